@@ -1,0 +1,3 @@
+module github.com/keelson-dev/keelson
+
+go 1.26.8
