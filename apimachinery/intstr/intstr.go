@@ -32,16 +32,14 @@ type IntOrString struct {
 	StrVal string
 }
 
-// OpenAPI facts, for whoever publishes schemas of types with such fields.
-const (
-	// OpenAPISchemaType is the type in OpenAPI v2.
-	OpenAPISchemaType = "string"
-	// OpenAPISchemaFormat is the format in OpenAPI v2 and v3.
-	OpenAPISchemaFormat = "int-or-string"
-)
+// OpenAPISchemaType is the JSON type in OpenAPI v2.
+func (IntOrString) OpenAPISchemaType() []string { return []string{"string"} }
 
-// OpenAPIV3OneOfTypes are the JSON types a value may have, for OpenAPI v3.
-func OpenAPIV3OneOfTypes() []string { return []string{"integer", "string"} }
+// OpenAPISchemaFormat is the format in OpenAPI v2 and v3.
+func (IntOrString) OpenAPISchemaFormat() string { return "int-or-string" }
+
+// OpenAPIV3OneOfTypes are the JSON types accepted, for OpenAPI v3.
+func (IntOrString) OpenAPIV3OneOfTypes() []string { return []string{"integer", "string"} }
 
 var (
 	// ErrSyntax is wrapped by the errors for JSON or protobuf that holds no IntOrString.
