@@ -1,0 +1,58 @@
+package memory
+
+import (
+	"iter"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// Snapshot is the whole state of a Store at one revision: immutable plain data, without
+// channels, timers or locks, so it may outlive its store and cross from one
+// testing/synctest bubble to another. The zero value is an empty store.
+type Snapshot struct{ st *state }
+
+// Snapshot returns the current state. It copies nothing.
+func (s *Store) Snapshot() Snapshot { return Snapshot{st: s.state.Load()} }
+
+// NewFromSnapshot returns a store that holds the snapshot's keys, TTLs included, and
+// continues its revisions. History before the snapshot is compacted.
+func NewFromSnapshot(snapshot Snapshot, o Options) *Store {
+	if snapshot.st == nil {
+		return New(o)
+	}
+	s := newStore(o, snapshot.st)
+	s.mu.Lock()
+	s.startExpiry(snapshot.st)
+	s.mu.Unlock()
+	return s
+}
+
+// Revision returns the revision of the snapshot.
+func (s Snapshot) Revision() int64 {
+	if s.st == nil {
+		return 1
+	}
+	return s.st.revision
+}
+
+// Len returns the number of keys.
+func (s Snapshot) Len() int {
+	if s.st == nil {
+		return 0
+	}
+	return s.st.items.Len()
+}
+
+// All iterates over the keys in ascending order.
+func (s Snapshot) All() iter.Seq[store.KV] {
+	return func(yield func(store.KV) bool) {
+		if s.st == nil {
+			return
+		}
+		for _, kv := range s.st.items.Range("", "") {
+			if !yield(*kv) {
+				return
+			}
+		}
+	}
+}

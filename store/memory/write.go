@@ -1,0 +1,149 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// Create implements store.Store.
+func (s *Store) Create(ctx context.Context, key string, value []byte, o store.WriteOptions) (int64, error) {
+	return s.one(ctx, store.Op{Type: store.OpCreate, Key: key, Value: value, TTL: o.TTL}, o.Guards)
+}
+
+// Update implements store.Store.
+func (s *Store) Update(ctx context.Context, key string, value []byte, expected int64, o store.WriteOptions) (int64, error) {
+	return s.one(ctx, store.Op{Type: store.OpUpdate, Key: key, Value: value, Expected: expected, TTL: o.TTL}, o.Guards)
+}
+
+// Delete implements store.Store.
+func (s *Store) Delete(ctx context.Context, key string, expected int64, o store.WriteOptions) (int64, error) {
+	return s.one(ctx, store.Op{Type: store.OpDelete, Key: key, Expected: expected}, o.Guards)
+}
+
+func (s *Store) one(ctx context.Context, op store.Op, guards []store.Guard) (int64, error) {
+	return s.Txn(ctx, []store.Op{op}, guards)
+}
+
+// Txn implements store.Store.
+func (s *Store) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (int64, error) {
+	if err := s.check(ctx); err != nil {
+		return 0, err
+	}
+	if err := store.ValidateTxn(ops, guards); err != nil {
+		return 0, err
+	}
+	if err := s.checkSize(ops); err != nil {
+		return 0, err
+	}
+	var now time.Time
+	for _, op := range ops {
+		if op.TTL > 0 {
+			now = time.Now()
+		}
+	}
+	var buf [8]*watcher
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return 0, store.ErrClosed
+	}
+	st := s.state.Load()
+	if err := st.check(ops, guards); err != nil {
+		s.mu.Unlock()
+		return 0, err
+	}
+	if len(ops) == 0 {
+		s.mu.Unlock()
+		return st.revision, nil
+	}
+	revision, interested := s.commit(st, ops, now, buf[:0])
+	sooner := s.startExpiry(st)
+	s.mu.Unlock()
+	wake(interested)
+	if sooner {
+		poke(s.sooner)
+	}
+	return revision, nil
+}
+
+func (s *Store) checkSize(ops []store.Op) error {
+	if s.options.MaxBytes < 0 {
+		return nil
+	}
+	size := 0
+	for _, op := range ops {
+		size += len(op.Key) + len(op.Value)
+	}
+	if size > s.options.MaxBytes {
+		return &store.TooLargeError{Bytes: size, Limit: s.options.MaxBytes}
+	}
+	return nil
+}
+
+// check judges the guards and the operations against the state.
+func (st *state) check(ops []store.Op, guards []store.Guard) error {
+	for _, g := range guards {
+		if current := st.copyOf(g.Key); !g.Holds(current) {
+			return &store.GuardError{Guard: g, Current: current}
+		}
+	}
+	for _, op := range ops {
+		kv, _ := st.items.Get(op.Key)
+		if op.Check(kv) != nil {
+			return op.Check(st.copyOf(op.Key)) // what callers get is theirs
+		}
+	}
+	return nil
+}
+
+func (st *state) copyOf(key string) *store.KV {
+	kv, ok := st.items.Get(key)
+	if !ok {
+		return nil
+	}
+	c := *kv
+	return &c
+}
+
+// commit applies operations that passed check as the next revision. Called with mu
+// held; the watchers it returns are woken after mu is released.
+func (s *Store) commit(st *state, ops []store.Op, now time.Time, interested []*watcher) (int64, []*watcher) {
+	next := &state{ttl: st.ttl, revision: st.revision + 1}
+	c := &commit{revision: next.revision, events: make([]store.Event, len(ops))}
+	edit := st.items.Edit()
+	for i, op := range ops {
+		var e store.Event
+		if op.Type == store.OpDelete {
+			e = store.Event{Type: store.Delete, KV: store.KV{Key: op.Key, Revision: next.revision}}
+			e.Prev, _ = edit.Delete(op.Key)
+			next.ttl = next.ttl.set(op.Key, time.Time{})
+		} else {
+			kv := &store.KV{Key: op.Key, Value: op.Value, Revision: next.revision, CreateRevision: next.revision}
+			if prev, had := edit.Get(op.Key); had {
+				kv.Key, kv.CreateRevision = prev.Key, prev.CreateRevision // one key string for all versions
+			}
+			prev, _ := edit.Set(kv.Key, kv)
+			e = store.Event{Type: store.Put, KV: *kv, Prev: prev}
+			next.ttl = next.ttl.set(op.Key, deadline(now, op.TTL))
+		}
+		c.events[i] = e
+	}
+	next.items = edit.Map()
+	s.log.add(c, next.items, s.options)
+	s.state.Store(next)
+	for w := range s.watchers {
+		if w.notice(c) {
+			interested = append(interested, w)
+		}
+	}
+	return next.revision, interested
+}
+
+func deadline(now time.Time, ttl time.Duration) time.Time {
+	if ttl <= 0 {
+		return time.Time{}
+	}
+	return now.Add(ttl)
+}
