@@ -1,0 +1,66 @@
+// Package workqueue is the queue between what happened and who acts on it.
+//
+// A [Queue] holds keys, not work: adding a key says "look at this again", and
+// however often that is said before a worker gets to it, the worker looks once.
+// One type does what other toolkits spread over stacked wrappers: it
+// deduplicates, delays, rate limits, orders by priority without starving
+// anyone, shares fairly between tenants, debounces and drains.
+//
+// # What is promised
+//
+//  1. No lost wake-up. After Add(k) returns, some Get that begins to hand out k
+//     after that Add returns k, unless the queue was shut down before the Add.
+//     Adding k while a worker processes it makes k ready again at Done.
+//  2. Never two workers on one key. Between the Get that returned k and Done(k)
+//     no other Get returns k.
+//  3. At most one pending run. Adds of a key that is already ready (or already
+//     marked to run again after Done) change nothing but its priority, which
+//     only rises. The first cause given is the one kept.
+//  4. At most one pending delay. Of several AddAfter for one key the earliest
+//     deadline wins and the rest are forgotten. A delay is independent of the
+//     pending run: Add(k) does not cancel AddAfter(k, d), and the deadline, when
+//     it comes, merges with a run that is still pending.
+//  5. An added key waits for nothing but its turn: a key becomes ready at its
+//     deadline, not earlier, and after that only the order below counts.
+//
+// # Order, and the bound on waiting
+//
+// A key that became ready at time t with priority p has the rank
+//
+//	t - p*Aging
+//
+// and the key of lowest rank goes first. Rank never changes while a key waits,
+// so nothing is ever re-sorted, and every unit of priority is worth exactly
+// Aging of waiting time. Two bounds follow, for a key x ready since t at
+// priority p, and both are tested on random histories.
+//
+// Without tenants, x is handed out before every key that became ready at
+// priority q later than t + (q-p)*Aging, and so before every key whatsoever that
+// became ready later than t + (MaxPriority-p)*Aging. Nothing starves, however
+// fast more urgent keys keep coming.
+//
+// With [Options.Tenant], the priority to serve is chosen by the oldest key it
+// holds, and within one priority the tenants take turns, one key each. Let m(q)
+// be the largest number of keys that one tenant has ready at priority q with a
+// rank up to x's, and T(q) the number of tenants with keys at q meanwhile. Then
+// at most the sum over q of m(q)*T(q) hand-outs happen up to and including x's:
+// a tenant with a million ready keys delays another tenant's only key by one
+// turn, not by a million.
+//
+// A negative Aging turns aging off: strictly higher priorities first, and then
+// low ones may starve. Keys of equal rank go in the order they became ready.
+//
+// # What is not promised
+//
+// Keys are not persisted. Add never blocks and the queue has no length limit:
+// its size is bounded by the number of distinct keys. Priorities and fairness
+// order the hand-outs, they do not interrupt running work.
+//
+// # Time, goroutines and locks
+//
+// The queue uses package time, so in a testing/synctest bubble it runs on
+// virtual time. It owns no goroutine: delays use one timer, made by the first
+// delayed key and stopped by ShutDown. All methods may be called at any time
+// from any goroutine. Functions given in [Options] are called without the
+// queue's lock held (except those of [Order]) and may call the queue.
+package workqueue

@@ -1,0 +1,104 @@
+package workqueue
+
+import "time"
+
+const (
+	// MaxPriority and -MaxPriority bound the priority of a key. Values outside
+	// are taken as the nearest bound, which keeps the bound on waiting finite.
+	MaxPriority = 1000
+
+	// LowPriority is meant for keys nobody is waiting for, such as those of an
+	// initial list or a resync, so that they do not delay a user's change.
+	LowPriority = -100
+
+	// DefaultAging makes a key of LowPriority wait at most ten seconds longer
+	// than if it had been added at priority 0.
+	DefaultAging = 100 * time.Millisecond
+
+	maxAging = 1000 * time.Hour
+)
+
+// Options says how a Queue behaves. The zero value is a plain deduplicating
+// first-in-first-out queue with delays, priorities and the default limiter.
+type Options[K comparable] struct {
+	// Aging is the waiting time that outweighs one unit of priority. 0 means
+	// DefaultAging; a negative value turns aging off, and then keys of low
+	// priority may starve. Values above 1000 hours are taken as 1000 hours.
+	Aging time.Duration
+
+	// Tenant, if not nil, names the party a key belongs to, for example its
+	// namespace. Tenants of one priority take turns. It is called by every add
+	// and must always give the same answer for the same key.
+	Tenant func(K) string
+
+	// Limiter decides the delay of AddRateLimited. Nil means DefaultLimiter.
+	Limiter Limiter[K]
+
+	// Debounce, if positive, holds a key back for this long after its first Add,
+	// so that a burst of adds inside the window gives one run. The window is not
+	// extended by later adds: a key that is added all the time still runs once
+	// per window. AddAfter and AddRateLimited state their own delay and are not
+	// held back further.
+	Debounce time.Duration
+
+	// Metrics, if not nil, is told what happens, and makes the queue record when
+	// processing of a key began (see Stats).
+	Metrics *Metrics
+
+	// Order, if not nil, replaces the order of the ready keys, and with it
+	// priorities, aging, fairness and Seed. The queue must be its only user.
+	Order Order[K]
+
+	// Seed, if not 0, is for tests that look for bugs which depend on the order
+	// of work: the next key is drawn from the first 64 of the best priority (and
+	// of a tenant drawn from the first 64) by a generator started with Seed. The
+	// same seed and the same calls give the same order; the bound on waiting
+	// does not hold.
+	Seed uint64
+}
+
+// AddOptions qualifies one AddWith. The zero value is a plain Add.
+type AddOptions struct {
+	// Priority of the run this add asks for; higher goes first. See MaxPriority.
+	Priority int
+
+	// After delays the add. 0 or less means now.
+	After time.Duration
+
+	// RateLimited delays the add by what the limiter says, or by After if that
+	// is longer, and counts as one requeue of the key.
+	RateLimited bool
+
+	// Cause says what made the caller add the key, for Entries. The first cause
+	// of a pending run is kept.
+	Cause string
+}
+
+// Order keeps the ready keys in an order of the user's choosing. Its methods are
+// called with the queue's lock held: they must not block or call the queue.
+type Order[K comparable] interface {
+	// Push adds a key that is not in the order.
+	Push(k K)
+	// Touch says that a key which is in the order was added again.
+	Touch(k K)
+	// Pop removes and returns the key to hand out next. It is only called when
+	// Len is positive.
+	Pop() K
+	// Len is the number of keys in the order.
+	Len() int
+}
+
+func (o *Options[K]) aging() int64 {
+	switch {
+	case o.Aging == 0:
+		return int64(DefaultAging)
+	case o.Aging > maxAging:
+		return int64(maxAging)
+	default:
+		return int64(o.Aging)
+	}
+}
+
+func clampPriority(p int) int32 {
+	return int32(max(-MaxPriority, min(MaxPriority, p)))
+}

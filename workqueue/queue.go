@@ -1,0 +1,302 @@
+package workqueue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// ErrShutDown is returned by Get when the queue was shut down and has no more
+// ready keys.
+var ErrShutDown = errors.New("workqueue: shut down")
+
+// Queue hands keys to workers. The package comment states what it promises.
+// Create it with New; all methods are safe for concurrent use.
+type Queue[K comparable] struct {
+	tenant   func(K) string
+	limiter  Limiter[K]
+	debounce int64
+	metrics  *Metrics
+	epoch    time.Time // times inside the queue count from here
+
+	mu      sync.Mutex // guards all below; never held while waiting or calling out
+	entries map[K]*entry[K]
+	spare   *entry[K] // entries for reuse, through next
+	spares  int
+
+	ready      ready[K]
+	order      Order[K] // replaces ready if not nil
+	processing list[K]  // oldest Get first
+	working    int      // its length
+
+	idle   []*waiter // callers of Get with nothing to do, last one served first
+	waking bool      // one of them was signalled and has not looked yet
+	rested []*waiter // for reuse
+
+	delayed delayed[K]
+	seq     uint64      // of the next entry in delayed
+	timer   *time.Timer // nil until the first delayed add
+	fires   int         // calls of fire that are set up or under way
+	firesAt int64       // time of the one set up last
+
+	state   state
+	fired   chan struct{} // closed by the last fire after ShutDown, if one was under way
+	drained chan struct{} // closed when drained or when draining is given up
+}
+
+type state uint8
+
+const (
+	running state = iota
+	draining
+	shutDown
+)
+
+// New makes an empty queue.
+func New[K comparable](opts Options[K]) *Queue[K] {
+	q := &Queue[K]{
+		tenant:   opts.Tenant,
+		limiter:  opts.Limiter,
+		debounce: int64(max(0, opts.Debounce)),
+		metrics:  opts.Metrics,
+		order:    opts.Order,
+		epoch:    time.Now(),
+		entries:  map[K]*entry[K]{},
+	}
+	if q.limiter == nil {
+		q.limiter = DefaultLimiter[K]()
+	}
+	q.ready.aging = opts.aging()
+	q.ready.tenants = opts.Tenant != nil
+	q.ready.normal = &class[K]{index: -1}
+	q.ready.classes = map[int32]*class[K]{}
+	if opts.Seed != 0 {
+		q.ready.rng = rand.New(rand.NewPCG(opts.Seed, opts.Seed))
+	}
+	return q
+}
+
+// Add makes k ready at priority 0, after the debounce window if there is one.
+// After ShutDown it does nothing.
+func (q *Queue[K]) Add(k K) {
+	q.addWith(k, 0, 0, "")
+}
+
+// AddAfter is Add after d has passed. If k is waiting already, the earlier
+// deadline wins. A d of 0 or less means now.
+func (q *Queue[K]) AddAfter(k K, d time.Duration) {
+	q.AddWith(k, AddOptions{After: max(d, 1)})
+}
+
+// AddRateLimited adds k after the delay its limiter decides. Call Forget when k
+// has succeeded.
+func (q *Queue[K]) AddRateLimited(k K) {
+	q.AddWith(k, AddOptions{RateLimited: true})
+}
+
+// AddWith is Add with options.
+func (q *Queue[K]) AddWith(k K, opts AddOptions) {
+	d := min(max(0, opts.After), maxDelay)
+	if opts.RateLimited {
+		d = min(max(d, q.limiter.When(k), 1), maxDelay)
+	}
+	if d > 0 && q.metrics != nil && q.metrics.Retries != nil {
+		q.metrics.Retries()
+	}
+	q.addWith(k, clampPriority(opts.Priority), int64(d), opts.Cause)
+}
+
+// Forget drops what the limiter remembers of k. It does not remove k from the
+// queue.
+func (q *Queue[K]) Forget(k K) { q.limiter.Forget(k) }
+
+// NumRequeues is the number of rate-limited adds of k since Forget.
+func (q *Queue[K]) NumRequeues(k K) int { return q.limiter.NumRequeues(k) }
+
+// Len is the number of ready keys: neither those in processing nor those whose
+// time has not come.
+func (q *Queue[K]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.readyLen()
+}
+
+// Get waits for a ready key and hands it out; the caller must call Done with it.
+// It returns ErrShutDown once the queue is shut down and has no ready key, and
+// ctx.Err() if ctx ends first or has already ended.
+func (q *Queue[K]) Get(ctx context.Context) (K, error) {
+	var none K
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	q.mu.Lock()
+	for q.readyLen() == 0 {
+		if q.state != running {
+			q.mu.Unlock()
+			return none, ErrShutDown
+		}
+		w := q.rest()
+		q.mu.Unlock()
+		awoken := w.wait(ctx)
+		q.mu.Lock()
+		if !awoken {
+			q.giveUp(w)
+			return none, ctx.Err()
+		}
+		q.rested = append(q.rested, w)
+		q.waking = false
+	}
+	e := q.take()
+	w := q.wake()
+	if q.metrics == nil {
+		k := e.key
+		q.mu.Unlock()
+		w.signal()
+		return k, nil
+	}
+	e.started = q.now()
+	k, priority, waited := e.key, e.priority, e.started-e.added
+	q.mu.Unlock()
+	w.signal()
+	if q.metrics.Depth != nil {
+		q.metrics.Depth(int(priority), -1)
+	}
+	if q.metrics.QueueDuration != nil {
+		q.metrics.QueueDuration(time.Duration(waited))
+	}
+	return k, nil
+}
+
+// Done says the caller of Get is finished with k. If k was added meanwhile it is
+// ready again. Done of a key that is not in processing does nothing.
+func (q *Queue[K]) Done(k K) {
+	q.mu.Lock()
+	e := q.entries[k]
+	if e == nil || !e.processing {
+		q.mu.Unlock()
+		return
+	}
+	q.processing.remove(e)
+	q.working--
+	e.processing = false
+	started, priority, again := e.started, e.priority, e.again
+	var w *waiter
+	switch {
+	case again:
+		e.again = false
+		q.enter(e, q.now())
+		w = q.wake()
+	case e.heapIndex < 0:
+		q.drop(e)
+	}
+	drained := q.takeDrained()
+	q.mu.Unlock()
+	w.signal()
+	if drained != nil {
+		close(drained)
+	}
+	if q.metrics == nil {
+		return
+	}
+	if q.metrics.WorkDuration != nil {
+		q.metrics.WorkDuration(time.Since(q.epoch.Add(time.Duration(started - 1))))
+	}
+	if again && q.metrics.Depth != nil {
+		q.metrics.Depth(int(priority), 1)
+	}
+}
+
+// addWith adds k now (delay 0) or later.
+func (q *Queue[K]) addWith(k K, priority int32, delay int64, cause string) {
+	tenant := ""
+	if q.tenant != nil {
+		tenant = q.tenant(k)
+	}
+	q.mu.Lock()
+	if q.state != running {
+		q.mu.Unlock()
+		return
+	}
+	e, now := q.lookup(k), q.now()
+	e.tenant = tenant
+	switch {
+	case delay > 1:
+		q.delay(e, now, now+delay, false, priority, cause)
+		q.mu.Unlock()
+	case q.debounce > 0 && delay == 0 && !e.ready && !e.again:
+		q.delay(e, now, now+q.debounce, true, priority, cause)
+		q.mu.Unlock()
+	default:
+		c := q.add(e, now, priority, cause)
+		w := q.wake()
+		q.mu.Unlock()
+		w.signal()
+		c.report(q.metrics)
+	}
+}
+
+// add asks for a run of e now.
+func (q *Queue[K]) add(e *entry[K], now int64, priority int32, cause string) change {
+	switch {
+	case e.ready && q.order != nil:
+		q.order.Touch(e.key)
+		return change{}
+	case e.ready:
+		from := e.priority
+		return change{moved: q.ready.raise(e, priority, now), from: from, to: priority}
+	case e.again:
+		e.priority = max(e.priority, priority)
+		return change{}
+	}
+	e.priority, e.cause, e.added = priority, cause, now
+	if e.processing {
+		e.again = true
+		return change{added: true}
+	}
+	q.enter(e, now)
+	return change{added: true, entered: true, to: priority}
+}
+
+// enter makes e ready.
+func (q *Queue[K]) enter(e *entry[K], now int64) {
+	e.ready, e.at = true, now
+	if q.order != nil {
+		q.order.Push(e.key)
+		return
+	}
+	q.ready.push(e)
+}
+
+// take moves the next ready entry to processing.
+func (q *Queue[K]) take() *entry[K] {
+	var e *entry[K]
+	if q.order != nil {
+		e = q.popOrder()
+	} else {
+		e = q.ready.pop()
+	}
+	e.ready, e.processing = false, true
+	q.processing.push(e)
+	q.working++
+	return e
+}
+
+// popOrder is the entry the user's order gives. An order that invents keys, or
+// gives one twice, would break the promise of one worker per key.
+func (q *Queue[K]) popOrder() *entry[K] {
+	e := q.entries[q.order.Pop()]
+	if e == nil || !e.ready {
+		q.mu.Unlock()
+		panic("workqueue: Order.Pop returned a key that was not pushed")
+	}
+	return e
+}
+
+func (q *Queue[K]) readyLen() int {
+	if q.order != nil {
+		return q.order.Len()
+	}
+	return q.ready.n
+}

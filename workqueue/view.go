@@ -1,0 +1,120 @@
+package workqueue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// State says where a key is.
+type State string
+
+// A key can be in processing and waiting at once; it is then shown as in
+// processing, with Delay set.
+const (
+	Ready      State = "ready"      // Get may hand it out
+	Processing State = "processing" // between Get and Done
+	Waiting    State = "waiting"    // its time has not come
+)
+
+// Entry is what the queue knows of one key, for a debug view.
+type Entry[K comparable] struct {
+	Key      K             `json:"key"`
+	State    State         `json:"state"`
+	Priority int           `json:"priority"`
+	Tenant   string        `json:"tenant,omitempty"`
+	Cause    string        `json:"cause,omitempty"` // first cause of the run
+	Age      time.Duration `json:"age"`             // since the run was first asked for
+	Delay    time.Duration `json:"delay,omitempty"` // until the deadline ahead
+	Again    bool          `json:"again,omitempty"` // in processing, and to run again after Done
+	Requeues int           `json:"requeues,omitempty"`
+}
+
+// Entries is a snapshot of the queue: keys in processing, then ready keys
+// oldest first by priority, then waiting keys by deadline. It takes time and
+// memory in proportion to the number of keys.
+func (q *Queue[K]) Entries() []Entry[K] {
+	q.mu.Lock()
+	now := q.now()
+	all := make([]Entry[K], 0, len(q.entries))
+	var ready, waiting []*entry[K]
+	for e := q.processing.head; e != nil; e = e.next {
+		all = append(all, q.entry(e, now))
+	}
+	for _, e := range q.entries {
+		switch {
+		case e.ready:
+			ready = append(ready, e)
+		case !e.processing:
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(ready, func(a, b *entry[K]) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.at, b.at))
+	})
+	slices.SortFunc(waiting, func(a, b *entry[K]) int {
+		return cmp.Or(cmp.Compare(a.deadline(), b.deadline()), cmp.Compare(a.heapIndex, b.heapIndex))
+	})
+	for _, e := range append(ready, waiting...) {
+		all = append(all, q.entry(e, now))
+	}
+	q.mu.Unlock()
+	for i := range all {
+		all[i].Requeues = q.limiter.NumRequeues(all[i].Key)
+	}
+	return all
+}
+
+// Entry is the queue's knowledge of one key, and whether it has any. A worker
+// may ask it for the priority of the key it is processing.
+func (q *Queue[K]) Entry(k K) (Entry[K], bool) {
+	q.mu.Lock()
+	e := q.entries[k]
+	if e == nil {
+		q.mu.Unlock()
+		return Entry[K]{}, false
+	}
+	v := q.entry(e, q.now())
+	q.mu.Unlock()
+	v.Requeues = q.limiter.NumRequeues(k)
+	return v, true
+}
+
+// Stats reads the counts and ages of the queue. It takes time in proportion to
+// the keys in processing.
+func (q *Queue[K]) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	s := Stats{Ready: q.readyLen(), Processing: q.working, Waiting: len(q.delayed)}
+	for _, c := range q.ready.heap {
+		s.OldestReady = max(s.OldestReady, time.Duration(now-c.all.head.added))
+	}
+	if q.metrics == nil {
+		return s
+	}
+	for e := q.processing.head; e != nil; e = e.next {
+		d := time.Duration(now - e.started)
+		s.UnfinishedWork += d
+		s.LongestRunning = max(s.LongestRunning, d)
+	}
+	return s
+}
+
+func (q *Queue[K]) entry(e *entry[K], now int64) Entry[K] {
+	v := Entry[K]{Key: e.key, Tenant: e.tenant, Again: e.again}
+	if at := e.deadline(); at != 0 {
+		v.Delay = time.Duration(max(0, at-now))
+	}
+	if e.ready || e.processing {
+		v.State = Ready
+		if e.processing {
+			v.State = Processing
+		}
+		v.Priority, v.Cause, v.Age = int(e.priority), e.cause, time.Duration(now-e.added)
+		return v
+	}
+	v.State = Waiting
+	v.Priority, v.Cause, v.Age = int(e.waitPriority), e.waitCause, time.Duration(now-e.waitSince)
+	return v
+}
