@@ -177,9 +177,9 @@ type Event struct {
 	// KV is the new state; of a Delete it holds the key, the revision of the
 	// deletion and nothing else.
 	KV KV
-	// Prev is the state before the event, nil if the key was created. It is set
-	// only where WatchOptions.Prev asked for it, and may be nil even then when the store
-	// has compacted that state.
+	// Prev is the state before the event, nil if the key was created. Rely on it only
+	// where WatchOptions.Prev asked for it; it may be nil even then when the store has
+	// compacted that state.
 	Prev *KV
 }
 

@@ -58,28 +58,33 @@ type state struct {
 type Store struct {
 	options Options
 	state   atomic.Pointer[state]
+	origin  int64         // nothing has happened before it
 	done    chan struct{} // closed by Close
 	tasks   sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows, and who may swap state
 	closed   bool
 	log      log
-	watchers map[*watcher]struct{}
-	expiring bool          // the expiry goroutine runs
-	sooner   chan struct{} // tells it that an earlier deadline was written
+	watchers map[string]map[*watcher]struct{} // by prefix
+	expiring bool                             // the expiry goroutine runs
+	sooner   chan struct{}                    // tells it that an earlier deadline was written
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New returns an empty store at revision 1, as a new etcd has.
-func New(o Options) *Store { return newStore(o, &state{revision: 1}) }
+func New(o Options) *Store {
+	s := newStore(o, &state{revision: 1})
+	s.origin = 1
+	return s
+}
 
 func newStore(o Options, initial *state) *Store {
 	s := &Store{
 		options:  o.withDefaults(),
 		done:     make(chan struct{}),
 		log:      log{floor: initial.revision},
-		watchers: map[*watcher]struct{}{},
+		watchers: map[string]map[*watcher]struct{}{},
 		sooner:   make(chan struct{}, 1),
 	}
 	s.state.Store(initial)
@@ -175,15 +180,27 @@ func (s *Store) Progress(ctx context.Context, prefix string) (int64, error) {
 	asked := buf[:0]
 	s.mu.Lock()
 	revision := s.state.Load().revision
-	for w := range s.watchers {
-		if prefix == "" || w.prefix == prefix {
-			w.progress = true
-			asked = append(asked, w)
+	if prefix != "" {
+		asked = ask(s.watchers[prefix], revision, asked)
+	} else {
+		for _, group := range s.watchers {
+			asked = ask(group, revision, asked)
 		}
 	}
 	s.mu.Unlock()
 	wake(asked)
 	return revision, nil
+}
+
+// ask marks the watches that have not yet reported revision. Called with mu held.
+func ask(group map[*watcher]struct{}, revision int64, asked []*watcher) []*watcher {
+	for w := range group {
+		if w.reported < revision {
+			w.progress = true
+			asked = append(asked, w)
+		}
+	}
+	return asked
 }
 
 // Compact implements store.Store.

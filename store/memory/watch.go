@@ -20,6 +20,7 @@ type watcher struct {
 	// Guarded by Store.mu.
 	after    int64 // everything up to here has been taken or is not wanted
 	pending  int64 // first commit that may hold something to take; zero: none
+	reported int64 // revision of the last batch
 	progress bool  // an (empty) batch has been asked for
 }
 
@@ -28,18 +29,10 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.Wa
 	if err := s.check(ctx); err != nil {
 		return err
 	}
-	w := &watcher{prefix: prefix, wake: make(chan struct{}, 1), after: from}
-	s.mu.Lock()
-	if from < s.state.Load().revision {
-		w.pending = from + 1
-	}
-	s.watchers[w] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.watchers, w)
-		s.mu.Unlock()
-	}()
+	from = max(from, s.origin)
+	w := &watcher{prefix: prefix, wake: make(chan struct{}, 1), after: from, reported: from}
+	s.register(w)
+	defer s.unregister(w)
 	for {
 		if err := s.check(ctx); err != nil {
 			return err
@@ -61,6 +54,29 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.Wa
 		case <-ctx.Done():
 		case <-s.done:
 		}
+	}
+}
+
+func (s *Store) register(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.after < s.state.Load().revision {
+		w.pending = w.after + 1
+	}
+	group := s.watchers[w.prefix]
+	if group == nil {
+		group = map[*watcher]struct{}{}
+		s.watchers[w.prefix] = group
+	}
+	group[w] = struct{}{}
+}
+
+func (s *Store) unregister(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watchers[w.prefix], w)
+	if len(s.watchers[w.prefix]) == 0 {
+		delete(s.watchers, w.prefix)
 	}
 }
 
@@ -95,6 +111,9 @@ func (s *Store) take(w *watcher) (store.Batch, bool, error) {
 	if len(events) == 0 && !report {
 		return store.Batch{}, len(commits) > 0, nil
 	}
+	s.mu.Lock()
+	w.reported = upTo
+	s.mu.Unlock()
 	return store.Batch{Revision: upTo, Events: events}, true, nil
 }
 
@@ -107,7 +126,7 @@ func (w *watcher) filter(commits []*commit, after int64) []store.Event {
 		if c.revision <= after {
 			continue
 		}
-		n := w.matching(c)
+		n := c.matching(w.prefix)
 		if n == 0 {
 			continue
 		}
@@ -127,20 +146,21 @@ func (w *watcher) filter(commits []*commit, after int64) []store.Event {
 	return out
 }
 
-func (w *watcher) matching(c *commit) int {
+// matching counts the events under prefix.
+func (c *commit) matching(prefix string) int {
 	n := 0
 	for i := range c.events {
-		if strings.HasPrefix(c.events[i].KV.Key, w.prefix) {
+		if strings.HasPrefix(c.events[i].KV.Key, prefix) {
 			n++
 		}
 	}
 	return n
 }
 
-// notice records that a commit concerns the watch and reports whether the watch must be
+// notice records that a commit has events under the watch's prefix and reports whether the watch must be
 // woken. Called with Store.mu held.
 func (w *watcher) notice(c *commit) bool {
-	if w.pending != 0 || c.revision <= w.after || w.matching(c) == 0 {
+	if w.pending != 0 || c.revision <= w.after {
 		return false
 	}
 	w.pending = c.revision

@@ -133,9 +133,14 @@ func (s *Store) commit(st *state, ops []store.Op, now time.Time, interested []*w
 	next.items = edit.Map()
 	s.log.add(c, next.items, s.options)
 	s.state.Store(next)
-	for w := range s.watchers {
-		if w.notice(c) {
-			interested = append(interested, w)
+	for prefix, group := range s.watchers {
+		if c.matching(prefix) == 0 {
+			continue
+		}
+		for w := range group {
+			if w.notice(c) {
+				interested = append(interested, w)
+			}
 		}
 	}
 	return next.revision, interested
@@ -145,5 +150,5 @@ func deadline(now time.Time, ttl time.Duration) time.Time {
 	if ttl <= 0 {
 		return time.Time{}
 	}
-	return now.Add(ttl)
+	return now.Add(ttl).Round(0) // a wall time: plain data, whichever clock reads it later
 }
