@@ -1,0 +1,303 @@
+// Package admissionregistrationv1 holds webhook configurations and admission policies (admissionregistration.k8s.io/v1).
+package admissionregistrationv1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+type ApplyConfiguration struct {
+	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
+}
+
+type AuditAnnotation struct {
+	Key             string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	ValueExpression string `json:"valueExpression" protobuf:"bytes,2,opt,name=valueExpression" openapi:"required"`
+}
+
+type ExpressionWarning struct {
+	FieldRef string `json:"fieldRef" protobuf:"bytes,2,opt,name=fieldRef" openapi:"required"`
+	Warning  string `json:"warning" protobuf:"bytes,3,opt,name=warning" openapi:"required"`
+}
+
+type JSONPatch struct {
+	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
+}
+
+type MatchCondition struct {
+	Name       string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Expression string `json:"expression" protobuf:"bytes,2,opt,name=expression" openapi:"required"`
+}
+
+type MatchResources struct {
+	NamespaceSelector    *metav1.LabelSelector     `json:"namespaceSelector,omitempty" protobuf:"bytes,1,opt,name=namespaceSelector"`
+	ObjectSelector       *metav1.LabelSelector     `json:"objectSelector,omitempty" protobuf:"bytes,2,opt,name=objectSelector"`
+	ResourceRules        []NamedRuleWithOperations `json:"resourceRules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resourceRules"`
+	ExcludeResourceRules []NamedRuleWithOperations `json:"excludeResourceRules,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=excludeResourceRules"`
+	MatchPolicy          *MatchPolicyType          `json:"matchPolicy,omitempty" protobuf:"bytes,7,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
+}
+
+type MutatingAdmissionPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              MutatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+}
+
+type MutatingAdmissionPolicyBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              MutatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+}
+
+type MutatingAdmissionPolicyBindingSpec struct {
+	PolicyName     string          `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName"`
+	ParamRef       *ParamRef       `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
+	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
+}
+
+type MutatingAdmissionPolicySpec struct {
+	ParamKind          *ParamKind             `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
+	MatchConstraints   *MatchResources        `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
+	Variables          []Variable             `json:"variables,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=variables"`
+	Mutations          []Mutation             `json:"mutations,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=mutations"`
+	FailurePolicy      *FailurePolicyType     `json:"failurePolicy,omitempty" protobuf:"bytes,5,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	MatchConditions    []MatchCondition       `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
+	ReinvocationPolicy ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,7,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
+}
+
+type MutatingWebhook struct {
+	Name                    string                  `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	ClientConfig            WebhookClientConfig     `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
+	Rules                   []RuleWithOperations    `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
+	FailurePolicy           *FailurePolicyType      `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	MatchPolicy             *MatchPolicyType        `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
+	NamespaceSelector       *metav1.LabelSelector   `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
+	ObjectSelector          *metav1.LabelSelector   `json:"objectSelector,omitempty" protobuf:"bytes,11,opt,name=objectSelector"`
+	SideEffects             *SideEffectClass        `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
+	TimeoutSeconds          *int32                  `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
+	AdmissionReviewVersions []string                `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
+	ReinvocationPolicy      *ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,10,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
+	MatchConditions         []MatchCondition        `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,12,rep,name=matchConditions"`
+}
+
+type MutatingWebhookConfiguration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Webhooks          []MutatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
+}
+
+type Mutation struct {
+	PatchType          PatchType           `json:"patchType" protobuf:"bytes,2,opt,name=patchType" openapi:"required,enum=ApplyConfiguration|JSONPatch"`
+	ApplyConfiguration *ApplyConfiguration `json:"applyConfiguration,omitempty" protobuf:"bytes,3,opt,name=applyConfiguration"`
+	JSONPatch          *JSONPatch          `json:"jsonPatch,omitempty" protobuf:"bytes,4,opt,name=jsonPatch"`
+}
+
+type NamedRuleWithOperations struct {
+	ResourceNames      []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=resourceNames"`
+	RuleWithOperations `json:",inline" protobuf:"bytes,2,opt,name=ruleWithOperations"`
+}
+
+type ParamKind struct {
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
+	Kind       string `json:"kind,omitempty" protobuf:"bytes,2,opt,name=kind"`
+}
+
+type ParamRef struct {
+	Name                    string                       `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	Namespace               string                       `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
+	Selector                *metav1.LabelSelector        `json:"selector,omitempty" protobuf:"bytes,3,opt,name=selector"`
+	ParameterNotFoundAction *ParameterNotFoundActionType `json:"parameterNotFoundAction,omitempty" protobuf:"bytes,4,opt,name=parameterNotFoundAction"`
+}
+
+type Rule struct {
+	APIGroups   []string   `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=apiGroups"`
+	APIVersions []string   `json:"apiVersions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiVersions"`
+	Resources   []string   `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
+	Scope       *ScopeType `json:"scope,omitempty" protobuf:"bytes,4,opt,name=scope" openapi:"enum=*|Cluster|Namespaced"`
+}
+
+type RuleWithOperations struct {
+	Operations []OperationType `json:"operations,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=operations"`
+	Rule       `json:",inline" protobuf:"bytes,2,opt,name=rule"`
+}
+
+type ServiceReference struct {
+	Namespace string  `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
+	Name      string  `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	Path      *string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
+	Port      *int32  `json:"port,omitempty" protobuf:"varint,4,opt,name=port"`
+}
+
+type TypeChecking struct {
+	ExpressionWarnings []ExpressionWarning `json:"expressionWarnings,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=expressionWarnings"`
+}
+
+type ValidatingAdmissionPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              ValidatingAdmissionPolicySpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            ValidatingAdmissionPolicyStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type ValidatingAdmissionPolicyBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              ValidatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+}
+
+type ValidatingAdmissionPolicyBindingSpec struct {
+	PolicyName        string             `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName" openapi:"required"`
+	ParamRef          *ParamRef          `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
+	MatchResources    *MatchResources    `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
+	ValidationActions []ValidationAction `json:"validationActions,omitempty" listType:"set" protobuf:"bytes,4,rep,name=validationActions" openapi:"required"`
+}
+
+type ValidatingAdmissionPolicySpec struct {
+	ParamKind        *ParamKind         `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
+	MatchConstraints *MatchResources    `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
+	Validations      []Validation       `json:"validations,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=validations"`
+	FailurePolicy    *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	AuditAnnotations []AuditAnnotation  `json:"auditAnnotations,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=auditAnnotations"`
+	MatchConditions  []MatchCondition   `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
+	Variables        []Variable         `json:"variables,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=variables"`
+}
+
+type ValidatingAdmissionPolicyStatus struct {
+	ObservedGeneration int64              `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
+	TypeChecking       *TypeChecking      `json:"typeChecking,omitempty" protobuf:"bytes,2,opt,name=typeChecking"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,3,rep,name=conditions"`
+}
+
+type ValidatingWebhook struct {
+	Name                    string                `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	ClientConfig            WebhookClientConfig   `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
+	Rules                   []RuleWithOperations  `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
+	FailurePolicy           *FailurePolicyType    `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	MatchPolicy             *MatchPolicyType      `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
+	NamespaceSelector       *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
+	ObjectSelector          *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,10,opt,name=objectSelector"`
+	SideEffects             *SideEffectClass      `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
+	TimeoutSeconds          *int32                `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
+	AdmissionReviewVersions []string              `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
+	MatchConditions         []MatchCondition      `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,11,rep,name=matchConditions"`
+}
+
+type ValidatingWebhookConfiguration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Webhooks          []ValidatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
+}
+
+type Validation struct {
+	Expression        string               `json:"expression" protobuf:"bytes,1,opt,name=Expression" openapi:"required"`
+	Message           string               `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	Reason            *metav1.StatusReason `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	MessageExpression string               `json:"messageExpression,omitempty" protobuf:"bytes,4,opt,name=messageExpression"`
+}
+
+type Variable struct {
+	Name       string `json:"name" protobuf:"bytes,1,opt,name=Name" openapi:"required"`
+	Expression string `json:"expression" protobuf:"bytes,2,opt,name=Expression" openapi:"required"`
+}
+
+type WebhookClientConfig struct {
+	URL      *string           `json:"url,omitempty" protobuf:"bytes,3,opt,name=url"`
+	Service  *ServiceReference `json:"service,omitempty" protobuf:"bytes,1,opt,name=service"`
+	CABundle []byte            `json:"caBundle,omitempty" protobuf:"bytes,2,opt,name=caBundle"`
+}
+
+// MutatingAdmissionPolicyBindingList is a list of MutatingAdmissionPolicyBinding objects.
+type MutatingAdmissionPolicyBindingList = metav1.List[*MutatingAdmissionPolicyBinding]
+
+// MutatingAdmissionPolicyList is a list of MutatingAdmissionPolicy objects.
+type MutatingAdmissionPolicyList = metav1.List[*MutatingAdmissionPolicy]
+
+// MutatingWebhookConfigurationList is a list of MutatingWebhookConfiguration objects.
+type MutatingWebhookConfigurationList = metav1.List[*MutatingWebhookConfiguration]
+
+// ValidatingAdmissionPolicyBindingList is a list of ValidatingAdmissionPolicyBinding objects.
+type ValidatingAdmissionPolicyBindingList = metav1.List[*ValidatingAdmissionPolicyBinding]
+
+// ValidatingAdmissionPolicyList is a list of ValidatingAdmissionPolicy objects.
+type ValidatingAdmissionPolicyList = metav1.List[*ValidatingAdmissionPolicy]
+
+// ValidatingWebhookConfigurationList is a list of ValidatingWebhookConfiguration objects.
+type ValidatingWebhookConfigurationList = metav1.List[*ValidatingWebhookConfiguration]
+
+type FailurePolicyType string
+
+// The values of FailurePolicyType.
+const (
+	Fail   FailurePolicyType = "Fail"
+	Ignore FailurePolicyType = "Ignore"
+)
+
+type MatchPolicyType string
+
+// The values of MatchPolicyType.
+const (
+	Equivalent MatchPolicyType = "Equivalent"
+	Exact      MatchPolicyType = "Exact"
+)
+
+type OperationType string
+
+// The values of OperationType.
+const (
+	Connect      OperationType = "CONNECT"
+	Create       OperationType = "CREATE"
+	Delete       OperationType = "DELETE"
+	OperationAll OperationType = "*"
+	Update       OperationType = "UPDATE"
+)
+
+type ParameterNotFoundActionType string
+
+// The values of ParameterNotFoundActionType.
+const (
+	AllowAction ParameterNotFoundActionType = "Allow"
+	DenyAction  ParameterNotFoundActionType = "Deny"
+)
+
+type PatchType string
+
+// The values of PatchType.
+const (
+	PatchTypeApplyConfiguration PatchType = "ApplyConfiguration"
+	PatchTypeJSONPatch          PatchType = "JSONPatch"
+)
+
+type ReinvocationPolicyType string
+
+// The values of ReinvocationPolicyType.
+const (
+	IfNeededReinvocationPolicy ReinvocationPolicyType = "IfNeeded"
+	NeverReinvocationPolicy    ReinvocationPolicyType = "Never"
+)
+
+type ScopeType string
+
+// The values of ScopeType.
+const (
+	AllScopes       ScopeType = "*"
+	ClusterScope    ScopeType = "Cluster"
+	NamespacedScope ScopeType = "Namespaced"
+)
+
+type SideEffectClass string
+
+// The values of SideEffectClass.
+const (
+	SideEffectClassNone         SideEffectClass = "None"
+	SideEffectClassNoneOnDryRun SideEffectClass = "NoneOnDryRun"
+	SideEffectClassSome         SideEffectClass = "Some"
+	SideEffectClassUnknown      SideEffectClass = "Unknown"
+)
+
+type ValidationAction string
+
+// The values of ValidationAction.
+const (
+	Audit ValidationAction = "Audit"
+	Deny  ValidationAction = "Deny"
+	Warn  ValidationAction = "Warn"
+)

@@ -1,0 +1,58 @@
+// Package apidiscoveryv2 holds aggregated discovery documents (apidiscovery.k8s.io/v2).
+package apidiscoveryv2
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+type APIGroupDiscovery struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Versions          []APIVersionDiscovery `json:"versions,omitempty" listType:"map" listMapKey:"version" protobuf:"bytes,2,rep,name=versions"`
+}
+
+type APIGroupDiscoveryList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Items           []APIGroupDiscovery `json:"items" protobuf:"bytes,2,rep,name=items" openapi:"required"`
+}
+
+type APIResourceDiscovery struct {
+	Resource         string                    `json:"resource" protobuf:"bytes,1,opt,name=resource" openapi:"required"`
+	ResponseKind     *metav1.GroupVersionKind  `json:"responseKind,omitempty" protobuf:"bytes,2,opt,name=responseKind"`
+	Scope            ResourceScope             `json:"scope" protobuf:"bytes,3,opt,name=scope" openapi:"required"`
+	SingularResource string                    `json:"singularResource" protobuf:"bytes,4,opt,name=singularResource" openapi:"required"`
+	Verbs            []string                  `json:"verbs" listType:"set" protobuf:"bytes,5,rep,name=verbs" openapi:"required"`
+	ShortNames       []string                  `json:"shortNames,omitempty" listType:"set" protobuf:"bytes,6,rep,name=shortNames"`
+	Categories       []string                  `json:"categories,omitempty" listType:"set" protobuf:"bytes,7,rep,name=categories"`
+	Subresources     []APISubresourceDiscovery `json:"subresources,omitempty" listType:"map" listMapKey:"subresource" protobuf:"bytes,8,rep,name=subresources"`
+}
+
+type APISubresourceDiscovery struct {
+	Subresource   string                    `json:"subresource" protobuf:"bytes,1,opt,name=subresource" openapi:"required"`
+	ResponseKind  *metav1.GroupVersionKind  `json:"responseKind,omitempty" protobuf:"bytes,2,opt,name=responseKind"`
+	AcceptedTypes []metav1.GroupVersionKind `json:"acceptedTypes,omitempty" listType:"map" listMapKey:"group,version,kind" protobuf:"bytes,3,rep,name=acceptedTypes"`
+	Verbs         []string                  `json:"verbs" listType:"set" protobuf:"bytes,4,rep,name=verbs" openapi:"required"`
+}
+
+type APIVersionDiscovery struct {
+	Version   string                 `json:"version" protobuf:"bytes,1,opt,name=version" openapi:"required"`
+	Resources []APIResourceDiscovery `json:"resources,omitempty" listType:"map" listMapKey:"resource" protobuf:"bytes,2,rep,name=resources"`
+	Freshness DiscoveryFreshness     `json:"freshness,omitempty" protobuf:"bytes,3,opt,name=freshness"`
+}
+
+type DiscoveryFreshness string
+
+// The values of DiscoveryFreshness.
+const (
+	DiscoveryFreshnessCurrent DiscoveryFreshness = "Current"
+	DiscoveryFreshnessStale   DiscoveryFreshness = "Stale"
+)
+
+type ResourceScope string
+
+// The values of ResourceScope.
+const (
+	ScopeCluster   ResourceScope = "Cluster"
+	ScopeNamespace ResourceScope = "Namespaced"
+)

@@ -1,0 +1,26 @@
+package apiextensionsv1
+
+import (
+	"errors"
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+)
+
+// GroupVersion is the group and version of the kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *scheme.Scheme) error {
+	return errors.Join(
+		scheme.Add[*CustomResourceDefinition](s, GroupVersion, scheme.Kind{
+			Resource:   "customresourcedefinitions",
+			Singular:   "customresourcedefinition",
+			ShortNames: []string{"crd", "crds"},
+			Categories: []string{"api-extensions"},
+			Subresources: []scheme.Subresource{
+				{Name: "status", Kind: "CustomResourceDefinition", Verbs: []string{"get", "patch", "update"}},
+			},
+		}),
+	)
+}

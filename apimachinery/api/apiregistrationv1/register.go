@@ -1,0 +1,25 @@
+package apiregistrationv1
+
+import (
+	"errors"
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+)
+
+// GroupVersion is the group and version of the kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *scheme.Scheme) error {
+	return errors.Join(
+		scheme.Add[*APIService](s, GroupVersion, scheme.Kind{
+			Resource:   "apiservices",
+			Singular:   "apiservice",
+			Categories: []string{"api-extensions"},
+			Subresources: []scheme.Subresource{
+				{Name: "status", Kind: "APIService", Verbs: []string{"get", "patch", "update"}},
+			},
+		}),
+	)
+}

@@ -1,0 +1,27 @@
+package authenticationv1
+
+import (
+	"errors"
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+)
+
+// GroupVersion is the group and version of the kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: "authentication.k8s.io", Version: "v1"}
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *scheme.Scheme) error {
+	return errors.Join(
+		scheme.Add[*SelfSubjectReview](s, GroupVersion, scheme.Kind{
+			Resource: "selfsubjectreviews",
+			Singular: "selfsubjectreview",
+			Verbs:    []string{"create"},
+		}),
+		scheme.Add[*TokenReview](s, GroupVersion, scheme.Kind{
+			Resource: "tokenreviews",
+			Singular: "tokenreview",
+			Verbs:    []string{"create"},
+		}),
+	)
+}

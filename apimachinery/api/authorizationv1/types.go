@@ -1,0 +1,107 @@
+// Package authorizationv1 holds subject access reviews (authorization.k8s.io/v1).
+package authorizationv1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+type FieldSelectorAttributes struct {
+	RawSelector  string                            `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
+	Requirements []metav1.FieldSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
+}
+
+type LabelSelectorAttributes struct {
+	RawSelector  string                            `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
+	Requirements []metav1.LabelSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
+}
+
+type LocalSubjectAccessReview struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              SubjectAccessReviewSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	Status            SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type NonResourceAttributes struct {
+	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	Verb string `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
+}
+
+type NonResourceRule struct {
+	Verbs           []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
+	NonResourceURLs []string `json:"nonResourceURLs,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceURLs"`
+}
+
+type ResourceAttributes struct {
+	Namespace     string                   `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
+	Verb          string                   `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
+	Group         string                   `json:"group,omitempty" protobuf:"bytes,3,opt,name=group"`
+	Version       string                   `json:"version,omitempty" protobuf:"bytes,4,opt,name=version"`
+	Resource      string                   `json:"resource,omitempty" protobuf:"bytes,5,opt,name=resource"`
+	Subresource   string                   `json:"subresource,omitempty" protobuf:"bytes,6,opt,name=subresource"`
+	Name          string                   `json:"name,omitempty" protobuf:"bytes,7,opt,name=name"`
+	FieldSelector *FieldSelectorAttributes `json:"fieldSelector,omitempty" protobuf:"bytes,8,opt,name=fieldSelector"`
+	LabelSelector *LabelSelectorAttributes `json:"labelSelector,omitempty" protobuf:"bytes,9,opt,name=labelSelector"`
+}
+
+type ResourceRule struct {
+	Verbs         []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
+	APIGroups     []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
+	Resources     []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
+	ResourceNames []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=resourceNames"`
+}
+
+type SelfSubjectAccessReview struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              SelfSubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	Status            SubjectAccessReviewStatus   `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type SelfSubjectAccessReviewSpec struct {
+	ResourceAttributes    *ResourceAttributes    `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
+	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
+}
+
+type SelfSubjectRulesReview struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              SelfSubjectRulesReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	Status            SubjectRulesReviewStatus   `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type SelfSubjectRulesReviewSpec struct {
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
+}
+
+type SubjectAccessReview struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              SubjectAccessReviewSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	Status            SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type SubjectAccessReviewSpec struct {
+	ResourceAttributes    *ResourceAttributes    `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
+	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
+	User                  string                 `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	Groups                []string               `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
+	Extra                 map[string]ExtraValue  `json:"extra,omitempty" protobuf:"bytes,5,rep,name=extra"`
+	UID                   string                 `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
+}
+
+type SubjectAccessReviewStatus struct {
+	Allowed         bool   `json:"allowed" protobuf:"varint,1,opt,name=allowed" openapi:"required"`
+	Denied          bool   `json:"denied,omitempty" protobuf:"varint,4,opt,name=denied"`
+	Reason          string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
+	EvaluationError string `json:"evaluationError,omitempty" protobuf:"bytes,3,opt,name=evaluationError"`
+}
+
+type SubjectRulesReviewStatus struct {
+	ResourceRules    []ResourceRule    `json:"resourceRules" listType:"atomic" protobuf:"bytes,1,rep,name=resourceRules" openapi:"required"`
+	NonResourceRules []NonResourceRule `json:"nonResourceRules" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceRules" openapi:"required"`
+	Incomplete       bool              `json:"incomplete" protobuf:"varint,3,opt,name=incomplete" openapi:"required"`
+	EvaluationError  string            `json:"evaluationError,omitempty" protobuf:"bytes,4,opt,name=evaluationError"`
+}
+
+type ExtraValue []string

@@ -1,0 +1,74 @@
+// Package autoscalingv1 holds Scale and the first version of HorizontalPodAutoscaler (autoscaling/v1).
+package autoscalingv1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+type CrossVersionObjectReference struct {
+	Kind       string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
+	Name       string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
+}
+
+type HorizontalPodAutoscaler struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              HorizontalPodAutoscalerSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	Status            HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type HorizontalPodAutoscalerSpec struct {
+	ScaleTargetRef                 CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
+	MinReplicas                    *int32                      `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
+	MaxReplicas                    int32                       `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
+	TargetCPUUtilizationPercentage *int32                      `json:"targetCPUUtilizationPercentage,omitempty" protobuf:"varint,4,opt,name=targetCPUUtilizationPercentage"`
+}
+
+type HorizontalPodAutoscalerStatus struct {
+	ObservedGeneration              *int64       `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
+	LastScaleTime                   *metav1.Time `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
+	CurrentReplicas                 int32        `json:"currentReplicas" protobuf:"varint,3,opt,name=currentReplicas" openapi:"required"`
+	DesiredReplicas                 int32        `json:"desiredReplicas" protobuf:"varint,4,opt,name=desiredReplicas" openapi:"required"`
+	CurrentCPUUtilizationPercentage *int32       `json:"currentCPUUtilizationPercentage,omitempty" protobuf:"varint,5,opt,name=currentCPUUtilizationPercentage"`
+}
+
+type Scale struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              ScaleSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            ScaleStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type ScaleSpec struct {
+	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
+}
+
+type ScaleStatus struct {
+	Replicas int32  `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
+	Selector string `json:"selector,omitempty" protobuf:"bytes,2,opt,name=selector"`
+}
+
+// HorizontalPodAutoscalerList is a list of HorizontalPodAutoscaler objects.
+type HorizontalPodAutoscalerList = metav1.List[*HorizontalPodAutoscaler]
+
+type HorizontalPodAutoscalerConditionType string
+
+// The values of HorizontalPodAutoscalerConditionType.
+const (
+	AbleToScale    HorizontalPodAutoscalerConditionType = "AbleToScale"
+	ScaledToZero   HorizontalPodAutoscalerConditionType = "ScaledToZero"
+	ScalingActive  HorizontalPodAutoscalerConditionType = "ScalingActive"
+	ScalingLimited HorizontalPodAutoscalerConditionType = "ScalingLimited"
+)
+
+type MetricSourceType string
+
+// The values of MetricSourceType.
+const (
+	ContainerResourceMetricSourceType MetricSourceType = "ContainerResource"
+	ExternalMetricSourceType          MetricSourceType = "External"
+	ObjectMetricSourceType            MetricSourceType = "Object"
+	PodsMetricSourceType              MetricSourceType = "Pods"
+	ResourceMetricSourceType          MetricSourceType = "Resource"
+)

@@ -1,0 +1,2533 @@
+// Package corev1 holds the core kinds: pods, services, nodes, volumes, configuration and events (v1).
+package corev1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+type AWSElasticBlockStoreVolumeSource struct {
+	VolumeID  string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
+	FSType    string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	Partition int32  `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
+	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+}
+
+type Affinity struct {
+	NodeAffinity    *NodeAffinity    `json:"nodeAffinity,omitempty" protobuf:"bytes,1,opt,name=nodeAffinity"`
+	PodAffinity     *PodAffinity     `json:"podAffinity,omitempty" protobuf:"bytes,2,opt,name=podAffinity"`
+	PodAntiAffinity *PodAntiAffinity `json:"podAntiAffinity,omitempty" protobuf:"bytes,3,opt,name=podAntiAffinity"`
+}
+
+type AppArmorProfile struct {
+	Type             AppArmorProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
+	LocalhostProfile *string             `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
+}
+
+type AttachedVolume struct {
+	Name       UniqueVolumeName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	DevicePath string           `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
+}
+
+type AvoidPods struct {
+	PreferAvoidPods []PreferAvoidPodsEntry `json:"preferAvoidPods,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=preferAvoidPods"`
+}
+
+type AzureDiskVolumeSource struct {
+	DiskName    string                    `json:"diskName" protobuf:"bytes,1,opt,name=diskName" openapi:"required"`
+	DataDiskURI string                    `json:"diskURI" protobuf:"bytes,2,opt,name=diskURI" openapi:"required"`
+	CachingMode *AzureDataDiskCachingMode `json:"cachingMode,omitempty" default:"ReadWrite" protobuf:"bytes,3,opt,name=cachingMode" openapi:"enum=None|ReadOnly|ReadWrite"`
+	FSType      *string                   `json:"fsType,omitempty" default:"ext4" protobuf:"bytes,4,opt,name=fsType"`
+	ReadOnly    *bool                     `json:"readOnly,omitempty" protobuf:"varint,5,opt,name=readOnly"`
+	Kind        *AzureDataDiskKind        `json:"kind,omitempty" default:"Shared" protobuf:"bytes,6,opt,name=kind" openapi:"enum=Dedicated|Managed|Shared"`
+}
+
+type AzureFilePersistentVolumeSource struct {
+	SecretName      string  `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
+	ShareName       string  `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
+	ReadOnly        bool    `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	SecretNamespace *string `json:"secretNamespace" protobuf:"bytes,4,opt,name=secretNamespace"`
+}
+
+type AzureFileVolumeSource struct {
+	SecretName string `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
+	ShareName  string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
+	ReadOnly   bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+}
+
+type Binding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Target            ObjectReference `json:"target" protobuf:"bytes,2,opt,name=target" openapi:"required"`
+}
+
+type CSIPersistentVolumeSource struct {
+	Driver                     string            `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	VolumeHandle               string            `json:"volumeHandle" protobuf:"bytes,2,opt,name=volumeHandle" openapi:"required"`
+	ReadOnly                   bool              `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	FSType                     string            `json:"fsType,omitempty" protobuf:"bytes,4,opt,name=fsType"`
+	VolumeAttributes           map[string]string `json:"volumeAttributes,omitempty" protobuf:"bytes,5,rep,name=volumeAttributes"`
+	ControllerPublishSecretRef *SecretReference  `json:"controllerPublishSecretRef,omitempty" protobuf:"bytes,6,opt,name=controllerPublishSecretRef"`
+	NodeStageSecretRef         *SecretReference  `json:"nodeStageSecretRef,omitempty" protobuf:"bytes,7,opt,name=nodeStageSecretRef"`
+	NodePublishSecretRef       *SecretReference  `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,8,opt,name=nodePublishSecretRef"`
+	ControllerExpandSecretRef  *SecretReference  `json:"controllerExpandSecretRef,omitempty" protobuf:"bytes,9,opt,name=controllerExpandSecretRef"`
+	NodeExpandSecretRef        *SecretReference  `json:"nodeExpandSecretRef,omitempty" protobuf:"bytes,10,opt,name=nodeExpandSecretRef"`
+}
+
+type CSIVolumeSource struct {
+	Driver               string                `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	ReadOnly             *bool                 `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
+	FSType               *string               `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	VolumeAttributes     map[string]string     `json:"volumeAttributes,omitempty" protobuf:"bytes,4,rep,name=volumeAttributes"`
+	NodePublishSecretRef *LocalObjectReference `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,5,opt,name=nodePublishSecretRef"`
+}
+
+type Capabilities struct {
+	Add  []Capability `json:"add,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=add"`
+	Drop []Capability `json:"drop,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=drop"`
+}
+
+type CephFSPersistentVolumeSource struct {
+	Monitors   []string         `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	Path       string           `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+	User       string           `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	SecretFile string           `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
+	SecretRef  *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+	ReadOnly   bool             `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+}
+
+type CephFSVolumeSource struct {
+	Monitors   []string              `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	Path       string                `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+	User       string                `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	SecretFile string                `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
+	SecretRef  *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+	ReadOnly   bool                  `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+}
+
+type CinderPersistentVolumeSource struct {
+	VolumeID  string           `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
+	FSType    string           `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	ReadOnly  bool             `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
+}
+
+type CinderVolumeSource struct {
+	VolumeID  string                `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
+	FSType    string                `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	ReadOnly  bool                  `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
+}
+
+type ClientIPConfig struct {
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,1,opt,name=timeoutSeconds"`
+}
+
+type ClusterTrustBundleProjection struct {
+	Name          *string               `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	SignerName    *string               `json:"signerName,omitempty" protobuf:"bytes,2,opt,name=signerName"`
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,3,opt,name=labelSelector"`
+	Optional      *bool                 `json:"optional,omitempty" protobuf:"varint,5,opt,name=optional"`
+	Path          string                `json:"path" protobuf:"bytes,4,opt,name=path" openapi:"required"`
+}
+
+type ComponentCondition struct {
+	Type    ComponentConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Status  ConditionStatus        `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	Message string                 `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
+	Error   string                 `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
+}
+
+type ComponentStatus struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Conditions        []ComponentCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
+}
+
+type ConfigMap struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Immutable         *bool             `json:"immutable,omitempty" protobuf:"varint,4,opt,name=immutable"`
+	Data              map[string]string `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
+	BinaryData        map[string][]byte `json:"binaryData,omitempty" protobuf:"bytes,3,rep,name=binaryData"`
+}
+
+type ConfigMapEnvSource struct {
+	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
+	Optional             *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
+}
+
+type ConfigMapKeySelector struct {
+	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
+	Key                  string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
+	Optional             *bool  `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
+}
+
+type ConfigMapNodeConfigSource struct {
+	Namespace        string    `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
+	Name             string    `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	UID              types.UID `json:"uid,omitempty" protobuf:"bytes,3,opt,name=uid"`
+	ResourceVersion  string    `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
+	KubeletConfigKey string    `json:"kubeletConfigKey" protobuf:"bytes,5,opt,name=kubeletConfigKey" openapi:"required"`
+}
+
+type ConfigMapProjection struct {
+	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
+	Items                []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	Optional             *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+}
+
+type ConfigMapVolumeSource struct {
+	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
+	Items                []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	DefaultMode          *int32      `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
+	Optional             *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+}
+
+type Container struct {
+	Name                     string                   `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Image                    string                   `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
+	Command                  []string                 `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
+	Args                     []string                 `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
+	WorkingDir               string                   `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
+	Ports                    []ContainerPort          `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
+	EnvFrom                  []EnvFromSource          `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
+	Env                      []EnvVar                 `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
+	Resources                ResourceRequirements     `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
+	ResizePolicy             []ContainerResizePolicy  `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
+	RestartPolicy            *ContainerRestartPolicy  `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
+	RestartPolicyRules       []ContainerRestartRule   `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
+	VolumeMounts             []VolumeMount            `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
+	VolumeDevices            []VolumeDevice           `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
+	LivenessProbe            *Probe                   `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
+	ReadinessProbe           *Probe                   `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
+	StartupProbe             *Probe                   `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
+	Lifecycle                *Lifecycle               `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
+	TerminationMessagePath   string                   `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
+	TerminationMessagePolicy TerminationMessagePolicy `json:"terminationMessagePolicy,omitempty" protobuf:"bytes,20,opt,name=terminationMessagePolicy" openapi:"enum=FallbackToLogsOnError|File"`
+	ImagePullPolicy          PullPolicy               `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
+	SecurityContext          *SecurityContext         `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
+	Stdin                    bool                     `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
+	StdinOnce                bool                     `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
+	TTY                      bool                     `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
+}
+
+type ContainerExtendedResourceRequest struct {
+	ContainerName string `json:"containerName" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	ResourceName  string `json:"resourceName" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	RequestName   string `json:"requestName" protobuf:"bytes,3,opt,name=" openapi:"required"`
+}
+
+type ContainerImage struct {
+	Names     []string `json:"names" listType:"atomic" protobuf:"bytes,1,rep,name=names"`
+	SizeBytes int64    `json:"sizeBytes,omitempty" protobuf:"varint,2,opt,name=sizeBytes"`
+}
+
+type ContainerPort struct {
+	Name          string   `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	HostPort      int32    `json:"hostPort,omitempty" protobuf:"varint,2,opt,name=hostPort"`
+	ContainerPort int32    `json:"containerPort" protobuf:"varint,3,opt,name=containerPort" openapi:"required"`
+	Protocol      Protocol `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,4,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
+	HostIP        string   `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
+}
+
+type ContainerResizePolicy struct {
+	ResourceName  ResourceName                `json:"resourceName" protobuf:"bytes,1,opt,name=resourceName" openapi:"required"`
+	RestartPolicy ResourceResizeRestartPolicy `json:"restartPolicy" protobuf:"bytes,2,opt,name=restartPolicy" openapi:"required"`
+}
+
+type ContainerRestartRule struct {
+	Action    ContainerRestartRuleAction       `json:"action,omitempty" protobuf:"bytes,1,opt,name=action" openapi:"required"`
+	ExitCodes *ContainerRestartRuleOnExitCodes `json:"exitCodes,omitempty" protobuf:"bytes,2,opt,name=exitCodes"`
+}
+
+type ContainerRestartRuleOnExitCodes struct {
+	Operator ContainerRestartRuleOnExitCodesOperator `json:"operator,omitempty" protobuf:"bytes,1,opt,name=operator" openapi:"required"`
+	Values   []int32                                 `json:"values,omitempty" listType:"set" protobuf:"varint,2,rep,name=values"`
+}
+
+type ContainerState struct {
+	Waiting    *ContainerStateWaiting    `json:"waiting,omitempty" protobuf:"bytes,1,opt,name=waiting"`
+	Running    *ContainerStateRunning    `json:"running,omitempty" protobuf:"bytes,2,opt,name=running"`
+	Terminated *ContainerStateTerminated `json:"terminated,omitempty" protobuf:"bytes,3,opt,name=terminated"`
+}
+
+type ContainerStateRunning struct {
+	StartedAt metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,1,opt,name=startedAt"`
+}
+
+type ContainerStateTerminated struct {
+	ExitCode    int32       `json:"exitCode" protobuf:"varint,1,opt,name=exitCode" openapi:"required"`
+	Signal      int32       `json:"signal,omitempty" protobuf:"varint,2,opt,name=signal"`
+	Reason      string      `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	Message     string      `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
+	StartedAt   metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,5,opt,name=startedAt"`
+	FinishedAt  metav1.Time `json:"finishedAt,omitempty" protobuf:"bytes,6,opt,name=finishedAt"`
+	ContainerID string      `json:"containerID,omitempty" protobuf:"bytes,7,opt,name=containerID"`
+}
+
+type ContainerStateWaiting struct {
+	Reason  string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+}
+
+type ContainerStatus struct {
+	Name                     string                `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	State                    ContainerState        `json:"state,omitempty" protobuf:"bytes,2,opt,name=state"`
+	LastTerminationState     ContainerState        `json:"lastState,omitempty" protobuf:"bytes,3,opt,name=lastState"`
+	Ready                    bool                  `json:"ready" protobuf:"varint,4,opt,name=ready" openapi:"required"`
+	RestartCount             int32                 `json:"restartCount" protobuf:"varint,5,opt,name=restartCount" openapi:"required"`
+	Image                    string                `json:"image" protobuf:"bytes,6,opt,name=image" openapi:"required"`
+	ImageID                  string                `json:"imageID" protobuf:"bytes,7,opt,name=imageID" openapi:"required"`
+	ContainerID              string                `json:"containerID,omitempty" protobuf:"bytes,8,opt,name=containerID"`
+	Started                  *bool                 `json:"started,omitempty" protobuf:"varint,9,opt,name=started"`
+	AllocatedResources       ResourceList          `json:"allocatedResources,omitempty" protobuf:"bytes,10,rep,name=allocatedResources"`
+	Resources                *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,11,opt,name=resources"`
+	VolumeMounts             []VolumeMountStatus   `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,12,rep,name=volumeMounts"`
+	User                     *ContainerUser        `json:"user,omitempty" protobuf:"bytes,13,opt,name=user"`
+	AllocatedResourcesStatus []ResourceStatus      `json:"allocatedResourcesStatus,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,14,rep,name=allocatedResourcesStatus"`
+	StopSignal               *Signal               `json:"stopSignal,omitempty" protobuf:"bytes,15,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
+}
+
+type ContainerUser struct {
+	Linux *LinuxContainerUser `json:"linux,omitempty" protobuf:"bytes,1,opt,name=linux"`
+}
+
+type DaemonEndpoint struct {
+	Port int32 `json:"Port" protobuf:"varint,1,opt,name=Port" openapi:"required"`
+}
+
+type DownwardAPIProjection struct {
+	Items []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
+}
+
+type DownwardAPIVolumeFile struct {
+	Path             string                 `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	FieldRef         *ObjectFieldSelector   `json:"fieldRef,omitempty" protobuf:"bytes,2,opt,name=fieldRef"`
+	ResourceFieldRef *ResourceFieldSelector `json:"resourceFieldRef,omitempty" protobuf:"bytes,3,opt,name=resourceFieldRef"`
+	Mode             *int32                 `json:"mode,omitempty" protobuf:"varint,4,opt,name=mode"`
+}
+
+type DownwardAPIVolumeSource struct {
+	Items       []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
+	DefaultMode *int32                  `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
+}
+
+type EmptyDirVolumeSource struct {
+	Medium    StorageMedium      `json:"medium,omitempty" protobuf:"bytes,1,opt,name=medium"`
+	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty" protobuf:"bytes,2,opt,name=sizeLimit"`
+}
+
+type EndpointAddress struct {
+	IP        string           `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
+	Hostname  string           `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
+	NodeName  *string          `json:"nodeName,omitempty" protobuf:"bytes,4,opt,name=nodeName"`
+	TargetRef *ObjectReference `json:"targetRef,omitempty" protobuf:"bytes,2,opt,name=targetRef"`
+}
+
+type EndpointPort struct {
+	Name        string   `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	Port        int32    `json:"port" protobuf:"varint,2,opt,name=port" openapi:"required"`
+	Protocol    Protocol `json:"protocol,omitempty" protobuf:"bytes,3,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
+	AppProtocol *string  `json:"appProtocol,omitempty" protobuf:"bytes,4,opt,name=appProtocol"`
+}
+
+type EndpointSubset struct {
+	Addresses         []EndpointAddress `json:"addresses,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=addresses"`
+	NotReadyAddresses []EndpointAddress `json:"notReadyAddresses,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=notReadyAddresses"`
+	Ports             []EndpointPort    `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
+}
+
+type Endpoints struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Subsets           []EndpointSubset `json:"subsets,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subsets"`
+}
+
+type EnvFromSource struct {
+	Prefix       string              `json:"prefix,omitempty" protobuf:"bytes,1,opt,name=prefix"`
+	ConfigMapRef *ConfigMapEnvSource `json:"configMapRef,omitempty" protobuf:"bytes,2,opt,name=configMapRef"`
+	SecretRef    *SecretEnvSource    `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
+}
+
+type EnvVar struct {
+	Name      string        `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Value     string        `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+	ValueFrom *EnvVarSource `json:"valueFrom,omitempty" protobuf:"bytes,3,opt,name=valueFrom"`
+}
+
+type EnvVarSource struct {
+	FieldRef         *ObjectFieldSelector   `json:"fieldRef,omitempty" protobuf:"bytes,1,opt,name=fieldRef"`
+	ResourceFieldRef *ResourceFieldSelector `json:"resourceFieldRef,omitempty" protobuf:"bytes,2,opt,name=resourceFieldRef"`
+	ConfigMapKeyRef  *ConfigMapKeySelector  `json:"configMapKeyRef,omitempty" protobuf:"bytes,3,opt,name=configMapKeyRef"`
+	SecretKeyRef     *SecretKeySelector     `json:"secretKeyRef,omitempty" protobuf:"bytes,4,opt,name=secretKeyRef"`
+	FileKeyRef       *FileKeySelector       `json:"fileKeyRef,omitempty" protobuf:"bytes,5,opt,name=fileKeyRef"`
+}
+
+type EphemeralContainer struct {
+	EphemeralContainerCommon `json:",inline" protobuf:"bytes,1,opt,name="`
+	TargetContainerName      string `json:"targetContainerName,omitempty" protobuf:"bytes,2,opt,name=targetContainerName"`
+}
+
+type EphemeralContainerCommon struct {
+	Name                     string                   `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Image                    string                   `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
+	Command                  []string                 `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
+	Args                     []string                 `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
+	WorkingDir               string                   `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
+	Ports                    []ContainerPort          `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
+	EnvFrom                  []EnvFromSource          `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
+	Env                      []EnvVar                 `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
+	Resources                ResourceRequirements     `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
+	ResizePolicy             []ContainerResizePolicy  `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
+	RestartPolicy            *ContainerRestartPolicy  `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
+	RestartPolicyRules       []ContainerRestartRule   `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
+	VolumeMounts             []VolumeMount            `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
+	VolumeDevices            []VolumeDevice           `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
+	LivenessProbe            *Probe                   `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
+	ReadinessProbe           *Probe                   `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
+	StartupProbe             *Probe                   `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
+	Lifecycle                *Lifecycle               `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
+	TerminationMessagePath   string                   `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
+	TerminationMessagePolicy TerminationMessagePolicy `json:"terminationMessagePolicy,omitempty" protobuf:"bytes,20,opt,name=terminationMessagePolicy" openapi:"enum=FallbackToLogsOnError|File"`
+	ImagePullPolicy          PullPolicy               `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
+	SecurityContext          *SecurityContext         `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
+	Stdin                    bool                     `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
+	StdinOnce                bool                     `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
+	TTY                      bool                     `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
+}
+
+type EphemeralVolumeSource struct {
+	VolumeClaimTemplate *PersistentVolumeClaimTemplate `json:"volumeClaimTemplate,omitempty" protobuf:"bytes,1,opt,name=volumeClaimTemplate"`
+}
+
+type Event struct {
+	metav1.TypeMeta     `json:",inline"`
+	metav1.ObjectMeta   `json:"metadata" protobuf:"bytes,1,opt,name=metadata" openapi:"required"`
+	InvolvedObject      ObjectReference  `json:"involvedObject" protobuf:"bytes,2,opt,name=involvedObject" openapi:"required"`
+	Reason              string           `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	Message             string           `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
+	Source              EventSource      `json:"source,omitempty" protobuf:"bytes,5,opt,name=source"`
+	FirstTimestamp      metav1.Time      `json:"firstTimestamp,omitempty" protobuf:"bytes,6,opt,name=firstTimestamp"`
+	LastTimestamp       metav1.Time      `json:"lastTimestamp,omitempty" protobuf:"bytes,7,opt,name=lastTimestamp"`
+	Count               int32            `json:"count,omitempty" protobuf:"varint,8,opt,name=count"`
+	Type                string           `json:"type,omitempty" protobuf:"bytes,9,opt,name=type"`
+	EventTime           metav1.MicroTime `json:"eventTime,omitempty" protobuf:"bytes,10,opt,name=eventTime"`
+	Series              *EventSeries     `json:"series,omitempty" protobuf:"bytes,11,opt,name=series"`
+	Action              string           `json:"action,omitempty" protobuf:"bytes,12,opt,name=action"`
+	Related             *ObjectReference `json:"related,omitempty" protobuf:"bytes,13,opt,name=related"`
+	ReportingController string           `json:"reportingComponent" protobuf:"bytes,14,opt,name=reportingComponent"`
+	ReportingInstance   string           `json:"reportingInstance" protobuf:"bytes,15,opt,name=reportingInstance"`
+}
+
+type EventSeries struct {
+	Count            int32            `json:"count,omitempty" protobuf:"varint,1,opt,name="`
+	LastObservedTime metav1.MicroTime `json:"lastObservedTime,omitempty" protobuf:"bytes,2,opt,name="`
+}
+
+type EventSource struct {
+	Component string `json:"component,omitempty" protobuf:"bytes,1,opt,name=component"`
+	Host      string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
+}
+
+type ExecAction struct {
+	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=command"`
+}
+
+type FCVolumeSource struct {
+	TargetWWNs []string `json:"targetWWNs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=targetWWNs"`
+	Lun        *int32   `json:"lun,omitempty" protobuf:"varint,2,opt,name=lun"`
+	FSType     string   `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	ReadOnly   bool     `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	WWIDs      []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
+}
+
+type FileKeySelector struct {
+	VolumeName string `json:"volumeName" protobuf:"bytes,1,opt,name=volumeName" openapi:"required"`
+	Path       string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	Key        string `json:"key" protobuf:"bytes,3,opt,name=key" openapi:"required"`
+	Optional   *bool  `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+}
+
+type FlexPersistentVolumeSource struct {
+	Driver    string            `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	FSType    string            `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	SecretRef *SecretReference  `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
+	ReadOnly  bool              `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	Options   map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
+}
+
+type FlexVolumeSource struct {
+	Driver    string                `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	FSType    string                `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
+	ReadOnly  bool                  `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	Options   map[string]string     `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
+}
+
+type FlockerVolumeSource struct {
+	DatasetName string `json:"datasetName,omitempty" protobuf:"bytes,1,opt,name=datasetName"`
+	DatasetUUID string `json:"datasetUUID,omitempty" protobuf:"bytes,2,opt,name=datasetUUID"`
+}
+
+type GCEPersistentDiskVolumeSource struct {
+	PDName    string `json:"pdName" protobuf:"bytes,1,opt,name=pdName" openapi:"required"`
+	FSType    string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	Partition int32  `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
+	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+}
+
+type GRPCAction struct {
+	Port    int32   `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	Service *string `json:"service" protobuf:"bytes,2,opt,name=service"`
+}
+
+type GitRepoVolumeSource struct {
+	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository" openapi:"required"`
+	Revision   string `json:"revision,omitempty" protobuf:"bytes,2,opt,name=revision"`
+	Directory  string `json:"directory,omitempty" protobuf:"bytes,3,opt,name=directory"`
+}
+
+type GlusterfsPersistentVolumeSource struct {
+	EndpointsName      string  `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
+	Path               string  `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	ReadOnly           bool    `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	EndpointsNamespace *string `json:"endpointsNamespace,omitempty" protobuf:"bytes,4,opt,name=endpointsNamespace"`
+}
+
+type GlusterfsVolumeSource struct {
+	EndpointsName string `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
+	Path          string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	ReadOnly      bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+}
+
+type HTTPGetAction struct {
+	Path        string             `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	Port        intstr.IntOrString `json:"port" protobuf:"bytes,2,opt,name=port" openapi:"required"`
+	Host        string             `json:"host,omitempty" protobuf:"bytes,3,opt,name=host"`
+	Scheme      URIScheme          `json:"scheme,omitempty" protobuf:"bytes,4,opt,name=scheme" openapi:"enum=HTTP|HTTPS"`
+	HTTPHeaders []HTTPHeader       `json:"httpHeaders,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=httpHeaders"`
+}
+
+type HTTPHeader struct {
+	Name  string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
+}
+
+type HostAlias struct {
+	IP        string   `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
+	Hostnames []string `json:"hostnames,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=hostnames"`
+}
+
+type HostIP struct {
+	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
+}
+
+type HostPathVolumeSource struct {
+	Path string        `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	Type *HostPathType `json:"type,omitempty" protobuf:"bytes,2,opt,name=type" openapi:"enum=|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket"`
+}
+
+type ISCSIPersistentVolumeSource struct {
+	TargetPortal      string           `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
+	IQN               string           `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
+	Lun               int32            `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	ISCSIInterface    string           `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
+	FSType            string           `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
+	ReadOnly          bool             `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	Portals           []string         `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
+	DiscoveryCHAPAuth bool             `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
+	SessionCHAPAuth   bool             `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
+	SecretRef         *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
+	InitiatorName     *string          `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
+}
+
+type ISCSIVolumeSource struct {
+	TargetPortal      string                `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
+	IQN               string                `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
+	Lun               int32                 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	ISCSIInterface    string                `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
+	FSType            string                `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
+	ReadOnly          bool                  `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	Portals           []string              `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
+	DiscoveryCHAPAuth bool                  `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
+	SessionCHAPAuth   bool                  `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
+	SecretRef         *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
+	InitiatorName     *string               `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
+}
+
+type ImageVolumeSource struct {
+	Reference  string     `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
+	PullPolicy PullPolicy `json:"pullPolicy,omitempty" protobuf:"bytes,2,opt,name=pullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
+}
+
+type ImageVolumeStatus struct {
+	ImageRef string `json:"imageRef,omitempty" protobuf:"bytes,1,opt,name=imageRef" openapi:"required"`
+}
+
+type KeyToPath struct {
+	Key  string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	Mode *int32 `json:"mode,omitempty" protobuf:"varint,3,opt,name=mode"`
+}
+
+type Lifecycle struct {
+	PostStart  *LifecycleHandler `json:"postStart,omitempty" protobuf:"bytes,1,opt,name=postStart"`
+	PreStop    *LifecycleHandler `json:"preStop,omitempty" protobuf:"bytes,2,opt,name=preStop"`
+	StopSignal *Signal           `json:"stopSignal,omitempty" protobuf:"bytes,3,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
+}
+
+type LifecycleHandler struct {
+	Exec      *ExecAction      `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
+	HTTPGet   *HTTPGetAction   `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
+	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty" protobuf:"bytes,3,opt,name=tcpSocket"`
+	Sleep     *SleepAction     `json:"sleep,omitempty" protobuf:"bytes,4,opt,name=sleep"`
+}
+
+type LimitRange struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              LimitRangeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+}
+
+type LimitRangeItem struct {
+	Type                 LimitType    `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Max                  ResourceList `json:"max,omitempty" protobuf:"bytes,2,rep,name=max"`
+	Min                  ResourceList `json:"min,omitempty" protobuf:"bytes,3,rep,name=min"`
+	Default              ResourceList `json:"default,omitempty" protobuf:"bytes,4,rep,name=default"`
+	DefaultRequest       ResourceList `json:"defaultRequest,omitempty" protobuf:"bytes,5,rep,name=defaultRequest"`
+	MaxLimitRequestRatio ResourceList `json:"maxLimitRequestRatio,omitempty" protobuf:"bytes,6,rep,name=maxLimitRequestRatio"`
+}
+
+type LimitRangeSpec struct {
+	Limits []LimitRangeItem `json:"limits" listType:"atomic" protobuf:"bytes,1,rep,name=limits" openapi:"required"`
+}
+
+type LinuxContainerUser struct {
+	UID                int64   `json:"uid" protobuf:"varint,1,opt,name=" openapi:"required"`
+	GID                int64   `json:"gid" protobuf:"varint,2,opt,name=" openapi:"required"`
+	SupplementalGroups []int64 `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,3,rep,name=supplementalGroups"`
+}
+
+type LoadBalancerIngress struct {
+	IP       string              `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
+	Hostname string              `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
+	IPMode   *LoadBalancerIPMode `json:"ipMode,omitempty" protobuf:"bytes,3,opt,name=ipMode"`
+	Ports    []PortStatus        `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=ports"`
+}
+
+type LoadBalancerStatus struct {
+	Ingress []LoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
+}
+
+type LocalObjectReference struct {
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+}
+
+type LocalVolumeSource struct {
+	Path   string  `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	FSType *string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+}
+
+type ModifyVolumeStatus struct {
+	TargetVolumeAttributesClassName string                                  `json:"targetVolumeAttributesClassName,omitempty" protobuf:"bytes,1,opt,name=targetVolumeAttributesClassName"`
+	Status                          PersistentVolumeClaimModifyVolumeStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required,enum=InProgress|Infeasible|Pending"`
+}
+
+type NFSVolumeSource struct {
+	Server   string `json:"server" protobuf:"bytes,1,opt,name=server" openapi:"required"`
+	Path     string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	ReadOnly bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+}
+
+type Namespace struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              NamespaceSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            NamespaceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type NamespaceCondition struct {
+	Type               NamespaceConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Status             ConditionStatus        `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	Reason             string                 `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	Message            string                 `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+}
+
+type NamespaceSpec struct {
+	Finalizers []FinalizerName `json:"finalizers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=finalizers"`
+}
+
+type NamespaceStatus struct {
+	Phase      NamespacePhase       `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Active|Terminating"`
+	Conditions []NamespaceCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
+}
+
+type Node struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              NodeSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            NodeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type NodeAddress struct {
+	Type    NodeAddressType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Address string          `json:"address" protobuf:"bytes,2,opt,name=address" openapi:"required"`
+}
+
+type NodeAffinity struct {
+	RequiredDuringSchedulingIgnoredDuringExecution  *NodeSelector             `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" protobuf:"bytes,1,opt,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	PreferredDuringSchedulingIgnoredDuringExecution []PreferredSchedulingTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
+}
+
+type NodeAllocatableResourceClaimStatus struct {
+	ResourceClaimName string                             `json:"resourceClaimName" protobuf:"bytes,1,opt,name=resourceClaimName" openapi:"required"`
+	Containers        []string                           `json:"containers,omitempty" listType:"set" protobuf:"bytes,2,rep,name=containers"`
+	Resources         map[ResourceName]resource.Quantity `json:"resources" protobuf:"bytes,3,rep,name=resources" openapi:"required"`
+}
+
+type NodeCondition struct {
+	Type               NodeConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Status             ConditionStatus   `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	LastHeartbeatTime  metav1.Time       `json:"lastHeartbeatTime,omitempty" protobuf:"bytes,3,opt,name=lastHeartbeatTime"`
+	LastTransitionTime metav1.Time       `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	Reason             string            `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	Message            string            `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+}
+
+type NodeConfigSource struct {
+	ConfigMap *ConfigMapNodeConfigSource `json:"configMap,omitempty" protobuf:"bytes,2,opt,name=configMap"`
+}
+
+type NodeConfigStatus struct {
+	Assigned      *NodeConfigSource `json:"assigned,omitempty" protobuf:"bytes,1,opt,name=assigned"`
+	Active        *NodeConfigSource `json:"active,omitempty" protobuf:"bytes,2,opt,name=active"`
+	LastKnownGood *NodeConfigSource `json:"lastKnownGood,omitempty" protobuf:"bytes,3,opt,name=lastKnownGood"`
+	Error         string            `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
+}
+
+type NodeDaemonEndpoints struct {
+	KubeletEndpoint DaemonEndpoint `json:"kubeletEndpoint,omitempty" protobuf:"bytes,1,opt,name=kubeletEndpoint"`
+}
+
+type NodeFeatures struct {
+	SupplementalGroupsPolicy *bool `json:"supplementalGroupsPolicy,omitempty" protobuf:"varint,1,opt,name=supplementalGroupsPolicy"`
+}
+
+type NodeProxyOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+}
+
+type NodeRuntimeHandler struct {
+	Name     string                      `json:"name" protobuf:"bytes,1,opt,name=name"`
+	Features *NodeRuntimeHandlerFeatures `json:"features,omitempty" protobuf:"bytes,2,opt,name=features"`
+}
+
+type NodeRuntimeHandlerFeatures struct {
+	RecursiveReadOnlyMounts *bool `json:"recursiveReadOnlyMounts,omitempty" protobuf:"varint,1,opt,name=recursiveReadOnlyMounts"`
+	UserNamespaces          *bool `json:"userNamespaces,omitempty" protobuf:"varint,2,opt,name=userNamespaces"`
+}
+
+type NodeSelector struct {
+	NodeSelectorTerms []NodeSelectorTerm `json:"nodeSelectorTerms" listType:"atomic" protobuf:"bytes,1,rep,name=nodeSelectorTerms" openapi:"required"`
+}
+
+type NodeSelectorRequirement struct {
+	Key      string               `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	Operator NodeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|Gt|In|Lt|NotIn"`
+	Values   []string             `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+}
+
+type NodeSelectorTerm struct {
+	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchExpressions"`
+	MatchFields      []NodeSelectorRequirement `json:"matchFields,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchFields"`
+}
+
+type NodeSpec struct {
+	PodCIDR            string            `json:"podCIDR,omitempty" protobuf:"bytes,1,opt,name=podCIDR"`
+	PodCIDRs           []string          `json:"podCIDRs,omitempty" patchStrategy:"merge" listType:"set" protobuf:"bytes,7,rep,name=podCIDRs"`
+	ProviderID         string            `json:"providerID,omitempty" protobuf:"bytes,3,opt,name=providerID"`
+	Unschedulable      bool              `json:"unschedulable,omitempty" protobuf:"varint,4,opt,name=unschedulable"`
+	Taints             []Taint           `json:"taints,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=taints"`
+	ConfigSource       *NodeConfigSource `json:"configSource,omitempty" protobuf:"bytes,6,opt,name=configSource"`
+	DoNotUseExternalID string            `json:"externalID,omitempty" protobuf:"bytes,2,opt,name=externalID"`
+}
+
+type NodeStatus struct {
+	Capacity         ResourceList         `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
+	Allocatable      ResourceList         `json:"allocatable,omitempty" protobuf:"bytes,2,rep,name=allocatable"`
+	Phase            NodePhase            `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase" openapi:"enum=Pending|Running|Terminated"`
+	Conditions       []NodeCondition      `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
+	Addresses        []NodeAddress        `json:"addresses,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,5,rep,name=addresses"`
+	DaemonEndpoints  NodeDaemonEndpoints  `json:"daemonEndpoints,omitempty" protobuf:"bytes,6,opt,name=daemonEndpoints"`
+	NodeInfo         NodeSystemInfo       `json:"nodeInfo,omitempty" protobuf:"bytes,7,opt,name=nodeInfo"`
+	Images           []ContainerImage     `json:"images,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=images"`
+	VolumesInUse     []UniqueVolumeName   `json:"volumesInUse,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=volumesInUse"`
+	VolumesAttached  []AttachedVolume     `json:"volumesAttached,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=volumesAttached"`
+	Config           *NodeConfigStatus    `json:"config,omitempty" protobuf:"bytes,11,opt,name=config"`
+	RuntimeHandlers  []NodeRuntimeHandler `json:"runtimeHandlers,omitempty" listType:"atomic" protobuf:"bytes,12,rep,name=runtimeHandlers"`
+	Features         *NodeFeatures        `json:"features,omitempty" protobuf:"bytes,13,opt,name=features"`
+	DeclaredFeatures []string             `json:"declaredFeatures,omitempty" listType:"atomic" protobuf:"bytes,14,rep,name=declaredFeatures"`
+}
+
+type NodeSwapStatus struct {
+	Capacity *int64 `json:"capacity,omitempty" protobuf:"varint,1,opt,name=capacity"`
+}
+
+type NodeSystemInfo struct {
+	MachineID               string          `json:"machineID" protobuf:"bytes,1,opt,name=machineID" openapi:"required"`
+	SystemUUID              string          `json:"systemUUID" protobuf:"bytes,2,opt,name=systemUUID" openapi:"required"`
+	BootID                  string          `json:"bootID" protobuf:"bytes,3,opt,name=bootID" openapi:"required"`
+	KernelVersion           string          `json:"kernelVersion" protobuf:"bytes,4,opt,name=kernelVersion" openapi:"required"`
+	OSImage                 string          `json:"osImage" protobuf:"bytes,5,opt,name=osImage" openapi:"required"`
+	ContainerRuntimeVersion string          `json:"containerRuntimeVersion" protobuf:"bytes,6,opt,name=containerRuntimeVersion" openapi:"required"`
+	KubeletVersion          string          `json:"kubeletVersion" protobuf:"bytes,7,opt,name=kubeletVersion" openapi:"required"`
+	KubeProxyVersion        string          `json:"kubeProxyVersion" protobuf:"bytes,8,opt,name=kubeProxyVersion" openapi:"required"`
+	OperatingSystem         string          `json:"operatingSystem" protobuf:"bytes,9,opt,name=operatingSystem" openapi:"required"`
+	Architecture            string          `json:"architecture" protobuf:"bytes,10,opt,name=architecture" openapi:"required"`
+	Swap                    *NodeSwapStatus `json:"swap,omitempty" protobuf:"bytes,11,opt,name=swap"`
+}
+
+type ObjectFieldSelector struct {
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
+	FieldPath  string `json:"fieldPath" protobuf:"bytes,2,opt,name=fieldPath" openapi:"required"`
+}
+
+type ObjectReference struct {
+	Kind            string    `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
+	Namespace       string    `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
+	Name            string    `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
+	UID             types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uid"`
+	APIVersion      string    `json:"apiVersion,omitempty" protobuf:"bytes,5,opt,name=apiVersion"`
+	ResourceVersion string    `json:"resourceVersion,omitempty" protobuf:"bytes,6,opt,name=resourceVersion"`
+	FieldPath       string    `json:"fieldPath,omitempty" protobuf:"bytes,7,opt,name=fieldPath"`
+}
+
+type PersistentVolume struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              PersistentVolumeSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            PersistentVolumeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type PersistentVolumeClaim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              PersistentVolumeClaimSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            PersistentVolumeClaimStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type PersistentVolumeClaimCondition struct {
+	Type               PersistentVolumeClaimConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Status             ConditionStatus                    `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	LastProbeTime      metav1.Time                        `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
+	LastTransitionTime metav1.Time                        `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	Reason             string                             `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	Message            string                             `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+}
+
+type PersistentVolumeClaimSpec struct {
+	AccessModes               []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=accessModes"`
+	Selector                  *metav1.LabelSelector        `json:"selector,omitempty" protobuf:"bytes,4,opt,name=selector"`
+	Resources                 VolumeResourceRequirements   `json:"resources,omitempty" protobuf:"bytes,2,opt,name=resources"`
+	VolumeName                string                       `json:"volumeName,omitempty" protobuf:"bytes,3,opt,name=volumeName"`
+	StorageClassName          *string                      `json:"storageClassName,omitempty" protobuf:"bytes,5,opt,name=storageClassName"`
+	VolumeMode                *PersistentVolumeMode        `json:"volumeMode,omitempty" protobuf:"bytes,6,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
+	DataSource                *TypedLocalObjectReference   `json:"dataSource,omitempty" protobuf:"bytes,7,opt,name=dataSource"`
+	DataSourceRef             *TypedObjectReference        `json:"dataSourceRef,omitempty" protobuf:"bytes,8,opt,name=dataSourceRef"`
+	VolumeAttributesClassName *string                      `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,9,opt,name=volumeAttributesClassName"`
+}
+
+type PersistentVolumeClaimStatus struct {
+	Phase                            PersistentVolumeClaimPhase           `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Bound|Lost|Pending"`
+	AccessModes                      []PersistentVolumeAccessMode         `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=accessModes"`
+	Capacity                         ResourceList                         `json:"capacity,omitempty" protobuf:"bytes,3,rep,name=capacity"`
+	Conditions                       []PersistentVolumeClaimCondition     `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
+	AllocatedResources               ResourceList                         `json:"allocatedResources,omitempty" protobuf:"bytes,5,rep,name=allocatedResources"`
+	AllocatedResourceStatuses        map[ResourceName]ClaimResourceStatus `json:"allocatedResourceStatuses,omitempty" mapType:"granular" protobuf:"bytes,7,rep,name=allocatedResourceStatuses"`
+	CurrentVolumeAttributesClassName *string                              `json:"currentVolumeAttributesClassName,omitempty" protobuf:"bytes,8,opt,name=currentVolumeAttributesClassName"`
+	ModifyVolumeStatus               *ModifyVolumeStatus                  `json:"modifyVolumeStatus,omitempty" protobuf:"bytes,9,opt,name=modifyVolumeStatus"`
+}
+
+type PersistentVolumeClaimTemplate struct {
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              PersistentVolumeClaimSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
+}
+
+type PersistentVolumeClaimVolumeSource struct {
+	ClaimName string `json:"claimName" protobuf:"bytes,1,opt,name=claimName" openapi:"required"`
+	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
+}
+
+type PersistentVolumeSource struct {
+	GCEPersistentDisk    *GCEPersistentDiskVolumeSource    `json:"gcePersistentDisk,omitempty" protobuf:"bytes,1,opt,name=gcePersistentDisk"`
+	AWSElasticBlockStore *AWSElasticBlockStoreVolumeSource `json:"awsElasticBlockStore,omitempty" protobuf:"bytes,2,opt,name=awsElasticBlockStore"`
+	HostPath             *HostPathVolumeSource             `json:"hostPath,omitempty" protobuf:"bytes,3,opt,name=hostPath"`
+	Glusterfs            *GlusterfsPersistentVolumeSource  `json:"glusterfs,omitempty" protobuf:"bytes,4,opt,name=glusterfs"`
+	NFS                  *NFSVolumeSource                  `json:"nfs,omitempty" protobuf:"bytes,5,opt,name=nfs"`
+	RBD                  *RBDPersistentVolumeSource        `json:"rbd,omitempty" protobuf:"bytes,6,opt,name=rbd"`
+	ISCSI                *ISCSIPersistentVolumeSource      `json:"iscsi,omitempty" protobuf:"bytes,7,opt,name=iscsi"`
+	Cinder               *CinderPersistentVolumeSource     `json:"cinder,omitempty" protobuf:"bytes,8,opt,name=cinder"`
+	CephFS               *CephFSPersistentVolumeSource     `json:"cephfs,omitempty" protobuf:"bytes,9,opt,name=cephfs"`
+	FC                   *FCVolumeSource                   `json:"fc,omitempty" protobuf:"bytes,10,opt,name=fc"`
+	Flocker              *FlockerVolumeSource              `json:"flocker,omitempty" protobuf:"bytes,11,opt,name=flocker"`
+	FlexVolume           *FlexPersistentVolumeSource       `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
+	AzureFile            *AzureFilePersistentVolumeSource  `json:"azureFile,omitempty" protobuf:"bytes,13,opt,name=azureFile"`
+	VsphereVolume        *VsphereVirtualDiskVolumeSource   `json:"vsphereVolume,omitempty" protobuf:"bytes,14,opt,name=vsphereVolume"`
+	Quobyte              *QuobyteVolumeSource              `json:"quobyte,omitempty" protobuf:"bytes,15,opt,name=quobyte"`
+	AzureDisk            *AzureDiskVolumeSource            `json:"azureDisk,omitempty" protobuf:"bytes,16,opt,name=azureDisk"`
+	PhotonPersistentDisk *PhotonPersistentDiskVolumeSource `json:"photonPersistentDisk,omitempty" protobuf:"bytes,17,opt,name=photonPersistentDisk"`
+	PortworxVolume       *PortworxVolumeSource             `json:"portworxVolume,omitempty" protobuf:"bytes,18,opt,name=portworxVolume"`
+	ScaleIO              *ScaleIOPersistentVolumeSource    `json:"scaleIO,omitempty" protobuf:"bytes,19,opt,name=scaleIO"`
+	Local                *LocalVolumeSource                `json:"local,omitempty" protobuf:"bytes,20,opt,name=local"`
+	StorageOS            *StorageOSPersistentVolumeSource  `json:"storageos,omitempty" protobuf:"bytes,21,opt,name=storageos"`
+	CSI                  *CSIPersistentVolumeSource        `json:"csi,omitempty" protobuf:"bytes,22,opt,name=csi"`
+}
+
+type PersistentVolumeSpec struct {
+	Capacity                      ResourceList `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
+	PersistentVolumeSource        `json:",inline" protobuf:"bytes,2,opt,name=persistentVolumeSource"`
+	AccessModes                   []PersistentVolumeAccessMode  `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=accessModes"`
+	ClaimRef                      *ObjectReference              `json:"claimRef,omitempty" mapType:"granular" protobuf:"bytes,4,opt,name=claimRef"`
+	PersistentVolumeReclaimPolicy PersistentVolumeReclaimPolicy `json:"persistentVolumeReclaimPolicy,omitempty" protobuf:"bytes,5,opt,name=persistentVolumeReclaimPolicy" openapi:"enum=Delete|Recycle|Retain"`
+	StorageClassName              string                        `json:"storageClassName,omitempty" protobuf:"bytes,6,opt,name=storageClassName"`
+	MountOptions                  []string                      `json:"mountOptions,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=mountOptions"`
+	VolumeMode                    *PersistentVolumeMode         `json:"volumeMode,omitempty" protobuf:"bytes,8,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
+	NodeAffinity                  *VolumeNodeAffinity           `json:"nodeAffinity,omitempty" protobuf:"bytes,9,opt,name=nodeAffinity"`
+	VolumeAttributesClassName     *string                       `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,10,opt,name=volumeAttributesClassName"`
+}
+
+type PersistentVolumeStatus struct {
+	Phase                   PersistentVolumePhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Available|Bound|Failed|Pending|Released"`
+	Message                 string                `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	Reason                  string                `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	LastPhaseTransitionTime *metav1.Time          `json:"lastPhaseTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastPhaseTransitionTime"`
+}
+
+type PhotonPersistentDiskVolumeSource struct {
+	PdID   string `json:"pdID" protobuf:"bytes,1,opt,name=pdID" openapi:"required"`
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+}
+
+type Pod struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              PodSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            PodStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type PodAffinity struct {
+	RequiredDuringSchedulingIgnoredDuringExecution  []PodAffinityTerm         `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodAffinityTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
+}
+
+type PodAffinityTerm struct {
+	LabelSelector     *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
+	Namespaces        []string              `json:"namespaces,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=namespaces"`
+	TopologyKey       string                `json:"topologyKey" protobuf:"bytes,3,opt,name=topologyKey" openapi:"required"`
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,4,opt,name=namespaceSelector"`
+	MatchLabelKeys    []string              `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=matchLabelKeys"`
+	MismatchLabelKeys []string              `json:"mismatchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=mismatchLabelKeys"`
+}
+
+type PodAntiAffinity struct {
+	RequiredDuringSchedulingIgnoredDuringExecution  []PodAffinityTerm         `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodAffinityTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
+}
+
+type PodAttachOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	Stdin           bool   `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
+	Stdout          bool   `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
+	Stderr          bool   `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
+	TTY             bool   `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
+	Container       string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
+}
+
+type PodCertificateProjection struct {
+	SignerName           string            `json:"signerName,omitempty" protobuf:"bytes,1,opt,name=signerName" openapi:"required"`
+	KeyType              string            `json:"keyType,omitempty" protobuf:"bytes,2,opt,name=keyType" openapi:"required"`
+	MaxExpirationSeconds *int32            `json:"maxExpirationSeconds,omitempty" protobuf:"varint,3,opt,name=maxExpirationSeconds"`
+	CredentialBundlePath string            `json:"credentialBundlePath,omitempty" protobuf:"bytes,4,opt,name=credentialBundlePath"`
+	KeyPath              string            `json:"keyPath,omitempty" protobuf:"bytes,5,opt,name=keyPath"`
+	CertificateChainPath string            `json:"certificateChainPath,omitempty" protobuf:"bytes,6,opt,name=certificateChainPath"`
+	UserAnnotations      map[string]string `json:"userAnnotations,omitempty" protobuf:"bytes,7,rep,name=userAnnotations"`
+}
+
+type PodCondition struct {
+	Type               PodConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	ObservedGeneration int64            `json:"observedGeneration,omitempty" protobuf:"varint,7,opt,name=observedGeneration"`
+	Status             ConditionStatus  `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	LastProbeTime      metav1.Time      `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
+	LastTransitionTime metav1.Time      `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	Reason             string           `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	Message            string           `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+}
+
+type PodDNSConfig struct {
+	Nameservers []string             `json:"nameservers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=nameservers"`
+	Searches    []string             `json:"searches,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=searches"`
+	Options     []PodDNSConfigOption `json:"options,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=options"`
+}
+
+type PodDNSConfigOption struct {
+	Name  string  `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	Value *string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+}
+
+type PodExecOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	Stdin           bool     `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
+	Stdout          bool     `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
+	Stderr          bool     `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
+	TTY             bool     `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
+	Container       string   `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
+	Command         []string `json:"command" listType:"atomic" protobuf:"bytes,6,rep,name=command" openapi:"required"`
+}
+
+type PodExtendedResourceClaimStatus struct {
+	RequestMappings   []ContainerExtendedResourceRequest `json:"requestMappings" listType:"atomic" protobuf:"bytes,1,rep,name=requestMappings" openapi:"required"`
+	ResourceClaimName string                             `json:"resourceClaimName" protobuf:"bytes,2,opt,name=" openapi:"required"`
+}
+
+type PodIP struct {
+	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
+}
+
+type PodLogOptions struct {
+	metav1.TypeMeta              `json:",inline"`
+	Container                    string       `json:"container,omitempty" protobuf:"bytes,1,opt,name=container"`
+	Follow                       bool         `json:"follow,omitempty" protobuf:"varint,2,opt,name=follow"`
+	Previous                     bool         `json:"previous,omitempty" protobuf:"varint,3,opt,name=previous"`
+	SinceSeconds                 *int64       `json:"sinceSeconds,omitempty" protobuf:"varint,4,opt,name=sinceSeconds"`
+	SinceTime                    *metav1.Time `json:"sinceTime,omitempty" protobuf:"bytes,5,opt,name=sinceTime"`
+	Timestamps                   bool         `json:"timestamps,omitempty" protobuf:"varint,6,opt,name=timestamps"`
+	TailLines                    *int64       `json:"tailLines,omitempty" protobuf:"varint,7,opt,name=tailLines"`
+	LimitBytes                   *int64       `json:"limitBytes,omitempty" protobuf:"varint,8,opt,name=limitBytes"`
+	InsecureSkipTLSVerifyBackend bool         `json:"insecureSkipTLSVerifyBackend,omitempty" protobuf:"varint,9,opt,name=insecureSkipTLSVerifyBackend"`
+	Stream                       *string      `json:"stream,omitempty" protobuf:"bytes,10,opt,name=stream"`
+}
+
+type PodOS struct {
+	Name OSName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+}
+
+type PodPortForwardOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	Ports           []int32 `json:"ports,omitempty" listType:"atomic" protobuf:"varint,1,rep,name=ports"`
+}
+
+type PodProxyOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+}
+
+type PodReadinessGate struct {
+	ConditionType PodConditionType `json:"conditionType" protobuf:"bytes,1,opt,name=conditionType" openapi:"required"`
+}
+
+type PodResourceClaim struct {
+	Name                      string  `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	ResourceClaimName         *string `json:"resourceClaimName,omitempty" protobuf:"bytes,3,opt,name=resourceClaimName"`
+	ResourceClaimTemplateName *string `json:"resourceClaimTemplateName,omitempty" protobuf:"bytes,4,opt,name=resourceClaimTemplateName"`
+}
+
+type PodResourceClaimStatus struct {
+	Name              string  `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	ResourceClaimName *string `json:"resourceClaimName,omitempty" protobuf:"bytes,2,opt,name=resourceClaimName"`
+}
+
+type PodSchedulingGate struct {
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+}
+
+type PodSchedulingGroup struct {
+	PodGroupName *string `json:"podGroupName,omitempty" protobuf:"bytes,1,opt,name=podGroupName"`
+}
+
+type PodSecurityContext struct {
+	SELinuxOptions           *SELinuxOptions                `json:"seLinuxOptions,omitempty" protobuf:"bytes,1,opt,name=seLinuxOptions"`
+	WindowsOptions           *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,8,opt,name=windowsOptions"`
+	RunAsUser                *int64                         `json:"runAsUser,omitempty" protobuf:"varint,2,opt,name=runAsUser"`
+	RunAsGroup               *int64                         `json:"runAsGroup,omitempty" protobuf:"varint,6,opt,name=runAsGroup"`
+	RunAsNonRoot             *bool                          `json:"runAsNonRoot,omitempty" protobuf:"varint,3,opt,name=runAsNonRoot"`
+	SupplementalGroups       []int64                        `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,4,rep,name=supplementalGroups"`
+	SupplementalGroupsPolicy *SupplementalGroupsPolicy      `json:"supplementalGroupsPolicy,omitempty" protobuf:"bytes,12,opt,name=supplementalGroupsPolicy" openapi:"enum=Merge|Strict"`
+	FSGroup                  *int64                         `json:"fsGroup,omitempty" protobuf:"varint,5,opt,name=fsGroup"`
+	Sysctls                  []Sysctl                       `json:"sysctls,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=sysctls"`
+	FSGroupChangePolicy      *PodFSGroupChangePolicy        `json:"fsGroupChangePolicy,omitempty" protobuf:"bytes,9,opt,name=fsGroupChangePolicy" openapi:"enum=Always|OnRootMismatch"`
+	SeccompProfile           *SeccompProfile                `json:"seccompProfile,omitempty" protobuf:"bytes,10,opt,name=seccompProfile"`
+	AppArmorProfile          *AppArmorProfile               `json:"appArmorProfile,omitempty" protobuf:"bytes,11,opt,name=appArmorProfile"`
+	SELinuxChangePolicy      *PodSELinuxChangePolicy        `json:"seLinuxChangePolicy,omitempty" protobuf:"bytes,13,opt,name=seLinuxChangePolicy"`
+}
+
+type PodSignature struct {
+	PodController *metav1.OwnerReference `json:"podController,omitempty" protobuf:"bytes,1,opt,name=podController"`
+}
+
+type PodSpec struct {
+	Volumes                       []Volume                   `json:"volumes,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,1,rep,name=volumes"`
+	InitContainers                []Container                `json:"initContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,20,rep,name=initContainers"`
+	Containers                    []Container                `json:"containers" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=containers" openapi:"required"`
+	EphemeralContainers           []EphemeralContainer       `json:"ephemeralContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,34,rep,name=ephemeralContainers"`
+	RestartPolicy                 RestartPolicy              `json:"restartPolicy,omitempty" protobuf:"bytes,3,opt,name=restartPolicy" openapi:"enum=Always|Never|OnFailure"`
+	TerminationGracePeriodSeconds *int64                     `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,4,opt,name=terminationGracePeriodSeconds"`
+	ActiveDeadlineSeconds         *int64                     `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,5,opt,name=activeDeadlineSeconds"`
+	DNSPolicy                     DNSPolicy                  `json:"dnsPolicy,omitempty" protobuf:"bytes,6,opt,name=dnsPolicy" openapi:"enum=ClusterFirst|ClusterFirstWithHostNet|Default|None"`
+	NodeSelector                  map[string]string          `json:"nodeSelector,omitempty" mapType:"atomic" protobuf:"bytes,7,rep,name=nodeSelector"`
+	ServiceAccountName            string                     `json:"serviceAccountName,omitempty" protobuf:"bytes,8,opt,name=serviceAccountName"`
+	DeprecatedServiceAccount      string                     `json:"serviceAccount,omitempty" protobuf:"bytes,9,opt,name=serviceAccount"`
+	AutomountServiceAccountToken  *bool                      `json:"automountServiceAccountToken,omitempty" protobuf:"varint,21,opt,name=automountServiceAccountToken"`
+	NodeName                      string                     `json:"nodeName,omitempty" protobuf:"bytes,10,opt,name=nodeName"`
+	HostNetwork                   bool                       `json:"hostNetwork,omitempty" protobuf:"varint,11,opt,name=hostNetwork"`
+	HostPID                       bool                       `json:"hostPID,omitempty" protobuf:"varint,12,opt,name=hostPID"`
+	HostIPC                       bool                       `json:"hostIPC,omitempty" protobuf:"varint,13,opt,name=hostIPC"`
+	ShareProcessNamespace         *bool                      `json:"shareProcessNamespace,omitempty" protobuf:"varint,27,opt,name=shareProcessNamespace"`
+	SecurityContext               *PodSecurityContext        `json:"securityContext,omitempty" protobuf:"bytes,14,opt,name=securityContext"`
+	ImagePullSecrets              []LocalObjectReference     `json:"imagePullSecrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=imagePullSecrets"`
+	Hostname                      string                     `json:"hostname,omitempty" protobuf:"bytes,16,opt,name=hostname"`
+	Subdomain                     string                     `json:"subdomain,omitempty" protobuf:"bytes,17,opt,name=subdomain"`
+	Affinity                      *Affinity                  `json:"affinity,omitempty" protobuf:"bytes,18,opt,name=affinity"`
+	SchedulerName                 string                     `json:"schedulerName,omitempty" protobuf:"bytes,19,opt,name=schedulerName"`
+	Tolerations                   []Toleration               `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,22,rep,name=tolerations"`
+	HostAliases                   []HostAlias                `json:"hostAliases,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,23,rep,name=hostAliases"`
+	PriorityClassName             string                     `json:"priorityClassName,omitempty" protobuf:"bytes,24,opt,name=priorityClassName"`
+	Priority                      *int32                     `json:"priority,omitempty" protobuf:"varint,25,opt,name=priority"`
+	DNSConfig                     *PodDNSConfig              `json:"dnsConfig,omitempty" protobuf:"bytes,26,opt,name=dnsConfig"`
+	ReadinessGates                []PodReadinessGate         `json:"readinessGates,omitempty" listType:"atomic" protobuf:"bytes,28,rep,name=readinessGates"`
+	RuntimeClassName              *string                    `json:"runtimeClassName,omitempty" protobuf:"bytes,29,opt,name=runtimeClassName"`
+	EnableServiceLinks            *bool                      `json:"enableServiceLinks,omitempty" protobuf:"varint,30,opt,name=enableServiceLinks"`
+	PreemptionPolicy              *PreemptionPolicy          `json:"preemptionPolicy,omitempty" protobuf:"bytes,31,opt,name=preemptionPolicy" openapi:"enum=Never|PreemptLowerPriority"`
+	Overhead                      ResourceList               `json:"overhead,omitempty" protobuf:"bytes,32,rep,name=overhead"`
+	TopologySpreadConstraints     []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty" patchStrategy:"merge" patchMergeKey:"topologyKey" listType:"map" listMapKey:"topologyKey,whenUnsatisfiable" protobuf:"bytes,33,rep,name=topologySpreadConstraints"`
+	SetHostnameAsFQDN             *bool                      `json:"setHostnameAsFQDN,omitempty" protobuf:"varint,35,opt,name=setHostnameAsFQDN"`
+	OS                            *PodOS                     `json:"os,omitempty" protobuf:"bytes,36,opt,name=os"`
+	HostUsers                     *bool                      `json:"hostUsers,omitempty" protobuf:"varint,37,opt,name=hostUsers"`
+	SchedulingGates               []PodSchedulingGate        `json:"schedulingGates,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,38,rep,name=schedulingGates"`
+	ResourceClaims                []PodResourceClaim         `json:"resourceClaims,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,39,rep,name=resourceClaims"`
+	Resources                     *ResourceRequirements      `json:"resources,omitempty" protobuf:"bytes,40,opt,name=resources"`
+	HostnameOverride              *string                    `json:"hostnameOverride,omitempty" protobuf:"bytes,41,opt,name=hostnameOverride"`
+	SchedulingGroup               *PodSchedulingGroup        `json:"schedulingGroup,omitempty" protobuf:"bytes,43,opt,name=schedulingGroup"`
+}
+
+type PodStatus struct {
+	ObservedGeneration                   int64                                `json:"observedGeneration,omitempty" protobuf:"varint,17,opt,name=observedGeneration"`
+	Phase                                PodPhase                             `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Failed|Pending|Running|Succeeded|Unknown"`
+	Conditions                           []PodCondition                       `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
+	Message                              string                               `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
+	Reason                               string                               `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	NominatedNodeName                    string                               `json:"nominatedNodeName,omitempty" protobuf:"bytes,11,opt,name=nominatedNodeName"`
+	HostIP                               string                               `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
+	HostIPs                              []HostIP                             `json:"hostIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"atomic" protobuf:"bytes,16,rep,name=hostIPs"`
+	PodIP                                string                               `json:"podIP,omitempty" protobuf:"bytes,6,opt,name=podIP"`
+	PodIPs                               []PodIP                              `json:"podIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,12,rep,name=podIPs"`
+	StartTime                            *metav1.Time                         `json:"startTime,omitempty" protobuf:"bytes,7,opt,name=startTime"`
+	InitContainerStatuses                []ContainerStatus                    `json:"initContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=initContainerStatuses"`
+	ContainerStatuses                    []ContainerStatus                    `json:"containerStatuses,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=containerStatuses"`
+	QOSClass                             PodQOSClass                          `json:"qosClass,omitempty" protobuf:"bytes,9,opt,name=qosClass" openapi:"enum=BestEffort|Burstable|Guaranteed"`
+	EphemeralContainerStatuses           []ContainerStatus                    `json:"ephemeralContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,13,rep,name=ephemeralContainerStatuses"`
+	Resize                               PodResizeStatus                      `json:"resize,omitempty" protobuf:"bytes,14,opt,name=resize"`
+	ResourceClaimStatuses                []PodResourceClaimStatus             `json:"resourceClaimStatuses,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=resourceClaimStatuses"`
+	ExtendedResourceClaimStatus          *PodExtendedResourceClaimStatus      `json:"extendedResourceClaimStatus,omitempty" protobuf:"bytes,18,opt,name=extendedResourceClaimStatus"`
+	AllocatedResources                   ResourceList                         `json:"allocatedResources,omitempty" protobuf:"bytes,19,rep,name=allocatedResources"`
+	Resources                            *ResourceRequirements                `json:"resources,omitempty" protobuf:"bytes,20,opt,name=resources"`
+	NodeAllocatableResourceClaimStatuses []NodeAllocatableResourceClaimStatus `json:"nodeAllocatableResourceClaimStatuses,omitempty" listType:"atomic" protobuf:"bytes,21,rep,name=nodeAllocatableResourceClaimStatuses"`
+}
+
+type PodStatusResult struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Status            PodStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
+}
+
+type PodTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Template          PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,2,opt,name=template"`
+}
+
+type PodTemplateSpec struct {
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              PodSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+}
+
+type PortStatus struct {
+	Port     int32    `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	Protocol Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
+	Error    *string  `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
+}
+
+type PortworxVolumeSource struct {
+	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
+	FSType   string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	ReadOnly bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+}
+
+type PreferAvoidPodsEntry struct {
+	PodSignature PodSignature `json:"podSignature" protobuf:"bytes,1,opt,name=podSignature" openapi:"required"`
+	EvictionTime metav1.Time  `json:"evictionTime,omitempty" protobuf:"bytes,2,opt,name=evictionTime"`
+	Reason       string       `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	Message      string       `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
+}
+
+type PreferredSchedulingTerm struct {
+	Weight     int32            `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
+	Preference NodeSelectorTerm `json:"preference" protobuf:"bytes,2,opt,name=preference" openapi:"required"`
+}
+
+type Probe struct {
+	ProbeHandler                  `json:",inline" protobuf:"bytes,1,opt,name=handler"`
+	InitialDelaySeconds           int32  `json:"initialDelaySeconds,omitempty" protobuf:"varint,2,opt,name=initialDelaySeconds"`
+	TimeoutSeconds                int32  `json:"timeoutSeconds,omitempty" protobuf:"varint,3,opt,name=timeoutSeconds"`
+	PeriodSeconds                 int32  `json:"periodSeconds,omitempty" protobuf:"varint,4,opt,name=periodSeconds"`
+	SuccessThreshold              int32  `json:"successThreshold,omitempty" protobuf:"varint,5,opt,name=successThreshold"`
+	FailureThreshold              int32  `json:"failureThreshold,omitempty" protobuf:"varint,6,opt,name=failureThreshold"`
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,7,opt,name=terminationGracePeriodSeconds"`
+}
+
+type ProbeHandler struct {
+	Exec      *ExecAction      `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
+	HTTPGet   *HTTPGetAction   `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
+	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty" protobuf:"bytes,3,opt,name=tcpSocket"`
+	GRPC      *GRPCAction      `json:"grpc,omitempty" protobuf:"bytes,4,opt,name=grpc"`
+}
+
+type ProjectedVolumeSource struct {
+	Sources     []VolumeProjection `json:"sources" listType:"atomic" protobuf:"bytes,1,rep,name=sources"`
+	DefaultMode *int32             `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
+}
+
+type QuobyteVolumeSource struct {
+	Registry string `json:"registry" protobuf:"bytes,1,opt,name=registry" openapi:"required"`
+	Volume   string `json:"volume" protobuf:"bytes,2,opt,name=volume" openapi:"required"`
+	ReadOnly bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	User     string `json:"user,omitempty" protobuf:"bytes,4,opt,name=user"`
+	Group    string `json:"group,omitempty" protobuf:"bytes,5,opt,name=group"`
+	Tenant   string `json:"tenant,omitempty" protobuf:"bytes,6,opt,name=tenant"`
+}
+
+type RBDPersistentVolumeSource struct {
+	CephMonitors []string         `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	RBDImage     string           `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
+	FSType       string           `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	RBDPool      string           `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	RadosUser    string           `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
+	Keyring      string           `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
+	SecretRef    *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
+	ReadOnly     bool             `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
+}
+
+type RBDVolumeSource struct {
+	CephMonitors []string              `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	RBDImage     string                `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
+	FSType       string                `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	RBDPool      string                `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	RadosUser    string                `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
+	Keyring      string                `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
+	SecretRef    *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
+	ReadOnly     bool                  `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
+}
+
+type RangeAllocation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Range             string `json:"range" protobuf:"bytes,2,opt,name=range" openapi:"required"`
+	Data              []byte `json:"data" protobuf:"bytes,3,opt,name=data" openapi:"required"`
+}
+
+type ReplicationController struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              ReplicationControllerSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            ReplicationControllerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type ReplicationControllerCondition struct {
+	Type               ReplicationControllerConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Status             ConditionStatus                    `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	LastTransitionTime metav1.Time                        `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	Reason             string                             `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	Message            string                             `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+}
+
+type ReplicationControllerSpec struct {
+	Replicas        *int32            `json:"replicas,omitempty" default:"1" protobuf:"varint,1,opt,name=replicas"`
+	MinReadySeconds int32             `json:"minReadySeconds,omitempty" protobuf:"varint,4,opt,name=minReadySeconds"`
+	Selector        map[string]string `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
+	Template        *PodTemplateSpec  `json:"template,omitempty" protobuf:"bytes,3,opt,name=template"`
+}
+
+type ReplicationControllerStatus struct {
+	Replicas             int32                            `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
+	FullyLabeledReplicas int32                            `json:"fullyLabeledReplicas,omitempty" protobuf:"varint,2,opt,name=fullyLabeledReplicas"`
+	ReadyReplicas        int32                            `json:"readyReplicas,omitempty" protobuf:"varint,4,opt,name=readyReplicas"`
+	AvailableReplicas    int32                            `json:"availableReplicas,omitempty" protobuf:"varint,5,opt,name=availableReplicas"`
+	ObservedGeneration   int64                            `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
+	Conditions           []ReplicationControllerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
+}
+
+type ResourceClaim struct {
+	Name    string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Request string `json:"request,omitempty" protobuf:"bytes,2,opt,name=request"`
+}
+
+type ResourceFieldSelector struct {
+	ContainerName string            `json:"containerName,omitempty" protobuf:"bytes,1,opt,name=containerName"`
+	Resource      string            `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
+	Divisor       resource.Quantity `json:"divisor,omitempty" protobuf:"bytes,3,opt,name=divisor"`
+}
+
+type ResourceHealth struct {
+	ResourceID ResourceID           `json:"resourceID" protobuf:"bytes,1,opt,name=resourceID" openapi:"required"`
+	Health     ResourceHealthStatus `json:"health,omitempty" protobuf:"bytes,2,opt,name="`
+	Message    *string              `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+}
+
+type ResourceQuota struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              ResourceQuotaSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            ResourceQuotaStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type ResourceQuotaSpec struct {
+	Hard          ResourceList         `json:"hard,omitempty" protobuf:"bytes,1,rep,name=hard"`
+	Scopes        []ResourceQuotaScope `json:"scopes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=scopes"`
+	ScopeSelector *ScopeSelector       `json:"scopeSelector,omitempty" protobuf:"bytes,3,opt,name=scopeSelector"`
+}
+
+type ResourceQuotaStatus struct {
+	Hard ResourceList `json:"hard,omitempty" protobuf:"bytes,1,rep,name=hard"`
+	Used ResourceList `json:"used,omitempty" protobuf:"bytes,2,rep,name=used"`
+}
+
+type ResourceRequirements struct {
+	Limits   ResourceList    `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
+	Requests ResourceList    `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
+	Claims   []ResourceClaim `json:"claims,omitempty" listType:"map" listMapKey:"name" protobuf:"bytes,3,rep,name=claims"`
+}
+
+type ResourceStatus struct {
+	Name      ResourceName     `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Resources []ResourceHealth `json:"resources,omitempty" listType:"map" listMapKey:"resourceID" protobuf:"bytes,2,rep,name=resources"`
+}
+
+type SELinuxOptions struct {
+	User  string `json:"user,omitempty" protobuf:"bytes,1,opt,name=user"`
+	Role  string `json:"role,omitempty" protobuf:"bytes,2,opt,name=role"`
+	Type  string `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
+	Level string `json:"level,omitempty" protobuf:"bytes,4,opt,name=level"`
+}
+
+type ScaleIOPersistentVolumeSource struct {
+	Gateway          string           `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
+	System           string           `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	SecretRef        *SecretReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
+	SSLEnabled       bool             `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
+	ProtectionDomain string           `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
+	StoragePool      string           `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
+	StorageMode      string           `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
+	VolumeName       string           `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
+	FSType           string           `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
+	ReadOnly         bool             `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
+}
+
+type ScaleIOVolumeSource struct {
+	Gateway          string                `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
+	System           string                `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	SecretRef        *LocalObjectReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
+	SSLEnabled       bool                  `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
+	ProtectionDomain string                `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
+	StoragePool      string                `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
+	StorageMode      string                `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
+	VolumeName       string                `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
+	FSType           string                `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
+	ReadOnly         bool                  `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
+}
+
+type ScopeSelector struct {
+	MatchExpressions []ScopedResourceSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchExpressions"`
+}
+
+type ScopedResourceSelectorRequirement struct {
+	ScopeName ResourceQuotaScope    `json:"scopeName" protobuf:"bytes,1,opt,name=scopeName" openapi:"required,enum=BestEffort|CrossNamespacePodAffinity|NotBestEffort|NotTerminating|PriorityClass|Terminating|VolumeAttributesClass"`
+	Operator  ScopeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|In|NotIn"`
+	Values    []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+}
+
+type SeccompProfile struct {
+	Type             SeccompProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
+	LocalhostProfile *string            `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
+}
+
+type Secret struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Immutable         *bool             `json:"immutable,omitempty" protobuf:"varint,5,opt,name=immutable"`
+	Data              map[string][]byte `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
+	StringData        map[string]string `json:"stringData,omitempty" protobuf:"bytes,4,rep,name=stringData"`
+	Type              SecretType        `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
+}
+
+type SecretEnvSource struct {
+	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
+	Optional             *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
+}
+
+type SecretKeySelector struct {
+	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
+	Key                  string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
+	Optional             *bool  `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
+}
+
+type SecretProjection struct {
+	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
+	Items                []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	Optional             *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+}
+
+type SecretReference struct {
+	Name      string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
+}
+
+type SecretVolumeSource struct {
+	SecretName  string      `json:"secretName,omitempty" protobuf:"bytes,1,opt,name=secretName"`
+	Items       []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	DefaultMode *int32      `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
+	Optional    *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+}
+
+type SecurityContext struct {
+	Capabilities             *Capabilities                  `json:"capabilities,omitempty" protobuf:"bytes,1,opt,name=capabilities"`
+	Privileged               *bool                          `json:"privileged,omitempty" protobuf:"varint,2,opt,name=privileged"`
+	SELinuxOptions           *SELinuxOptions                `json:"seLinuxOptions,omitempty" protobuf:"bytes,3,opt,name=seLinuxOptions"`
+	WindowsOptions           *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,10,opt,name=windowsOptions"`
+	RunAsUser                *int64                         `json:"runAsUser,omitempty" protobuf:"varint,4,opt,name=runAsUser"`
+	RunAsGroup               *int64                         `json:"runAsGroup,omitempty" protobuf:"varint,8,opt,name=runAsGroup"`
+	RunAsNonRoot             *bool                          `json:"runAsNonRoot,omitempty" protobuf:"varint,5,opt,name=runAsNonRoot"`
+	ReadOnlyRootFilesystem   *bool                          `json:"readOnlyRootFilesystem,omitempty" protobuf:"varint,6,opt,name=readOnlyRootFilesystem"`
+	AllowPrivilegeEscalation *bool                          `json:"allowPrivilegeEscalation,omitempty" protobuf:"varint,7,opt,name=allowPrivilegeEscalation"`
+	ProcMount                *ProcMountType                 `json:"procMount,omitempty" protobuf:"bytes,9,opt,name=procMount" openapi:"enum=Default|Unmasked"`
+	SeccompProfile           *SeccompProfile                `json:"seccompProfile,omitempty" protobuf:"bytes,11,opt,name=seccompProfile"`
+	AppArmorProfile          *AppArmorProfile               `json:"appArmorProfile,omitempty" protobuf:"bytes,12,opt,name=appArmorProfile"`
+}
+
+type SerializedReference struct {
+	metav1.TypeMeta `json:",inline"`
+	Reference       ObjectReference `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
+}
+
+type Service struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Spec              ServiceSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	Status            ServiceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+type ServiceAccount struct {
+	metav1.TypeMeta              `json:",inline"`
+	metav1.ObjectMeta            `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Secrets                      []ObjectReference      `json:"secrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=secrets"`
+	ImagePullSecrets             []LocalObjectReference `json:"imagePullSecrets,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=imagePullSecrets"`
+	AutomountServiceAccountToken *bool                  `json:"automountServiceAccountToken,omitempty" protobuf:"varint,4,opt,name=automountServiceAccountToken"`
+}
+
+type ServiceAccountTokenProjection struct {
+	Audience          string `json:"audience,omitempty" protobuf:"bytes,1,opt,name=audience"`
+	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty" protobuf:"varint,2,opt,name=expirationSeconds"`
+	Path              string `json:"path" protobuf:"bytes,3,opt,name=path" openapi:"required"`
+}
+
+type ServicePort struct {
+	Name        string             `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	Protocol    Protocol           `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,2,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
+	AppProtocol *string            `json:"appProtocol,omitempty" protobuf:"bytes,6,opt,name=appProtocol"`
+	Port        int32              `json:"port" protobuf:"varint,3,opt,name=port" openapi:"required"`
+	TargetPort  intstr.IntOrString `json:"targetPort,omitempty" protobuf:"bytes,4,opt,name=targetPort"`
+	NodePort    int32              `json:"nodePort,omitempty" protobuf:"varint,5,opt,name=nodePort"`
+}
+
+type ServiceProxyOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+}
+
+type ServiceSpec struct {
+	Ports                         []ServicePort                 `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"port" listType:"map" listMapKey:"port,protocol" protobuf:"bytes,1,rep,name=ports"`
+	Selector                      map[string]string             `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
+	ClusterIP                     string                        `json:"clusterIP,omitempty" protobuf:"bytes,3,opt,name=clusterIP"`
+	ClusterIPs                    []string                      `json:"clusterIPs,omitempty" listType:"atomic" protobuf:"bytes,18,rep,name=clusterIPs"`
+	Type                          ServiceType                   `json:"type,omitempty" protobuf:"bytes,4,opt,name=type" openapi:"enum=ClusterIP|ExternalName|LoadBalancer|NodePort"`
+	ExternalIPs                   []string                      `json:"externalIPs,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=externalIPs"`
+	SessionAffinity               ServiceAffinity               `json:"sessionAffinity,omitempty" protobuf:"bytes,7,opt,name=sessionAffinity" openapi:"enum=ClientIP|None"`
+	LoadBalancerIP                string                        `json:"loadBalancerIP,omitempty" protobuf:"bytes,8,opt,name=loadBalancerIP"`
+	LoadBalancerSourceRanges      []string                      `json:"loadBalancerSourceRanges,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=loadBalancerSourceRanges"`
+	ExternalName                  string                        `json:"externalName,omitempty" protobuf:"bytes,10,opt,name=externalName"`
+	ExternalTrafficPolicy         ServiceExternalTrafficPolicy  `json:"externalTrafficPolicy,omitempty" protobuf:"bytes,11,opt,name=externalTrafficPolicy" openapi:"enum=Cluster|Local"`
+	HealthCheckNodePort           int32                         `json:"healthCheckNodePort,omitempty" protobuf:"varint,12,opt,name=healthCheckNodePort"`
+	PublishNotReadyAddresses      bool                          `json:"publishNotReadyAddresses,omitempty" protobuf:"varint,13,opt,name=publishNotReadyAddresses"`
+	SessionAffinityConfig         *SessionAffinityConfig        `json:"sessionAffinityConfig,omitempty" protobuf:"bytes,14,opt,name=sessionAffinityConfig"`
+	IPFamilies                    []IPFamily                    `json:"ipFamilies,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=ipFamilies"`
+	IPFamilyPolicy                *IPFamilyPolicy               `json:"ipFamilyPolicy,omitempty" protobuf:"bytes,17,opt,name=ipFamilyPolicy" openapi:"enum=PreferDualStack|RequireDualStack|SingleStack"`
+	AllocateLoadBalancerNodePorts *bool                         `json:"allocateLoadBalancerNodePorts,omitempty" protobuf:"varint,20,opt,name=allocateLoadBalancerNodePorts"`
+	LoadBalancerClass             *string                       `json:"loadBalancerClass,omitempty" protobuf:"bytes,21,opt,name=loadBalancerClass"`
+	InternalTrafficPolicy         *ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty" protobuf:"bytes,22,opt,name=internalTrafficPolicy" openapi:"enum=Cluster|Local"`
+	TrafficDistribution           *string                       `json:"trafficDistribution,omitempty" protobuf:"bytes,23,opt,name=trafficDistribution"`
+}
+
+type ServiceStatus struct {
+	LoadBalancer LoadBalancerStatus `json:"loadBalancer,omitempty" protobuf:"bytes,1,opt,name=loadBalancer"`
+	Conditions   []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
+}
+
+type SessionAffinityConfig struct {
+	ClientIP *ClientIPConfig `json:"clientIP,omitempty" protobuf:"bytes,1,opt,name=clientIP"`
+}
+
+type SleepAction struct {
+	Seconds int64 `json:"seconds" protobuf:"varint,1,opt,name=seconds" openapi:"required"`
+}
+
+type StorageOSPersistentVolumeSource struct {
+	VolumeName      string           `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	VolumeNamespace string           `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
+	FSType          string           `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	ReadOnly        bool             `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	SecretRef       *ObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+}
+
+type StorageOSVolumeSource struct {
+	VolumeName      string                `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	VolumeNamespace string                `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
+	FSType          string                `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	ReadOnly        bool                  `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	SecretRef       *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+}
+
+type Sysctl struct {
+	Name  string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
+}
+
+type TCPSocketAction struct {
+	Port intstr.IntOrString `json:"port" protobuf:"bytes,1,opt,name=port" openapi:"required"`
+	Host string             `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
+}
+
+type Taint struct {
+	Key       string       `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	Value     string       `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+	Effect    TaintEffect  `json:"effect" protobuf:"bytes,3,opt,name=effect" openapi:"required,enum=NoExecute|NoSchedule|PreferNoSchedule"`
+	TimeAdded *metav1.Time `json:"timeAdded,omitempty" protobuf:"bytes,4,opt,name=timeAdded"`
+}
+
+type Toleration struct {
+	Key               string             `json:"key,omitempty" protobuf:"bytes,1,opt,name=key"`
+	Operator          TolerationOperator `json:"operator,omitempty" protobuf:"bytes,2,opt,name=operator" openapi:"enum=Equal|Exists|Gt|Lt"`
+	Value             string             `json:"value,omitempty" protobuf:"bytes,3,opt,name=value"`
+	Effect            TaintEffect        `json:"effect,omitempty" protobuf:"bytes,4,opt,name=effect" openapi:"enum=NoExecute|NoSchedule|PreferNoSchedule"`
+	TolerationSeconds *int64             `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
+}
+
+type TopologySelectorLabelRequirement struct {
+	Key    string   `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	Values []string `json:"values" listType:"atomic" protobuf:"bytes,2,rep,name=values" openapi:"required"`
+}
+
+type TopologySelectorTerm struct {
+	MatchLabelExpressions []TopologySelectorLabelRequirement `json:"matchLabelExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchLabelExpressions"`
+}
+
+type TopologySpreadConstraint struct {
+	MaxSkew            int32                         `json:"maxSkew" protobuf:"varint,1,opt,name=maxSkew" openapi:"required"`
+	TopologyKey        string                        `json:"topologyKey" protobuf:"bytes,2,opt,name=topologyKey" openapi:"required"`
+	WhenUnsatisfiable  UnsatisfiableConstraintAction `json:"whenUnsatisfiable" protobuf:"bytes,3,opt,name=whenUnsatisfiable" openapi:"required,enum=DoNotSchedule|ScheduleAnyway"`
+	LabelSelector      *metav1.LabelSelector         `json:"labelSelector,omitempty" protobuf:"bytes,4,opt,name=labelSelector"`
+	MinDomains         *int32                        `json:"minDomains,omitempty" protobuf:"varint,5,opt,name=minDomains"`
+	NodeAffinityPolicy *NodeInclusionPolicy          `json:"nodeAffinityPolicy,omitempty" protobuf:"bytes,6,opt,name=nodeAffinityPolicy" openapi:"enum=Honor|Ignore"`
+	NodeTaintsPolicy   *NodeInclusionPolicy          `json:"nodeTaintsPolicy,omitempty" protobuf:"bytes,7,opt,name=nodeTaintsPolicy" openapi:"enum=Honor|Ignore"`
+	MatchLabelKeys     []string                      `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=matchLabelKeys"`
+}
+
+type TypedLocalObjectReference struct {
+	APIGroup *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
+	Kind     string  `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+	Name     string  `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+}
+
+type TypedObjectReference struct {
+	APIGroup  *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
+	Kind      string  `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+	Name      string  `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	Namespace *string `json:"namespace,omitempty" protobuf:"bytes,4,opt,name=namespace"`
+}
+
+type Volume struct {
+	Name         string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	VolumeSource `json:",inline" protobuf:"bytes,2,opt,name=volumeSource"`
+}
+
+type VolumeDevice struct {
+	Name       string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	DevicePath string `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
+}
+
+type VolumeMount struct {
+	Name              string                 `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	ReadOnly          bool                   `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
+	RecursiveReadOnly *RecursiveReadOnlyMode `json:"recursiveReadOnly,omitempty" protobuf:"bytes,7,opt,name=recursiveReadOnly"`
+	MountPath         string                 `json:"mountPath" protobuf:"bytes,3,opt,name=mountPath" openapi:"required"`
+	SubPath           string                 `json:"subPath,omitempty" protobuf:"bytes,4,opt,name=subPath"`
+	MountPropagation  *MountPropagationMode  `json:"mountPropagation,omitempty" protobuf:"bytes,5,opt,name=mountPropagation" openapi:"enum=Bidirectional|HostToContainer|None"`
+	SubPathExpr       string                 `json:"subPathExpr,omitempty" protobuf:"bytes,6,opt,name=subPathExpr"`
+}
+
+type VolumeMountStatus struct {
+	Name              string                 `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	MountPath         string                 `json:"mountPath" protobuf:"bytes,2,opt,name=mountPath" openapi:"required"`
+	ReadOnly          bool                   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	RecursiveReadOnly *RecursiveReadOnlyMode `json:"recursiveReadOnly,omitempty" protobuf:"bytes,4,opt,name=recursiveReadOnly"`
+	VolumeStatus      *VolumeStatus          `json:"volumeStatus,omitempty" protobuf:"bytes,5,opt,name=volumeStatus"`
+}
+
+type VolumeNodeAffinity struct {
+	Required *NodeSelector `json:"required,omitempty" protobuf:"bytes,1,opt,name=required"`
+}
+
+type VolumeProjection struct {
+	Secret              *SecretProjection              `json:"secret,omitempty" protobuf:"bytes,1,opt,name=secret"`
+	DownwardAPI         *DownwardAPIProjection         `json:"downwardAPI,omitempty" protobuf:"bytes,2,opt,name=downwardAPI"`
+	ConfigMap           *ConfigMapProjection           `json:"configMap,omitempty" protobuf:"bytes,3,opt,name=configMap"`
+	ServiceAccountToken *ServiceAccountTokenProjection `json:"serviceAccountToken,omitempty" protobuf:"bytes,4,opt,name=serviceAccountToken"`
+	ClusterTrustBundle  *ClusterTrustBundleProjection  `json:"clusterTrustBundle,omitempty" protobuf:"bytes,5,opt,name=clusterTrustBundle"`
+	PodCertificate      *PodCertificateProjection      `json:"podCertificate,omitempty" protobuf:"bytes,6,opt,name=podCertificate"`
+}
+
+type VolumeResourceRequirements struct {
+	Limits   ResourceList `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
+	Requests ResourceList `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
+}
+
+type VolumeSource struct {
+	HostPath              *HostPathVolumeSource              `json:"hostPath,omitempty" protobuf:"bytes,1,opt,name=hostPath"`
+	EmptyDir              *EmptyDirVolumeSource              `json:"emptyDir,omitempty" protobuf:"bytes,2,opt,name=emptyDir"`
+	GCEPersistentDisk     *GCEPersistentDiskVolumeSource     `json:"gcePersistentDisk,omitempty" protobuf:"bytes,3,opt,name=gcePersistentDisk"`
+	AWSElasticBlockStore  *AWSElasticBlockStoreVolumeSource  `json:"awsElasticBlockStore,omitempty" protobuf:"bytes,4,opt,name=awsElasticBlockStore"`
+	GitRepo               *GitRepoVolumeSource               `json:"gitRepo,omitempty" protobuf:"bytes,5,opt,name=gitRepo"`
+	Secret                *SecretVolumeSource                `json:"secret,omitempty" protobuf:"bytes,6,opt,name=secret"`
+	NFS                   *NFSVolumeSource                   `json:"nfs,omitempty" protobuf:"bytes,7,opt,name=nfs"`
+	ISCSI                 *ISCSIVolumeSource                 `json:"iscsi,omitempty" protobuf:"bytes,8,opt,name=iscsi"`
+	Glusterfs             *GlusterfsVolumeSource             `json:"glusterfs,omitempty" protobuf:"bytes,9,opt,name=glusterfs"`
+	PersistentVolumeClaim *PersistentVolumeClaimVolumeSource `json:"persistentVolumeClaim,omitempty" protobuf:"bytes,10,opt,name=persistentVolumeClaim"`
+	RBD                   *RBDVolumeSource                   `json:"rbd,omitempty" protobuf:"bytes,11,opt,name=rbd"`
+	FlexVolume            *FlexVolumeSource                  `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
+	Cinder                *CinderVolumeSource                `json:"cinder,omitempty" protobuf:"bytes,13,opt,name=cinder"`
+	CephFS                *CephFSVolumeSource                `json:"cephfs,omitempty" protobuf:"bytes,14,opt,name=cephfs"`
+	Flocker               *FlockerVolumeSource               `json:"flocker,omitempty" protobuf:"bytes,15,opt,name=flocker"`
+	DownwardAPI           *DownwardAPIVolumeSource           `json:"downwardAPI,omitempty" protobuf:"bytes,16,opt,name=downwardAPI"`
+	FC                    *FCVolumeSource                    `json:"fc,omitempty" protobuf:"bytes,17,opt,name=fc"`
+	AzureFile             *AzureFileVolumeSource             `json:"azureFile,omitempty" protobuf:"bytes,18,opt,name=azureFile"`
+	ConfigMap             *ConfigMapVolumeSource             `json:"configMap,omitempty" protobuf:"bytes,19,opt,name=configMap"`
+	VsphereVolume         *VsphereVirtualDiskVolumeSource    `json:"vsphereVolume,omitempty" protobuf:"bytes,20,opt,name=vsphereVolume"`
+	Quobyte               *QuobyteVolumeSource               `json:"quobyte,omitempty" protobuf:"bytes,21,opt,name=quobyte"`
+	AzureDisk             *AzureDiskVolumeSource             `json:"azureDisk,omitempty" protobuf:"bytes,22,opt,name=azureDisk"`
+	PhotonPersistentDisk  *PhotonPersistentDiskVolumeSource  `json:"photonPersistentDisk,omitempty" protobuf:"bytes,23,opt,name=photonPersistentDisk"`
+	Projected             *ProjectedVolumeSource             `json:"projected,omitempty" protobuf:"bytes,26,opt,name=projected"`
+	PortworxVolume        *PortworxVolumeSource              `json:"portworxVolume,omitempty" protobuf:"bytes,24,opt,name=portworxVolume"`
+	ScaleIO               *ScaleIOVolumeSource               `json:"scaleIO,omitempty" protobuf:"bytes,25,opt,name=scaleIO"`
+	StorageOS             *StorageOSVolumeSource             `json:"storageos,omitempty" protobuf:"bytes,27,opt,name=storageos"`
+	CSI                   *CSIVolumeSource                   `json:"csi,omitempty" protobuf:"bytes,28,opt,name=csi"`
+	Ephemeral             *EphemeralVolumeSource             `json:"ephemeral,omitempty" protobuf:"bytes,29,opt,name=ephemeral"`
+	Image                 *ImageVolumeSource                 `json:"image,omitempty" protobuf:"bytes,30,opt,name=image"`
+}
+
+type VolumeStatus struct {
+	Image *ImageVolumeStatus `json:"image,omitempty" protobuf:"bytes,1,opt,name=image"`
+}
+
+type VsphereVirtualDiskVolumeSource struct {
+	VolumePath        string `json:"volumePath" protobuf:"bytes,1,opt,name=volumePath" openapi:"required"`
+	FSType            string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	StoragePolicyName string `json:"storagePolicyName,omitempty" protobuf:"bytes,3,opt,name=storagePolicyName"`
+	StoragePolicyID   string `json:"storagePolicyID,omitempty" protobuf:"bytes,4,opt,name=storagePolicyID"`
+}
+
+type WeightedPodAffinityTerm struct {
+	Weight          int32           `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
+	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm" protobuf:"bytes,2,opt,name=podAffinityTerm" openapi:"required"`
+}
+
+type WindowsSecurityContextOptions struct {
+	GMSACredentialSpecName *string `json:"gmsaCredentialSpecName,omitempty" protobuf:"bytes,1,opt,name=gmsaCredentialSpecName"`
+	GMSACredentialSpec     *string `json:"gmsaCredentialSpec,omitempty" protobuf:"bytes,2,opt,name=gmsaCredentialSpec"`
+	RunAsUserName          *string `json:"runAsUserName,omitempty" protobuf:"bytes,3,opt,name=runAsUserName"`
+	HostProcess            *bool   `json:"hostProcess,omitempty" protobuf:"varint,4,opt,name=hostProcess"`
+}
+
+// ComponentStatusList is a list of ComponentStatus objects.
+type ComponentStatusList = metav1.List[*ComponentStatus]
+
+// ConfigMapList is a list of ConfigMap objects.
+type ConfigMapList = metav1.List[*ConfigMap]
+
+// EndpointsList is a list of Endpoints objects.
+type EndpointsList = metav1.List[*Endpoints]
+
+// EventList is a list of Event objects.
+type EventList = metav1.List[*Event]
+
+// LimitRangeList is a list of LimitRange objects.
+type LimitRangeList = metav1.List[*LimitRange]
+
+// NamespaceList is a list of Namespace objects.
+type NamespaceList = metav1.List[*Namespace]
+
+// NodeList is a list of Node objects.
+type NodeList = metav1.List[*Node]
+
+// PersistentVolumeClaimList is a list of PersistentVolumeClaim objects.
+type PersistentVolumeClaimList = metav1.List[*PersistentVolumeClaim]
+
+// PersistentVolumeList is a list of PersistentVolume objects.
+type PersistentVolumeList = metav1.List[*PersistentVolume]
+
+// PodList is a list of Pod objects.
+type PodList = metav1.List[*Pod]
+
+// PodTemplateList is a list of PodTemplate objects.
+type PodTemplateList = metav1.List[*PodTemplate]
+
+// ReplicationControllerList is a list of ReplicationController objects.
+type ReplicationControllerList = metav1.List[*ReplicationController]
+
+// ResourceQuotaList is a list of ResourceQuota objects.
+type ResourceQuotaList = metav1.List[*ResourceQuota]
+
+// SecretList is a list of Secret objects.
+type SecretList = metav1.List[*Secret]
+
+// ServiceAccountList is a list of ServiceAccount objects.
+type ServiceAccountList = metav1.List[*ServiceAccount]
+
+// ServiceList is a list of Service objects.
+type ServiceList = metav1.List[*Service]
+
+type AppArmorProfileType string
+
+// The values of AppArmorProfileType.
+const (
+	AppArmorProfileTypeLocalhost      AppArmorProfileType = "Localhost"
+	AppArmorProfileTypeRuntimeDefault AppArmorProfileType = "RuntimeDefault"
+	AppArmorProfileTypeUnconfined     AppArmorProfileType = "Unconfined"
+)
+
+type AzureDataDiskCachingMode string
+
+// The values of AzureDataDiskCachingMode.
+const (
+	AzureDataDiskCachingNone      AzureDataDiskCachingMode = "None"
+	AzureDataDiskCachingReadOnly  AzureDataDiskCachingMode = "ReadOnly"
+	AzureDataDiskCachingReadWrite AzureDataDiskCachingMode = "ReadWrite"
+)
+
+type AzureDataDiskKind string
+
+// The values of AzureDataDiskKind.
+const (
+	AzureDedicatedBlobDisk AzureDataDiskKind = "Dedicated"
+	AzureManagedDisk       AzureDataDiskKind = "Managed"
+	AzureSharedBlobDisk    AzureDataDiskKind = "Shared"
+)
+
+type Capability string
+
+type ClaimResourceStatus string
+
+// The values of ClaimResourceStatus.
+const (
+	PersistentVolumeClaimControllerResizeInProgress ClaimResourceStatus = "ControllerResizeInProgress"
+	PersistentVolumeClaimControllerResizeInfeasible ClaimResourceStatus = "ControllerResizeInfeasible"
+	PersistentVolumeClaimNodeResizeInProgress       ClaimResourceStatus = "NodeResizeInProgress"
+	PersistentVolumeClaimNodeResizeInfeasible       ClaimResourceStatus = "NodeResizeInfeasible"
+	PersistentVolumeClaimNodeResizePending          ClaimResourceStatus = "NodeResizePending"
+)
+
+type ComponentConditionType string
+
+// The values of ComponentConditionType.
+const (
+	ComponentHealthy ComponentConditionType = "Healthy"
+)
+
+type ConditionStatus string
+
+// The values of ConditionStatus.
+const (
+	ConditionFalse   ConditionStatus = "False"
+	ConditionTrue    ConditionStatus = "True"
+	ConditionUnknown ConditionStatus = "Unknown"
+)
+
+type ContainerRestartPolicy string
+
+// The values of ContainerRestartPolicy.
+const (
+	ContainerRestartPolicyAlways    ContainerRestartPolicy = "Always"
+	ContainerRestartPolicyNever     ContainerRestartPolicy = "Never"
+	ContainerRestartPolicyOnFailure ContainerRestartPolicy = "OnFailure"
+)
+
+type ContainerRestartRuleAction string
+
+// The values of ContainerRestartRuleAction.
+const (
+	ContainerRestartRuleActionRestart              ContainerRestartRuleAction = "Restart"
+	ContainerRestartRuleActionRestartAllContainers ContainerRestartRuleAction = "RestartAllContainers"
+)
+
+type ContainerRestartRuleOnExitCodesOperator string
+
+// The values of ContainerRestartRuleOnExitCodesOperator.
+const (
+	ContainerRestartRuleOnExitCodesOpIn    ContainerRestartRuleOnExitCodesOperator = "In"
+	ContainerRestartRuleOnExitCodesOpNotIn ContainerRestartRuleOnExitCodesOperator = "NotIn"
+)
+
+type DNSPolicy string
+
+// The values of DNSPolicy.
+const (
+	DNSClusterFirst            DNSPolicy = "ClusterFirst"
+	DNSClusterFirstWithHostNet DNSPolicy = "ClusterFirstWithHostNet"
+	DNSDefault                 DNSPolicy = "Default"
+	DNSNone                    DNSPolicy = "None"
+)
+
+type FinalizerName string
+
+// The values of FinalizerName.
+const (
+	FinalizerKubernetes FinalizerName = "kubernetes"
+)
+
+type HostPathType string
+
+// The values of HostPathType.
+const (
+	HostPathBlockDev          HostPathType = "BlockDevice"
+	HostPathCharDev           HostPathType = "CharDevice"
+	HostPathDirectory         HostPathType = "Directory"
+	HostPathDirectoryOrCreate HostPathType = "DirectoryOrCreate"
+	HostPathFile              HostPathType = "File"
+	HostPathFileOrCreate      HostPathType = "FileOrCreate"
+	HostPathSocket            HostPathType = "Socket"
+	HostPathUnset             HostPathType = ""
+)
+
+type IPFamily string
+
+// The values of IPFamily.
+const (
+	IPFamilyUnknown IPFamily = ""
+	IPv4Protocol    IPFamily = "IPv4"
+	IPv6Protocol    IPFamily = "IPv6"
+)
+
+type IPFamilyPolicy string
+
+// The values of IPFamilyPolicy.
+const (
+	IPFamilyPolicyPreferDualStack  IPFamilyPolicy = "PreferDualStack"
+	IPFamilyPolicyRequireDualStack IPFamilyPolicy = "RequireDualStack"
+	IPFamilyPolicySingleStack      IPFamilyPolicy = "SingleStack"
+)
+
+type LimitType string
+
+// The values of LimitType.
+const (
+	LimitTypeContainer             LimitType = "Container"
+	LimitTypePersistentVolumeClaim LimitType = "PersistentVolumeClaim"
+	LimitTypePod                   LimitType = "Pod"
+)
+
+type LoadBalancerIPMode string
+
+// The values of LoadBalancerIPMode.
+const (
+	LoadBalancerIPModeProxy LoadBalancerIPMode = "Proxy"
+	LoadBalancerIPModeVIP   LoadBalancerIPMode = "VIP"
+)
+
+type MountPropagationMode string
+
+// The values of MountPropagationMode.
+const (
+	MountPropagationBidirectional   MountPropagationMode = "Bidirectional"
+	MountPropagationHostToContainer MountPropagationMode = "HostToContainer"
+	MountPropagationNone            MountPropagationMode = "None"
+)
+
+type NamespaceConditionType string
+
+// The values of NamespaceConditionType.
+const (
+	NamespaceContentRemaining         NamespaceConditionType = "NamespaceContentRemaining"
+	NamespaceDeletionContentFailure   NamespaceConditionType = "NamespaceDeletionContentFailure"
+	NamespaceDeletionDiscoveryFailure NamespaceConditionType = "NamespaceDeletionDiscoveryFailure"
+	NamespaceDeletionGVParsingFailure NamespaceConditionType = "NamespaceDeletionGroupVersionParsingFailure"
+	NamespaceFinalizersRemaining      NamespaceConditionType = "NamespaceFinalizersRemaining"
+)
+
+type NamespacePhase string
+
+// The values of NamespacePhase.
+const (
+	NamespaceActive      NamespacePhase = "Active"
+	NamespaceTerminating NamespacePhase = "Terminating"
+)
+
+type NodeAddressType string
+
+// The values of NodeAddressType.
+const (
+	NodeExternalDNS NodeAddressType = "ExternalDNS"
+	NodeExternalIP  NodeAddressType = "ExternalIP"
+	NodeHostName    NodeAddressType = "Hostname"
+	NodeInternalDNS NodeAddressType = "InternalDNS"
+	NodeInternalIP  NodeAddressType = "InternalIP"
+)
+
+type NodeConditionType string
+
+// The values of NodeConditionType.
+const (
+	NodeDiskPressure       NodeConditionType = "DiskPressure"
+	NodeMemoryPressure     NodeConditionType = "MemoryPressure"
+	NodeNetworkUnavailable NodeConditionType = "NetworkUnavailable"
+	NodePIDPressure        NodeConditionType = "PIDPressure"
+	NodeReady              NodeConditionType = "Ready"
+)
+
+type NodeInclusionPolicy string
+
+// The values of NodeInclusionPolicy.
+const (
+	NodeInclusionPolicyHonor  NodeInclusionPolicy = "Honor"
+	NodeInclusionPolicyIgnore NodeInclusionPolicy = "Ignore"
+)
+
+type NodePhase string
+
+// The values of NodePhase.
+const (
+	NodePending    NodePhase = "Pending"
+	NodeRunning    NodePhase = "Running"
+	NodeTerminated NodePhase = "Terminated"
+)
+
+type NodeSelectorOperator string
+
+// The values of NodeSelectorOperator.
+const (
+	NodeSelectorOpDoesNotExist NodeSelectorOperator = "DoesNotExist"
+	NodeSelectorOpExists       NodeSelectorOperator = "Exists"
+	NodeSelectorOpGt           NodeSelectorOperator = "Gt"
+	NodeSelectorOpIn           NodeSelectorOperator = "In"
+	NodeSelectorOpLt           NodeSelectorOperator = "Lt"
+	NodeSelectorOpNotIn        NodeSelectorOperator = "NotIn"
+)
+
+type OSName string
+
+// The values of OSName.
+const (
+	Linux   OSName = "linux"
+	Windows OSName = "windows"
+)
+
+type PersistentVolumeAccessMode string
+
+// The values of PersistentVolumeAccessMode.
+const (
+	ReadOnlyMany     PersistentVolumeAccessMode = "ReadOnlyMany"
+	ReadWriteMany    PersistentVolumeAccessMode = "ReadWriteMany"
+	ReadWriteOnce    PersistentVolumeAccessMode = "ReadWriteOnce"
+	ReadWriteOncePod PersistentVolumeAccessMode = "ReadWriteOncePod"
+)
+
+type PersistentVolumeClaimConditionType string
+
+// The values of PersistentVolumeClaimConditionType.
+const (
+	PersistentVolumeClaimControllerResizeError   PersistentVolumeClaimConditionType = "ControllerResizeError"
+	PersistentVolumeClaimFileSystemResizePending PersistentVolumeClaimConditionType = "FileSystemResizePending"
+	PersistentVolumeClaimNodeResizeError         PersistentVolumeClaimConditionType = "NodeResizeError"
+	PersistentVolumeClaimResizing                PersistentVolumeClaimConditionType = "Resizing"
+	PersistentVolumeClaimUnused                  PersistentVolumeClaimConditionType = "Unused"
+	PersistentVolumeClaimVolumeModifyVolumeError PersistentVolumeClaimConditionType = "ModifyVolumeError"
+	PersistentVolumeClaimVolumeModifyingVolume   PersistentVolumeClaimConditionType = "ModifyingVolume"
+)
+
+type PersistentVolumeClaimModifyVolumeStatus string
+
+// The values of PersistentVolumeClaimModifyVolumeStatus.
+const (
+	PersistentVolumeClaimModifyVolumeInProgress PersistentVolumeClaimModifyVolumeStatus = "InProgress"
+	PersistentVolumeClaimModifyVolumeInfeasible PersistentVolumeClaimModifyVolumeStatus = "Infeasible"
+	PersistentVolumeClaimModifyVolumePending    PersistentVolumeClaimModifyVolumeStatus = "Pending"
+)
+
+type PersistentVolumeClaimPhase string
+
+// The values of PersistentVolumeClaimPhase.
+const (
+	ClaimBound   PersistentVolumeClaimPhase = "Bound"
+	ClaimLost    PersistentVolumeClaimPhase = "Lost"
+	ClaimPending PersistentVolumeClaimPhase = "Pending"
+)
+
+type PersistentVolumeMode string
+
+// The values of PersistentVolumeMode.
+const (
+	PersistentVolumeBlock      PersistentVolumeMode = "Block"
+	PersistentVolumeFilesystem PersistentVolumeMode = "Filesystem"
+)
+
+type PersistentVolumePhase string
+
+// The values of PersistentVolumePhase.
+const (
+	VolumeAvailable PersistentVolumePhase = "Available"
+	VolumeBound     PersistentVolumePhase = "Bound"
+	VolumeFailed    PersistentVolumePhase = "Failed"
+	VolumePending   PersistentVolumePhase = "Pending"
+	VolumeReleased  PersistentVolumePhase = "Released"
+)
+
+type PersistentVolumeReclaimPolicy string
+
+// The values of PersistentVolumeReclaimPolicy.
+const (
+	PersistentVolumeReclaimDelete  PersistentVolumeReclaimPolicy = "Delete"
+	PersistentVolumeReclaimRecycle PersistentVolumeReclaimPolicy = "Recycle"
+	PersistentVolumeReclaimRetain  PersistentVolumeReclaimPolicy = "Retain"
+)
+
+type PodConditionType string
+
+// The values of PodConditionType.
+const (
+	AllContainersRestarting   PodConditionType = "AllContainersRestarting"
+	ContainersReady           PodConditionType = "ContainersReady"
+	DisruptionTarget          PodConditionType = "DisruptionTarget"
+	PodInitialized            PodConditionType = "Initialized"
+	PodReady                  PodConditionType = "Ready"
+	PodReadyToStartContainers PodConditionType = "PodReadyToStartContainers"
+	PodResizeInProgress       PodConditionType = "PodResizeInProgress"
+	PodResizePending          PodConditionType = "PodResizePending"
+	PodScheduled              PodConditionType = "PodScheduled"
+)
+
+type PodFSGroupChangePolicy string
+
+// The values of PodFSGroupChangePolicy.
+const (
+	FSGroupChangeAlways         PodFSGroupChangePolicy = "Always"
+	FSGroupChangeOnRootMismatch PodFSGroupChangePolicy = "OnRootMismatch"
+)
+
+type PodPhase string
+
+// The values of PodPhase.
+const (
+	PodFailed    PodPhase = "Failed"
+	PodPending   PodPhase = "Pending"
+	PodRunning   PodPhase = "Running"
+	PodSucceeded PodPhase = "Succeeded"
+	PodUnknown   PodPhase = "Unknown"
+)
+
+type PodQOSClass string
+
+// The values of PodQOSClass.
+const (
+	PodQOSBestEffort PodQOSClass = "BestEffort"
+	PodQOSBurstable  PodQOSClass = "Burstable"
+	PodQOSGuaranteed PodQOSClass = "Guaranteed"
+)
+
+type PodResizeStatus string
+
+// The values of PodResizeStatus.
+const (
+	PodResizeStatusDeferred   PodResizeStatus = "Deferred"
+	PodResizeStatusInProgress PodResizeStatus = "InProgress"
+	PodResizeStatusInfeasible PodResizeStatus = "Infeasible"
+)
+
+type PodSELinuxChangePolicy string
+
+// The values of PodSELinuxChangePolicy.
+const (
+	SELinuxChangePolicyMountOption PodSELinuxChangePolicy = "MountOption"
+	SELinuxChangePolicyRecursive   PodSELinuxChangePolicy = "Recursive"
+)
+
+type PreemptionPolicy string
+
+// The values of PreemptionPolicy.
+const (
+	PreemptLowerPriority PreemptionPolicy = "PreemptLowerPriority"
+	PreemptNever         PreemptionPolicy = "Never"
+)
+
+type ProcMountType string
+
+// The values of ProcMountType.
+const (
+	DefaultProcMount  ProcMountType = "Default"
+	UnmaskedProcMount ProcMountType = "Unmasked"
+)
+
+type Protocol string
+
+// The values of Protocol.
+const (
+	ProtocolSCTP Protocol = "SCTP"
+	ProtocolTCP  Protocol = "TCP"
+	ProtocolUDP  Protocol = "UDP"
+)
+
+type PullPolicy string
+
+// The values of PullPolicy.
+const (
+	PullAlways       PullPolicy = "Always"
+	PullIfNotPresent PullPolicy = "IfNotPresent"
+	PullNever        PullPolicy = "Never"
+)
+
+type RecursiveReadOnlyMode string
+
+// The values of RecursiveReadOnlyMode.
+const (
+	RecursiveReadOnlyDisabled   RecursiveReadOnlyMode = "Disabled"
+	RecursiveReadOnlyEnabled    RecursiveReadOnlyMode = "Enabled"
+	RecursiveReadOnlyIfPossible RecursiveReadOnlyMode = "IfPossible"
+)
+
+type ReplicationControllerConditionType string
+
+// The values of ReplicationControllerConditionType.
+const (
+	ReplicationControllerReplicaFailure ReplicationControllerConditionType = "ReplicaFailure"
+)
+
+type ResourceHealthStatus string
+
+// The values of ResourceHealthStatus.
+const (
+	ResourceHealthStatusHealthy   ResourceHealthStatus = "Healthy"
+	ResourceHealthStatusUnhealthy ResourceHealthStatus = "Unhealthy"
+	ResourceHealthStatusUnknown   ResourceHealthStatus = "Unknown"
+)
+
+type ResourceID string
+
+type ResourceList map[ResourceName]resource.Quantity
+
+type ResourceName string
+
+// The values of ResourceName.
+const (
+	ResourceCPU                      ResourceName = "cpu"
+	ResourceConfigMaps               ResourceName = "configmaps"
+	ResourceEphemeralStorage         ResourceName = "ephemeral-storage"
+	ResourceLimitsCPU                ResourceName = "limits.cpu"
+	ResourceLimitsEphemeralStorage   ResourceName = "limits.ephemeral-storage"
+	ResourceLimitsMemory             ResourceName = "limits.memory"
+	ResourceMemory                   ResourceName = "memory"
+	ResourcePersistentVolumeClaims   ResourceName = "persistentvolumeclaims"
+	ResourcePods                     ResourceName = "pods"
+	ResourceQuotas                   ResourceName = "resourcequotas"
+	ResourceReplicationControllers   ResourceName = "replicationcontrollers"
+	ResourceRequestsCPU              ResourceName = "requests.cpu"
+	ResourceRequestsEphemeralStorage ResourceName = "requests.ephemeral-storage"
+	ResourceRequestsMemory           ResourceName = "requests.memory"
+	ResourceRequestsStorage          ResourceName = "requests.storage"
+	ResourceSecrets                  ResourceName = "secrets"
+	ResourceServices                 ResourceName = "services"
+	ResourceServicesLoadBalancers    ResourceName = "services.loadbalancers"
+	ResourceServicesNodePorts        ResourceName = "services.nodeports"
+	ResourceStorage                  ResourceName = "storage"
+)
+
+type ResourceQuotaScope string
+
+// The values of ResourceQuotaScope.
+const (
+	ResourceQuotaScopeBestEffort                ResourceQuotaScope = "BestEffort"
+	ResourceQuotaScopeCrossNamespacePodAffinity ResourceQuotaScope = "CrossNamespacePodAffinity"
+	ResourceQuotaScopeNotBestEffort             ResourceQuotaScope = "NotBestEffort"
+	ResourceQuotaScopeNotTerminating            ResourceQuotaScope = "NotTerminating"
+	ResourceQuotaScopePriorityClass             ResourceQuotaScope = "PriorityClass"
+	ResourceQuotaScopeTerminating               ResourceQuotaScope = "Terminating"
+	ResourceQuotaScopeVolumeAttributesClass     ResourceQuotaScope = "VolumeAttributesClass"
+)
+
+type ResourceResizeRestartPolicy string
+
+// The values of ResourceResizeRestartPolicy.
+const (
+	NotRequired      ResourceResizeRestartPolicy = "NotRequired"
+	RestartContainer ResourceResizeRestartPolicy = "RestartContainer"
+)
+
+type RestartPolicy string
+
+// The values of RestartPolicy.
+const (
+	RestartPolicyAlways    RestartPolicy = "Always"
+	RestartPolicyNever     RestartPolicy = "Never"
+	RestartPolicyOnFailure RestartPolicy = "OnFailure"
+)
+
+type ScopeSelectorOperator string
+
+// The values of ScopeSelectorOperator.
+const (
+	ScopeSelectorOpDoesNotExist ScopeSelectorOperator = "DoesNotExist"
+	ScopeSelectorOpExists       ScopeSelectorOperator = "Exists"
+	ScopeSelectorOpIn           ScopeSelectorOperator = "In"
+	ScopeSelectorOpNotIn        ScopeSelectorOperator = "NotIn"
+)
+
+type SeccompProfileType string
+
+// The values of SeccompProfileType.
+const (
+	SeccompProfileTypeLocalhost      SeccompProfileType = "Localhost"
+	SeccompProfileTypeRuntimeDefault SeccompProfileType = "RuntimeDefault"
+	SeccompProfileTypeUnconfined     SeccompProfileType = "Unconfined"
+)
+
+type SecretType string
+
+// The values of SecretType.
+const (
+	SecretTypeBasicAuth           SecretType = "kubernetes.io/basic-auth"
+	SecretTypeBootstrapToken      SecretType = "bootstrap.kubernetes.io/token"
+	SecretTypeDockerConfigJson    SecretType = "kubernetes.io/dockerconfigjson"
+	SecretTypeDockercfg           SecretType = "kubernetes.io/dockercfg"
+	SecretTypeOpaque              SecretType = "Opaque"
+	SecretTypeSSHAuth             SecretType = "kubernetes.io/ssh-auth"
+	SecretTypeServiceAccountToken SecretType = "kubernetes.io/service-account-token"
+	SecretTypeTLS                 SecretType = "kubernetes.io/tls"
+)
+
+type ServiceAffinity string
+
+// The values of ServiceAffinity.
+const (
+	ServiceAffinityClientIP ServiceAffinity = "ClientIP"
+	ServiceAffinityNone     ServiceAffinity = "None"
+)
+
+type ServiceExternalTrafficPolicy string
+
+// The values of ServiceExternalTrafficPolicy.
+const (
+	ServiceExternalTrafficPolicyCluster     ServiceExternalTrafficPolicy = "Cluster"
+	ServiceExternalTrafficPolicyLocal       ServiceExternalTrafficPolicy = "Local"
+	ServiceExternalTrafficPolicyTypeCluster ServiceExternalTrafficPolicy = "Cluster"
+	ServiceExternalTrafficPolicyTypeLocal   ServiceExternalTrafficPolicy = "Local"
+)
+
+type ServiceInternalTrafficPolicy string
+
+// The values of ServiceInternalTrafficPolicy.
+const (
+	ServiceInternalTrafficPolicyCluster ServiceInternalTrafficPolicy = "Cluster"
+	ServiceInternalTrafficPolicyLocal   ServiceInternalTrafficPolicy = "Local"
+)
+
+type ServiceType string
+
+// The values of ServiceType.
+const (
+	ServiceTypeClusterIP    ServiceType = "ClusterIP"
+	ServiceTypeExternalName ServiceType = "ExternalName"
+	ServiceTypeLoadBalancer ServiceType = "LoadBalancer"
+	ServiceTypeNodePort     ServiceType = "NodePort"
+)
+
+type Signal string
+
+// The values of Signal.
+const (
+	SIGABRT         Signal = "SIGABRT"
+	SIGALRM         Signal = "SIGALRM"
+	SIGBUS          Signal = "SIGBUS"
+	SIGCHLD         Signal = "SIGCHLD"
+	SIGCLD          Signal = "SIGCLD"
+	SIGCONT         Signal = "SIGCONT"
+	SIGFPE          Signal = "SIGFPE"
+	SIGHUP          Signal = "SIGHUP"
+	SIGILL          Signal = "SIGILL"
+	SIGINT          Signal = "SIGINT"
+	SIGIO           Signal = "SIGIO"
+	SIGIOT          Signal = "SIGIOT"
+	SIGKILL         Signal = "SIGKILL"
+	SIGPIPE         Signal = "SIGPIPE"
+	SIGPOLL         Signal = "SIGPOLL"
+	SIGPROF         Signal = "SIGPROF"
+	SIGPWR          Signal = "SIGPWR"
+	SIGQUIT         Signal = "SIGQUIT"
+	SIGRTMAX        Signal = "SIGRTMAX"
+	SIGRTMAXMINUS1  Signal = "SIGRTMAX-1"
+	SIGRTMAXMINUS10 Signal = "SIGRTMAX-10"
+	SIGRTMAXMINUS11 Signal = "SIGRTMAX-11"
+	SIGRTMAXMINUS12 Signal = "SIGRTMAX-12"
+	SIGRTMAXMINUS13 Signal = "SIGRTMAX-13"
+	SIGRTMAXMINUS14 Signal = "SIGRTMAX-14"
+	SIGRTMAXMINUS2  Signal = "SIGRTMAX-2"
+	SIGRTMAXMINUS3  Signal = "SIGRTMAX-3"
+	SIGRTMAXMINUS4  Signal = "SIGRTMAX-4"
+	SIGRTMAXMINUS5  Signal = "SIGRTMAX-5"
+	SIGRTMAXMINUS6  Signal = "SIGRTMAX-6"
+	SIGRTMAXMINUS7  Signal = "SIGRTMAX-7"
+	SIGRTMAXMINUS8  Signal = "SIGRTMAX-8"
+	SIGRTMAXMINUS9  Signal = "SIGRTMAX-9"
+	SIGRTMIN        Signal = "SIGRTMIN"
+	SIGRTMINPLUS1   Signal = "SIGRTMIN+1"
+	SIGRTMINPLUS10  Signal = "SIGRTMIN+10"
+	SIGRTMINPLUS11  Signal = "SIGRTMIN+11"
+	SIGRTMINPLUS12  Signal = "SIGRTMIN+12"
+	SIGRTMINPLUS13  Signal = "SIGRTMIN+13"
+	SIGRTMINPLUS14  Signal = "SIGRTMIN+14"
+	SIGRTMINPLUS15  Signal = "SIGRTMIN+15"
+	SIGRTMINPLUS2   Signal = "SIGRTMIN+2"
+	SIGRTMINPLUS3   Signal = "SIGRTMIN+3"
+	SIGRTMINPLUS4   Signal = "SIGRTMIN+4"
+	SIGRTMINPLUS5   Signal = "SIGRTMIN+5"
+	SIGRTMINPLUS6   Signal = "SIGRTMIN+6"
+	SIGRTMINPLUS7   Signal = "SIGRTMIN+7"
+	SIGRTMINPLUS8   Signal = "SIGRTMIN+8"
+	SIGRTMINPLUS9   Signal = "SIGRTMIN+9"
+	SIGSEGV         Signal = "SIGSEGV"
+	SIGSTKFLT       Signal = "SIGSTKFLT"
+	SIGSTOP         Signal = "SIGSTOP"
+	SIGSYS          Signal = "SIGSYS"
+	SIGTERM         Signal = "SIGTERM"
+	SIGTRAP         Signal = "SIGTRAP"
+	SIGTSTP         Signal = "SIGTSTP"
+	SIGTTIN         Signal = "SIGTTIN"
+	SIGTTOU         Signal = "SIGTTOU"
+	SIGURG          Signal = "SIGURG"
+	SIGUSR1         Signal = "SIGUSR1"
+	SIGUSR2         Signal = "SIGUSR2"
+	SIGVTALRM       Signal = "SIGVTALRM"
+	SIGWINCH        Signal = "SIGWINCH"
+	SIGXCPU         Signal = "SIGXCPU"
+	SIGXFSZ         Signal = "SIGXFSZ"
+)
+
+type StorageMedium string
+
+// The values of StorageMedium.
+const (
+	StorageMediumDefault         StorageMedium = ""
+	StorageMediumHugePages       StorageMedium = "HugePages"
+	StorageMediumHugePagesPrefix StorageMedium = "HugePages-"
+	StorageMediumMemory          StorageMedium = "Memory"
+)
+
+type SupplementalGroupsPolicy string
+
+// The values of SupplementalGroupsPolicy.
+const (
+	SupplementalGroupsPolicyMerge  SupplementalGroupsPolicy = "Merge"
+	SupplementalGroupsPolicyStrict SupplementalGroupsPolicy = "Strict"
+)
+
+type TaintEffect string
+
+// The values of TaintEffect.
+const (
+	TaintEffectNoExecute        TaintEffect = "NoExecute"
+	TaintEffectNoSchedule       TaintEffect = "NoSchedule"
+	TaintEffectPreferNoSchedule TaintEffect = "PreferNoSchedule"
+)
+
+type TerminationMessagePolicy string
+
+// The values of TerminationMessagePolicy.
+const (
+	TerminationMessageFallbackToLogsOnError TerminationMessagePolicy = "FallbackToLogsOnError"
+	TerminationMessageReadFile              TerminationMessagePolicy = "File"
+)
+
+type TolerationOperator string
+
+// The values of TolerationOperator.
+const (
+	TolerationOpEqual  TolerationOperator = "Equal"
+	TolerationOpExists TolerationOperator = "Exists"
+	TolerationOpGt     TolerationOperator = "Gt"
+	TolerationOpLt     TolerationOperator = "Lt"
+)
+
+type URIScheme string
+
+// The values of URIScheme.
+const (
+	URISchemeHTTP  URIScheme = "HTTP"
+	URISchemeHTTPS URIScheme = "HTTPS"
+)
+
+type UniqueVolumeName string
+
+type UnsatisfiableConstraintAction string
+
+// The values of UnsatisfiableConstraintAction.
+const (
+	DoNotSchedule  UnsatisfiableConstraintAction = "DoNotSchedule"
+	ScheduleAnyway UnsatisfiableConstraintAction = "ScheduleAnyway"
+)
+
+// Well-known names and values of this group.
+const (
+	ConfigMapVolumeSourceDefaultMode                   int32            = 420
+	DefaultClientIPServiceAffinitySeconds              int32            = 10800
+	DefaultHardPodAffinitySymmetricWeight              int32            = 1
+	DownwardAPIVolumeSourceDefaultMode                 int32            = 420
+	ProjectedVolumeSourceDefaultMode                   int32            = 420
+	SecretVolumeSourceDefaultMode                      int32            = 420
+	DeprecatedSeccompProfileDockerDefault                               = "docker/default"
+	EventTypeNormal                                                     = "Normal"
+	EventTypeWarning                                                    = "Warning"
+	ImagePolicyFailedOpenKey                                            = "alpha.image-policy.k8s.io/failed-open"
+	MirrorPodAnnotationKey                                              = "kubernetes.io/config.mirror"
+	NamespaceAll                                                        = ""
+	NamespaceDefault                                                    = "default"
+	NamespaceNodeLease                                                  = "kube-node-lease"
+	ObjectTTLAnnotationKey                                              = "node.alpha.kubernetes.io/ttl"
+	PreferAvoidPodsAnnotationKey                                        = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+	ResourceClaimsPerClass                                              = ".deviceclass.resource.k8s.io/devices"
+	ResourceImplicitExtendedClaimsPerClass                              = "requests.deviceclass.resource.kubernetes.io/"
+	SeccompContainerAnnotationKeyPrefix                                 = "container.seccomp.security.alpha.kubernetes.io/"
+	SeccompPodAnnotationKey                                             = "seccomp.security.alpha.kubernetes.io/pod"
+	SeccompProfileNameUnconfined                                        = "unconfined"
+	SeccompProfileRuntimeDefault                                        = "runtime/default"
+	TaintsAnnotationKey                                                 = "scheduler.alpha.kubernetes.io/taints"
+	TerminationMessagePathDefault                                       = "/dev/termination-log"
+	TolerationsAnnotationKey                                            = "scheduler.alpha.kubernetes.io/tolerations"
+	DefaultEnableServiceLinks                                           = true
+	DefaultTerminationGracePeriodSeconds                                = 30
+	MaxSecretSize                                                       = 1048576
+	ResourceHealthMessageMaxLength                                      = 1024
+	AnnotationLoadBalancerSourceRangesKey                               = "service.beta.kubernetes.io/load-balancer-source-ranges"
+	AnnotationPeerAdvertiseAddress                                      = "kubernetes.io/peer-advertise-address"
+	AnnotationTopologyMode                                              = "service.kubernetes.io/topology-mode"
+	BasicAuthPasswordKey                                                = "password"
+	BasicAuthUsernameKey                                                = "username"
+	BetaStorageClassAnnotation                                          = "volume.beta.kubernetes.io/storage-class"
+	ClusterIPNone                                                       = "None"
+	DefaultResourceRequestsPrefix                                       = "requests."
+	DefaultSchedulerName                                                = "default-scheduler"
+	DeprecatedAnnotationTopologyAwareHints                              = "service.kubernetes.io/topology-aware-hints"
+	DeprecatedAppArmorBetaContainerAnnotationKeyPrefix                  = "container.apparmor.security.beta.kubernetes.io/"
+	DeprecatedAppArmorBetaProfileNamePrefix                             = "localhost/"
+	DeprecatedAppArmorBetaProfileNameUnconfined                         = "unconfined"
+	DeprecatedAppArmorBetaProfileRuntimeDefault                         = "runtime/default"
+	DockerConfigJsonKey                                                 = ".dockerconfigjson"
+	DockerConfigKey                                                     = ".dockercfg"
+	EndpointsLastChangeTriggerTime                                      = "endpoints.kubernetes.io/last-change-trigger-time"
+	EndpointsOverCapacity                                               = "endpoints.kubernetes.io/over-capacity"
+	ExecCommandParam                                                    = "command"
+	ExecStderrParam                                                     = "error"
+	ExecStdinParam                                                      = "input"
+	ExecStdoutParam                                                     = "output"
+	ExecTTYParam                                                        = "tty"
+	IsHeadlessService                                                   = "service.kubernetes.io/headless"
+	LabelArchStable                                                     = "kubernetes.io/arch"
+	LabelFailureDomainBetaRegion                                        = "failure-domain.beta.kubernetes.io/region"
+	LabelFailureDomainBetaZone                                          = "failure-domain.beta.kubernetes.io/zone"
+	LabelHostname                                                       = "kubernetes.io/hostname"
+	LabelInstanceType                                                   = "beta.kubernetes.io/instance-type"
+	LabelInstanceTypeStable                                             = "node.kubernetes.io/instance-type"
+	LabelMetadataName                                                   = "kubernetes.io/metadata.name"
+	LabelNamespaceNodeRestriction                                       = "node-restriction.kubernetes.io"
+	LabelNamespaceSuffixKubelet                                         = "kubelet.kubernetes.io"
+	LabelNamespaceSuffixNode                                            = "node.kubernetes.io"
+	LabelNodeExcludeBalancers                                           = "node.kubernetes.io/exclude-from-external-load-balancers"
+	LabelOSStable                                                       = "kubernetes.io/os"
+	LabelTopologyRegion                                                 = "topology.kubernetes.io/region"
+	LabelTopologyZone                                                   = "topology.kubernetes.io/zone"
+	LabelWindowsBuild                                                   = "node.kubernetes.io/windows-build"
+	LabelZoneFailureDomain                                              = "failure-domain.beta.kubernetes.io/zone"
+	LabelZoneFailureDomainStable                                        = "topology.kubernetes.io/zone"
+	LabelZoneRegion                                                     = "failure-domain.beta.kubernetes.io/region"
+	LabelZoneRegionStable                                               = "topology.kubernetes.io/region"
+	LastAppliedConfigAnnotation                                         = "kubectl.kubernetes.io/last-applied-configuration"
+	LoadBalancerPortsError                                              = "LoadBalancerPortsError"
+	LoadBalancerPortsErrorReason                                        = "LoadBalancerMixedProtocolNotSupported"
+	LogStreamAll                                                        = "All"
+	LogStreamStderr                                                     = "Stderr"
+	LogStreamStdout                                                     = "Stdout"
+	MigratedPluginsAnnotationKey                                        = "storage.alpha.kubernetes.io/migrated-plugins"
+	MixedProtocolNotSupported                                           = "MixedProtocolNotSupported"
+	MountOptionAnnotation                                               = "volume.beta.kubernetes.io/mount-options"
+	NonConvertibleAnnotationPrefix                                      = "non-convertible.kubernetes.io"
+	PodDeletionCost                                                     = "controller.kubernetes.io/pod-deletion-cost"
+	PodReasonDeferred                                                   = "Deferred"
+	PodReasonError                                                      = "Error"
+	PodReasonInfeasible                                                 = "Infeasible"
+	PodReasonPreemptionByScheduler                                      = "PreemptionByScheduler"
+	PodReasonSchedulerError                                             = "SchedulerError"
+	PodReasonSchedulingGated                                            = "SchedulingGated"
+	PodReasonTerminationByKubelet                                       = "TerminationByKubelet"
+	PodReasonUnschedulable                                              = "Unschedulable"
+	PortForwardRequestIDHeader                                          = "requestID"
+	PortHeader                                                          = "port"
+	ResourceAttachableVolumesPrefix                                     = "attachable-volumes-"
+	ResourceDefaultNamespacePrefix                                      = "kubernetes.io/"
+	ResourceHugePagesPrefix                                             = "hugepages-"
+	ResourceRequestsHugePagesPrefix                                     = "requests.hugepages-"
+	SSHAuthPrivateKey                                                   = "ssh-privatekey"
+	SeccompLocalhostProfileNamePrefix                                   = "localhost/"
+	ServiceAccountKubeconfigKey                                         = "kubernetes.kubeconfig"
+	ServiceAccountNameKey                                               = "kubernetes.io/service-account.name"
+	ServiceAccountNamespaceKey                                          = "namespace"
+	ServiceAccountRootCAKey                                             = "ca.crt"
+	ServiceAccountTokenKey                                              = "token"
+	ServiceAccountUIDKey                                                = "kubernetes.io/service-account.uid"
+	ServiceTrafficDistributionPreferClose                               = "PreferClose"
+	ServiceTrafficDistributionPreferSameNode                            = "PreferSameNode"
+	ServiceTrafficDistributionPreferSameZone                            = "PreferSameZone"
+	StreamType                                                          = "streamType"
+	StreamTypeData                                                      = "data"
+	StreamTypeError                                                     = "error"
+	StreamTypeResize                                                    = "resize"
+	StreamTypeStderr                                                    = "stderr"
+	StreamTypeStdin                                                     = "stdin"
+	StreamTypeStdout                                                    = "stdout"
+	TLSCertKey                                                          = "tls.crt"
+	TLSPrivateKeyKey                                                    = "tls.key"
+	TaintNodeDiskPressure                                               = "node.kubernetes.io/disk-pressure"
+	TaintNodeMemoryPressure                                             = "node.kubernetes.io/memory-pressure"
+	TaintNodeNetworkUnavailable                                         = "node.kubernetes.io/network-unavailable"
+	TaintNodeNotReady                                                   = "node.kubernetes.io/not-ready"
+	TaintNodeOutOfService                                               = "node.kubernetes.io/out-of-service"
+	TaintNodePIDPressure                                                = "node.kubernetes.io/pid-pressure"
+	TaintNodeUnreachable                                                = "node.kubernetes.io/unreachable"
+	TaintNodeUnschedulable                                              = "node.kubernetes.io/unschedulable"
+	NamespaceTerminatingCause                          metav1.CauseType = "NamespaceTerminating"
+)

@@ -1,0 +1,34 @@
+// Package eventsv1 holds Event in its own group (events.k8s.io/v1).
+package eventsv1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+type Event struct {
+	metav1.TypeMeta          `json:",inline"`
+	metav1.ObjectMeta        `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+	EventTime                metav1.MicroTime        `json:"eventTime" protobuf:"bytes,2,opt,name=eventTime" openapi:"required"`
+	Series                   *EventSeries            `json:"series,omitempty" protobuf:"bytes,3,opt,name=series"`
+	ReportingController      string                  `json:"reportingController,omitempty" protobuf:"bytes,4,opt,name=reportingController"`
+	ReportingInstance        string                  `json:"reportingInstance,omitempty" protobuf:"bytes,5,opt,name=reportingInstance"`
+	Action                   string                  `json:"action,omitempty" protobuf:"bytes,6,opt,name="`
+	Reason                   string                  `json:"reason,omitempty" protobuf:"bytes,7,opt,name="`
+	Regarding                corev1.ObjectReference  `json:"regarding,omitempty" protobuf:"bytes,8,opt,name=regarding"`
+	Related                  *corev1.ObjectReference `json:"related,omitempty" protobuf:"bytes,9,opt,name=related"`
+	Note                     string                  `json:"note,omitempty" protobuf:"bytes,10,opt,name=note"`
+	Type                     string                  `json:"type,omitempty" protobuf:"bytes,11,opt,name=type"`
+	DeprecatedSource         corev1.EventSource      `json:"deprecatedSource,omitempty" protobuf:"bytes,12,opt,name=deprecatedSource"`
+	DeprecatedFirstTimestamp metav1.Time             `json:"deprecatedFirstTimestamp,omitempty" protobuf:"bytes,13,opt,name=deprecatedFirstTimestamp"`
+	DeprecatedLastTimestamp  metav1.Time             `json:"deprecatedLastTimestamp,omitempty" protobuf:"bytes,14,opt,name=deprecatedLastTimestamp"`
+	DeprecatedCount          int32                   `json:"deprecatedCount,omitempty" protobuf:"varint,15,opt,name=deprecatedCount"`
+}
+
+type EventSeries struct {
+	Count            int32            `json:"count" protobuf:"varint,1,opt,name=count" openapi:"required"`
+	LastObservedTime metav1.MicroTime `json:"lastObservedTime" protobuf:"bytes,2,opt,name=lastObservedTime" openapi:"required"`
+}
+
+// EventList is a list of Event objects.
+type EventList = metav1.List[*Event]

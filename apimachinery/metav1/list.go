@@ -1,0 +1,17 @@
+package metav1
+
+// List is the list form of any kind: apiVersion and kind ("PodList"), list metadata and items.
+type List[T Object] struct {
+	TypeMeta `json:",inline"`
+	ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	// Items in the server's order: by namespace and name.
+	Items []T `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
+// RawList is a list whose items are of any kinds, each with its own apiVersion and kind.
+type RawList struct {
+	TypeMeta `json:",inline"`
+	ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	// Items as they came.
+	Items []RawExtension `json:"items" protobuf:"bytes,2,rep,name=items"`
+}

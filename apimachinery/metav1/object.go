@@ -1,0 +1,135 @@
+package metav1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// Object is any API object: a pointer to a struct that embeds ObjectMeta. Its methods use built-in Go
+// types only, so types of k8s.io/api and of any kubebuilder project satisfy it without importing
+// this package. What they declare with named types (uid, times, owner references, managed fields)
+// is reached through [MetaOf].
+type Object interface {
+	GetName() string
+	SetName(string)
+	GetNamespace() string
+	SetNamespace(string)
+	GetGenerateName() string
+	SetGenerateName(string)
+	GetResourceVersion() string
+	SetResourceVersion(string)
+	GetGeneration() int64
+	SetGeneration(int64)
+	GetLabels() map[string]string
+	SetLabels(map[string]string)
+	GetAnnotations() map[string]string
+	SetAnnotations(map[string]string)
+	GetFinalizers() []string
+	SetFinalizers([]string)
+}
+
+// TypeMeta names an object's kind and API version on the wire.
+type TypeMeta struct {
+	// Kind is the CamelCase name of the object's type.
+	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
+	// APIVersion is "group/version", or the version alone for the core group.
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
+}
+
+// GroupVersionKind parses APIVersion and Kind. A malformed APIVersion yields an empty group-version.
+func (t *TypeMeta) GroupVersionKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)
+}
+
+// SetGroupVersionKind sets APIVersion and Kind.
+func (t *TypeMeta) SetGroupVersionKind(gvk schema.GroupVersionKind) {
+	t.APIVersion, t.Kind = gvk.GroupVersion().String(), gvk.Kind
+}
+
+// ObjectMeta is the metadata of every stored object. The field order is that of the wire types,
+// and its memory layout equals theirs: MetaOf relies on it.
+type ObjectMeta struct {
+	// Name is unique among objects of one resource in one namespace and cannot change.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// GenerateName is a prefix from which the server makes a name when Name is empty.
+	GenerateName string `json:"generateName,omitempty" protobuf:"bytes,2,opt,name=generateName"`
+	// Namespace the object lives in; empty for cluster-scoped objects.
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,3,opt,name=namespace"`
+	// SelfLink is no longer set by servers.
+	SelfLink string `json:"selfLink,omitempty" protobuf:"bytes,4,opt,name=selfLink"`
+	// UID is set by the server and never reused.
+	UID types.UID `json:"uid,omitempty" protobuf:"bytes,5,opt,name=uid"`
+	// ResourceVersion names the version of the object that was read; send it back to write only if unchanged.
+	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,6,opt,name=resourceVersion"`
+	// Generation counts changes of the desired state.
+	Generation int64 `json:"generation,omitempty" protobuf:"varint,7,opt,name=generation"`
+	// CreationTimestamp is when the server stored the object first.
+	CreationTimestamp Time `json:"creationTimestamp,omitempty,omitzero" protobuf:"bytes,8,opt,name=creationTimestamp"`
+	// DeletionTimestamp is when the object will be, or was asked to be, removed; set by the server only.
+	DeletionTimestamp *Time `json:"deletionTimestamp,omitempty" protobuf:"bytes,9,opt,name=deletionTimestamp"`
+	// DeletionGracePeriodSeconds is the time the object may take to end, in seconds.
+	DeletionGracePeriodSeconds *int64 `json:"deletionGracePeriodSeconds,omitempty" protobuf:"varint,10,opt,name=deletionGracePeriodSeconds"`
+	// Labels are indexed key-value pairs that selectors match.
+	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,11,rep,name=labels"`
+	// Annotations are key-value pairs for tools; at most 256 KiB in total.
+	Annotations map[string]string `json:"annotations,omitempty" protobuf:"bytes,12,rep,name=annotations"`
+	// OwnerReferences name the objects this one depends on; it is collected when all are gone.
+	OwnerReferences []OwnerReference `json:"ownerReferences,omitempty" patchStrategy:"merge" patchMergeKey:"uid" listType:"map" listMapKey:"uid" protobuf:"bytes,13,rep,name=ownerReferences"`
+	// Finalizers must be empty before the object is removed from storage.
+	Finalizers []string `json:"finalizers,omitempty" patchStrategy:"merge" listType:"set" protobuf:"bytes,14,rep,name=finalizers"`
+	// ManagedFields record which manager owns which field.
+	ManagedFields []ManagedFieldsEntry `json:"managedFields,omitempty" listType:"atomic" protobuf:"bytes,17,rep,name=managedFields"`
+}
+
+func (m *ObjectMeta) GetName() string                    { return m.Name }
+func (m *ObjectMeta) SetName(name string)                { m.Name = name }
+func (m *ObjectMeta) GetNamespace() string               { return m.Namespace }
+func (m *ObjectMeta) SetNamespace(namespace string)      { m.Namespace = namespace }
+func (m *ObjectMeta) GetGenerateName() string            { return m.GenerateName }
+func (m *ObjectMeta) SetGenerateName(prefix string)      { m.GenerateName = prefix }
+func (m *ObjectMeta) GetResourceVersion() string         { return m.ResourceVersion }
+func (m *ObjectMeta) SetResourceVersion(version string)  { m.ResourceVersion = version }
+func (m *ObjectMeta) GetGeneration() int64               { return m.Generation }
+func (m *ObjectMeta) SetGeneration(generation int64)     { m.Generation = generation }
+func (m *ObjectMeta) GetLabels() map[string]string       { return m.Labels }
+func (m *ObjectMeta) SetLabels(labels map[string]string) { m.Labels = labels }
+func (m *ObjectMeta) GetAnnotations() map[string]string  { return m.Annotations }
+func (m *ObjectMeta) SetAnnotations(a map[string]string) { m.Annotations = a }
+func (m *ObjectMeta) GetFinalizers() []string            { return m.Finalizers }
+func (m *ObjectMeta) SetFinalizers(finalizers []string)  { m.Finalizers = finalizers }
+
+// Key is the object's namespace and name.
+func (m *ObjectMeta) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+}
+
+// KeyOf returns the namespace and name of any object.
+func KeyOf(obj Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// ControllerOf returns the owner reference with controller=true, or nil. The pointer is into obj.
+func ControllerOf(obj Object) *OwnerReference {
+	m := MetaOf(obj)
+	for i := range m.OwnerReferences {
+		if r := &m.OwnerReferences[i]; r.Controller != nil && *r.Controller {
+			return r
+		}
+	}
+	return nil
+}
+
+// IsControlledBy reports whether the controlling owner of obj is the object with uid.
+func IsControlledBy(obj Object, uid types.UID) bool {
+	r := ControllerOf(obj)
+	return r != nil && r.UID == uid
+}
+
+// NewControllerRef makes the reference that marks owner as the controller of another object.
+func NewControllerRef(owner Object, gvk schema.GroupVersionKind) OwnerReference {
+	return OwnerReference{
+		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
+		Name: owner.GetName(), UID: MetaOf(owner).UID,
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}
+}

@@ -1,0 +1,395 @@
+package metav1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+type APIGroup struct {
+	TypeMeta                   `json:",inline"`
+	Name                       string                      `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	Versions                   []GroupVersionForDiscovery  `json:"versions" listType:"atomic" protobuf:"bytes,2,rep,name=versions" openapi:"required"`
+	PreferredVersion           GroupVersionForDiscovery    `json:"preferredVersion,omitempty" protobuf:"bytes,3,opt,name=preferredVersion"`
+	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=serverAddressByClientCIDRs"`
+}
+
+type APIGroupList struct {
+	TypeMeta `json:",inline"`
+	Groups   []APIGroup `json:"groups" listType:"atomic" protobuf:"bytes,1,rep,name=groups" openapi:"required"`
+}
+
+type APIResource struct {
+	Name               string   `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	SingularName       string   `json:"singularName" protobuf:"bytes,6,opt,name=singularName" openapi:"required"`
+	Namespaced         bool     `json:"namespaced" protobuf:"varint,2,opt,name=namespaced" openapi:"required"`
+	Group              string   `json:"group,omitempty" protobuf:"bytes,8,opt,name=group"`
+	Version            string   `json:"version,omitempty" protobuf:"bytes,9,opt,name=version"`
+	Kind               string   `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
+	Verbs              Verbs    `json:"verbs" protobuf:"bytes,4,opt,name=verbs" openapi:"required"`
+	ShortNames         []string `json:"shortNames,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=shortNames"`
+	Categories         []string `json:"categories,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=categories"`
+	StorageVersionHash string   `json:"storageVersionHash,omitempty" protobuf:"bytes,10,opt,name=storageVersionHash"`
+}
+
+type APIResourceList struct {
+	TypeMeta     `json:",inline"`
+	GroupVersion string        `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
+	APIResources []APIResource `json:"resources" listType:"atomic" protobuf:"bytes,2,rep,name=resources" openapi:"required"`
+}
+
+type APIVersions struct {
+	TypeMeta                   `json:",inline"`
+	Versions                   []string                    `json:"versions" listType:"atomic" protobuf:"bytes,1,rep,name=versions" openapi:"required"`
+	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs" listType:"atomic" protobuf:"bytes,2,rep,name=serverAddressByClientCIDRs" openapi:"required"`
+}
+
+type Condition struct {
+	Type               string          `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Status             ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	ObservedGeneration int64           `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
+	LastTransitionTime Time            `json:"lastTransitionTime" protobuf:"bytes,4,opt,name=lastTransitionTime" openapi:"required"`
+	Reason             string          `json:"reason" protobuf:"bytes,5,opt,name=reason" openapi:"required"`
+	Message            string          `json:"message" protobuf:"bytes,6,opt,name=message" openapi:"required"`
+}
+
+type CreateOptions struct {
+	TypeMeta        `json:",inline"`
+	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
+	FieldManager    string   `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
+	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
+}
+
+type DeleteOptions struct {
+	TypeMeta                                         `json:",inline"`
+	GracePeriodSeconds                               *int64               `json:"gracePeriodSeconds,omitempty" protobuf:"varint,1,opt,name=gracePeriodSeconds"`
+	Preconditions                                    *Preconditions       `json:"preconditions,omitempty" protobuf:"bytes,2,opt,name=preconditions"`
+	OrphanDependents                                 *bool                `json:"orphanDependents,omitempty" protobuf:"varint,3,opt,name=orphanDependents"`
+	PropagationPolicy                                *DeletionPropagation `json:"propagationPolicy,omitempty" protobuf:"bytes,4,opt,name=propagationPolicy"`
+	DryRun                                           []string             `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=dryRun"`
+	IgnoreStoreReadErrorWithClusterBreakingPotential *bool                `json:"ignoreStoreReadErrorWithClusterBreakingPotential,omitempty" protobuf:"varint,6,opt,name=ignoreStoreReadErrorWithClusterBreakingPotential"`
+}
+
+type FieldSelectorRequirement struct {
+	Key      string                `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	Operator FieldSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required"`
+	Values   []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+}
+
+type GetOptions struct {
+	TypeMeta        `json:",inline"`
+	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,1,opt,name=resourceVersion"`
+}
+
+type GroupKind struct {
+	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	Kind  string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+}
+
+type GroupResource struct {
+	Group    string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
+}
+
+type GroupVersionForDiscovery struct {
+	GroupVersion string `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
+	Version      string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
+}
+
+type GroupVersionKind struct {
+	Group   string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
+	Kind    string `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
+}
+
+type GroupVersionResource struct {
+	Group    string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	Version  string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
+	Resource string `json:"resource" protobuf:"bytes,3,opt,name=resource" openapi:"required"`
+}
+
+type LabelSelector struct {
+	MatchLabels      map[string]string          `json:"matchLabels,omitempty" protobuf:"bytes,1,rep,name=matchLabels"`
+	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchExpressions"`
+}
+
+type LabelSelectorRequirement struct {
+	Key      string                `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	Operator LabelSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required"`
+	Values   []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+}
+
+type ListMeta struct {
+	SelfLink           string     `json:"selfLink,omitempty" protobuf:"bytes,1,opt,name=selfLink"`
+	ResourceVersion    string     `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
+	Continue           string     `json:"continue,omitempty" protobuf:"bytes,3,opt,name=continue"`
+	RemainingItemCount *int64     `json:"remainingItemCount,omitempty" protobuf:"varint,4,opt,name=remainingItemCount"`
+	ShardInfo          *ShardInfo `json:"shardInfo,omitempty" protobuf:"bytes,5,opt,name=shardInfo"`
+}
+
+type ListOptions struct {
+	TypeMeta             `json:",inline"`
+	LabelSelector        string               `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
+	FieldSelector        string               `json:"fieldSelector,omitempty" protobuf:"bytes,2,opt,name=fieldSelector"`
+	Watch                bool                 `json:"watch,omitempty" protobuf:"varint,3,opt,name=watch"`
+	AllowWatchBookmarks  bool                 `json:"allowWatchBookmarks,omitempty" protobuf:"varint,9,opt,name=allowWatchBookmarks"`
+	ResourceVersion      string               `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
+	ResourceVersionMatch ResourceVersionMatch `json:"resourceVersionMatch,omitempty" protobuf:"bytes,10,opt,name=resourceVersionMatch"`
+	TimeoutSeconds       *int64               `json:"timeoutSeconds,omitempty" protobuf:"varint,5,opt,name=timeoutSeconds"`
+	Limit                int64                `json:"limit,omitempty" protobuf:"varint,7,opt,name=limit"`
+	Continue             string               `json:"continue,omitempty" protobuf:"bytes,8,opt,name=continue"`
+	SendInitialEvents    *bool                `json:"sendInitialEvents,omitempty" protobuf:"varint,11,opt,name=sendInitialEvents"`
+	ShardSelector        string               `json:"shardSelector,omitempty" protobuf:"bytes,15,opt,name=shardSelector"`
+}
+
+type ManagedFieldsEntry struct {
+	Manager     string                     `json:"manager,omitempty" protobuf:"bytes,1,opt,name=manager"`
+	Operation   ManagedFieldsOperationType `json:"operation,omitempty" protobuf:"bytes,2,opt,name=operation"`
+	APIVersion  string                     `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
+	Time        *Time                      `json:"time,omitempty" protobuf:"bytes,4,opt,name=time"`
+	FieldsType  string                     `json:"fieldsType,omitempty" protobuf:"bytes,6,opt,name=fieldsType"`
+	FieldsV1    *FieldsV1                  `json:"fieldsV1,omitempty" protobuf:"bytes,7,opt,name=fieldsV1"`
+	Subresource string                     `json:"subresource,omitempty" protobuf:"bytes,8,opt,name=subresource"`
+}
+
+type OwnerReference struct {
+	APIVersion         string    `json:"apiVersion" protobuf:"bytes,5,opt,name=apiVersion" openapi:"required"`
+	Kind               string    `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
+	Name               string    `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	UID                types.UID `json:"uid" protobuf:"bytes,4,opt,name=uid" openapi:"required"`
+	Controller         *bool     `json:"controller,omitempty" protobuf:"varint,6,opt,name=controller"`
+	BlockOwnerDeletion *bool     `json:"blockOwnerDeletion,omitempty" protobuf:"varint,7,opt,name=blockOwnerDeletion"`
+}
+
+type PartialObjectMetadata struct {
+	TypeMeta   `json:",inline"`
+	ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+}
+
+type PatchOptions struct {
+	TypeMeta        `json:",inline"`
+	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
+	Force           *bool    `json:"force,omitempty" protobuf:"varint,2,opt,name=force"`
+	FieldManager    string   `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
+	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
+}
+
+type Preconditions struct {
+	UID             *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid"`
+	ResourceVersion *string    `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
+}
+
+type ServerAddressByClientCIDR struct {
+	ClientCIDR    string `json:"clientCIDR" protobuf:"bytes,1,opt,name=clientCIDR" openapi:"required"`
+	ServerAddress string `json:"serverAddress" protobuf:"bytes,2,opt,name=serverAddress" openapi:"required"`
+}
+
+type ShardInfo struct {
+	Selector string `json:"selector" protobuf:"bytes,1,opt,name=selector" openapi:"required"`
+}
+
+type Status struct {
+	TypeMeta `json:",inline"`
+	ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Status   string         `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
+	Message  string         `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
+	Reason   StatusReason   `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	Details  *StatusDetails `json:"details,omitempty" protobuf:"bytes,5,opt,name=details"`
+	Code     int32          `json:"code,omitempty" protobuf:"varint,6,opt,name=code"`
+}
+
+type StatusCause struct {
+	Type    CauseType `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
+	Message string    `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	Field   string    `json:"field,omitempty" protobuf:"bytes,3,opt,name=field"`
+}
+
+type StatusDetails struct {
+	Name              string        `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	Group             string        `json:"group,omitempty" protobuf:"bytes,2,opt,name=group"`
+	Kind              string        `json:"kind,omitempty" protobuf:"bytes,3,opt,name=kind"`
+	UID               types.UID     `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
+	Causes            []StatusCause `json:"causes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=causes"`
+	RetryAfterSeconds int32         `json:"retryAfterSeconds,omitempty" protobuf:"varint,5,opt,name=retryAfterSeconds"`
+}
+
+type Table struct {
+	TypeMeta          `json:",inline"`
+	ListMeta          `json:"metadata,omitempty"`
+	ColumnDefinitions []TableColumnDefinition `json:"columnDefinitions" listType:"atomic" openapi:"required"`
+	Rows              []TableRow              `json:"rows" listType:"atomic" openapi:"required"`
+}
+
+type TableColumnDefinition struct {
+	Name        string `json:"name" openapi:"required"`
+	Type        string `json:"type" openapi:"required"`
+	Format      string `json:"format" openapi:"required"`
+	Description string `json:"description" openapi:"required"`
+	Priority    int32  `json:"priority" openapi:"required"`
+}
+
+type TableOptions struct {
+	TypeMeta      `json:",inline"`
+	NoHeaders     bool                `json:"-"`
+	IncludeObject IncludeObjectPolicy `json:"includeObject,omitempty" protobuf:"bytes,1,opt,name=includeObject"`
+}
+
+type TableRow struct {
+	Cells      []any               `json:"cells" listType:"atomic" openapi:"required"`
+	Conditions []TableRowCondition `json:"conditions,omitempty" listType:"atomic"`
+	Object     RawExtension        `json:"object,omitempty"`
+}
+
+type TableRowCondition struct {
+	Type    RowConditionType `json:"type" openapi:"required"`
+	Status  ConditionStatus  `json:"status" openapi:"required"`
+	Reason  string           `json:"reason,omitempty"`
+	Message string           `json:"message,omitempty"`
+}
+
+type UpdateOptions struct {
+	TypeMeta        `json:",inline"`
+	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
+	FieldManager    string   `json:"fieldManager,omitempty" protobuf:"bytes,2,opt,name="`
+	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,3,opt,name="`
+}
+
+type WatchEvent struct {
+	Type   string       `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	Object RawExtension `json:"object" protobuf:"bytes,2,opt,name=object" openapi:"required"`
+}
+
+type CauseType string
+
+// The values of CauseType.
+const (
+	CauseTypeFieldManagerConflict     CauseType = "FieldManagerConflict"
+	CauseTypeFieldValueDuplicate      CauseType = "FieldValueDuplicate"
+	CauseTypeFieldValueInvalid        CauseType = "FieldValueInvalid"
+	CauseTypeFieldValueNotFound       CauseType = "FieldValueNotFound"
+	CauseTypeFieldValueNotSupported   CauseType = "FieldValueNotSupported"
+	CauseTypeFieldValueRequired       CauseType = "FieldValueRequired"
+	CauseTypeForbidden                CauseType = "FieldValueForbidden"
+	CauseTypeInternal                 CauseType = "InternalError"
+	CauseTypeResourceVersionTooLarge  CauseType = "ResourceVersionTooLarge"
+	CauseTypeTooLong                  CauseType = "FieldValueTooLong"
+	CauseTypeTooMany                  CauseType = "FieldValueTooMany"
+	CauseTypeTypeInvalid              CauseType = "FieldValueTypeInvalid"
+	CauseTypeUnexpectedServerResponse CauseType = "UnexpectedServerResponse"
+)
+
+type ConditionStatus string
+
+// The values of ConditionStatus.
+const (
+	ConditionFalse   ConditionStatus = "False"
+	ConditionTrue    ConditionStatus = "True"
+	ConditionUnknown ConditionStatus = "Unknown"
+)
+
+type DeletionPropagation string
+
+// The values of DeletionPropagation.
+const (
+	DeletePropagationBackground DeletionPropagation = "Background"
+	DeletePropagationForeground DeletionPropagation = "Foreground"
+	DeletePropagationOrphan     DeletionPropagation = "Orphan"
+)
+
+type FieldSelectorOperator string
+
+// The values of FieldSelectorOperator.
+const (
+	FieldSelectorOpDoesNotExist FieldSelectorOperator = "DoesNotExist"
+	FieldSelectorOpExists       FieldSelectorOperator = "Exists"
+	FieldSelectorOpIn           FieldSelectorOperator = "In"
+	FieldSelectorOpNotIn        FieldSelectorOperator = "NotIn"
+)
+
+type IncludeObjectPolicy string
+
+// The values of IncludeObjectPolicy.
+const (
+	IncludeMetadata IncludeObjectPolicy = "Metadata"
+	IncludeNone     IncludeObjectPolicy = "None"
+	IncludeObject   IncludeObjectPolicy = "Object"
+)
+
+type LabelSelectorOperator string
+
+// The values of LabelSelectorOperator.
+const (
+	LabelSelectorOpDoesNotExist LabelSelectorOperator = "DoesNotExist"
+	LabelSelectorOpExists       LabelSelectorOperator = "Exists"
+	LabelSelectorOpIn           LabelSelectorOperator = "In"
+	LabelSelectorOpNotIn        LabelSelectorOperator = "NotIn"
+)
+
+type ManagedFieldsOperationType string
+
+// The values of ManagedFieldsOperationType.
+const (
+	ManagedFieldsOperationApply  ManagedFieldsOperationType = "Apply"
+	ManagedFieldsOperationUpdate ManagedFieldsOperationType = "Update"
+)
+
+type ResourceVersionMatch string
+
+// The values of ResourceVersionMatch.
+const (
+	ResourceVersionMatchExact        ResourceVersionMatch = "Exact"
+	ResourceVersionMatchNotOlderThan ResourceVersionMatch = "NotOlderThan"
+)
+
+type RowConditionType string
+
+// The values of RowConditionType.
+const (
+	RowCompleted RowConditionType = "Completed"
+)
+
+type StatusReason string
+
+// The values of StatusReason.
+const (
+	StatusReasonAlreadyExists         StatusReason = "AlreadyExists"
+	StatusReasonBadRequest            StatusReason = "BadRequest"
+	StatusReasonConflict              StatusReason = "Conflict"
+	StatusReasonExpired               StatusReason = "Expired"
+	StatusReasonForbidden             StatusReason = "Forbidden"
+	StatusReasonGone                  StatusReason = "Gone"
+	StatusReasonInternalError         StatusReason = "InternalError"
+	StatusReasonInvalid               StatusReason = "Invalid"
+	StatusReasonMethodNotAllowed      StatusReason = "MethodNotAllowed"
+	StatusReasonNotAcceptable         StatusReason = "NotAcceptable"
+	StatusReasonNotFound              StatusReason = "NotFound"
+	StatusReasonRequestEntityTooLarge StatusReason = "RequestEntityTooLarge"
+	StatusReasonServerTimeout         StatusReason = "ServerTimeout"
+	StatusReasonServiceUnavailable    StatusReason = "ServiceUnavailable"
+	StatusReasonStoreReadError        StatusReason = "StorageReadError"
+	StatusReasonTimeout               StatusReason = "Timeout"
+	StatusReasonTooManyRequests       StatusReason = "TooManyRequests"
+	StatusReasonUnauthorized          StatusReason = "Unauthorized"
+	StatusReasonUnknown               StatusReason = ""
+	StatusReasonUnsupportedMediaType  StatusReason = "UnsupportedMediaType"
+)
+
+type Verbs []string
+
+// Well-known names and values of this group.
+const (
+	DryRunAll                  = "All"
+	FieldValidationIgnore      = "Ignore"
+	FieldValidationStrict      = "Strict"
+	FieldValidationWarn        = "Warn"
+	FinalizerDeleteDependents  = "foregroundDeletion"
+	FinalizerOrphanDependents  = "orphan"
+	InitialEventsAnnotationKey = "k8s.io/initial-events-end"
+	NamespaceAll               = ""
+	NamespaceDefault           = "default"
+	NamespaceNone              = ""
+	NamespacePublic            = "kube-public"
+	NamespaceSystem            = "kube-system"
+	ObjectNameField            = "metadata.name"
+	StatusFailure              = "Failure"
+	StatusSuccess              = "Success"
+	WatchEventKind             = "WatchEvent"
+)

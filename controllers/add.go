@@ -1,0 +1,69 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+)
+
+// Options of a controller added to a manager.
+type Options struct {
+	controller.Options
+	// AllReplicas runs the controller without leadership.
+	AllReplicas bool
+}
+
+// Add makes a controller named name out of r and its sources and adds it to m. Workers start when every
+// source has synced. The controller is returned for Enqueue and for its queue's debug view.
+func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sources ...Source) (*controller.Controller, error) {
+	if len(sources) == 0 {
+		return nil, fmt.Errorf("controllers: %s has no sources: pass controllers.For[T]() at least", name)
+	}
+	if o.Logger == nil {
+		o.Logger = m.Logger()
+	}
+	c := controller.New(name, r, o.Options)
+	var waits []func(context.Context) error
+	var errs []error
+	for _, s := range sources {
+		wait, err := s.attach(m, c)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if wait != nil {
+			waits = append(waits, wait)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	run := manager.Func(func(ctx context.Context) error {
+		for _, wait := range waits {
+			if err := wait(ctx); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+		}
+		return c.Run(ctx)
+	})
+	if o.AllReplicas {
+		m.AddAlways(name, run)
+	} else {
+		m.Add(name, run)
+	}
+	return c, nil
+}
+
+func group(apiVersion string) string {
+	if g, _, ok := strings.Cut(apiVersion, "/"); ok {
+		return g
+	}
+	return ""
+}

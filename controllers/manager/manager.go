@@ -1,0 +1,195 @@
+// Package manager runs the parts of one program against one API server: shared informers, what runs on
+// every replica, and what runs on the leader only.
+//
+// [Manager.Run] starts in this order and stops in the reverse one: informers; runnables of all
+// replicas (webhook and metrics servers); leader election; and, while leading, the led runnables,
+// after the informers have synced. It returns when everything it started has returned. The lease is
+// released only after the led runnables have returned.
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// Runnable is anything with a life. Run blocks until ctx ends and all it started has returned; an
+// error while ctx is live stops the whole manager.
+type Runnable interface {
+	Run(ctx context.Context) error
+}
+
+// Func adapts a function to Runnable.
+type Func func(ctx context.Context) error
+
+// Run calls f.
+func (f Func) Run(ctx context.Context) error { return f(ctx) }
+
+// Elector holds leadership while it runs lead; *leaderelection.Elector is one. Run returns when ctx
+// ends or leadership is lost, after lead has returned.
+type Elector interface {
+	Run(ctx context.Context, lead func(ctx context.Context) error) error
+}
+
+// Options of a Manager; the zero value runs everything at once without leader election.
+type Options struct {
+	// Elector decides when the led runnables run; nil runs them at once.
+	Elector Elector
+	// Informers configures the shared informers.
+	Informers informers.SetOptions
+	// Logger is handed to controllers; nil discards.
+	Logger *slog.Logger
+}
+
+// Manager is a set of runnables around one connection. Add may be called before and during Run.
+type Manager struct {
+	conn client.Conn
+	set  *informers.Set
+	opts Options
+	log  *slog.Logger
+
+	all, led group
+}
+
+// New makes a manager for conn.
+func New(conn client.Conn, o Options) *Manager {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	set := informers.NewSet(conn, o.Informers)
+	return &Manager{conn: set.Conn(), set: set, opts: o, log: o.Logger}
+}
+
+// Conn is the connection controllers use. What is written through it is visible at once in the listers of Informers.
+func (m *Manager) Conn() client.Conn { return m.conn }
+
+// Informers are the shared informers; the manager runs them.
+func (m *Manager) Informers() *informers.Set { return m.set }
+
+// Logger is never nil.
+func (m *Manager) Logger() *slog.Logger { return m.log }
+
+// Add registers a runnable that needs leadership, such as a controller. name appears in errors.
+func (m *Manager) Add(name string, r Runnable) { m.led.add(name, r) }
+
+// AddAlways registers a runnable that runs on every replica, leader or not.
+func (m *Manager) AddAlways(name string, r Runnable) { m.all.add(name, r) }
+
+// Run runs everything until ctx ends or something fails, and returns the failure, or nil.
+func (m *Manager) Run(ctx context.Context) error {
+	// The informers outlive what reads them: their context ends last.
+	setCtx, stopSet := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	setDone := make(chan error, 1)
+	go func() {
+		err := m.set.Run(setCtx)
+		if err != nil {
+			fail(fmt.Errorf("manager: informers: %w", err))
+		}
+		setDone <- err
+	}()
+
+	var wg sync.WaitGroup
+	run := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				fail(err)
+			}
+		})
+	}
+	run(m.all.run)
+	run(func(ctx context.Context) error {
+		lead := func(ctx context.Context) error {
+			if err := m.set.WaitForSync(ctx); err != nil {
+				return err
+			}
+			return m.led.run(ctx)
+		}
+		if m.opts.Elector == nil {
+			return lead(ctx)
+		}
+		if err := m.opts.Elector.Run(ctx, lead); err != nil {
+			return fmt.Errorf("manager: leader election: %w", err)
+		}
+		if ctx.Err() == nil {
+			return errors.New("manager: leadership was lost")
+		}
+		return nil
+	})
+	wg.Wait()
+	stopSet()
+	<-setDone
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// group is a growing set of runnables that may be added before or while it runs.
+type group struct {
+	mu      sync.Mutex
+	members []member
+	// started is how the running group learns of later members; nil when it does not run.
+	started func(member)
+}
+
+type member struct {
+	name string
+	r    Runnable
+}
+
+func (g *group) add(name string, r Runnable) {
+	g.mu.Lock()
+	m := member{name, r}
+	g.members = append(g.members, m)
+	start := g.started
+	g.mu.Unlock()
+	if start != nil {
+		start(m)
+	}
+}
+
+// run runs all members until ctx ends or one fails. A member that returns nil early is done.
+func (g *group) run(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var wg sync.WaitGroup
+	var closing sync.Mutex // a member added while the group ends is not started
+	ended := false
+	start := func(m member) {
+		closing.Lock()
+		defer closing.Unlock()
+		if ended {
+			return
+		}
+		wg.Go(func() {
+			if err := m.r.Run(ctx); err != nil && ctx.Err() == nil {
+				fail(fmt.Errorf("%s: %w", m.name, err))
+			}
+		})
+	}
+	g.mu.Lock()
+	for _, m := range g.members {
+		start(m)
+	}
+	g.started = start
+	g.mu.Unlock()
+	<-ctx.Done()
+	closing.Lock()
+	ended = true
+	closing.Unlock()
+	g.mu.Lock()
+	g.started = nil
+	g.mu.Unlock()
+	wg.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package keelson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/keelson-dev/keelson"
+
+// folderMayImport lists, for each top-level folder, the other folders its packages may import.
+var folderMayImport = map[string][]string{
+	"apimachinery":   {},
+	"workqueue":      {"apimachinery"},
+	"client":         {"apimachinery"},
+	"leaderelection": {"apimachinery"},
+	"informers":      {"apimachinery", "client", "workqueue"},
+	"store":          {"apimachinery", "workqueue"},
+	"controllers":    {"apimachinery", "client", "informers", "workqueue", "leaderelection"},
+	"examples":       {"apimachinery", "client", "informers", "workqueue", "leaderelection", "store", "controllers"},
+}
+
+// packageMayImport are the exceptions, by package.
+var packageMayImport = map[string][]string{
+	"leaderelection/leaselock":   {"client"},
+	"client/clienttest":          {"store"},
+	"controllers/controllertest": {"store"},
+}
+
+// leaves are the packages workqueue and leaderelection may import from apimachinery.
+var leaves = []string{"backoff", "fence", "intstr", "labels", "fields", "resource", "schema", "types", "validation"}
+
+// forbidden modules must never be required by the root module: they live in nested ones.
+var forbidden = []string{
+	"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "go.etcd.io/etcd/server",
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Module     *struct{ Path string }
+}
+
+func TestImportRules(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Module", "./...").Output()
+	require.NoError(t, err, "go list: %s", stderr(err))
+	dec := json.NewDecoder(bytes.NewReader(out))
+	seen := 0
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		seen++
+		checkImports(t, p)
+	}
+	require.Greater(t, seen, 40, "go list found too few packages")
+}
+
+func checkImports(t *testing.T, p pkg) {
+	from := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+	if from == "" {
+		return
+	}
+	folder, _, _ := strings.Cut(from, "/")
+	for _, bad := range []string{"pkg", "util", "utils", "common", "helpers"} {
+		require.NotContains(t, strings.Split(from, "/"), bad, "a package says what it is for")
+	}
+	depth := strings.Count(from, "/") + 1
+	limit := 2
+	if strings.HasPrefix(from, "apimachinery/api/") {
+		limit = 3
+	}
+	if !strings.Contains("/"+from+"/", "/internal/") && folder != "examples" {
+		require.LessOrEqual(t, depth, limit, "%s lies too deep for a public package", from)
+	}
+	for _, imp := range p.Imports {
+		for _, bad := range forbidden {
+			require.False(t, imp == bad || strings.HasPrefix(imp, bad+"/"), "%s imports %s, which belongs to a nested module", from, imp)
+		}
+		if !strings.HasPrefix(imp, module+"/") {
+			continue
+		}
+		to := strings.TrimPrefix(imp, module+"/")
+		target, _, _ := strings.Cut(to, "/")
+		if target == folder {
+			continue
+		}
+		require.Contains(t, slices.Concat(folderMayImport[folder], packageMayImport[from]), target, "%s may not import %s", from, to)
+		if (folder == "workqueue" || from == "leaderelection") && target == "apimachinery" {
+			require.Contains(t, leaves, path.Base(to), "%s imports %s, which is no leaf", from, to)
+		}
+	}
+}
+
+// TestRootModuleStaysSmall keeps the heavy modules out of what users import.
+func TestRootModuleStaysSmall(t *testing.T) {
+	cmd := exec.Command("go", "mod", "edit", "-json")
+	out, err := cmd.Output()
+	require.NoError(t, err, "go mod edit: %s", stderr(err))
+	var mod struct{ Require []struct{ Path string } }
+	require.NoError(t, json.Unmarshal(out, &mod))
+	for _, r := range mod.Require {
+		for _, bad := range forbidden {
+			require.False(t, r.Path == bad || strings.HasPrefix(r.Path, bad+"/"), "go.mod requires %s", r.Path)
+		}
+	}
+}
+
+func stderr(err error) string {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return string(e.Stderr)
+	}
+	return ""
+}

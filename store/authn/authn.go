@@ -1,0 +1,88 @@
+// Package authn answers who sent a request. Authenticators are tried one by one until one identifies
+// the caller; see [Union]. Everything here is safe for concurrent use.
+package authn
+
+import (
+	"context"
+	"net/http"
+)
+
+// User is an identified caller. It is immutable once it is part of a request.
+type User struct {
+	// Name identifies the user, such as "alice" or "system:serviceaccount:ns:name".
+	Name string
+	// UID tells apart users of one name over time; may be empty.
+	UID string
+	// Groups the user is in.
+	Groups []string
+	// Extra attributes, such as the pod a token is bound to.
+	Extra map[string][]string
+}
+
+// Well-known users and groups.
+const (
+	Anonymous             = "system:anonymous"
+	GroupAuthenticated    = "system:authenticated"
+	GroupUnauthenticated  = "system:unauthenticated"
+	GroupMasters          = "system:masters"
+	GroupNodes            = "system:nodes"
+	GroupServiceAccounts  = "system:serviceaccounts"
+	GroupMonitoring       = "system:monitoring"
+	ServiceAccountPrefix  = "system:serviceaccount:"
+	NodePrefix            = "system:node:"
+	ControllerManagerUser = "system:kube-controller-manager"
+	SchedulerUser         = "system:kube-scheduler"
+	ProxyUser             = "system:kube-proxy"
+	APIServerUser         = "system:apiserver"
+)
+
+// Response is a successful authentication.
+type Response struct {
+	User *User
+	// Audiences the credential is valid for; nil for credentials that are not audience-bound.
+	Audiences []string
+}
+
+// Authenticator identifies the sender of a request.
+type Authenticator interface {
+	// Authenticate returns false and no error when the request carries no credential of this
+	// kind, and an error when it carries one that is refused.
+	Authenticate(r *http.Request) (*Response, bool, error)
+}
+
+// Func adapts a function to Authenticator.
+type Func func(r *http.Request) (*Response, bool, error)
+
+// Authenticate calls f.
+func (f Func) Authenticate(r *http.Request) (*Response, bool, error) { return f(r) }
+
+// TokenAuthenticator identifies the bearer of a token. Audiences the caller requires are in ctx, see [WithAudiences].
+type TokenAuthenticator interface {
+	AuthenticateToken(ctx context.Context, token string) (*Response, bool, error)
+}
+
+type userKey struct{}
+
+// WithUser returns ctx carrying the request's user.
+func WithUser(ctx context.Context, u *User) context.Context {
+	return context.WithValue(ctx, userKey{}, u)
+}
+
+// UserFrom returns the user ctx carries, or nil.
+func UserFrom(ctx context.Context) *User {
+	u, _ := ctx.Value(userKey{}).(*User)
+	return u
+}
+
+type audiencesKey struct{}
+
+// WithAudiences returns ctx carrying the audiences a token must be valid for one of.
+func WithAudiences(ctx context.Context, audiences []string) context.Context {
+	return context.WithValue(ctx, audiencesKey{}, audiences)
+}
+
+// AudiencesFrom returns the audiences ctx carries.
+func AudiencesFrom(ctx context.Context) []string {
+	a, _ := ctx.Value(audiencesKey{}).([]string)
+	return a
+}

@@ -1,0 +1,62 @@
+// Package authz decides whether a user may do what a request asks. Authorizers are asked in turn
+// until one allows or denies; see [Union]. Everything here is safe for concurrent use.
+package authz
+
+import (
+	"context"
+
+	"github.com/keelson-dev/keelson/store/authn"
+)
+
+// Attributes is what a decision may depend on.
+type Attributes struct {
+	User *authn.User
+	// Verb is an API verb (get, list, watch, create, update, patch, delete, deletecollection, or
+	// a special one such as bind, escalate, impersonate); for a non-resource request the HTTP method in lower case.
+	Verb string
+	// ResourceRequest tells resource requests from paths such as /healthz.
+	ResourceRequest bool
+	Namespace       string
+	APIGroup        string
+	APIVersion      string
+	Resource        string
+	Subresource     string
+	Name            string
+	// Path of a non-resource request.
+	Path string
+	// FieldSelector and LabelSelector are the raw selectors of a list, watch or deletecollection.
+	FieldSelector, LabelSelector string
+}
+
+// Decision is an authorizer's answer.
+type Decision int
+
+// The decisions. NoOpinion passes the question to the next authorizer; at the end it means no.
+const (
+	NoOpinion Decision = iota
+	Allow
+	Deny
+)
+
+// Authorizer decides. reason is for people and may be empty. An error beside NoOpinion says that the
+// authorizer could not find out.
+type Authorizer interface {
+	Authorize(ctx context.Context, a Attributes) (d Decision, reason string, err error)
+}
+
+// Func adapts a function to Authorizer.
+type Func func(ctx context.Context, a Attributes) (Decision, string, error)
+
+// Authorize calls f.
+func (f Func) Authorize(ctx context.Context, a Attributes) (Decision, string, error) { return f(ctx, a) }
+
+// ResourceRule is one rule a user has, as reported by a SelfSubjectRulesReview.
+type ResourceRule struct{ Verbs, APIGroups, Resources, ResourceNames []string }
+
+// NonResourceRule is one rule on paths.
+type NonResourceRule struct{ Verbs, NonResourceURLs []string }
+
+// RuleResolver lists the rules that hold for a user in a namespace. incomplete is true when not all could be found out.
+type RuleResolver interface {
+	RulesFor(ctx context.Context, u *authn.User, namespace string) (resource []ResourceRule, nonResource []NonResourceRule, incomplete bool, err error)
+}
