@@ -162,7 +162,7 @@ func OwnerReferences(p *Path, refs []OwnerReference) ErrorList {
 	controller := ""
 	for _, ref := range refs {
 		version := ref.APIVersion
-		if group, v, grouped := strings.Cut(ref.APIVersion, "/"); grouped && group != "" {
+		if _, v, grouped := strings.Cut(ref.APIVersion, "/"); grouped {
 			version = v
 		}
 		if version == "" || strings.Contains(version, "/") {

@@ -1,0 +1,105 @@
+package labels
+
+import (
+	"slices"
+	"strings"
+)
+
+// Selector is a conjunction of requirements. The zero value selects everything.
+// It is immutable and copied by assignment; compare with Equal.
+type Selector struct {
+	reqs    []Requirement // sorted by key
+	nothing bool
+}
+
+// Everything selects all objects; it is the zero value.
+func Everything() Selector { return Selector{} }
+
+// Nothing selects no object.
+func Nothing() Selector { return Selector{nothing: true} }
+
+// NewSelector selects what meets all requirements.
+func NewSelector(reqs ...Requirement) Selector { return Selector{}.Add(reqs...) }
+
+// Add is s with further requirements. Nothing stays nothing.
+func (s Selector) Add(reqs ...Requirement) Selector {
+	if s.nothing || len(reqs) == 0 {
+		return s
+	}
+	all := slices.Concat(s.reqs, reqs)
+	slices.SortStableFunc(all, func(a, b Requirement) int { return strings.Compare(a.key, b.key) })
+	return Selector{reqs: all}
+}
+
+// Empty reports whether s selects everything.
+func (s Selector) Empty() bool { return !s.nothing && len(s.reqs) == 0 }
+
+// SelectsNothing reports whether s is Nothing.
+func (s Selector) SelectsNothing() bool { return s.nothing }
+
+// Matches reports whether the labels meet all requirements.
+func (s Selector) Matches(labels map[string]string) bool {
+	for i := range s.reqs {
+		r := &s.reqs[i]
+		value, ok := labels[r.key]
+		if !r.matches(value, ok) {
+			return false
+		}
+	}
+	return !s.nothing
+}
+
+// MatchesFunc is Matches for labels that are not in a map: get gives the value of
+// a label and whether it is there.
+func (s Selector) MatchesFunc(get func(key string) (string, bool)) bool {
+	for i := range s.reqs {
+		r := &s.reqs[i]
+		if value, ok := get(r.key); !r.matches(value, ok) {
+			return false
+		}
+	}
+	return !s.nothing
+}
+
+// Requirements are the conditions, sorted by key, and whether s can select
+// anything: false for Nothing. The slice is a copy.
+func (s Selector) Requirements() (reqs []Requirement, selectable bool) {
+	return slices.Clone(s.reqs), !s.nothing
+}
+
+// RequiresExactMatch is the one value the label must have, if the selector asks
+// for one: what an index can be asked for.
+func (s Selector) RequiresExactMatch(key string) (value string, found bool) {
+	for i := range s.reqs {
+		r := &s.reqs[i]
+		if r.key != key {
+			continue
+		}
+		switch r.op {
+		case Equals, DoubleEquals, In:
+			if len(r.values) == 1 {
+				return r.values[0], true
+			}
+		}
+	}
+	return "", false
+}
+
+// Equal reports whether both are the same conditions written the same way.
+func (s Selector) Equal(other Selector) bool {
+	return s.nothing == other.nothing && slices.EqualFunc(s.reqs, other.reqs, Requirement.Equal)
+}
+
+// String is the canonical text: requirements sorted by key, values sorted,
+// nothing but needed spaces. It is empty for Everything and for Nothing, which
+// has no text form.
+func (s Selector) String() string {
+	var b strings.Builder
+	for i := range s.reqs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		s.reqs[i].appendTo(&b)
+	}
+	return b.String()
+}
