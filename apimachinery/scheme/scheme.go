@@ -175,15 +175,19 @@ func (s *Scheme) add(info *Info) error {
 	return nil
 }
 
-// SetRules attaches the server-side rules of the kind registered for T.
+// SetRules attaches the server-side rules of the kind registered for T. Info values obtained before
+// stay as they were, and so do the schemes that s was cloned from or to.
 func SetRules[T metav1.Object](s *Scheme, r Rules) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info := s.byType[reflect.TypeFor[T]().Elem()]
-	if info == nil {
+	old := s.byType[reflect.TypeFor[T]().Elem()]
+	if old == nil {
 		return &UnregisteredError{Type: reflect.TypeFor[T]()}
 	}
+	info := *old
 	info.Rules = r
+	s.byType[info.Type], s.byKind[info.GVK], s.byGVR[info.GVR] = &info, &info, &info
+	s.order[slices.Index(s.order, old)] = &info
 	return nil
 }
 

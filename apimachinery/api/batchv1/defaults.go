@@ -1,0 +1,60 @@
+package batchv1
+
+import (
+	"maps"
+	"math"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+func setIfNil[T any](p **T, v T) {
+	if *p == nil {
+		*p = &v
+	}
+}
+
+// DefaultJob fills the unset fields of a job, the generated selector excepted.
+func DefaultJob(j *Job) {
+	s := &j.Spec
+	// A job with parallelism alone is a work queue and has no number of completions.
+	if s.Completions == nil && s.Parallelism == nil {
+		s.Completions = new(int32(1))
+	}
+	setIfNil(&s.Parallelism, 1)
+	if s.BackoffLimitPerIndex != nil {
+		setIfNil(&s.BackoffLimit, math.MaxInt32)
+	} else {
+		setIfNil(&s.BackoffLimit, 6)
+	}
+	if s.Template.Labels != nil && len(j.Labels) == 0 {
+		j.Labels = maps.Clone(s.Template.Labels)
+	}
+	setIfNil(&s.CompletionMode, NonIndexedCompletion)
+	setIfNil(&s.Suspend, false)
+	setIfNil(&s.ManualSelector, false)
+	if s.PodFailurePolicy != nil {
+		setIfNil(&s.PodReplacementPolicy, Failed)
+		for i := range s.PodFailurePolicy.Rules {
+			conditions := s.PodFailurePolicy.Rules[i].OnPodConditions
+			for k := range conditions {
+				if conditions[k].Status == "" {
+					conditions[k].Status = corev1.ConditionTrue
+				}
+			}
+		}
+	}
+	setIfNil(&s.PodReplacementPolicy, TerminatingOrFailed)
+	corev1.DefaultPodTemplate(&s.Template)
+}
+
+// DefaultCronJob fills the unset fields of a cron job; its job template is completed when a job is made.
+func DefaultCronJob(c *CronJob) {
+	s := &c.Spec
+	if s.ConcurrencyPolicy == "" {
+		s.ConcurrencyPolicy = AllowConcurrent
+	}
+	setIfNil(&s.Suspend, false)
+	setIfNil(&s.SuccessfulJobsHistoryLimit, 3)
+	setIfNil(&s.FailedJobsHistoryLimit, 1)
+	corev1.DefaultPodTemplate(&s.JobTemplate.Spec.Template)
+}

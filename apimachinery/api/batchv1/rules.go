@@ -1,0 +1,16 @@
+package batchv1
+
+import (
+	"errors"
+
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+)
+
+// AddRules attaches what a server applies to the kinds of this package: defaults, validation of
+// creates, updates and status updates, name rules and warnings. AddToScheme must come first.
+func AddRules(s *scheme.Scheme) error {
+	return errors.Join(
+		scheme.RulesFor[*Job]{Default: DefaultJob}.Attach(s),
+		scheme.RulesFor[*CronJob]{Default: DefaultCronJob}.Attach(s),
+	)
+}
