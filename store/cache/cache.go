@@ -1,0 +1,235 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// ErrStopped says that the cache's Run has returned.
+var ErrStopped = errors.New("cache: stopped")
+
+// Options configure a Cache. The zero value works.
+type Options struct {
+	// Attributes reads an object's attributes from its stored bytes. It must be safe
+	// for concurrent use. An error marks the object (Object.Err). Nil leaves Attrs empty.
+	Attributes func(kv store.KV) (Attrs, error)
+	// EventLog is the number of changes kept for watches to start from and for
+	// SnapshotAt. Zero means 16,384.
+	EventLog int
+	// EventLogBytes bounds the same log by the size of the objects in it. Zero means
+	// 32 MiB. The latest change is always kept.
+	EventLogBytes int
+	// WatcherBuffer is how many changes a watch with something to read may lag
+	// behind before it is cut off. Zero means half of EventLog.
+	WatcherBuffer int
+	// Backfill is how many revisions before the current one a new cache of a durable store begins,
+	// so that watches of clients that outlived the server's restart go on without
+	// a list. Zero means 1,000, negative none.
+	Backfill int64
+	// Logger receives relists and undecodable objects. Nil discards.
+	Logger *slog.Logger
+	// Metrics are called as things happen. Nil functions are skipped.
+	Metrics Metrics
+}
+
+// Metrics are hooks for measurements. They are called without locks held and must be quick.
+type Metrics struct {
+	// Events is called with the number of changes just applied.
+	Events func(n int)
+	// Objects is called with the number of objects after each change.
+	Objects func(n int)
+	// Relist is called after each list of the store with its error, if any.
+	Relist func(err error)
+	// Watchers is called with +1 and -1 as watches begin and end.
+	Watchers func(delta int)
+	// Slow is called when a watch is cut off.
+	Slow func()
+}
+
+func (o Options) withDefaults() Options {
+	if o.EventLog <= 0 {
+		o.EventLog = 1 << 14
+	}
+	if o.EventLogBytes <= 0 {
+		o.EventLogBytes = 32 << 20
+	}
+	if o.WatcherBuffer <= 0 {
+		o.WatcherBuffer = max(1, o.EventLog/2)
+	}
+	if o.Backfill == 0 {
+		o.Backfill = 1000
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Cache is the watch cache of one prefix of a store. The package comment is its contract.
+type Cache struct {
+	store   store.Store
+	prefix  string
+	options Options
+
+	started  atomic.Bool
+	ready    chan struct{} // closed when the first snapshot is current
+	stopped  chan struct{} // closed when Run returns
+	snapshot atomic.Pointer[Snapshot]
+	routes   routes
+	nudger   nudger
+
+	mu      sync.Mutex
+	epoch   int64 // counts the lists of the store; a watch belongs to one
+	log     changeLog
+	routed  int64 // revision up to which every watch has been told of its changes
+	waiters []waiter
+	recent  []*Snapshot // older states that SnapshotAt made lately
+}
+
+// waiter is a Wait that has not reached its revision.
+type waiter struct {
+	revision int64
+	reached  chan struct{}
+}
+
+// New returns a cache of the keys of s that begin with prefix, which ends in a slash. It does nothing
+// until Run.
+func New(s store.Store, prefix string, o Options) *Cache {
+	o = o.withDefaults()
+	c := &Cache{
+		store: s, prefix: prefix, options: o,
+		ready:   make(chan struct{}),
+		stopped: make(chan struct{}),
+		routes:  newRoutes(prefix),
+		log:     changeLog{limit: o.EventLog, limitBytes: o.EventLogBytes},
+	}
+	c.snapshot.Store(&Snapshot{})
+	return c
+}
+
+// Prefix returns the prefix the cache holds.
+func (c *Cache) Prefix() string { return c.prefix }
+
+// Ready returns a channel that is closed when the cache has caught up with the store for the
+// first time.
+func (c *Cache) Ready() <-chan struct{} { return c.ready }
+
+// Snapshot returns the current state, without waiting. Before Ready it is empty or old.
+func (c *Cache) Snapshot() *Snapshot { return c.snapshot.Load() }
+
+// SnapshotAt returns the state at exactly that revision. Errors: *store.ExpiredError if it is
+// older than the event log, *store.FutureRevisionError if the cache has not reached it.
+func (c *Cache) SnapshotAt(revision int64) (*Snapshot, error) {
+	c.mu.Lock()
+	current := c.snapshot.Load()
+	if revision == current.revision {
+		c.mu.Unlock()
+		return current, nil
+	}
+	if revision > current.revision {
+		c.mu.Unlock()
+		return nil, &store.FutureRevisionError{Requested: revision, Current: current.revision}
+	}
+	if revision < c.log.floor {
+		err := &store.ExpiredError{Compacted: c.log.floor}
+		c.mu.Unlock()
+		return nil, err
+	}
+	for _, snap := range c.recent {
+		if snap.revision == revision {
+			c.mu.Unlock()
+			return snap, nil
+		}
+	}
+	base, undo := c.log.since(revision, current)
+	c.mu.Unlock()
+
+	snap := rewind(base, undo, revision)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(undo) > 0 && revision >= c.log.floor {
+		c.remember(snap)
+	}
+	return snap, nil
+}
+
+// remember keeps the last few states made by SnapshotAt, because the pages of a list ask for the
+// same one again and again. Called with mu held.
+func (c *Cache) remember(snap *Snapshot) {
+	const keep = 4
+	if len(c.recent) == keep {
+		c.recent = slices.Delete(c.recent, 0, 1)
+	}
+	c.recent = append(c.recent, snap)
+}
+
+// Wait returns the first snapshot seen that has reached revision. It asks the store for progress
+// while it waits, and returns an error when ctx ends or the cache stops.
+func (c *Cache) Wait(ctx context.Context, revision int64) (*Snapshot, error) {
+	if snap := c.snapshot.Load(); snap.revision >= revision && snap.revision > 0 {
+		return snap, nil
+	}
+	reached, snap := c.await(revision)
+	if reached == nil {
+		return snap, nil
+	}
+	pause := minNudge
+	timer := time.NewTimer(0) // the first time at once
+	defer timer.Stop()
+	for {
+		select {
+		case <-reached:
+			return c.snapshot.Load(), nil
+		case <-c.stopped:
+			c.forget(reached)
+			return nil, ErrStopped
+		case <-ctx.Done():
+			c.forget(reached)
+			return nil, ctx.Err()
+		case <-timer.C:
+			c.nudge(ctx, pause/2)
+			timer.Reset(pause)
+			pause = min(2*pause, maxNudge)
+		}
+	}
+}
+
+// await registers a wait, or returns the snapshot if there is nothing to wait for.
+func (c *Cache) await(revision int64) (chan struct{}, *Snapshot) {
+	revision = max(revision, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if snap := c.snapshot.Load(); snap.revision >= revision {
+		return nil, snap
+	}
+	reached := make(chan struct{})
+	c.waiters = append(c.waiters, waiter{revision: revision, reached: reached})
+	return reached, nil
+}
+
+func (c *Cache) forget(reached chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiters = slices.DeleteFunc(c.waiters, func(w waiter) bool { return w.reached == reached })
+}
+
+// Consistent returns a snapshot that includes every write acknowledged before the call: it asks
+// the store for its revision and waits for the cache to reach it. Where the store cannot
+// report progress it lists the store instead.
+func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
+	if !c.store.Capabilities().Progress {
+		return c.quorum(ctx)
+	}
+	revision, err := c.store.Progress(ctx, c.prefix)
+	if err != nil {
+		return nil, err
+	}
+	return c.Wait(ctx, revision)
+}

@@ -1,0 +1,45 @@
+package cache
+
+import (
+	"iter"
+
+	"github.com/keelson-dev/keelson/store/internal/ordered"
+)
+
+// Snapshot is the state under the cache's prefix at one revision: immutable, ordered by
+// key, safe for any number of readers for as long as they hold it.
+type Snapshot struct {
+	items    ordered.Map[*Object]
+	revision int64
+	seq      int64 // of the last change in it
+}
+
+// Revision returns the store's revision whose state this is.
+func (s *Snapshot) Revision() int64 { return s.revision }
+
+// Len returns the number of objects.
+func (s *Snapshot) Len() int { return s.items.Len() }
+
+// Get returns the object with that key of the store.
+func (s *Snapshot) Get(key string) (*Object, bool) { return s.items.Get(key) }
+
+// Range iterates in ascending order over the objects whose keys begin with prefix and
+// are above after; an empty after starts at the first.
+func (s *Snapshot) Range(prefix, after string) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
+		from, to, ok := ordered.Bounds(prefix, after)
+		if !ok {
+			return
+		}
+		s.items.Range(from, to)(func(_ string, o *Object) bool { return yield(o) })
+	}
+}
+
+// Count returns the number of objects that Range would visit, without visiting them.
+func (s *Snapshot) Count(prefix, after string) int {
+	from, to, ok := ordered.Bounds(prefix, after)
+	if !ok {
+		return 0
+	}
+	return s.items.Count(from, to)
+}
