@@ -46,7 +46,6 @@ const (
 	tokenNotEquals
 	tokenGreater
 	tokenLess
-	tokenUnknown
 )
 
 type lexer struct {
@@ -73,21 +72,16 @@ func (l *lexer) next() (token, string) {
 	if start == len(l.text) {
 		return tokenEnd, ""
 	}
-	// A NUL ends the text: it is what upstream's lexer takes for the end.
-	if l.text[start] == 0 {
-		return tokenEnd, ""
-	}
 	if isSpecial(l.text[start]) {
 		return l.symbol()
 	}
-	for l.pos < len(l.text) && !isSpecial(l.text[l.pos]) && !isSpace(l.text[l.pos]) && l.text[l.pos] != 0 {
+	for l.pos < len(l.text) && !isSpecial(l.text[l.pos]) && !isSpace(l.text[l.pos]) {
 		l.pos++
 	}
 	return tokenWord, l.text[start:l.pos]
 }
 
-// symbol takes all special characters up to the first that makes no longer
-// symbol.
+// symbol takes the longest symbol.
 func (l *lexer) symbol() (token, string) {
 	start := l.pos
 	l.pos++
@@ -204,15 +198,11 @@ func (p *parser) operator() (Operator, error) {
 	case tokenLess:
 		op = LessThan
 	case tokenWord:
-		op = Operator(p.text)
-	}
-	switch op {
-	case "", Exists, DoesNotExist, "gt", "lt":
-		if p.tok != tokenGreater && p.tok != tokenLess {
-			return "", p.unexpected("in, notin, =, ==, !=, gt, lt")
+		if word := Operator(p.text); word == In || word == NotIn {
+			op = word
 		}
-	case In, NotIn, Equals, DoubleEquals, NotEquals:
-	default:
+	}
+	if op == "" {
 		return "", p.unexpected("in, notin, =, ==, !=, gt, lt")
 	}
 	p.next()
@@ -232,7 +222,8 @@ func (p *parser) single() ([]string, error) {
 	return nil, p.unexpected("identifier")
 }
 
-// list is "(a,b)"; a value missing between commas is the empty value.
+// list is "(a,b)"; a value missing, also between the
+// parentheses, is the empty value.
 func (p *parser) list() ([]string, error) {
 	if p.tok != tokenOpen {
 		return nil, p.unexpected("'('")
@@ -240,7 +231,7 @@ func (p *parser) list() ([]string, error) {
 	p.next()
 	if p.tok == tokenClose {
 		p.next()
-		return nil, nil
+		return []string{""}, nil
 	}
 	var values []string
 	for {
