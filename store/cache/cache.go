@@ -84,6 +84,7 @@ type Cache struct {
 	snapshot atomic.Pointer[Snapshot]
 	routes   routes
 	nudger   nudger
+	shared   sharedProgress
 
 	mu      sync.Mutex
 	epoch   int64 // counts the lists of the store; a watch belongs to one
@@ -110,6 +111,7 @@ func New(s store.Store, prefix string, o Options) *Cache {
 		routes:  newRoutes(prefix),
 		log:     changeLog{limit: o.EventLog, limitBytes: o.EventLogBytes},
 	}
+	c.shared.init(s)
 	c.snapshot.Store(&Snapshot{})
 	return c
 }
@@ -176,12 +178,18 @@ func (c *Cache) Wait(ctx context.Context, revision int64) (*Snapshot, error) {
 	if snap := c.snapshot.Load(); snap.revision >= revision && snap.revision > 0 {
 		return snap, nil
 	}
+	c.nudge(ctx, minNudge/2)
+	return c.wait(ctx, revision)
+}
+
+// wait is Wait after progress has been asked for.
+func (c *Cache) wait(ctx context.Context, revision int64) (*Snapshot, error) {
 	reached, snap := c.await(revision)
 	if reached == nil {
 		return snap, nil
 	}
 	pause := minNudge
-	timer := time.NewTimer(0) // the first time at once
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
 		select {
@@ -195,8 +203,8 @@ func (c *Cache) Wait(ctx context.Context, revision int64) (*Snapshot, error) {
 			return nil, ctx.Err()
 		case <-timer.C:
 			c.nudge(ctx, pause/2)
-			timer.Reset(pause)
 			pause = min(2*pause, maxNudge)
+			timer.Reset(pause)
 		}
 	}
 }
@@ -224,12 +232,17 @@ func (c *Cache) forget(reached chan struct{}) {
 // the store for its revision and waits for the cache to reach it. Where the store cannot
 // report progress it lists the store instead.
 func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
-	if !c.store.Capabilities().Progress {
+	can := c.store.Capabilities()
+	if !can.Progress {
 		return c.quorum(ctx)
 	}
-	revision, err := c.store.Progress(ctx, c.prefix)
+	ask := c.store.Progress
+	if can.Durable { // over a network: share the round trip
+		ask = c.shared.progress
+	}
+	revision, err := ask(ctx, c.prefix)
 	if err != nil {
 		return nil, err
 	}
-	return c.Wait(ctx, revision)
+	return c.wait(ctx, revision)
 }

@@ -263,6 +263,9 @@ func (c *Cache) apply(b store.Batch) {
 	}
 	c.mu.Lock()
 	c.log.add(changes, next)
+	for len(c.recent) > 0 && c.recent[0].revision < c.log.floor {
+		c.recent = c.recent[1:]
+	}
 	done := c.publish(next)
 	c.mu.Unlock()
 	finish(done)

@@ -3,7 +3,6 @@ package cache
 import (
 	"slices"
 	"sort"
-
 )
 
 const (
@@ -111,4 +110,3 @@ func rewind(snap *Snapshot, undo []*change, revision int64) *Snapshot {
 	}
 	return &Snapshot{items: items, revision: revision, seq: seq}
 }
-

@@ -80,7 +80,7 @@ func (r *routes) notify(changes []*change) []*watcher {
 	r.mu.Lock()
 	if len(r.groups) > 0 {
 		for _, ch := range changes {
-			r.match(ch)
+			r.match(ch, changes[0].seq)
 		}
 	}
 	r.mu.Unlock()
@@ -91,37 +91,40 @@ func (r *routes) notify(changes []*change) []*watcher {
 	return r.slow
 }
 
-// match visits the groups that a change belongs to. Called with mu held.
-func (r *routes) match(ch *change) {
+// match visits the groups that a change belongs to; before is the first change of the
+// same batch. Called with mu held.
+func (r *routes) match(ch *change, before int64) {
 	key := ch.obj.Key
-	r.matchPrefix("", ch)
+	r.matchPrefix("", ch, before)
 	if rest := key[min(len(r.prefix), len(key)):]; len(rest) > 0 {
 		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			r.matchPrefix(key[:len(key)-len(rest)+i+1], ch)
+			r.matchPrefix(key[:len(key)-len(rest)+i+1], ch, before)
 		}
 	}
-	r.matchPrefix(key, ch)
+	r.matchPrefix(key, ch, before)
 }
 
-func (r *routes) matchPrefix(prefix string, ch *change) {
-	r.mark(r.groups[route{prefix: prefix}], ch.seq)
+func (r *routes) matchPrefix(prefix string, ch *change, before int64) {
+	r.mark(r.groups[route{prefix: prefix}], ch.seq, before)
 	for field := range r.fields {
 		value := ch.obj.Attrs.Fields[field]
-		r.mark(r.groups[route{prefix, field, value}], ch.seq)
+		r.mark(r.groups[route{prefix, field, value}], ch.seq, before)
 		if ch.prev != nil {
 			if old := ch.prev.Attrs.Fields[field]; old != value {
-				r.mark(r.groups[route{prefix, field, old}], ch.seq)
+				r.mark(r.groups[route{prefix, field, old}], ch.seq, before)
 			}
 		}
 	}
 }
 
-func (r *routes) mark(group []*watcher, seq int64) {
+// mark notes the change for the watches of a group. How far a watch lags is judged by what
+// came before this batch, which it has had no chance to read.
+func (r *routes) mark(group []*watcher, seq, before int64) {
 	for _, w := range group {
 		pending := w.pending.Load()
 		if pending == 0 && w.pending.CompareAndSwap(0, seq) {
 			r.woken = append(r.woken, w)
-		} else if pending != 0 && seq-pending > w.buffer && w.slow.CompareAndSwap(false, true) {
+		} else if pending != 0 && before-pending > w.buffer && w.slow.CompareAndSwap(false, true) {
 			r.slow = append(r.slow, w)
 		}
 	}

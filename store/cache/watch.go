@@ -28,9 +28,9 @@ type WatchOptions struct {
 	// Match is the selector; nil matches all. It is called on the watch's goroutine, must be
 	// quick, pure, and able to deal with an object whose Err is set.
 	Match func(*Object) bool
-	// Field and Value say that Match is never true for an object whose Attrs.Fields[Field] is
-	// not Value: changes of other objects then cost this watch nothing.
-	// Empty means any.
+	// Field, if set, restricts the watch to objects whose Attrs.Fields[Field] is Value. It
+	// is the same as a Match that compares them, but changes of other objects cost this
+	// watch nothing.
 	Field, Value string
 	// Bookmarks is the time between Bookmark events; zero means none.
 	Bookmarks time.Duration
@@ -59,8 +59,8 @@ type watcher struct {
 	buffer  int64
 	wake    chan struct{}
 	pending atomic.Int64 // first change that may concern it and is not taken; zero: none
-	slow    atomic.Bool // lags too far
-	cut     atomic.Bool // OnSlow has been called
+	slow    atomic.Bool  // lags too far
+	cut     atomic.Bool  // has been told so
 
 	// Used by the watch's own goroutine only.
 	epoch   int64
@@ -262,7 +262,13 @@ func (c *Cache) take(w *watcher) (bool, error) {
 
 // cutOff tells, once, that a watch is too slow.
 func (c *Cache) cutOff(w *watcher) {
-	if w.options.OnSlow != nil && w.cut.CompareAndSwap(false, true) {
+	if !w.cut.CompareAndSwap(false, true) {
+		return
+	}
+	if hook := c.options.Metrics.Slow; hook != nil {
+		hook()
+	}
+	if w.options.OnSlow != nil {
 		w.options.OnSlow()
 	}
 }
@@ -283,7 +289,7 @@ func (w *watcher) event(ch *change) (Event, bool) {
 		return Event{}, false
 	}
 	e := Event{Type: ch.kind, Object: ch.obj, Prev: ch.prev, Revision: ch.revision(), change: ch}
-	if w.options.Match == nil {
+	if w.options.Match == nil && w.options.Field == "" {
 		return e, true
 	}
 	was := ch.prev != nil && w.matches(ch.prev)
@@ -301,7 +307,12 @@ func (w *watcher) event(ch *change) (Event, bool) {
 	return e, true
 }
 
-func (w *watcher) matches(o *Object) bool { return w.options.Match == nil || w.options.Match(o) }
+func (w *watcher) matches(o *Object) bool {
+	if f := w.options.Field; f != "" && o.Attrs.Fields[f] != w.options.Value {
+		return false
+	}
+	return w.options.Match == nil || w.options.Match(o)
+}
 
 // sees reports whether a key is in the watch's part of the key space.
 func (w *watcher) sees(key string) bool {
