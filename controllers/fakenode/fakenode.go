@@ -1,0 +1,256 @@
+// Package fakenode simulates nodes and what their kubelets do: any number of nodes in one process, without
+// containers. A fake node registers itself, reports Ready and renews its Lease; a pod bound to it
+// gets an address, starts its init containers in order, becomes Ready, ends if its restart policy lets it, and
+// obeys deletion with its grace period. Everything is driven through the API and on package time, so it
+// runs in real clusters and in testing/synctest bubbles alike.
+//
+// What a pod does is computed from its spec, annotations and stored status alone (see the
+// annotation constants): killing and restarting the process loses nothing.
+package fakenode
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// Label marks fake nodes; its value is "true".
+const Label = "keelson.dev/fake"
+
+// The kubelet's lease timing: a lease of 40 s renewed every quarter of it.
+const (
+	leaseDuration = 40 * time.Second
+	leaseRenewal  = leaseDuration / 4
+)
+
+// Options of the simulation. The zero value makes one node named node-0.
+type Options struct {
+	// Count is the number of nodes; 0 means 1. At most 65,536.
+	Count int
+	// Prefix of the node names, followed by the index; empty means "node-".
+	Prefix string
+	// Capacity of each node; nil means 32 CPUs, 256Gi of memory, 1Ti of ephemeral storage and 110 pods.
+	Capacity corev1.ResourceList
+	// PodCIDR is divided into one /24 per node; the zero value means 10.244.0.0/16, growing to 10.0.0.0/8's
+	// upper half when Count needs it.
+	PodCIDR netip.Prefix
+	// Address is what nodes report as InternalIP; empty means 127.0.0.1.
+	Address string
+	// Port is where the nodes' kubelet API (logs, exec) listens, see [Server]; 0 means none.
+	Port int32
+	// Labels are added to every node.
+	Labels map[string]string
+}
+
+type fakes struct {
+	opts  Options
+	nodes *client.Client[*corev1.Node]
+	lease *client.Client[*coordinationv1.Lease]
+	pods  *client.Client[*corev1.Pod]
+	list  informers.Lister[*corev1.Pod]
+	addrs addresses
+}
+
+// Add registers the simulation with m. It needs permission to write nodes, their leases and pod status.
+func Add(m *manager.Manager, o Options) error {
+	o.Count = max(o.Count, 1)
+	if o.Count > 1<<16 {
+		return fmt.Errorf("fakenode: %d nodes, at most %d", o.Count, 1<<16)
+	}
+	if o.Prefix == "" {
+		o.Prefix = "node-"
+	}
+	if o.Address == "" {
+		o.Address = "127.0.0.1"
+	}
+	if o.Capacity == nil {
+		o.Capacity = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+			corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"), corev1.ResourcePods: resource.MustParse("110"),
+		}
+	}
+	if !o.PodCIDR.IsValid() {
+		o.PodCIDR = netip.MustParsePrefix("10.244.0.0/16")
+		if o.Count > 256 {
+			o.PodCIDR = netip.MustParsePrefix("10.128.0.0/9")
+		}
+	}
+	f := &fakes{opts: o,
+		nodes: client.For[*corev1.Node](m.Conn()), lease: client.For[*coordinationv1.Lease](m.Conn()), pods: client.For[*corev1.Pod](m.Conn()),
+	}
+	if err := f.addrs.init(o.PodCIDR, o.Count); err != nil {
+		return err
+	}
+	podInformer := informers.For[*corev1.Pod](m.Informers())
+	f.list = podInformer.Lister()
+	index := make(map[string]int, o.Count)
+	for i := range o.Count {
+		index[f.name(i)] = i
+	}
+	mine := func(e informers.Event[*corev1.Pod]) bool {
+		pod := e.New()
+		if e.Type == informers.Deleted {
+			pod = e.Old()
+		}
+		_, ok := index[pod.Spec.NodeName]
+		return ok
+	}
+	_, err := controllers.Add(m, "fake-pods", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		return f.reconcilePod(ctx, req, index)
+	}), controllers.Options{Options: controller.Options{Concurrency: 8}}, controllers.For(mine))
+	if err != nil {
+		return err
+	}
+	keep, err := controllers.Add(m, "fake-nodes", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		return f.reconcileNode(ctx, req.Name, index)
+	}), controllers.Options{Options: controller.Options{Concurrency: 8}}, controllers.For(func(e informers.Event[*corev1.Node]) bool {
+		_, ok := index[e.Key.Name]
+		return ok && e.Type == informers.Deleted
+	}))
+	if err != nil {
+		return err
+	}
+	for name := range index {
+		keep.Enqueue(reconcile.Request{Name: name})
+	}
+	return nil
+}
+
+func (f *fakes) name(i int) string { return fmt.Sprintf("%s%d", f.opts.Prefix, i) }
+
+// reconcileNode registers the node if it is missing, and renews its lease.
+func (f *fakes) reconcileNode(ctx context.Context, name string, index map[string]int) (reconcile.Result, error) {
+	again := reconcile.Result{RequeueAfter: leaseRenewal}
+	key := types.NamespacedName{Namespace: "kube-node-lease", Name: name}
+	lease, err := f.lease.Get(ctx, key)
+	if apierrors.IsNotFound(err) {
+		node, err := f.register(ctx, name, index[name])
+		if err != nil {
+			return again, err
+		}
+		lease = &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID}}},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: new(int32(leaseDuration / time.Second)), RenewTime: new(metav1.NowMicro())},
+		}
+		_, err = f.lease.Create(ctx, lease)
+		return again, err
+	}
+	if err != nil {
+		return again, err
+	}
+	if _, err := f.nodes.Get(ctx, types.NamespacedName{Name: name}); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return again, err
+		}
+		if _, err := f.register(ctx, name, index[name]); err != nil {
+			return again, err
+		}
+	}
+	lease.Spec.RenewTime, lease.Spec.HolderIdentity = new(metav1.NowMicro()), &name
+	_, err = f.lease.Update(ctx, lease)
+	return again, err
+}
+
+// register creates the node, or brings the status of an existing one up to date.
+func (f *fakes) register(ctx context.Context, name string, i int) (*corev1.Node, error) {
+	labels := map[string]string{
+		Label: "true", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+	}
+	for k, v := range f.opts.Labels {
+		labels[k] = v
+	}
+	cidr := f.addrs.node(i).String()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       corev1.NodeSpec{PodCIDR: cidr, PodCIDRs: []string{cidr}, ProviderID: "fake://" + name},
+	}
+	node, err := f.nodes.Create(ctx, node)
+	if apierrors.IsAlreadyExists(err) {
+		node, err = f.nodes.Get(ctx, types.NamespacedName{Name: name})
+	}
+	if err != nil {
+		return nil, err
+	}
+	node.Status = f.nodeStatus(name)
+	return f.nodes.UpdateStatus(ctx, node)
+}
+
+func (f *fakes) nodeStatus(name string) corev1.NodeStatus {
+	now := metav1.Now()
+	condition := func(t corev1.NodeConditionType, s corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
+		return corev1.NodeCondition{Type: t, Status: s, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now}
+	}
+	return corev1.NodeStatus{
+		Capacity: f.opts.Capacity, Allocatable: f.opts.Capacity, Phase: corev1.NodeRunning,
+		Conditions: []corev1.NodeCondition{
+			condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "fake node has sufficient memory"),
+			condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "fake node has no disk pressure"),
+			condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "fake node has sufficient PIDs"),
+			condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "fake node is ready"),
+		},
+		Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: f.opts.Address}, {Type: corev1.NodeHostName, Address: name},
+		},
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: f.opts.Port}},
+		NodeInfo: corev1.NodeSystemInfo{
+			KubeletVersion: "v1.36.3-fake", OSImage: "fake", OperatingSystem: "linux", Architecture: "amd64",
+			KernelVersion: "fake", ContainerRuntimeVersion: "fake://1.0",
+		},
+	}
+}
+
+// reconcilePod moves one pod's status to what it is now and removes a deleted pod that has ended.
+func (f *fakes) reconcilePod(ctx context.Context, req reconcile.Request, index map[string]int) (reconcile.Result, error) {
+	pod, err := f.list.Get(req)
+	if apierrors.IsNotFound(err) {
+		f.addrs.release(req)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	node, mine := index[pod.Spec.NodeName]
+	if !mine {
+		return reconcile.Result{}, nil
+	}
+	ip := f.opts.Address
+	if !pod.Spec.HostNetwork {
+		if ip, err = f.addrs.assign(req, node, pod.Status.PodIP); err != nil {
+			return reconcile.Result{RequeueAfter: 5 * time.Second}, err
+		}
+	}
+	status, after, gone := advance(pod, time.Now(), f.opts.Address, ip)
+	if !codec.Equal(&status, &pod.Status) {
+		pod.Status = status
+		if pod, err = f.pods.UpdateStatus(ctx, pod); err != nil {
+			if apierrors.IsNotFound(err) {
+				return reconcile.Result{}, nil
+			}
+			return reconcile.Result{}, err
+		}
+	}
+	if gone {
+		err := f.pods.Delete(ctx, req, client.DeleteOptions{GracePeriodSeconds: new(int64(0)), UID: pod.UID})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: after}, nil
+}
