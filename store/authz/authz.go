@@ -48,7 +48,9 @@ type Authorizer interface {
 type Func func(ctx context.Context, a Attributes) (Decision, string, error)
 
 // Authorize calls f.
-func (f Func) Authorize(ctx context.Context, a Attributes) (Decision, string, error) { return f(ctx, a) }
+func (f Func) Authorize(ctx context.Context, a Attributes) (Decision, string, error) {
+	return f(ctx, a)
+}
 
 // ResourceRule is one rule a user has, as reported by a SelfSubjectRulesReview.
 type ResourceRule struct{ Verbs, APIGroups, Resources, ResourceNames []string }

@@ -1,0 +1,276 @@
+package authn
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Extra keys that a service account token adds to its user.
+const (
+	ExtraPodName      = "authentication.kubernetes.io/pod-name"
+	ExtraPodUID       = "authentication.kubernetes.io/pod-uid"
+	ExtraNodeName     = "authentication.kubernetes.io/node-name"
+	ExtraNodeUID      = "authentication.kubernetes.io/node-uid"
+	ExtraCredentialID = "authentication.kubernetes.io/credential-id"
+)
+
+// ObjectRef names an object a token is bound to.
+type ObjectRef struct {
+	Name string `json:"name"`
+	UID  string `json:"uid,omitempty"`
+}
+
+// TokenClaims is what a service account token says.
+type TokenClaims struct {
+	Namespace      string
+	ServiceAccount ObjectRef
+	// Pod, Secret and Node the token is bound to; it dies with them. At most Node stands beside Pod.
+	Pod, Secret, Node *ObjectRef
+	Audiences         []string
+	IssuedAt, Expires time.Time
+	ID                string
+	// WarnAfter, if set, is when use of the token is to be warned about.
+	WarnAfter time.Time
+}
+
+// UserName is the user name of a service account.
+func UserName(namespace, name string) string { return ServiceAccountPrefix + namespace + ":" + name }
+
+// SplitUserName is the reverse of UserName; ok is false for other users.
+func SplitUserName(user string) (namespace, name string, ok bool) {
+	rest, ok := strings.CutPrefix(user, ServiceAccountPrefix)
+	if !ok {
+		return "", "", false
+	}
+	namespace, name, ok = strings.Cut(rest, ":")
+	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, ":")
+}
+
+// Lookup checks that what a token is bound to still exists with the same uid. It returns an error
+// that says what is gone.
+type Lookup func(ctx context.Context, c *TokenClaims) error
+
+// TokensOptions configure Tokens.
+type TokensOptions struct {
+	// Issuers: new tokens carry the first, tokens of all are accepted. Required.
+	Issuers []string
+	// Keys: the first signs, all verify. RSA or ECDSA, see ParseKeys. Required.
+	Keys []any
+	// Audiences the server itself accepts; empty means Issuers.
+	Audiences []string
+	// Lookup; nil skips the check.
+	Lookup Lookup
+}
+
+// Tokens signs and verifies service account tokens. Safe for concurrent use.
+type Tokens struct {
+	opts TokensOptions
+	keys []*jwtKey
+}
+
+// NewTokens checks the options.
+func NewTokens(o TokensOptions) (*Tokens, error) {
+	if len(o.Issuers) == 0 || o.Issuers[0] == "" {
+		return nil, errors.New("authn: a service account issuer is required")
+	}
+	if len(o.Keys) == 0 {
+		return nil, errors.New("authn: a service account key is required")
+	}
+	if len(o.Audiences) == 0 {
+		o.Audiences = o.Issuers
+	}
+	t := &Tokens{opts: o}
+	for _, key := range o.Keys {
+		k, err := newJWTKey(key)
+		if err != nil {
+			return nil, err
+		}
+		t.keys = append(t.keys, k)
+	}
+	return t, nil
+}
+
+// Issuer is what new tokens carry.
+func (t *Tokens) Issuer() string { return t.opts.Issuers[0] }
+
+// Audiences are what the server accepts tokens for.
+func (t *Tokens) Audiences() []string { return t.opts.Audiences }
+
+type wireClaims struct {
+	Audience   audience    `json:"aud"`
+	Expires    int64       `json:"exp"`
+	IssuedAt   int64       `json:"iat"`
+	Issuer     string      `json:"iss"`
+	ID         string      `json:"jti,omitempty"`
+	Kubernetes *kubeClaims `json:"kubernetes.io,omitempty"`
+	NotBefore  int64       `json:"nbf"`
+	Subject    string      `json:"sub"`
+}
+
+type kubeClaims struct {
+	Namespace      string     `json:"namespace"`
+	Node           *ObjectRef `json:"node,omitempty"`
+	Pod            *ObjectRef `json:"pod,omitempty"`
+	Secret         *ObjectRef `json:"secret,omitempty"`
+	ServiceAccount ObjectRef  `json:"serviceaccount"`
+	WarnAfter      int64      `json:"warnafter,omitempty"`
+}
+
+// audience is a string or a list of strings on the wire.
+type audience []string
+
+func (a *audience) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*a = audience{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(a))
+}
+
+// Sign makes a token. Empty Audiences mean the server's own; ID and IssuedAt are filled in.
+func (t *Tokens) Sign(c TokenClaims) (string, error) {
+	if len(c.Audiences) == 0 {
+		c.Audiences = t.opts.Audiences
+	}
+	if c.ID == "" {
+		c.ID = newUUID()
+	}
+	now := time.Now().Unix()
+	k := &kubeClaims{Namespace: c.Namespace, ServiceAccount: c.ServiceAccount, Pod: c.Pod, Secret: c.Secret, Node: c.Node}
+	if !c.WarnAfter.IsZero() {
+		k.WarnAfter = c.WarnAfter.Unix()
+	}
+	return t.keys[0].sign(wireClaims{
+		Audience: c.Audiences, Expires: c.Expires.Unix(), IssuedAt: now, NotBefore: now,
+		Issuer: t.Issuer(), ID: c.ID, Subject: UserName(c.Namespace, c.ServiceAccount.Name), Kubernetes: k,
+	})
+}
+
+// AuthenticateToken implements TokenAuthenticator: tokens of other issuers are not its business, its own must
+// verify, be in their time, be meant for one of the wanted audiences and be bound to living objects.
+func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response, bool, error) {
+	h, body, signed, sig, ok := splitJWT(token)
+	if !ok {
+		return nil, false, nil
+	}
+	var w wireClaims
+	if json.Unmarshal(body, &w) != nil || !slices.Contains(t.opts.Issuers, w.Issuer) {
+		return nil, false, nil
+	}
+	if !t.verified(h, signed, sig) {
+		return nil, false, errors.New("authn: service account token: the signature is not by a known key")
+	}
+	now := time.Now()
+	switch {
+	case w.Kubernetes == nil:
+		return nil, false, errors.New("authn: service account token: no kubernetes.io claims")
+	case now.After(time.Unix(w.Expires, 0)):
+		return nil, false, errors.New("authn: service account token has expired")
+	case now.Add(clockSkew).Before(time.Unix(w.NotBefore, 0)):
+		return nil, false, errors.New("authn: service account token is not valid yet")
+	}
+	wanted := AudiencesFrom(ctx)
+	if len(wanted) == 0 {
+		wanted = t.opts.Audiences
+	}
+	var auds []string
+	for _, a := range w.Audience {
+		if slices.Contains(wanted, a) {
+			auds = append(auds, a)
+		}
+	}
+	if len(auds) == 0 {
+		return nil, false, fmt.Errorf("authn: service account token is for audiences %q, not %q", []string(w.Audience), wanted)
+	}
+	k := w.Kubernetes
+	if w.Subject != UserName(k.Namespace, k.ServiceAccount.Name) {
+		return nil, false, errors.New("authn: service account token: subject and claims differ")
+	}
+	c := &TokenClaims{Namespace: k.Namespace, ServiceAccount: k.ServiceAccount, Pod: k.Pod, Secret: k.Secret, Node: k.Node,
+		Audiences: w.Audience, ID: w.ID, Expires: time.Unix(w.Expires, 0), IssuedAt: time.Unix(w.IssuedAt, 0)}
+	if t.opts.Lookup != nil {
+		if err := t.opts.Lookup(ctx, c); err != nil {
+			return nil, false, fmt.Errorf("authn: service account token: %w", err)
+		}
+	}
+	return &Response{User: c.user(), Audiences: auds}, true, nil
+}
+
+// clockSkew is how far the signer's clock may be ahead.
+const clockSkew = 10 * time.Second
+
+func (t *Tokens) verified(h jwtHeader, signed string, sig []byte) bool {
+	for _, k := range t.keys {
+		if k.alg == h.Algorithm && (h.KeyID == "" || h.KeyID == k.id) && k.verify(signed, sig) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *TokenClaims) user() *User {
+	u := &User{
+		Name: UserName(c.Namespace, c.ServiceAccount.Name), UID: c.ServiceAccount.UID,
+		Groups: []string{GroupServiceAccounts, GroupServiceAccounts + ":" + c.Namespace},
+		Extra:  map[string][]string{},
+	}
+	if c.ID != "" {
+		u.Extra[ExtraCredentialID] = []string{"JTI=" + c.ID}
+	}
+	if c.Pod != nil {
+		u.Extra[ExtraPodName], u.Extra[ExtraPodUID] = []string{c.Pod.Name}, []string{c.Pod.UID}
+	}
+	if c.Node != nil {
+		u.Extra[ExtraNodeName] = []string{c.Node.Name}
+		if c.Node.UID != "" {
+			u.Extra[ExtraNodeUID] = []string{c.Node.UID}
+		}
+	}
+	return u
+}
+
+// JWKS is the set of public keys as served at /openid/v1/jwks.
+func (t *Tokens) JWKS() ([]byte, error) {
+	set := struct {
+		Keys []jwk `json:"keys"`
+	}{}
+	for _, k := range t.keys {
+		j, err := k.jwk()
+		if err != nil {
+			return nil, err
+		}
+		set.Keys = append(set.Keys, j)
+	}
+	return json.Marshal(set)
+}
+
+// Discovery is the document served at /.well-known/openid-configuration. jwksURI is where JWKS is served.
+func (t *Tokens) Discovery(jwksURI string) ([]byte, error) {
+	var algs []string
+	for _, k := range t.keys {
+		if !slices.Contains(algs, k.alg) {
+			algs = append(algs, k.alg)
+		}
+	}
+	return json.Marshal(struct {
+		Issuer        string   `json:"issuer"`
+		JWKSURI       string   `json:"jwks_uri"`
+		ResponseTypes []string `json:"response_types_supported"`
+		SubjectTypes  []string `json:"subject_types_supported"`
+		SigningAlgs   []string `json:"id_token_signing_alg_values_supported"`
+	}{t.Issuer(), jwksURI, []string{"id_token"}, []string{"public"}, algs})
+}
+
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

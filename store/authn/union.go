@@ -1,0 +1,99 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Union asks authenticators in order; the first that identifies the caller wins. If none does and some
+// refused a credential, their errors are returned together.
+func Union(authenticators ...Authenticator) Authenticator {
+	return Func(func(r *http.Request) (*Response, bool, error) {
+		var errs []error
+		for _, a := range authenticators {
+			resp, ok, err := a.Authenticate(r)
+			if ok {
+				return resp, true, nil
+			}
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return nil, false, errors.Join(errs...)
+	})
+}
+
+// Authenticated wraps a so that everyone it identifies, but the anonymous user, is in system:authenticated.
+func Authenticated(a Authenticator) Authenticator {
+	return Func(func(r *http.Request) (*Response, bool, error) {
+		resp, ok, err := a.Authenticate(r)
+		if !ok || resp.User.Name == Anonymous || slices.Contains(resp.User.Groups, GroupAuthenticated) {
+			return resp, ok, err
+		}
+		u := *resp.User
+		u.Groups = append(slices.Clip(u.Groups), GroupAuthenticated)
+		return &Response{User: &u, Audiences: resp.Audiences}, true, nil
+	})
+}
+
+// AllowAnonymous identifies every request as system:anonymous. Put it last.
+func AllowAnonymous() Authenticator {
+	return Func(func(*http.Request) (*Response, bool, error) {
+		return &Response{User: &User{Name: Anonymous, Groups: []string{GroupUnauthenticated}}}, true, nil
+	})
+}
+
+// Bearer hands the token of an Authorization header, or of a WebSocket subprotocol, to t.
+func Bearer(t TokenAuthenticator) Authenticator {
+	return Func(func(r *http.Request) (*Response, bool, error) {
+		token, ok := bearerToken(r)
+		if !ok {
+			return nil, false, nil
+		}
+		resp, ok, err := t.AuthenticateToken(r.Context(), token)
+		if !ok && err == nil {
+			err = ErrInvalidToken
+		}
+		return resp, ok, err
+	})
+}
+
+// ErrInvalidToken is the error for a bearer token that nobody knows.
+var ErrInvalidToken = errors.New("authn: invalid bearer token")
+
+func bearerToken(r *http.Request) (string, bool) {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	token = strings.TrimSpace(token)
+	if strings.EqualFold(scheme, "bearer") && token != "" {
+		return token, true
+	}
+	return webSocketToken(r)
+}
+
+// UnionTokens asks token authenticators in order, as Union does.
+func UnionTokens(ts ...TokenAuthenticator) TokenAuthenticator {
+	return TokenFunc(func(ctx context.Context, token string) (*Response, bool, error) {
+		var errs []error
+		for _, t := range ts {
+			resp, ok, err := t.AuthenticateToken(ctx, token)
+			if ok {
+				return resp, true, nil
+			}
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return nil, false, errors.Join(errs...)
+	})
+}
+
+// TokenFunc adapts a function to TokenAuthenticator.
+type TokenFunc func(ctx context.Context, token string) (*Response, bool, error)
+
+// AuthenticateToken calls f.
+func (f TokenFunc) AuthenticateToken(ctx context.Context, token string) (*Response, bool, error) {
+	return f(ctx, token)
+}

@@ -1,0 +1,43 @@
+package authn
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// webSocketPrefix begins the subprotocol in which browsers, which cannot set an Authorization header on a
+// WebSocket, send a bearer token.
+const webSocketPrefix = "base64url.bearer.authorization.k8s.io."
+
+// webSocketToken takes the token out of the offered subprotocols and removes it from the request, so that
+// nothing behind sees or echoes it.
+func webSocketToken(r *http.Request) (string, bool) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return "", false
+	}
+	var token string
+	var rest []string
+	for _, h := range r.Header.Values("Sec-Websocket-Protocol") {
+		for p := range strings.SplitSeq(h, ",") {
+			p = strings.TrimSpace(p)
+			enc, ok := strings.CutPrefix(p, webSocketPrefix)
+			if !ok || token != "" {
+				rest = append(rest, p)
+				continue
+			}
+			raw, err := base64.RawURLEncoding.DecodeString(enc)
+			if err != nil || !utf8.Valid(raw) {
+				return "", false
+			}
+			token = string(raw)
+		}
+	}
+	// A token alone is not a protocol: the client must offer one we can answer with.
+	if token == "" || len(rest) == 0 {
+		return "", false
+	}
+	r.Header.Set("Sec-Websocket-Protocol", strings.Join(rest, ","))
+	return token, true
+}

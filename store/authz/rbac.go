@@ -1,0 +1,277 @@
+package authz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/store/authn"
+)
+
+// Policy gives the RBAC authorizer the stored roles and bindings, from memory: it is asked several times per
+// request. What it returns is shared and not modified. A missing role is an apierrors NotFound.
+type Policy interface {
+	ClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error)
+	Role(ctx context.Context, namespace, name string) (*rbacv1.Role, error)
+	ClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error)
+	RoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error)
+}
+
+// RBAC allows what the roles bound to a user allow. It never denies.
+type RBAC struct{ policy Policy }
+
+// NewRBAC makes an authorizer over policy.
+func NewRBAC(policy Policy) *RBAC { return &RBAC{policy} }
+
+// Authorize implements Authorizer.
+func (r *RBAC) Authorize(ctx context.Context, a Attributes) (Decision, string, error) {
+	var allowedBy string
+	err := r.visit(ctx, a.User, a.Namespace, func(binding string, rule *rbacv1.PolicyRule) bool {
+		if ruleAllows(rule, &a) {
+			allowedBy = binding
+			return false
+		}
+		return true
+	})
+	if allowedBy != "" {
+		return Allow, "RBAC: allowed by " + allowedBy, nil
+	}
+	if err != nil {
+		return NoOpinion, "RBAC: " + err.Error(), nil
+	}
+	return NoOpinion, "", nil
+}
+
+// RulesFor implements RuleResolver.
+func (r *RBAC) RulesFor(ctx context.Context, u *authn.User, namespace string) (res []ResourceRule, non []NonResourceRule, incomplete bool, err error) {
+	err = r.visit(ctx, u, namespace, func(_ string, rule *rbacv1.PolicyRule) bool {
+		if len(rule.Resources) > 0 {
+			res = append(res, ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+		}
+		if len(rule.NonResourceURLs) > 0 {
+			non = append(non, NonResourceRule{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+		}
+		return true
+	})
+	return res, non, err != nil, err
+}
+
+// Rules returns every policy rule that holds for u in namespace ("" for cluster-wide ones only).
+func (r *RBAC) Rules(ctx context.Context, u *authn.User, namespace string) ([]rbacv1.PolicyRule, error) {
+	var rules []rbacv1.PolicyRule
+	err := r.visit(ctx, u, namespace, func(_ string, rule *rbacv1.PolicyRule) bool {
+		rules = append(rules, *rule)
+		return true
+	})
+	return rules, err
+}
+
+// RoleRules returns the rules of the role a binding in namespace refers to.
+func (r *RBAC) RoleRules(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+	switch ref.Kind {
+	case "Role":
+		role, err := r.policy.Role(ctx, namespace, ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		return role.Rules, nil
+	case "ClusterRole":
+		role, err := r.policy.ClusterRole(ctx, ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		return role.Rules, nil
+	}
+	return nil, fmt.Errorf("authz: unknown role kind %q", ref.Kind)
+}
+
+// visit calls f for each rule that applies to u in namespace, until f returns false. Roles that cannot be read do
+// not hide the others: their errors are returned joined, missing roles excepted.
+func (r *RBAC) visit(ctx context.Context, u *authn.User, namespace string, f func(binding string, rule *rbacv1.PolicyRule) bool) error {
+	if u == nil {
+		return nil
+	}
+	var errs []error
+	each := func(binding string, ref rbacv1.RoleRef, ns string) bool {
+		rules, err := r.RoleRules(ctx, ref, ns)
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+		for i := range rules {
+			if !f(binding, &rules[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	cluster, err := r.policy.ClusterRoleBindings(ctx)
+	errs = append(errs, err)
+	for _, b := range cluster {
+		if s := matchSubject(b.Subjects, u, ""); s != nil {
+			if !each(describe("ClusterRoleBinding", b.Name, b.RoleRef, s), b.RoleRef, "") {
+				return nil
+			}
+		}
+	}
+	if namespace == "" {
+		return errors.Join(errs...)
+	}
+	bindings, err := r.policy.RoleBindings(ctx, namespace)
+	errs = append(errs, err)
+	for _, b := range bindings {
+		if s := matchSubject(b.Subjects, u, namespace); s != nil {
+			if !each(describe("RoleBinding", b.Name+"/"+namespace, b.RoleRef, s), b.RoleRef, namespace) {
+				return nil
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func describe(kind, name string, ref rbacv1.RoleRef, s *rbacv1.Subject) string {
+	who := s.Name
+	if s.Namespace != "" {
+		who += "/" + s.Namespace
+	}
+	return fmt.Sprintf("%s %q of %s %q to %s %q", kind, name, ref.Kind, ref.Name, s.Kind, who)
+}
+
+func matchSubject(subjects []rbacv1.Subject, u *authn.User, namespace string) *rbacv1.Subject {
+	for i := range subjects {
+		s := &subjects[i]
+		switch s.Kind {
+		case "User":
+			if s.Name == u.Name {
+				return s
+			}
+		case "Group":
+			if slices.Contains(u.Groups, s.Name) {
+				return s
+			}
+		case "ServiceAccount":
+			ns := s.Namespace
+			if ns == "" {
+				ns = namespace
+			}
+			// Compared in place: this runs for every binding on every request.
+			rest, ok := strings.CutPrefix(u.Name, authn.ServiceAccountPrefix)
+			if ok && ns != "" && len(rest) == len(ns)+1+len(s.Name) && rest[:len(ns)] == ns && rest[len(ns)] == ':' && rest[len(ns)+1:] == s.Name {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+func ruleAllows(rule *rbacv1.PolicyRule, a *Attributes) bool {
+	if !has(rule.Verbs, a.Verb) {
+		return false
+	}
+	if !a.ResourceRequest {
+		return pathMatches(rule.NonResourceURLs, a.Path)
+	}
+	return has(rule.APIGroups, a.APIGroup) && resourceMatches(rule.Resources, a.Resource, a.Subresource) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.Name))
+}
+
+func has(list []string, v string) bool {
+	return slices.Contains(list, "*") || slices.Contains(list, v)
+}
+
+func resourceMatches(list []string, resource, sub string) bool {
+	for _, r := range list {
+		if r == "*" || sub == "" && r == resource {
+			return true
+		}
+		if sub == "" {
+			continue
+		}
+		name, s, ok := strings.Cut(r, "/")
+		if ok && s == sub && (name == resource || name == "*") {
+			return true
+		}
+	}
+	return false
+}
+
+func pathMatches(patterns []string, path string) bool {
+	for _, p := range patterns {
+		if p == "*" || p == path {
+			return true
+		}
+		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Covers reports whether what wanted allows is all allowed by have, and if not, which parts are missing. It is the
+// escalation check: nobody may grant more than they hold.
+func Covers(have, wanted []rbacv1.PolicyRule) (ok bool, missing []rbacv1.PolicyRule) {
+	for i := range wanted {
+		for _, atom := range atoms(&wanted[i]) {
+			if !slices.ContainsFunc(have, func(h rbacv1.PolicyRule) bool { return coversAtom(&h, &atom) }) {
+				missing = append(missing, atom)
+			}
+		}
+	}
+	return len(missing) == 0, missing
+}
+
+// atoms splits a rule into rules of one verb on one resource, name or path each.
+func atoms(r *rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, verb := range r.Verbs {
+		v := []string{verb}
+		for _, g := range r.APIGroups {
+			for _, res := range r.Resources {
+				atom := rbacv1.PolicyRule{Verbs: v, APIGroups: []string{g}, Resources: []string{res}}
+				if len(r.ResourceNames) == 0 {
+					out = append(out, atom)
+				}
+				for _, n := range r.ResourceNames {
+					atom.ResourceNames = []string{n}
+					out = append(out, atom)
+				}
+			}
+		}
+		for _, p := range r.NonResourceURLs {
+			out = append(out, rbacv1.PolicyRule{Verbs: v, NonResourceURLs: []string{p}})
+		}
+	}
+	return out
+}
+
+func coversAtom(have, atom *rbacv1.PolicyRule) bool {
+	if !has(have.Verbs, atom.Verbs[0]) {
+		return false
+	}
+	if len(atom.NonResourceURLs) > 0 {
+		p := atom.NonResourceURLs[0]
+		for _, h := range have.NonResourceURLs {
+			prefix, wild := strings.CutSuffix(h, "*")
+			if h == p || wild && strings.HasPrefix(p, prefix) {
+				return true
+			}
+		}
+		return false
+	}
+	if !has(have.APIGroups, atom.APIGroups[0]) {
+		return false
+	}
+	resource, sub, _ := strings.Cut(atom.Resources[0], "/")
+	covered := slices.Contains(have.Resources, "*") || slices.Contains(have.Resources, atom.Resources[0]) ||
+		sub != "" && resource != "" && slices.Contains(have.Resources, "*/"+sub)
+	if !covered {
+		return false
+	}
+	if len(have.ResourceNames) == 0 {
+		return true
+	}
+	return len(atom.ResourceNames) > 0 && slices.Contains(have.ResourceNames, atom.ResourceNames[0])
+}
