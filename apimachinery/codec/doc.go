@@ -1,0 +1,50 @@
+// Package codec turns Go values into JSON, YAML and Kubernetes protobuf and
+// back, and copies and compares them, without generated code.
+//
+// On first use of a type its layout (field offsets, names, protobuf numbers,
+// methods) is compiled once into a plan; every later call walks the plan and
+// touches memory directly. Any struct with json tags works: the types of this
+// module, those of k8s.io/api, and those scaffolded for custom resources.
+//
+// What is promised:
+//
+//   - JSON output equals that of encoding/json (its escaping of <, > and &
+//     included), which is what an API server writes. Names are matched
+//     case-sensitively when reading. Numbers read into an any become int64
+//     where they are integers that fit and float64 otherwise.
+//   - Protobuf output equals that of an API server: fields in rising number
+//     order, scalars, strings and struct values always written, pointers, slices
+//     and maps only when set, map entries in key order.
+//   - No input makes a decoder panic or recurse without bound. A failed decode
+//     returns a [*DecodeError] and leaves the target zero, never half filled.
+//   - Decoded values share no memory with the input. Short strings of one
+//     decode call are carved from common blocks of at most 1 KiB, so keeping one
+//     string alive keeps at most its block alive.
+//   - All functions may be called from many goroutines at once. Values being
+//     encoded, copied or compared must not be written meanwhile.
+//
+// # Methods of types
+//
+// A type may take its form into its own hands. Methods count when declared on
+// the type itself; methods promoted from an embedded field count only for JSON
+// and only where encoding/json would call them too.
+//
+//   - JSON: AppendJSON([]byte) ([]byte, error) and ParseJSON([]byte) error,
+//     else MarshalJSON and UnmarshalJSON, else MarshalText and UnmarshalText. The
+//     bytes given to ParseJSON are one JSON value and must not be kept. Methods
+//     with a pointer receiver are called for values that encoding/json could not address, too.
+//   - Protobuf: AppendProto([]byte) []byte, SizeProto() int and
+//     ParseProto([]byte) error; else the tags of the struct; else, for types
+//     without tags, Marshal() ([]byte, error) and Unmarshal([]byte) error.
+//   - Copying: DeepCopyInto(*T), DeepCopy() *T or DeepCopy() T with exactly T.
+//   - Comparing: Equal(T) bool or Equal(*T) bool.
+//
+// # Struct tags
+//
+// The json tag is read as encoding/json does, omitzero and string included. A
+// field of type map[string]any tagged `json:",unknown"` collects the members no
+// other field claims and writes them, sorted, after all others. The protobuf
+// tag gives a field its number; the wire form follows from the Go type. A named
+// slice of strings in protobuf is a message holding the strings, as upstream's
+// nullable lists are. Fields without a protobuf tag are not in the protobuf form.
+package codec

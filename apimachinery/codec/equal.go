@@ -1,0 +1,183 @@
+package codec
+
+import (
+	"bytes"
+	"maps"
+	"reflect"
+	"unsafe"
+)
+
+// equalPlan is the type's own notion of equality.
+type equalPlan struct {
+	byValue reflect.Value // func(*T, T) bool
+	byPtr   func(a, b unsafe.Pointer) bool
+}
+
+func (b *builder) equalMethods(n *node) {
+	t := n.typ
+	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
+		return
+	}
+	pt := reflect.PointerTo(t)
+	m, ok := equalMethod(pt)
+	if !ok || m.Type.NumIn() != 2 || m.Type.NumOut() != 1 || m.Type.Out(0).Kind() != reflect.Bool {
+		return
+	}
+	switch m.Type.In(1) {
+	case pt:
+		f := m.Func.Interface()
+		n.eq.byPtr = *(*func(a, b unsafe.Pointer) bool)(unsafe.Pointer(&(*words)(unsafe.Pointer(&f))[1]))
+	case t:
+		n.eq.byValue = m.Func
+	}
+}
+
+// Equal reports whether a and b mean the same: they have one type, nil and
+// empty maps and slices are equal, and types with a method Equal(T) or Equal(*T) are
+// compared by it (times by instant, quantities by value). Functions and
+// channels are equal only if both are nil; values nested deeper than 10,000 are not equal.
+func Equal(a, b any) bool {
+	c := comparer{}
+	return c.dynamic(a, b)
+}
+
+type comparer struct{ depth int }
+
+func (c *comparer) dynamic(a, b any) bool {
+	switch x := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		y, ok := b.(string)
+		return ok && x == y
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && c.object(x, y)
+	}
+	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
+	if !vb.IsValid() || va.Type() != vb.Type() {
+		return false
+	}
+	n, p := pointerOf(a)
+	_, q := pointerOf(b)
+	if p == nil || q == nil {
+		return p == q
+	}
+	return c.values(n, p, q)
+}
+
+func (c *comparer) object(x, y map[string]any) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	if c.depth++; c.depth > maxNesting {
+		return false
+	}
+	defer func() { c.depth-- }()
+	for k, v := range x {
+		w, ok := y[k]
+		if !ok || !c.dynamic(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
+	if c.depth++; c.depth > maxNesting {
+		return false
+	}
+	defer func() { c.depth-- }()
+	switch {
+	case n.eq.byPtr != nil:
+		return n.eq.byPtr(p, q)
+	case n.eq.byValue.IsValid():
+		return n.eq.byValue.Call([]reflect.Value{reflect.NewAt(n.typ, p), n.at(q)})[0].Bool()
+	}
+	switch n.op {
+	case opString:
+		return *(*string)(p) == *(*string)(q)
+	case opStruct:
+		return c.structs(n, p, q)
+	case opPtr:
+		x, y := *(*unsafe.Pointer)(p), *(*unsafe.Pointer)(q)
+		if x == nil || y == nil || x == y {
+			return x == y
+		}
+		return c.values(n.elem, x, y)
+	case opBytes:
+		return bytes.Equal(*(*[]byte)(p), *(*[]byte)(q))
+	case opSlice:
+		x, y := *(*sliceHeader)(p), *(*sliceHeader)(q)
+		return x.len == y.len && c.elements(n.elem, x.data, y.data, x.len)
+	case opArray:
+		return c.elements(n.elem, p, q, n.length)
+	case opStrMap:
+		return maps.Equal(*(*map[string]string)(p), *(*map[string]string)(q))
+	case opMap:
+		return c.mappings(n, n.at(p), n.at(q))
+	case opAny, opIface:
+		x, y := n.at(p), n.at(q)
+		if x.IsNil() || y.IsNil() {
+			return x.IsNil() && y.IsNil()
+		}
+		return c.dynamic(x.Interface(), y.Interface())
+	case opInvalid:
+		return n.at(p).IsZero() && n.at(q).IsZero()
+	}
+	return n.at(p).Equal(n.at(q))
+}
+
+func (c *comparer) structs(n *node, p, q unsafe.Pointer) bool {
+	if n.copy.how != copyFields {
+		// A type that copies itself: compare what reflection sees.
+		return reflect.DeepEqual(n.at(p).Interface(), n.at(q).Interface())
+	}
+	for _, f := range n.copy.parts {
+		if !c.values(f.n, unsafe.Add(p, f.off), unsafe.Add(q, f.off)) {
+			return false
+		}
+	}
+	if len(n.copy.parts) == n.typ.NumField() {
+		return true
+	}
+	x, y := n.at(p), n.at(q)
+	for i := range n.typ.NumField() {
+		if f := n.typ.Field(i); !f.IsExported() && !f.Anonymous && plainMemory(f.Type) && !x.Field(i).Equal(y.Field(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparer) elements(n *node, p, q unsafe.Pointer, length int) bool {
+	if p == q {
+		return true
+	}
+	for i := range length {
+		off := uintptr(i) * n.size
+		if !c.values(n, unsafe.Add(p, off), unsafe.Add(q, off)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparer) mappings(n *node, x, y reflect.Value) bool {
+	if x.Len() != y.Len() {
+		return false
+	}
+	a, b := reflect.New(n.elem.typ), reflect.New(n.elem.typ)
+	for it := x.MapRange(); it.Next(); {
+		w := y.MapIndex(it.Key())
+		if !w.IsValid() {
+			return false
+		}
+		a.Elem().SetIterValue(it)
+		b.Elem().Set(w)
+		if !c.values(n.elem, a.UnsafePointer(), b.UnsafePointer()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,450 @@
+package codec
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+	"unsafe"
+)
+
+// omitRule says when a field is left out of JSON.
+type omitRule uint8
+
+const (
+	omitNever omitRule = iota
+	omitZero1          // one byte is zero
+	omitZero2
+	omitZero4
+	omitZero8
+	omitWord   // a pointer, map or interface word is nil
+	omitLen    // the length of a string or slice is 0
+	omitMap    // the map is nil or empty
+	omitArray0 // an array of length 0: always
+	omitMethod // IsZero says so
+	omitMemory // the value is zero, found by reflection
+)
+
+// A field is one JSON member of a struct, embedded structs flattened in.
+type field struct {
+	name   string
+	comma  []byte // `,"name":`
+	goPath string // Meta.Name
+	off    uintptr
+	via    []hop // pointers to follow before off counts; nil almost always
+	n      *node
+	omit   omitRule // omitempty
+	zero   omitRule // omitzero
+	enc    op       // n.enc, kept here for the walker's switch
+	quoted bool     // the tag option "string"
+	intern bool
+	sf     reflect.StructField
+
+	zeroWord unsafe.Pointer
+	askZero  bool // a pointer or interface that has IsZero
+}
+
+// A hop follows the embedded pointer at off.
+type hop struct {
+	off  uintptr
+	elem *node
+}
+
+// unknownField is where the members no field claims go.
+type unknownField struct{ off uintptr }
+
+func (f *field) finish() {
+	f.enc = f.n.enc
+	if f.quoted {
+		switch f.n.op {
+		case opPtr, opBool, opInt8, opInt16, opInt32, opInt64, opUint8, opUint16, opUint32, opUint64, opFloat32, opFloat64, opString:
+			if f.n.op == opPtr && !quotable(f.n.elem) {
+				f.quoted = false
+			}
+		default:
+			f.quoted = false
+		}
+		if f.n.enc != f.n.op {
+			f.quoted = false
+		}
+	}
+	if f.quoted {
+		f.enc = opInvalid // makes the walker take the general way
+	}
+}
+
+func quotable(n *node) bool {
+	return n.enc == n.op && n.op >= opBool && n.op <= opString
+}
+
+// internedNames are fields of the plain type string whose values repeat.
+var internedNames = map[string]bool{
+	"apiVersion": true, "kind": true, "namespace": true, "manager": true,
+	"operation": true, "fieldsType": true, "subresource": true,
+	"type": true, "reason": true, "group": true, "scheme": true,
+}
+
+type fieldTag struct {
+	name                                string
+	omitEmpty, omitZero, quoted, unkown bool
+}
+
+func parseTag(tag string) fieldTag {
+	parts := strings.Split(tag, ",")
+	ft := fieldTag{name: parts[0]}
+	if !validName(ft.name) {
+		ft.name = ""
+	}
+	for _, o := range parts[1:] {
+		switch o {
+		case "omitempty":
+			ft.omitEmpty = true
+		case "omitzero":
+			ft.omitZero = true
+		case "string":
+			ft.quoted = true
+		case "unknown":
+			ft.unkown = true
+		}
+	}
+	return ft
+}
+
+// validName is encoding/json's rule for names in tags.
+func validName(s string) bool {
+	for _, c := range s {
+		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// A candidate is a field found at some depth of embedding, before Go's rules
+// of visibility have chosen among those of one name.
+type candidate struct {
+	field
+	tagged bool
+	index  []int
+}
+
+// level is a struct type still to be looked through.
+type level struct {
+	typ   reflect.Type
+	off   uintptr
+	via   []hop
+	path  string
+	index []int
+}
+
+// jsonFields collects the members of the struct n the way encoding/json does:
+// breadth first through embedded structs, the shallowest name wins, a tagged
+// one wins over untagged ones of the same depth, and further ties hide all.
+func (b *builder) jsonFields(n *node) {
+	var found []candidate
+	current, next := []level(nil), []level{{typ: n.typ}}
+	visited := map[reflect.Type]bool{}
+	for len(next) > 0 {
+		current, next = next, current[:0]
+		count := map[reflect.Type]int{}
+		for _, l := range current {
+			count[l.typ]++
+		}
+		var deeper []level
+		done := map[reflect.Type]bool{}
+		for _, l := range current {
+			if visited[l.typ] || done[l.typ] {
+				continue
+			}
+			done[l.typ] = true
+			cs, ls := b.levelFields(n, l)
+			for _, c := range cs {
+				found = append(found, c)
+				if count[l.typ] > 1 {
+					found = append(found, c) // the type is embedded twice at this depth: its fields hide each other
+				}
+			}
+			deeper = append(deeper, ls...)
+		}
+		for t := range done {
+			visited[t] = true
+		}
+		next = deeper
+	}
+	for _, c := range dominant(found) {
+		n.fields = append(n.fields, c.field)
+	}
+	n.index = newNameIndex(n.fields)
+}
+
+// levelFields looks through one struct.
+func (b *builder) levelFields(n *node, l level) (found []candidate, deeper []level) {
+	for i := range l.typ.NumField() {
+		sf := l.typ.Field(i)
+		et := sf.Type
+		if sf.Anonymous {
+			if et.Kind() == reflect.Pointer {
+				et = et.Elem()
+			}
+			if !sf.IsExported() && et.Kind() != reflect.Struct {
+				continue
+			}
+		} else if !sf.IsExported() {
+			continue
+		}
+		tag := sf.Tag.Get("json")
+		if tag == "-" {
+			continue
+		}
+		ft := parseTag(tag)
+		if ft.unkown && sf.Type == anyMapType && len(l.via) == 0 {
+			n.unknown = &unknownField{off: l.off + sf.Offset}
+			continue
+		}
+		path := strings.TrimPrefix(l.path+"."+sf.Name, ".")
+		index := append(slices.Clone(l.index), i)
+		if sf.Anonymous && ft.name == "" && et.Kind() == reflect.Struct {
+			d := level{typ: et, off: l.off + sf.Offset, via: l.via, path: path, index: index}
+			if sf.Type.Kind() == reflect.Pointer {
+				if !sf.IsExported() {
+					continue // cannot be set by anyone outside its package
+				}
+				d.via = append(slices.Clone(l.via), hop{l.off + sf.Offset, b.node(et)})
+				d.off = 0
+			}
+			deeper = append(deeper, d)
+			continue
+		}
+		c := candidate{tagged: ft.name != "", index: index}
+		name := ft.name
+		if name == "" {
+			name = sf.Name
+		}
+		c.field = field{
+			name: name, goPath: path, off: l.off + sf.Offset, via: l.via,
+			n: b.node(sf.Type), quoted: ft.quoted, sf: sf,
+			intern: sf.Type.Kind() == reflect.String && (sf.Type != stringType || internedNames[name]),
+		}
+		c.comma = append(appendString([]byte{','}, name), ':')
+		if ft.omitEmpty {
+			c.omit = emptyRule(sf.Type)
+		}
+		if ft.omitZero {
+			c.zero = b.zeroRule(&c.field)
+		}
+		found = append(found, c)
+	}
+	return found, deeper
+}
+
+// dominant applies Go's rules of visibility and restores source order.
+func dominant(found []candidate) []candidate {
+	byName := map[string][]candidate{}
+	for _, c := range found {
+		byName[c.name] = append(byName[c.name], c)
+	}
+	var out []candidate
+	for _, cs := range byName {
+		slices.SortStableFunc(cs, func(a, b candidate) int {
+			if d := len(a.index) - len(b.index); d != 0 {
+				return d
+			}
+			if a.tagged != b.tagged {
+				if a.tagged {
+					return -1
+				}
+				return 1
+			}
+			return slices.Compare(a.index, b.index)
+		})
+		if len(cs) > 1 && len(cs[0].index) == len(cs[1].index) && cs[0].tagged == cs[1].tagged {
+			continue
+		}
+		out = append(out, cs[0])
+	}
+	slices.SortFunc(out, func(a, b candidate) int { return slices.Compare(a.index, b.index) })
+	return out
+}
+
+func emptyRule(t reflect.Type) omitRule {
+	switch t.Kind() {
+	case reflect.String, reflect.Slice:
+		return omitLen
+	case reflect.Map:
+		return omitMap
+	case reflect.Pointer, reflect.Interface:
+		return omitWord
+	case reflect.Array:
+		if t.Len() == 0 {
+			return omitArray0
+		}
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
+		reflect.Float32, reflect.Float64:
+		switch t.Size() {
+		case 1:
+			return omitZero1
+		case 2:
+			return omitZero2
+		case 4:
+			return omitZero4
+		default:
+			return omitZero8
+		}
+	}
+	return omitNever
+}
+
+func (b *builder) zeroRule(f *field) omitRule {
+	t := f.n.typ
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		f.askZero = t.Implements(reflect.TypeFor[zeroer]())
+		return omitMemory
+	}
+	if z, ok := reflect.Zero(reflect.PointerTo(t)).Interface().(zeroer); ok {
+		f.zeroWord = wordOf(z)
+		return omitMethod
+	}
+	return omitMemory
+}
+
+// address follows embedded pointers; nil if one of them is nil.
+func (f *field) address(p unsafe.Pointer) unsafe.Pointer {
+	for _, h := range f.via {
+		if p = *(*unsafe.Pointer)(unsafe.Add(p, h.off)); p == nil {
+			return nil
+		}
+	}
+	return unsafe.Add(p, f.off)
+}
+
+// reach follows embedded pointers and allocates those that are nil.
+func (f *field) reach(p unsafe.Pointer) unsafe.Pointer {
+	for _, h := range f.via {
+		slot := (*unsafe.Pointer)(unsafe.Add(p, h.off))
+		if *slot == nil {
+			*slot = h.elem.newValue()
+		}
+		p = *slot
+	}
+	return unsafe.Add(p, f.off)
+}
+
+// omitted applies a rule to the value at p.
+func (f *field) omitted(rule omitRule, p unsafe.Pointer) bool {
+	switch rule {
+	case omitZero1:
+		return *(*uint8)(p) == 0
+	case omitZero2:
+		return *(*uint16)(p) == 0
+	case omitZero4:
+		return *(*uint32)(p) == 0
+	case omitZero8:
+		return *(*uint64)(p) == 0
+	case omitWord:
+		return *(*unsafe.Pointer)(p) == nil
+	case omitLen:
+		return (*(*[2]int)(p))[1] == 0
+	case omitMap:
+		return mapLen(p) == 0
+	case omitArray0:
+		return true
+	case omitMethod:
+		return bind[zeroer](f.zeroWord, p).IsZero()
+	case omitMemory:
+		v := f.n.at(p)
+		if k := v.Kind(); k == reflect.Pointer || k == reflect.Interface {
+			if v.IsNil() {
+				return true
+			}
+			if !f.askZero {
+				return false
+			}
+			if k == reflect.Interface && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() {
+				return true
+			}
+			return v.Interface().(zeroer).IsZero()
+		}
+		return v.IsZero()
+	}
+	return false
+}
+
+// mapLen is the length of the map of any type at p. Every map is a pointer to
+// a header that len reads the same way whatever the key and value types.
+func mapLen(p unsafe.Pointer) int { return len(*(*map[string]struct{})(p)) }
+
+// nameIndex finds a field by name without allocating.
+type nameIndex struct {
+	slots []uint16 // field number + 1; 0 is empty
+	mask  uint32
+	mul   uint32
+	other map[string]int // if no multiplier separates the names
+}
+
+func nameHash(name []byte, mul uint32) uint32 {
+	n := uint32(len(name))
+	if n == 0 {
+		return 0
+	}
+	h := n*31 + uint32(name[0])
+	h = h*mul + uint32(name[n/2])
+	h = h*mul + uint32(name[n-1])
+	h = h*mul + uint32(name[n/4])
+	return h ^ h>>15
+}
+
+func newNameIndex(fields []field) nameIndex {
+	if len(fields) == 0 {
+		return nameIndex{}
+	}
+	size := uint32(4)
+	for size < uint32(len(fields))*2 {
+		size *= 2
+	}
+	for range 3 {
+		for mul := uint32(0x9e3779b1); mul > 0x9e3779b1-400*0x10002; mul -= 0x10002 {
+			if ix, ok := tryIndex(fields, size, mul); ok {
+				return ix
+			}
+		}
+		size *= 2
+	}
+	ix := nameIndex{other: map[string]int{}}
+	for i := range fields {
+		ix.other[fields[i].name] = i
+	}
+	return ix
+}
+
+func tryIndex(fields []field, size, mul uint32) (nameIndex, bool) {
+	ix := nameIndex{slots: make([]uint16, size), mask: size - 1, mul: mul}
+	for i := range fields {
+		s := &ix.slots[nameHash([]byte(fields[i].name), mul)&ix.mask]
+		if *s != 0 {
+			return ix, false
+		}
+		*s = uint16(i + 1)
+	}
+	return ix, true
+}
+
+// find returns the number of the field called name, or -1.
+func (n *node) find(name []byte) int {
+	ix := &n.index
+	if ix.other != nil {
+		if i, ok := ix.other[string(name)]; ok {
+			return i
+		}
+		return -1
+	}
+	if len(ix.slots) == 0 {
+		return -1
+	}
+	i := int(ix.slots[nameHash(name, ix.mul)&ix.mask]) - 1
+	if i >= 0 && n.fields[i].name == string(name) {
+		return i
+	}
+	return -1
+}

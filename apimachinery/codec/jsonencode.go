@@ -1,0 +1,583 @@
+package codec
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// maxNesting bounds the depth of values that are written or copied. It is the
+// depth encoding/json reads.
+const maxNesting = 10000
+
+// Marshal returns the JSON of v, byte for byte what encoding/json writes. The
+// error is a [*TypeError] for types without a JSON form, else it wraps what a
+// method of a value returned, names a value JSON cannot hold (an infinity), or wraps ErrTooDeep.
+func Marshal(v any) ([]byte, error) {
+	e := shared.encoder()
+	defer shared.release(e)
+	b, err := appendJSON(e, e.buf[:0], v)
+	if cap(b) <= maxKept {
+		e.buf = b
+	}
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(b), nil
+}
+
+// AppendJSON appends the JSON of v to dst. On error dst is returned as it was.
+func AppendJSON(dst []byte, v any) ([]byte, error) {
+	e := shared.encoder()
+	defer shared.release(e)
+	return appendJSON(e, dst, v)
+}
+
+func appendJSON(e *jsonEncoder, dst []byte, v any) ([]byte, error) {
+	b := dst
+	if n, p := pointerOf(v); n == nil {
+		b = append(b, "null"...)
+	} else if err := n.checkJSON(); err != nil {
+		return dst, err
+	} else if p == nil {
+		b = append(b, "null"...)
+	} else {
+		b = e.value(b, n, p)
+	}
+	if e.err != nil {
+		return dst, e.err
+	}
+	return b, nil
+}
+
+// maxKept is the largest scratch buffer kept between calls, in bytes.
+const maxKept = 64 << 10
+
+// A jsonEncoder carries what one Marshal needs besides the output.
+type jsonEncoder struct {
+	buf   []byte
+	keys  []string
+	depth int
+	err   error
+}
+
+func (c *planCache) encoder() *jsonEncoder {
+	if e, ok := c.encoders.Get().(*jsonEncoder); ok {
+		return e
+	}
+	return &jsonEncoder{}
+}
+
+func (c *planCache) release(e *jsonEncoder) {
+	e.err, e.depth = nil, 0
+	clear(e.keys[:cap(e.keys)])
+	if cap(e.keys) > 1024 {
+		e.keys = nil
+	}
+	e.keys = e.keys[:0]
+	c.encoders.Put(e)
+}
+
+func (e *jsonEncoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// enter counts one level of nesting; the caller must leave it if it is true.
+func (e *jsonEncoder) enter() bool {
+	if e.depth >= maxNesting {
+		e.fail(fmt.Errorf("codec: encoding JSON: %w", ErrTooDeep))
+	}
+	if e.err != nil {
+		return false
+	}
+	e.depth++
+	return true
+}
+
+// value appends the value of type n at p.
+func (e *jsonEncoder) value(b []byte, n *node, p unsafe.Pointer) []byte {
+	switch n.enc {
+	case opString:
+		return appendString(b, *(*string)(p))
+	case opBool:
+		return strconv.AppendBool(b, *(*bool)(p))
+	case opInt8:
+		return strconv.AppendInt(b, int64(*(*int8)(p)), 10)
+	case opInt16:
+		return strconv.AppendInt(b, int64(*(*int16)(p)), 10)
+	case opInt32:
+		return strconv.AppendInt(b, int64(*(*int32)(p)), 10)
+	case opInt64:
+		return strconv.AppendInt(b, *(*int64)(p), 10)
+	case opUint8:
+		return strconv.AppendUint(b, uint64(*(*uint8)(p)), 10)
+	case opUint16:
+		return strconv.AppendUint(b, uint64(*(*uint16)(p)), 10)
+	case opUint32:
+		return strconv.AppendUint(b, uint64(*(*uint32)(p)), 10)
+	case opUint64:
+		return strconv.AppendUint(b, *(*uint64)(p), 10)
+	case opFloat32:
+		return e.float(b, float64(*(*float32)(p)), 32)
+	case opFloat64:
+		return e.float(b, *(*float64)(p), 64)
+	case opStruct:
+		return e.structure(b, n, p)
+	case opPtr:
+		q := *(*unsafe.Pointer)(p)
+		if q == nil {
+			return append(b, "null"...)
+		}
+		if !e.enter() {
+			return b
+		}
+		b = e.value(b, n.elem, q)
+		e.depth--
+		return b
+	case opSlice:
+		h := (*sliceHeader)(p)
+		if h.data == nil {
+			return append(b, "null"...)
+		}
+		return e.array(b, n.elem, h.data, h.len)
+	case opArray:
+		return e.array(b, n.elem, p, n.length)
+	case opBytes:
+		return e.bytes(b, n, p)
+	case opStrMap:
+		return e.stringMap(b, *(*map[string]string)(p))
+	case opMap:
+		return e.mapping(b, n, p)
+	case opAny:
+		return e.any(b, *(*any)(p))
+	case opIface:
+		return e.dynamic(b, n.at(p).Elem())
+	}
+	return e.byMethod(b, n, p)
+}
+
+func (e *jsonEncoder) float(b []byte, f float64, size int) []byte {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		e.fail(fmt.Errorf("codec: encoding JSON: unsupported value %v", f))
+		return b
+	}
+	return appendFloat(b, f, size)
+}
+
+func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
+	b = append(b, '{')
+	first := true
+	for i := range n.fields {
+		f := &n.fields[i]
+		q := unsafe.Add(p, f.off)
+		if f.via != nil {
+			if q = f.address(p); q == nil {
+				continue
+			}
+		}
+		switch f.omit {
+		case omitNever:
+		case omitLen:
+			if (*(*[2]int)(q))[1] == 0 {
+				continue
+			}
+		case omitWord:
+			if *(*unsafe.Pointer)(q) == nil {
+				continue
+			}
+		default:
+			if f.omitted(f.omit, q) {
+				continue
+			}
+		}
+		if f.zero != omitNever && f.omitted(f.zero, q) {
+			continue
+		}
+		if first {
+			first = false
+			b = append(b, f.comma[1:]...)
+		} else {
+			b = append(b, f.comma...)
+		}
+		switch f.enc {
+		case opString:
+			b = appendString(b, *(*string)(q))
+		case opStruct:
+			b = e.structure(b, f.n, q)
+		case opInvalid:
+			b = e.quoted(b, f, q)
+		default:
+			b = e.value(b, f.n, q)
+		}
+	}
+	if n.unknown != nil {
+		b = e.members(b, n, *(*map[string]any)(unsafe.Add(p, n.unknown.off)), first)
+	}
+	return append(b, '}')
+}
+
+// quoted writes a field with the tag option "string".
+func (e *jsonEncoder) quoted(b []byte, f *field, p unsafe.Pointer) []byte {
+	n := f.n
+	if n.op == opPtr {
+		if p = *(*unsafe.Pointer)(p); p == nil {
+			return append(b, "null"...)
+		}
+		n = n.elem
+	}
+	if n.op == opString {
+		return appendString(b, string(appendString(nil, *(*string)(p))))
+	}
+	b = append(b, '"')
+	b = e.value(b, n, p)
+	return append(b, '"')
+}
+
+// members writes the collected unknown members but those a field claims.
+func (e *jsonEncoder) members(b []byte, n *node, m map[string]any, first bool) []byte {
+	if len(m) == 0 || !e.enter() {
+		return b
+	}
+	base := len(e.keys)
+	for k := range m {
+		if n.find(unsafe.Slice(unsafe.StringData(k), len(k))) < 0 {
+			e.keys = append(e.keys, k)
+		}
+	}
+	keys := e.keys[base:]
+	slices.Sort(keys)
+	for _, k := range keys {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(appendString(b, k), ':')
+		b = e.any(b, m[k])
+	}
+	e.keys = e.keys[:base]
+	e.depth--
+	return b
+}
+
+func (e *jsonEncoder) array(b []byte, elem *node, p unsafe.Pointer, length int) []byte {
+	if !e.enter() {
+		return b
+	}
+	b = append(b, '[')
+	for i := range length {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = e.value(b, elem, unsafe.Add(p, uintptr(i)*elem.size))
+		if e.err != nil {
+			break
+		}
+	}
+	e.depth--
+	return append(b, ']')
+}
+
+func (e *jsonEncoder) bytes(b []byte, n *node, p unsafe.Pointer) []byte {
+	h := (*sliceHeader)(p)
+	if h.data == nil {
+		return append(b, "null"...)
+	}
+	if n.elem.enc != opUint8 {
+		return e.array(b, n.elem, h.data, h.len) // bytes with methods of their own
+	}
+	b = append(b, '"')
+	b = base64.StdEncoding.AppendEncode(b, *(*[]byte)(p))
+	return append(b, '"')
+}
+
+func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
+	if m == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, '{')
+	base := len(e.keys)
+	for k := range m {
+		e.keys = append(e.keys, k)
+	}
+	keys := e.keys[base:]
+	if len(keys) > 1 {
+		slices.Sort(keys)
+	}
+	for i, k := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, k), ':')
+		b = appendString(b, m[k])
+	}
+	e.keys = e.keys[:base]
+	return append(b, '}')
+}
+
+// mapping writes a map by reflection, sorted by the text of its keys.
+func (e *jsonEncoder) mapping(b []byte, n *node, p unsafe.Pointer) []byte {
+	v := n.at(p)
+	if v.IsNil() {
+		return append(b, "null"...)
+	}
+	if !e.enter() {
+		return b
+	}
+	b = append(b, '{')
+	if v.Len() > 0 {
+		b = e.entries(b, n, v)
+	}
+	e.depth--
+	return append(b, '}')
+}
+
+type mapEntry struct {
+	key   string
+	value unsafe.Pointer
+}
+
+func sortEntries(entries []mapEntry) {
+	if len(entries) > 1 {
+		slices.SortFunc(entries, func(x, y mapEntry) int { return strings.Compare(x.key, y.key) })
+	}
+}
+
+func (e *jsonEncoder) entries(b []byte, n *node, v reflect.Value) []byte {
+	entries := make([]mapEntry, 0, v.Len())
+	values := reflect.MakeSlice(reflect.SliceOf(n.elem.typ), v.Len(), v.Len())
+	key := reflect.New(n.key.typ)
+	it := v.MapRange()
+	for i := 0; it.Next(); i++ {
+		key.Elem().SetIterKey(it)
+		k, err := e.keyText(n.key, key.UnsafePointer())
+		if err != nil {
+			e.fail(err)
+			return b
+		}
+		slot := values.Index(i)
+		slot.SetIterValue(it)
+		entries = append(entries, mapEntry{k, slot.Addr().UnsafePointer()})
+	}
+	sortEntries(entries)
+	for i := range entries {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, entries[i].key), ':')
+		b = e.value(b, n.elem, entries[i].value)
+		if e.err != nil {
+			break
+		}
+	}
+	return b
+}
+
+// keyText is the text of a map key, as encoding/json resolves it: strings as
+// they are, then the text method, then integers.
+func (e *jsonEncoder) keyText(n *node, p unsafe.Pointer) (string, error) {
+	if n.op == opString {
+		return *(*string)(p), nil
+	}
+	if n.typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		v := n.at(p)
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			return "", nil
+		}
+		text, err := v.Interface().(encoding.TextMarshaler).MarshalText()
+		return string(text), err
+	}
+	switch v := n.at(p); v.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return strconv.FormatUint(v.Uint(), 10), nil
+	}
+	return "", fmt.Errorf("codec: keys of type %v have no JSON form", n.typ)
+}
+
+// any writes the value of an interface; the types a JSON decode makes come first.
+func (e *jsonEncoder) any(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case string:
+		return appendString(b, v)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case float64:
+		return e.float(b, v, 64)
+	case map[string]any:
+		return e.object(b, v)
+	case []any:
+		if v == nil {
+			return append(b, "null"...)
+		}
+		if !e.enter() {
+			return b
+		}
+		b = append(b, '[')
+		for i, x := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = e.any(b, x)
+			if e.err != nil {
+				break
+			}
+		}
+		e.depth--
+		return append(b, ']')
+	}
+	return e.dynamic(b, reflect.ValueOf(v))
+}
+
+func (e *jsonEncoder) object(b []byte, m map[string]any) []byte {
+	if m == nil {
+		return append(b, "null"...)
+	}
+	if !e.enter() {
+		return b
+	}
+	b = append(b, '{')
+	base := len(e.keys)
+	for k := range m {
+		e.keys = append(e.keys, k)
+	}
+	end := len(e.keys)
+	slices.Sort(e.keys[base:end])
+	for i := base; i < end; i++ {
+		if i > base {
+			b = append(b, ',')
+		}
+		k := e.keys[i]
+		b = append(appendString(b, k), ':')
+		b = e.any(b, m[k])
+		if e.err != nil {
+			break
+		}
+	}
+	e.keys = e.keys[:base]
+	e.depth--
+	return append(b, '}')
+}
+
+// dynamic writes what an interface of any kind holds.
+func (e *jsonEncoder) dynamic(b []byte, v reflect.Value) []byte {
+	if !v.IsValid() {
+		return append(b, "null"...)
+	}
+	if !e.enter() {
+		return b
+	}
+	defer func() { e.depth-- }()
+	n, p := pointerOf(v.Interface())
+	if err := n.checkJSON(); err != nil {
+		e.fail(err)
+		return b
+	}
+	if p == nil {
+		return append(b, "null"...)
+	}
+	return e.value(b, n, p)
+}
+
+// byMethod writes a value through a method of its type.
+func (e *jsonEncoder) byMethod(b []byte, n *node, p unsafe.Pointer) []byte {
+	start := len(b)
+	var err error
+	switch n.enc {
+	case opOwn:
+		if b, err = bind[jsonAppender](n.encWord, p).AppendJSON(b); err == nil {
+			b, err = settle(b, start)
+		}
+	case opStd:
+		var raw []byte
+		if raw, err = bind[json.Marshaler](n.encWord, p).MarshalJSON(); err == nil {
+			b, err = settle(append(b, raw...), start)
+		}
+	case opRawJSON:
+		raw := *(*[]byte)(p)
+		if raw == nil {
+			return append(b, "null"...)
+		}
+		b, err = settle(append(b, raw...), start)
+	case opText:
+		var text []byte
+		if text, err = bind[encoding.TextMarshaler](n.encWord, p).MarshalText(); err == nil {
+			b = appendString(b, string(text))
+		}
+	case opNumber:
+		s := *(*string)(p)
+		if s == "" {
+			s = "0"
+		}
+		b = append(b, s...)
+		if end, _ := skipNumber(b, start); end != len(b) {
+			err = fmt.Errorf("invalid number literal %q", s)
+		}
+	default:
+		err = fmt.Errorf("no JSON form")
+	}
+	if err != nil {
+		e.fail(fmt.Errorf("codec: encoding JSON: type %v: %w", n.typ, err))
+		return b[:start]
+	}
+	return b
+}
+
+// settle checks that b[start:] is one JSON value and brings it into the form
+// encoding/json gives the output of methods: compact, HTML characters escaped.
+func settle(b []byte, start int) ([]byte, error) {
+	s := scanner{data: b}
+	i := skipSpace(b, start)
+	end, err := s.skip(i)
+	if err != nil {
+		return b, err
+	}
+	rest := skipSpace(b, end)
+	if rest != len(b) {
+		return b, &DecodeError{Offset: rest - start, Msg: "more than one JSON value"}
+	}
+	if !s.loose && i == start && rest == end {
+		return b, nil
+	}
+	raw := slices.Clone(b[i:end])
+	return appendCompact(b[:start], raw), nil
+}
+
+// appendCompact appends the valid JSON raw without white space and with HTML
+// characters escaped.
+func appendCompact(b, raw []byte) []byte {
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		switch {
+		case c == '<' || c == '>' || c == '&':
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		case c == 0xE2 && i+2 < len(raw) && raw[i+1] == 0x80 && raw[i+2]&^1 == 0xA8:
+			b = append(b, '\\', 'u', '2', '0', '2', hexDigits[raw[i+2]&15])
+			i += 2
+		case c == '"':
+			quoted = !quoted
+			b = append(b, c)
+		case quoted && c == '\\':
+			b = append(b, c, raw[i+1])
+			i++
+		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}

@@ -1,0 +1,195 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// plain marks the bytes that stand for themselves in a JSON string we write.
+var plain = func() (t [256]bool) {
+	for c := 0x20; c < 0x80; c++ {
+		t[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
+	}
+	return t
+}()
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// has returns a word whose lowest set high bit marks the first byte of x equal
+// to c; bytes above that one may be marked wrongly.
+func has(x uint64, c byte) uint64 {
+	x ^= ones * uint64(c)
+	return (x - ones) &^ x & highs
+}
+
+// appendString appends s as a JSON string, escaped as encoding/json does with
+// HTML escaping on: invalid UTF-8 becomes U+FFFD, and <, >, &, U+2028 and
+// U+2029 are written as \u escapes.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	i := 0
+	for ; i < len(s); i++ {
+		if !plain[s[i]] {
+			return appendEscaped(append(b, s[:i]...), s[i:])
+		}
+	}
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+func appendEscaped(b []byte, s string) []byte {
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if plain[c] {
+				i++
+				continue
+			}
+			b = append(b, s[start:i]...)
+			switch c {
+			case '"', '\\':
+				b = append(b, '\\', c)
+			case '\b':
+				b = append(b, '\\', 'b')
+			case '\f':
+				b = append(b, '\\', 'f')
+			case '\n':
+				b = append(b, '\\', 'n')
+			case '\r':
+				b = append(b, '\\', 'r')
+			case '\t':
+				b = append(b, '\\', 't')
+			default:
+				b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
+			i++
+			start = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			b = append(append(b, s[start:i]...), `\ufffd`...)
+			i++
+			start = i
+			continue
+		}
+		if r == '\u2028' || r == '\u2029' {
+			b = append(append(b, s[start:i]...), `\u202`...)
+			b = append(b, hexDigits[r&15])
+			i += n
+			start = i
+			continue
+		}
+		i += n
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
+}
+
+// appendFloat appends f in the form encoding/json gives it; f must be finite.
+func appendFloat(b []byte, f float64, size int) []byte {
+	abs := math.Abs(f)
+	format := byte('f')
+	if abs != 0 && (size == 64 && (abs < 1e-6 || abs >= 1e21) ||
+		size == 32 && (float32(abs) < 1e-6 || float32(abs) >= 1e21)) {
+		format = 'e'
+	}
+	b = strconv.AppendFloat(b, f, format, -1, size)
+	if format == 'e' {
+		if n := len(b); n >= 4 && b[n-4] == 'e' && (b[n-3] == '-' || b[n-3] == '+') && b[n-2] == '0' {
+			b[n-2] = b[n-1]
+			b = b[:n-1]
+		}
+	}
+	return b
+}
+
+// stringEnd scans for the end of a string whose opening quote is before i. It
+// returns the index of the first byte that is a quote, a backslash, a control
+// character or not ASCII, or len(b).
+func stringEnd(b []byte, i int) int {
+	for i+8 <= len(b) {
+		x := binary.LittleEndian.Uint64(b[i:])
+		m := has(x, '"') | has(x, '\\') | (x-ones*0x20)&^x&highs | x&highs
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+		i += 8
+	}
+	for i < len(b) {
+		if c := b[i]; c == '"' || c == '\\' || c < 0x20 || c >= 0x80 {
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// skipSpace returns the index of the first byte at or after i that is not JSON white space.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) {
+		switch b[i] {
+		case ' ', '\t', '\n', '\r':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// skipNumber returns the end of the number at i and whether it is an integer;
+// the end is -1 if there is no valid number.
+func skipNumber(b []byte, i int) (end int, integer bool) {
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	switch {
+	case i >= len(b):
+		return -1, false
+	case b[i] == '0':
+		i++
+	case '1' <= b[i] && b[i] <= '9':
+		for i < len(b) && isDigit(b[i]) {
+			i++
+		}
+	default:
+		return -1, false
+	}
+	integer = true
+	if i < len(b) && b[i] == '.' {
+		integer = false
+		i++
+		if i >= len(b) || !isDigit(b[i]) {
+			return -1, false
+		}
+		for i < len(b) && isDigit(b[i]) {
+			i++
+		}
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		integer = false
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		if i >= len(b) || !isDigit(b[i]) {
+			return -1, false
+		}
+		for i < len(b) && isDigit(b[i]) {
+			i++
+		}
+	}
+	return i, integer
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

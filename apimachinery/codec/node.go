@@ -1,0 +1,387 @@
+package codec
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// An op is what a walker does at a node. The first block is also the shape of
+// the Go type; the second block are forms decided by methods.
+type op uint8
+
+const (
+	opInvalid op = iota
+	opBool
+	opInt8
+	opInt16
+	opInt32
+	opInt64 // int on 64-bit machines as well
+	opUint8
+	opUint16
+	opUint32
+	opUint64
+	opFloat32
+	opFloat64
+	opString
+	opBytes // []byte
+	opStruct
+	opPtr
+	opSlice
+	opArray
+	opStrMap // string kinds to string kinds
+	opMap
+	opAny   // interface without methods
+	opIface // interface with methods
+
+	opRawJSON // json.RawMessage
+	opNumber  // json.Number
+	opOwn     // AppendJSON, ParseJSON
+	opStd     // MarshalJSON, UnmarshalJSON
+	opText    // MarshalText, UnmarshalText
+)
+
+// jsonAppender and its companions are the small interfaces leaf types
+// implement without importing this package.
+type jsonAppender interface {
+	AppendJSON(b []byte) ([]byte, error)
+}
+
+type jsonParser interface {
+	ParseJSON(b []byte) error
+}
+
+type protoAppender interface {
+	AppendProto(b []byte) []byte
+	SizeProto() int
+}
+
+type protoParser interface {
+	ParseProto(b []byte) error
+}
+
+// protoStd are the methods generated protobuf types of other modules carry.
+type protoStd interface {
+	Marshal() ([]byte, error)
+	Unmarshal(b []byte) error
+}
+
+type zeroer interface{ IsZero() bool }
+
+// A node is the plan of one type. Nodes are built once, linked into a graph
+// that follows the type's structure (recursive types give cycles), and never
+// change after they were published.
+type node struct {
+	typ    reflect.Type
+	op     op // shape
+	enc    op // JSON, writing
+	dec    op // JSON, reading
+	intern bool
+	noPtrs bool // holds nothing that copying must follow
+	size   uintptr
+	length int // of an array
+	elem   *node
+	key    *node
+
+	// fields in the order JSON writes them.
+	fields  []field
+	index   nameIndex
+	unknown *unknownField
+
+	// Interface words: the value of an interface variable is such a word and a pointer to T.
+	encWord unsafe.Pointer
+	decWord unsafe.Pointer
+
+	pb   protoPlan
+	copy copyPlan
+	eq   equalPlan
+
+	jsonOnce, protoOnce, copyOnce sync.Once
+	jsonErr, protoErr, copyErr    error
+
+	introOnce sync.Once
+	intro     *Plan
+
+	// bad is why the shape has no JSON form and cannot be copied.
+	bad error
+}
+
+// planCache holds the nodes of all types met so far. Types are finite in a
+// program that does not make new ones at run time, so it is not bounded.
+type planCache struct {
+	nodes sync.Map // reflect.Type -> *node
+	mu    sync.Mutex
+
+	encoders sync.Pool
+	decoders sync.Pool
+	protos   sync.Pool
+}
+
+var shared = &planCache{}
+
+func nodeOf(t reflect.Type) *node {
+	if n, ok := shared.nodes.Load(t); ok {
+		return n.(*node)
+	}
+	return shared.build(t)
+}
+
+func (c *planCache) build(t reflect.Type) *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := builder{cache: c, fresh: map[reflect.Type]*node{}}
+	n := b.node(t)
+	// Published only when the whole graph is linked, so readers never meet a half-built node.
+	for len(b.todo) > 0 {
+		next := b.todo[len(b.todo)-1]
+		b.todo = b.todo[:len(b.todo)-1]
+		b.fill(next)
+	}
+	b.finish()
+	for ft, fn := range b.fresh {
+		c.nodes.Store(ft, fn)
+	}
+	return n
+}
+
+type builder struct {
+	cache *planCache
+	fresh map[reflect.Type]*node
+	order []*node
+	todo  []*node
+}
+
+func (b *builder) node(t reflect.Type) *node {
+	if n, ok := b.cache.nodes.Load(t); ok {
+		return n.(*node)
+	}
+	if n, ok := b.fresh[t]; ok {
+		return n
+	}
+	n := &node{typ: t, size: t.Size()}
+	b.fresh[t] = n
+	b.order = append(b.order, n)
+	b.todo = append(b.todo, n)
+	return n
+}
+
+var (
+	rawMessageType = reflect.TypeFor[json.RawMessage]()
+	numberType     = reflect.TypeFor[json.Number]()
+	stringType     = reflect.TypeFor[string]()
+	anyMapType     = reflect.TypeFor[map[string]any]()
+)
+
+// fill sets everything of n that needs only the type itself and links its parts.
+func (b *builder) fill(n *node) {
+	t := n.typ
+	n.op = shapeOf(t)
+	n.intern = t.Kind() == reflect.String && t != stringType
+	switch n.op {
+	case opPtr, opSlice, opBytes:
+		n.elem = b.node(t.Elem())
+	case opArray:
+		n.elem = b.node(t.Elem())
+		n.length = t.Len()
+	case opStrMap, opMap:
+		n.key = b.node(t.Key())
+		n.elem = b.node(t.Elem())
+	case opInvalid:
+		n.bad = fmt.Errorf("a %v is not data", t.Kind())
+	}
+	if isLock(t) {
+		n.bad = errors.New("a lock is not data")
+	}
+	b.jsonMethods(n)
+	b.copyMethods(n)
+	b.equalMethods(n)
+	if n.op == opStruct {
+		b.jsonFields(n)
+	}
+	b.protoShape(n)
+	if n.op == opStruct && n.copy.how == copyFields {
+		b.copyFields(n)
+	}
+}
+
+// finish computes what depends on other nodes being filled.
+func (b *builder) finish() {
+	for _, n := range b.order {
+		for i := range n.fields {
+			n.fields[i].finish()
+		}
+		n.finishProto()
+	}
+	b.finishCopy()
+}
+
+func shapeOf(t reflect.Type) op {
+	switch t.Kind() {
+	case reflect.Bool:
+		return opBool
+	case reflect.Int8:
+		return opInt8
+	case reflect.Int16:
+		return opInt16
+	case reflect.Int32:
+		return opInt32
+	case reflect.Int64:
+		return opInt64
+	case reflect.Int:
+		if t.Size() == 4 {
+			return opInt32
+		}
+		return opInt64
+	case reflect.Uint8:
+		return opUint8
+	case reflect.Uint16:
+		return opUint16
+	case reflect.Uint32:
+		return opUint32
+	case reflect.Uint64:
+		return opUint64
+	case reflect.Uint, reflect.Uintptr:
+		if t.Size() == 4 {
+			return opUint32
+		}
+		return opUint64
+	case reflect.Float32:
+		return opFloat32
+	case reflect.Float64:
+		return opFloat64
+	case reflect.String:
+		return opString
+	case reflect.Struct:
+		return opStruct
+	case reflect.Pointer:
+		return opPtr
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return opBytes
+		}
+		return opSlice
+	case reflect.Array:
+		return opArray
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String {
+			return opStrMap
+		}
+		return opMap
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return opAny
+		}
+		return opIface
+	}
+	return opInvalid
+}
+
+// isLock recognises the types of package sync and sync/atomic, whose copies are bugs.
+func isLock(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && (t.PkgPath() == "sync" || t.PkgPath() == "sync/atomic")
+}
+
+// jsonMethods decides which methods, if any, give a type its JSON form.
+func (b *builder) jsonMethods(n *node) {
+	t := n.typ
+	n.enc, n.dec = n.op, n.op
+	switch t {
+	case rawMessageType:
+		n.enc, n.dec = opRawJSON, opRawJSON
+		return
+	case numberType:
+		n.enc, n.dec = opNumber, opNumber
+		return
+	}
+	if n.op == opIface || n.op == opAny || n.op == opInvalid || t.Kind() == reflect.Pointer {
+		return
+	}
+	zero := reflect.Zero(reflect.PointerTo(t)).Interface()
+	if m, ok := zero.(jsonAppender); ok && declares(t, appendJSONMethod) {
+		n.enc, n.encWord = opOwn, wordOf(m)
+	} else if m, ok := zero.(json.Marshaler); ok {
+		n.enc, n.encWord = opStd, wordOf(m)
+	} else if m, ok := zero.(encoding.TextMarshaler); ok {
+		n.enc, n.encWord = opText, wordOf(m)
+	}
+	if m, ok := zero.(jsonParser); ok && declares(t, parseJSONMethod) {
+		n.dec, n.decWord = opOwn, wordOf(m)
+	} else if m, ok := zero.(json.Unmarshaler); ok {
+		n.dec, n.decWord = opStd, wordOf(m)
+	} else if m, ok := zero.(encoding.TextUnmarshaler); ok {
+		n.dec, n.decWord = opText, wordOf(m)
+	}
+}
+
+// checkJSON walks the graph below n for a part without a JSON form.
+func (n *node) checkJSON() error {
+	n.jsonOnce.Do(func() {
+		n.jsonErr = n.search(func(m *node) (error, bool) {
+			if m.enc != m.op && m.dec != m.op {
+				return nil, false
+			}
+			if m.bad != nil {
+				return m.bad, false
+			}
+			if m.op == opMap && !m.mapKeyOK() {
+				return fmt.Errorf("keys of type %v have no JSON form", m.key.typ), false
+			}
+			return nil, true
+		}, func(m *node, visit func(name string, c *node)) {
+			for i := range m.fields {
+				visit(m.fields[i].goPath, m.fields[i].n)
+			}
+		})
+	})
+	return n.jsonErr
+}
+
+func (n *node) mapKeyOK() bool {
+	switch n.key.op {
+	case opString, opInt8, opInt16, opInt32, opInt64, opUint8, opUint16, opUint32, opUint64:
+		return true
+	}
+	return n.key.enc == opText && n.key.dec == opText
+}
+
+// search looks for the first node that test objects to and wraps its reason
+// with the path. test also says whether to go on below; fields enumerates the
+// parts of a struct.
+func (n *node) search(test func(*node) (error, bool), fields func(*node, func(string, *node))) error {
+	seen := map[*node]bool{}
+	var walk func(m *node, path string) error
+	walk = func(m *node, path string) error {
+		if seen[m] {
+			return nil
+		}
+		seen[m] = true
+		err, down := test(m)
+		if err != nil {
+			return &TypeError{Type: n.typ, Path: strings.TrimPrefix(path, "."), Err: err}
+		}
+		if !down {
+			return nil
+		}
+		switch m.op {
+		case opPtr:
+			return walk(m.elem, path)
+		case opSlice, opArray, opMap:
+			return walk(m.elem, path+"[]")
+		case opStruct:
+			var first error
+			fields(m, func(name string, c *node) {
+				if first == nil {
+					first = walk(c, path+"."+name)
+				}
+			})
+			return first
+		}
+		return nil
+	}
+	return walk(n, "")
+}

@@ -1,0 +1,223 @@
+package codec
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// protoForm is how a type travels in protobuf.
+type protoForm uint8
+
+const (
+	protoNone   protoForm = iota
+	protoScalar           // varint, fixed or bytes, by the shape
+	protoFields           // a message, from the struct's tags
+	protoOwn              // a message, AppendProto and ParseProto
+	protoGogo             // a message, Marshal and Unmarshal
+	protoList             // a message {1: repeated string} around a named slice
+)
+
+type protoPlan struct {
+	form    protoForm
+	fields  []protoField // in rising number order
+	byNum   []uint8      // field number -> index + 1, for numbers below 128
+	encWord unsafe.Pointer
+	decWord unsafe.Pointer
+	bad     error
+}
+
+// protoCard is how often a field's value occurs.
+type protoCard uint8
+
+const (
+	cardOne protoCard = iota // always written
+	cardPtr                  // written when not nil
+	cardList
+	cardMap
+)
+
+type protoField struct {
+	num    protowire.Number
+	card   protoCard
+	scalar op // the shape of elem if it is a scalar, else opStruct
+	off    uintptr
+	tag    []byte // number and wire type
+	name   string // JSON name, for errors
+	goName string
+	n      *node // the field's type
+	elem   *node // the type of one value: of the pointee, element or map value
+	intern bool
+}
+
+// wireOf is the wire type of a value of n.
+func wireOf(n *node) protowire.Type {
+	if n.pb.form == protoScalar {
+		switch n.op {
+		case opString, opBytes:
+			return protowire.BytesType
+		case opFloat32:
+			return protowire.Fixed32Type
+		case opFloat64:
+			return protowire.Fixed64Type
+		}
+		return protowire.VarintType
+	}
+	return protowire.BytesType
+}
+
+// protoShape decides how n travels and links the fields of messages.
+func (b *builder) protoShape(n *node) {
+	t := n.typ
+	if n.op == opAny || n.op == opIface || n.op == opPtr || n.op == opInvalid {
+		return
+	}
+	zero := reflect.Zero(reflect.PointerTo(t)).Interface()
+	if a, ok := zero.(protoAppender); ok && declares(t, appendProtoMethod) {
+		if p, ok := zero.(protoParser); ok && declares(t, parseProtoMethod) {
+			n.pb.form, n.pb.encWord, n.pb.decWord = protoOwn, wordOf(a), wordOf(p)
+			return
+		}
+	}
+	switch n.op {
+	case opStruct:
+		b.protoStruct(n)
+		if n.pb.form != protoNone {
+			return
+		}
+		if m, ok := zero.(protoStd); ok && declares(t, marshalMethod) && declares(t, unmarshalMethod) {
+			n.pb.form, n.pb.encWord = protoGogo, wordOf(m)
+			return
+		}
+		if t.NumField() == 0 {
+			n.pb.form = protoFields
+		}
+	case opSlice:
+		if t.Name() != "" && t.Elem().Kind() == reflect.String {
+			n.pb.form = protoList
+		}
+	case opBool, opInt8, opInt16, opInt32, opInt64, opUint8, opUint16, opUint32, opUint64, opFloat32, opFloat64, opString, opBytes:
+		n.pb.form = protoScalar
+	}
+}
+
+func (b *builder) protoStruct(n *node) {
+	for i := range n.typ.NumField() {
+		sf := n.typ.Field(i)
+		num, ok := protoNumber(sf.Tag.Get("protobuf"))
+		if !ok || !sf.IsExported() {
+			continue
+		}
+		f := protoField{num: num, off: sf.Offset, goName: sf.Name, n: b.node(sf.Type)}
+		f.name = parseTag(sf.Tag.Get("json")).name
+		if f.name == "" || f.name == "-" {
+			f.name = sf.Name
+		}
+		ft := sf.Type
+		switch {
+		case ft.Kind() == reflect.Pointer:
+			f.card, f.elem = cardPtr, b.node(ft.Elem())
+		case ft.Kind() == reflect.Map && ft.Key().Kind() == reflect.String:
+			f.card, f.elem = cardMap, b.node(ft.Elem())
+		case ft.Kind() == reflect.Slice && ft.Elem().Kind() != reflect.Uint8 && !(ft.Name() != "" && ft.Elem().Kind() == reflect.String):
+			f.card, f.elem = cardList, b.node(ft.Elem())
+		default:
+			f.card, f.elem = cardOne, f.n
+		}
+		f.intern = f.elem.typ.Kind() == reflect.String && (f.elem.typ != stringType || internedNames[f.name])
+		n.pb.fields = append(n.pb.fields, f)
+	}
+	if len(n.pb.fields) == 0 {
+		return
+	}
+	n.pb.form = protoFields
+	fs := n.pb.fields
+	slices.SortFunc(fs, func(x, y protoField) int { return int(x.num) - int(y.num) })
+	for i := range fs {
+		if i > 0 && fs[i].num == fs[i-1].num {
+			n.pb.bad = fmt.Errorf("fields %s and %s have the same protobuf number %d", fs[i-1].goName, fs[i].goName, fs[i].num)
+		}
+		if fs[i].num < 128 && i < 255 {
+			for len(n.pb.byNum) <= int(fs[i].num) {
+				n.pb.byNum = append(n.pb.byNum, 0)
+			}
+			n.pb.byNum[fs[i].num] = uint8(i + 1)
+		}
+	}
+}
+
+// finishProto computes the tags, for which the wire types of the parts are needed.
+func (n *node) finishProto() {
+	for i := range n.pb.fields {
+		f := &n.pb.fields[i]
+		wire := protowire.BytesType
+		if f.card != cardMap {
+			wire = wireOf(f.elem)
+		}
+		f.tag = protowire.AppendTag(nil, f.num, wire)
+		f.scalar = opStruct
+		if f.elem.pb.form == protoScalar {
+			f.scalar = f.elem.op
+		}
+	}
+}
+
+// protoNumber reads the field number out of a tag like "bytes,1,opt,name=metadata".
+func protoNumber(tag string) (protowire.Number, bool) {
+	_, rest, ok := strings.Cut(tag, ",")
+	if !ok {
+		return 0, false
+	}
+	digits, _, _ := strings.Cut(rest, ",")
+	k, err := strconv.Atoi(digits)
+	num := protowire.Number(k)
+	return num, err == nil && num.IsValid()
+}
+
+// field returns the field with the number, or nil.
+func (p *protoPlan) field(num protowire.Number) *protoField {
+	if int(num) < len(p.byNum) {
+		if i := p.byNum[num]; i > 0 {
+			return &p.fields[i-1]
+		}
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(p.fields, num, func(f protoField, num protowire.Number) int { return int(f.num) - int(num) })
+	if !ok {
+		return nil
+	}
+	return &p.fields[i]
+}
+
+// checkProto walks the graph below n for a part without a protobuf form. Only
+// messages have one at the root.
+func (n *node) checkProto() error {
+	n.protoOnce.Do(func() {
+		if n.pb.form == protoScalar || n.pb.form == protoList {
+			n.protoErr = &TypeError{Type: n.typ, Err: ErrNoProto}
+			return
+		}
+		n.protoErr = n.search(func(m *node) (error, bool) {
+			if m.pb.bad != nil {
+				return m.pb.bad, false
+			}
+			switch m.pb.form {
+			case protoFields:
+				return nil, true
+			case protoNone:
+				return ErrNoProto, false
+			}
+			return nil, false
+		}, func(m *node, visit func(string, *node)) {
+			for i := range m.pb.fields {
+				visit(m.pb.fields[i].goName, m.pb.fields[i].elem)
+			}
+		})
+	})
+	return n.protoErr
+}
