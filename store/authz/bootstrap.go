@@ -1,0 +1,290 @@
+package authz
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/authn"
+)
+
+// Bootstrap is the policy every cluster starts with: the roles people and components are bound to. Objects
+// that exist are reconciled by adding what they lack, unless annotated otherwise.
+type Bootstrap struct {
+	ClusterRoles        []*rbacv1.ClusterRole
+	ClusterRoleBindings []*rbacv1.ClusterRoleBinding
+	Roles               []*rbacv1.Role
+	RoleBindings        []*rbacv1.RoleBinding
+}
+
+// Labels and annotations of bootstrap objects.
+const (
+	AutoUpdateAnnotation = "rbac.authorization.kubernetes.io/autoupdate"
+	BootstrapLabel       = "kubernetes.io/bootstrapping"
+	aggregateLabel       = "rbac.authorization.k8s.io/aggregate-to-"
+)
+
+var (
+	read      = []string{"get", "list", "watch"}
+	write     = []string{"create", "delete", "deletecollection", "patch", "update"}
+	readWrite = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+)
+
+// on makes a rule for resources, each written as the group, a colon and comma-separated resources: "apps:deployments,replicasets".
+// The core group is written without a name: ":pods".
+func on(verbs []string, resources ...string) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, r := range resources {
+		group, list, _ := strings.Cut(r, ":")
+		out = append(out, rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{group}, Resources: strings.Split(list, ",")})
+	}
+	return out
+}
+
+func verbs(list string) []string { return strings.Split(list, ",") }
+
+func paths(urls ...string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: urls}}
+}
+
+func rules(sets ...[]rbacv1.PolicyRule) []rbacv1.PolicyRule { return slices.Concat(sets...) }
+
+func named(set []rbacv1.PolicyRule, names ...string) []rbacv1.PolicyRule {
+	for i := range set {
+		set[i].ResourceNames = names
+	}
+	return set
+}
+
+func meta(name, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace,
+		Labels:      map[string]string{BootstrapLabel: "rbac-defaults"},
+		Annotations: map[string]string{AutoUpdateAnnotation: "true"}}
+}
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+func (b *Bootstrap) role(name string, r []rbacv1.PolicyRule) *rbacv1.ClusterRole {
+	role := &rbacv1.ClusterRole{ObjectMeta: meta(name, ""), Rules: r}
+	b.ClusterRoles = append(b.ClusterRoles, role)
+	return role
+}
+
+func (b *Bootstrap) bind(name string, subjects ...rbacv1.Subject) {
+	b.ClusterRoleBindings = append(b.ClusterRoleBindings, &rbacv1.ClusterRoleBinding{ObjectMeta: meta(name, ""), Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacGroup, Kind: "ClusterRole", Name: name}})
+}
+
+// local makes a role in a namespace with a binding of the same name.
+func (b *Bootstrap) local(namespace, name string, r []rbacv1.PolicyRule, subjects ...rbacv1.Subject) {
+	b.Roles = append(b.Roles, &rbacv1.Role{ObjectMeta: meta(name, namespace), Rules: r})
+	if len(subjects) > 0 {
+		b.RoleBindings = append(b.RoleBindings, &rbacv1.RoleBinding{ObjectMeta: meta(name, namespace), Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacGroup, Kind: "Role", Name: name}})
+	}
+}
+
+func user(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: "User", APIGroup: rbacGroup, Name: name}
+}
+func groupOf(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: "Group", APIGroup: rbacGroup, Name: name}
+}
+func account(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: "ServiceAccount", Name: name, Namespace: "kube-system"}
+}
+
+// BootstrapPolicy builds the policy anew; the caller owns it.
+func BootstrapPolicy() *Bootstrap {
+	b := &Bootstrap{}
+	b.people()
+	b.components()
+	b.controllers()
+	b.namespaced()
+	return b
+}
+
+// people are the roles meant for users: cluster-admin, and admin, edit and view, which are put
+// together from the roles labelled to be aggregated into them.
+func (b *Bootstrap) people() {
+	star := []string{"*"}
+	b.role("cluster-admin", []rbacv1.PolicyRule{{Verbs: star, APIGroups: star, Resources: star}, {Verbs: star, NonResourceURLs: star}})
+	b.bind("cluster-admin", groupOf(authn.GroupMasters))
+
+	b.role("system:discovery", paths("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"))
+	b.bind("system:discovery", groupOf(authn.GroupAuthenticated))
+	b.role("system:basic-user", rules(
+		on([]string{"create"}, "authorization.k8s.io:selfsubjectaccessreviews,selfsubjectrulesreviews"),
+		on([]string{"create"}, "authentication.k8s.io:selfsubjectreviews")))
+	b.bind("system:basic-user", groupOf(authn.GroupAuthenticated))
+	b.role("system:public-info-viewer", paths("/healthz", "/livez", "/readyz", "/version", "/version/"))
+	b.bind("system:public-info-viewer", groupOf(authn.GroupAuthenticated), groupOf(authn.GroupUnauthenticated))
+	b.role("system:monitoring", paths("/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz", "/readyz/*"))
+	b.bind("system:monitoring", groupOf(authn.GroupMonitoring))
+
+	view := rules(on(read,
+		":configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status",
+		":bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status", ":namespaces",
+		"discovery.k8s.io:endpointslices",
+		"apps:controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status",
+		"autoscaling:horizontalpodautoscalers,horizontalpodautoscalers/status", "batch:cronjobs,cronjobs/status,jobs,jobs/status",
+		"networking.k8s.io:ingresses,ingresses/status,networkpolicies", "policy:poddisruptionbudgets,poddisruptionbudgets/status",
+		"resource.k8s.io:resourceclaims,resourceclaims/status,resourceclaimtemplates"))
+	edit := rules(
+		on(read, ":pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy"),
+		on([]string{"impersonate"}, ":serviceaccounts"),
+		on(write, ":pods,pods/attach,pods/exec,pods/portforward,pods/proxy", ":configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy",
+			"apps:daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,statefulsets,statefulsets/scale",
+			"autoscaling:horizontalpodautoscalers", "batch:cronjobs,jobs", "networking.k8s.io:ingresses,networkpolicies", "policy:poddisruptionbudgets",
+			"resource.k8s.io:resourceclaims,resourceclaimtemplates"),
+		on([]string{"create"}, ":pods/eviction", ":serviceaccounts/token"),
+		on(readWrite, "coordination.k8s.io:leases"))
+	admin := rules(on([]string{"create"}, "authorization.k8s.io:localsubjectaccessreviews"), on(readWrite, rbacGroup+":rolebindings,roles"))
+
+	for _, part := range []struct {
+		to    string
+		rules []rbacv1.PolicyRule
+	}{{"admin", admin}, {"edit", edit}, {"view", view}} {
+		role := b.role("system:aggregate-to-"+part.to, part.rules)
+		role.Labels[aggregateLabel+part.to] = "true"
+	}
+	aggregated := func(name string, r []rbacv1.PolicyRule, from ...string) *rbacv1.ClusterRole {
+		role := b.role(name, r)
+		role.AggregationRule = &rbacv1.AggregationRule{}
+		for _, f := range from {
+			role.AggregationRule.ClusterRoleSelectors = append(role.AggregationRule.ClusterRoleSelectors,
+				metav1.LabelSelector{MatchLabels: map[string]string{aggregateLabel + f: "true"}})
+		}
+		return role
+	}
+	// The rules are filled in at once, so that a server without the aggregation controller works too.
+	aggregated("admin", rules(admin, edit, view), "admin")
+	aggregated("edit", rules(edit, view), "edit").Labels[aggregateLabel+"admin"] = "true"
+	aggregated("view", view, "view").Labels[aggregateLabel+"edit"] = "true"
+}
+
+// components are the roles of nodes, scheduler, proxy, controller manager and add-ons.
+func (b *Bootstrap) components() {
+	events := on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
+	reviews := rules(on([]string{"create"}, "authentication.k8s.io:tokenreviews"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))
+
+	b.role("system:auth-delegator", reviews)
+	b.role("system:node", rules(reviews, on([]string{"create"}, "authorization.k8s.io:localsubjectaccessreviews"),
+		on(read, ":services"), on(verbs("create,get,list,watch"), ":nodes"), on(verbs("patch,update"), ":nodes,nodes/status"),
+		on([]string{"delete"}, ":nodes"), events, on(read, ":pods"), on(verbs("create,delete"), ":pods"), on(verbs("patch,update"), ":pods/status"),
+		on([]string{"create"}, ":pods/eviction", ":serviceaccounts/token"), on(read, ":configmaps,secrets"),
+		on([]string{"get"}, ":persistentvolumeclaims,persistentvolumes,endpoints,serviceaccounts"), on(verbs("get,patch,update"), ":persistentvolumeclaims/status"),
+		on(verbs("create,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"),
+		on(verbs("create,delete,get,patch,update"), "coordination.k8s.io:leases"), on([]string{"get"}, "storage.k8s.io:volumeattachments"),
+		on(read, "storage.k8s.io:csidrivers", "node.k8s.io:runtimeclasses"), on(verbs("create,delete,get,patch,update"), "storage.k8s.io:csinodes"),
+		on([]string{"get"}, "resource.k8s.io:resourceclaims"), on(readWrite, "resource.k8s.io:resourceslices")))
+	// The node authorizer allows nodes more finely; the binding gives the role to nobody by default, as in clusters with
+	// that authorizer. Without it, operators bind system:nodes themselves; we bind it, since ours is RBAC only.
+	b.bind("system:node", groupOf(authn.GroupNodes))
+
+	b.role("system:kubelet-api-admin", rules(on(read, ":nodes"), on([]string{"proxy"}, ":nodes"),
+		on([]string{"*"}, ":nodes/checks,nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,nodes/spec,nodes/stats")))
+	b.bind("system:kubelet-api-admin", user(authn.APIServerUser), user("kube-apiserver-kubelet-client"))
+	b.role("system:node-bootstrapper", on(verbs("create,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"))
+	b.role("system:node-problem-detector", rules(on([]string{"get"}, ":nodes"), on([]string{"patch"}, ":nodes/status"), events))
+	b.role("system:node-proxier", rules(on(read, ":services,endpoints,nodes", "discovery.k8s.io:endpointslices", "networking.k8s.io:servicecidrs"), events))
+	b.bind("system:node-proxier", user(authn.ProxyUser))
+	b.role("system:kube-dns", on(verbs("list,watch"), ":endpoints,services", "discovery.k8s.io:endpointslices"))
+	b.bind("system:kube-dns", account("kube-dns"))
+	b.role("system:kube-aggregator", on(read, ":endpoints,services"))
+	b.role("system:service-account-issuer-discovery", paths("/.well-known/openid-configuration", "/.well-known/openid-configuration/", "/openid/v1/jwks", "/openid/v1/jwks/"))
+	b.bind("system:service-account-issuer-discovery", groupOf(authn.GroupServiceAccounts))
+	b.role("system:persistent-volume-provisioner", rules(on(verbs("create,delete,get,list,watch"), ":persistentvolumes"),
+		on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(read, "storage.k8s.io:storageclasses"), events))
+	for _, s := range []string{"kube-apiserver-client-approver", "kube-apiserver-client-kubelet-approver", "kubelet-serving-approver", "legacy-unknown-approver"} {
+		signer := "kubernetes.io/" + strings.TrimSuffix(s, "-approver")
+		b.role("system:certificates.k8s.io:"+s, named(on([]string{"approve"}, "certificates.k8s.io:signers"), signer))
+	}
+	b.role("system:certificates.k8s.io:certificatesigningrequests:nodeclient", on([]string{"create"}, "certificates.k8s.io:certificatesigningrequests/nodeclient"))
+	b.role("system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", on([]string{"create"}, "certificates.k8s.io:certificatesigningrequests/selfnodeclient"))
+
+	b.role("system:volume-scheduler", rules(on(verbs("get,list,patch,update,watch"), ":persistentvolumes"), on(read, "storage.k8s.io:storageclasses"),
+		on(verbs("get,list,patch,update,watch"), ":persistentvolumeclaims")))
+	b.bind("system:volume-scheduler", user(authn.SchedulerUser))
+	b.role("system:kube-scheduler", rules(events, reviews,
+		on([]string{"create"}, "coordination.k8s.io:leases"), named(on(verbs("get,list,update,watch"), "coordination.k8s.io:leases"), "kube-scheduler"),
+		on(verbs("create"), "coordination.k8s.io:leasecandidates"), on(read, ":nodes"), on(verbs("delete,get,list,watch"), ":pods"),
+		on([]string{"create"}, ":bindings,pods/binding"), on(verbs("patch,update"), ":pods/status"), on(read, ":replicationcontrollers,services", "apps:replicasets,statefulsets",
+			"policy:poddisruptionbudgets", ":persistentvolumeclaims,persistentvolumes,namespaces", "storage.k8s.io:csidrivers,csinodes,csistoragecapacities,volumeattachments",
+			"resource.k8s.io:deviceclasses,resourceclaims,resourceslices"), on(verbs("patch,update"), "resource.k8s.io:resourceclaims,resourceclaims/status")))
+	b.bind("system:kube-scheduler", user(authn.SchedulerUser))
+	b.role("system:kube-controller-manager", rules(events, reviews,
+		on([]string{"create"}, "coordination.k8s.io:leases"), named(on(verbs("get,list,update,watch"), "coordination.k8s.io:leases"), "kube-controller-manager"),
+		on(verbs("create,delete,get,update"), ":secrets,serviceaccounts"), on([]string{"get"}, ":configmaps,namespaces"), on([]string{"update"}, ":secrets,serviceaccounts"),
+		on([]string{"create"}, ":serviceaccounts/token"), on(verbs("list,watch"), "*:*")))
+	b.bind("system:kube-controller-manager", user(authn.ControllerManagerUser))
+}
+
+// controllers are one role per built-in controller, bound to its service account in kube-system.
+func (b *Bootstrap) controllers() {
+	events := on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
+	for _, c := range []struct {
+		name  string
+		rules []rbacv1.PolicyRule
+	}{
+		{"attachdetach-controller", rules(on(verbs("list,watch"), ":persistentvolumeclaims,persistentvolumes"), on(read, ":nodes,pods", "storage.k8s.io:csidrivers,csinodes"),
+			on(verbs("patch,update"), ":nodes/status"), on(verbs("create,delete,get,list,watch"), "storage.k8s.io:volumeattachments"))},
+		{"certificate-controller", rules(on(verbs("delete,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"),
+			on([]string{"update"}, "certificates.k8s.io:certificatesigningrequests/approval,certificatesigningrequests/status"),
+			on(verbs("approve,sign"), "certificates.k8s.io:signers"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))},
+		{"clusterrole-aggregation-controller", on(verbs("escalate,get,list,patch,update,watch"), rbacGroup+":clusterroles")},
+		{"cronjob-controller", rules(on(verbs("get,list,update,watch"), "batch:cronjobs"), on(verbs("create,delete,get,list,patch,update,watch"), "batch:jobs"),
+			on([]string{"update"}, "batch:cronjobs/finalizers,cronjobs/status"), on(verbs("delete,list"), ":pods"))},
+		{"daemon-set-controller", rules(on(read, "apps:daemonsets"), on([]string{"update"}, "apps:daemonsets/finalizers,daemonsets/status"), on(verbs("list,watch"), ":nodes"),
+			on(verbs("create,delete,list,patch,watch"), ":pods"), on([]string{"create"}, ":pods/binding"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"))},
+		{"deployment-controller", rules(on(verbs("get,list,update,watch"), "apps:deployments"), on([]string{"update"}, "apps:deployments/finalizers,deployments/status"),
+			on(verbs("create,delete,get,list,patch,update,watch"), "apps:replicasets"), on(verbs("get,list,update,watch"), ":pods"))},
+		{"disruption-controller", rules(on(read, "apps:deployments,replicasets,statefulsets", ":replicationcontrollers,pods", "policy:poddisruptionbudgets"),
+			on([]string{"update"}, "policy:poddisruptionbudgets/status", ":pods/status"), on([]string{"patch"}, ":pods/status"), on([]string{"get"}, "*:*/scale"))},
+		{"endpoint-controller", rules(on(read, ":pods,services"), on(verbs("create,delete,get,list,update,watch"), ":endpoints"), on([]string{"create"}, ":endpoints/restricted"))},
+		{"endpointslice-controller", rules(on(read, ":nodes,pods,services"), on([]string{"update"}, ":services/finalizers"),
+			on(verbs("create,delete,get,list,update,watch"), "discovery.k8s.io:endpointslices"), on([]string{"create"}, "discovery.k8s.io:endpointslices/restricted"))},
+		{"expand-controller", rules(on(verbs("get,list,patch,update,watch"), ":persistentvolumes"), on(verbs("patch,update"), ":persistentvolumeclaims/status"), on(read, ":persistentvolumeclaims", "storage.k8s.io:storageclasses"))},
+		{"generic-garbage-collector", on(verbs("delete,get,list,patch,update,watch"), "*:*")},
+		{"horizontal-pod-autoscaler", rules(on(read, "autoscaling:horizontalpodautoscalers"), on([]string{"update"}, "autoscaling:horizontalpodautoscalers/status"),
+			on(verbs("get,update"), "*:*/scale"), on([]string{"list"}, ":pods"), on([]string{"list"}, "metrics.k8s.io:pods"), on(verbs("get,list"), "custom.metrics.k8s.io:*", "external.metrics.k8s.io:*"))},
+		{"job-controller", rules(on(verbs("get,list,patch,update,watch"), "batch:jobs"), on([]string{"update"}, "batch:jobs/finalizers,jobs/status"),
+			on(verbs("create,delete,list,patch,watch"), ":pods"), on([]string{"patch"}, ":pods/finalizers"))},
+		{"namespace-controller", rules(on(verbs("delete,get,list,watch"), ":namespaces"), on([]string{"update"}, ":namespaces/finalize,namespaces/status"), on(verbs("delete,deletecollection,get,list"), "*:*"))},
+		{"node-controller", rules(on(verbs("delete,get,list,patch,update,watch"), ":nodes"), on(verbs("patch,update"), ":nodes/status"), on(verbs("patch,update"), ":pods/status"),
+			on(verbs("delete,get,list,watch"), ":pods"), on(read, "coordination.k8s.io:leases"))},
+		{"persistent-volume-binder", rules(on(verbs("create,delete,get,list,update,watch"), ":persistentvolumes"), on([]string{"update"}, ":persistentvolumeclaims/status,persistentvolumes/status"),
+			on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(verbs("create,delete,get,list,watch"), ":pods"), on(read, "storage.k8s.io:storageclasses", ":nodes"))},
+		{"pod-garbage-collector", rules(on(verbs("delete,list,watch"), ":pods"), on(verbs("get,list,watch"), ":nodes"), on([]string{"patch"}, ":pods/status"))},
+		{"pv-protection-controller", on(verbs("get,list,update,watch"), ":persistentvolumes")},
+		{"pvc-protection-controller", rules(on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(read, ":pods"))},
+		{"replicaset-controller", rules(on(verbs("get,list,update,watch"), "apps:replicasets"), on([]string{"update"}, "apps:replicasets/finalizers,replicasets/status"), on(verbs("create,delete,list,patch,watch"), ":pods"))},
+		{"replication-controller", rules(on(verbs("get,list,update,watch"), ":replicationcontrollers"), on([]string{"update"}, ":replicationcontrollers/finalizers,replicationcontrollers/status"), on(verbs("create,delete,list,patch,watch"), ":pods"))},
+		{"resourcequota-controller", rules(on(verbs("list,watch"), "*:*"), on([]string{"update"}, ":resourcequotas/status"))},
+		{"root-ca-cert-publisher", on(verbs("create,update"), ":configmaps")},
+		{"service-account-controller", on([]string{"create"}, ":serviceaccounts")},
+		{"statefulset-controller", rules(on(verbs("list,watch"), ":pods"), on(read, "apps:statefulsets"), on([]string{"update"}, "apps:statefulsets/finalizers,statefulsets/status"),
+			on(verbs("create,delete,get,patch,update"), ":pods"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"), on(verbs("create,delete,get,list,update,watch"), ":persistentvolumeclaims"))},
+		{"ttl-after-finished-controller", on(verbs("delete,get,list,watch"), "batch:jobs")},
+		{"ttl-controller", rules(on(read, ":nodes"), on(verbs("patch,update"), ":nodes"))},
+		{"validatingadmissionpolicy-status-controller", rules(on(read, "admissionregistration.k8s.io:validatingadmissionpolicies"), on(verbs("get,patch,update"), "admissionregistration.k8s.io:validatingadmissionpolicies/status"))},
+		{"service-cidrs-controller", rules(on(verbs("get,list,patch,update,watch"), "networking.k8s.io:servicecidrs"), on(verbs("patch,update"), "networking.k8s.io:servicecidrs/finalizers,servicecidrs/status"), on(read, "networking.k8s.io:ipaddresses"))},
+	} {
+		name := "system:controller:" + c.name
+		b.role(name, rules(c.rules, events))
+		b.bind(name, account(c.name))
+	}
+}
+
+func (b *Bootstrap) namespaced() {
+	b.local("kube-system", "extension-apiserver-authentication-reader", named(on(read, ":configmaps"), "extension-apiserver-authentication"),
+		user(authn.ControllerManagerUser), user(authn.SchedulerUser))
+	b.local("kube-system", "system::leader-locking-kube-controller-manager", rules(named(on(verbs("get,update,watch"), ":configmaps"), "kube-controller-manager")),
+		user(authn.ControllerManagerUser), account("kube-controller-manager"))
+	b.local("kube-system", "system::leader-locking-kube-scheduler", rules(named(on(verbs("get,update,watch"), ":configmaps"), "kube-scheduler")),
+		user(authn.SchedulerUser), account("kube-scheduler"))
+	b.local("kube-system", "system:controller:bootstrap-signer", on(read, ":secrets"), account("bootstrap-signer"))
+	b.local("kube-system", "system:controller:token-cleaner", rules(on(verbs("delete,get,list,watch"), ":secrets"), on(verbs("create,patch,update"), ":events")), account("token-cleaner"))
+	b.local("kube-public", "system:controller:bootstrap-signer", rules(on(read, ":configmaps"), named(on([]string{"update"}, ":configmaps"), "cluster-info"), on(verbs("create,patch,update"), ":events")), account("bootstrap-signer"))
+}
