@@ -1,0 +1,175 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"reflect"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/internal/scan"
+)
+
+// Media types of the API.
+const (
+	MediaJSON     = "application/json"
+	MediaProtobuf = "application/vnd.kubernetes.protobuf"
+)
+
+// Form is how the bytes of an encoded object are to be read.
+type Form uint8
+
+// The forms objects arrive in.
+const (
+	// JSON is the object's JSON text.
+	JSON Form = iota
+	// Protobuf is the object's message, without the envelope.
+	Protobuf
+)
+
+// formOf tells the form of a reply by its media type.
+func formOf(contentType string) (Form, error) {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		media = strings.TrimSpace(contentType)
+	}
+	switch media {
+	case MediaProtobuf:
+		return Protobuf, nil
+	case MediaJSON, "":
+		return JSON, nil
+	}
+	return JSON, fmt.Errorf("unexpected content type %q", contentType)
+}
+
+// Label is one label of an object.
+type Label = scan.Pair
+
+// Encoded is one object as it came off the wire, with the metadata everybody needs read ahead. It is
+// immutable: its strings share memory with Body. Copy a string to keep it longer than the object.
+type Encoded struct {
+	// Form of Body.
+	Form Form
+	// Body is the object in Form.
+	Body []byte
+	// Key, UID, ResourceVersion, Generation and Labels are those of the object's metadata.
+	Key             types.NamespacedName
+	UID             types.UID
+	ResourceVersion string
+	Generation      int64
+	Labels          []Label
+	// Terminating is true when the object has a deletion time.
+	Terminating bool
+	// Finalizers is how many finalizers the object has.
+	Finalizers int
+	// InitialEventsEnd is true on the bookmark that ends a watch's initial events.
+	InitialEventsEnd bool
+	// kind and apiVersion, if the body or its envelope had them.
+	kind, apiVersion string
+}
+
+// Label returns a label's value and whether it is set.
+func (e *Encoded) Label(key string) (string, bool) {
+	for i := range e.Labels {
+		if e.Labels[i].Key == key {
+			return e.Labels[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// scanEncoded wraps body, which must never change again.
+func scanEncoded(form Form, body []byte) (Encoded, error) {
+	var m scan.Meta
+	var err error
+	if form == Protobuf {
+		m, err = scan.ProtoMeta(body)
+	} else {
+		m, err = scan.JSONMeta(body)
+	}
+	return Encoded{
+		Form: form, Body: body,
+		Key: types.NamespacedName{Namespace: m.Namespace, Name: m.Name}, UID: types.UID(m.UID),
+		ResourceVersion: m.ResourceVersion, Generation: m.Generation, Labels: m.Labels,
+		Terminating: m.Deleting, Finalizers: m.Finalizers, InitialEventsEnd: m.InitialEventsEnd,
+		kind: m.Kind, apiVersion: m.APIVersion,
+	}, err
+}
+
+// own copies an object's bytes out of a reply into memory of exactly its size.
+func own(form Form, raw []byte, dropManaged bool) []byte {
+	switch {
+	case !dropManaged:
+		return bytes.Clone(raw)
+	case form == Protobuf:
+		return scan.ProtoWithoutManaged(raw)
+	default:
+		return scan.JSONWithoutManaged(raw)
+	}
+}
+
+// ScanEncoded reads the metadata of an object's bytes, which must never change again.
+func ScanEncoded(form Form, body []byte) (Encoded, error) { return scanEncoded(form, body) }
+
+// EncodeObject encodes obj as it would arrive from a server, without its managed fields if
+// dropManaged. form Protobuf falls back to JSON for types without a protobuf form.
+func EncodeObject(obj any, form Form, dropManaged bool) (Encoded, error) {
+	var body []byte
+	var err error
+	if form == Protobuf {
+		if body, err = codec.MarshalProto(obj); err != nil {
+			form = JSON
+		}
+	}
+	if form == JSON {
+		if body, err = codec.Marshal(obj); err != nil {
+			return Encoded{}, err
+		}
+	}
+	if dropManaged {
+		body = own(form, body, true)
+	}
+	return scanEncoded(form, body)
+}
+
+// DecodeError says that bytes from a server are not what they should be.
+type DecodeError struct {
+	// Resource that was asked for.
+	Resource schema.GroupVersionResource
+	// Key of the object, as far as known.
+	Key types.NamespacedName
+	// Err is the reason.
+	Err error
+}
+
+// Error names the resource, the object and the reason.
+func (e *DecodeError) Error() string {
+	if e.Key.Name == "" {
+		return fmt.Sprintf("client: cannot decode %s: %v", e.Resource.GroupResource(), e.Err)
+	}
+	return fmt.Sprintf("client: cannot decode %s %s: %v", e.Resource.GroupResource(), e.Key, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// hasProto reports whether objects of a type, a pointer to a struct, travel as protobuf: the type has a
+// protobuf form that covers its metadata. A field without a protobuf number would be lost silently,
+// so such types travel as JSON.
+func hasProto(t reflect.Type) bool {
+	s := t.Elem()
+	for i := range s.NumField() {
+		f := s.Field(i)
+		if f.Name == "TypeMeta" || !f.IsExported() {
+			continue
+		}
+		if f.Tag.Get("protobuf") == "" {
+			return false
+		}
+	}
+	_, err := codec.MarshalProto(reflect.New(s).Interface())
+	return err == nil
+}

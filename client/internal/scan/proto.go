@@ -1,0 +1,253 @@
+package scan
+
+import (
+	"bytes"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Magic starts every protobuf body.
+var Magic = []byte{'k', '8', 's', 0}
+
+// fields calls f for every field of a message; v is the content of a length-delimited field, n the
+// value of a varint, and [from, to) the whole field.
+func fields(b []byte, f func(num protowire.Number, v []byte, n uint64, from, to int) bool) error {
+	for i := 0; i < len(b); {
+		from := i
+		num, typ, n := protowire.ConsumeTag(b[i:])
+		if n < 0 {
+			return fmt.Errorf("%w: bad tag at byte %d", ErrMalformed, i)
+		}
+		i += n
+		var v []byte
+		var u uint64
+		switch typ {
+		case protowire.BytesType:
+			v, n = protowire.ConsumeBytes(b[i:])
+		case protowire.VarintType:
+			u, n = protowire.ConsumeVarint(b[i:])
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, b[i:])
+		}
+		if n < 0 {
+			return fmt.Errorf("%w: bad field %d at byte %d", ErrMalformed, num, i)
+		}
+		i += n
+		if !f(num, v, u, from, i) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Envelope returns the message inside a protobuf body, and its apiVersion and kind.
+func Envelope(b []byte) (apiVersion, kind string, raw []byte, err error) {
+	if !bytes.HasPrefix(b, Magic) {
+		return "", "", nil, fmt.Errorf("%w: no protobuf prefix", ErrMalformed)
+	}
+	var inner error
+	err = fields(b[len(Magic):], func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
+		switch num {
+		case 1:
+			inner = fields(v, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
+				switch num {
+				case 1:
+					apiVersion = str(v)
+				case 2:
+					kind = str(v)
+				}
+				return true
+			})
+		case 2:
+			raw = v
+		}
+		return inner == nil
+	})
+	if err == nil {
+		err = inner
+	}
+	return apiVersion, kind, raw, err
+}
+
+// AppendEnvelope appends the body that holds the message raw.
+func AppendEnvelope(b []byte, apiVersion, kind string, raw []byte) []byte {
+	b = append(b, Magic...)
+	tm := make([]byte, 0, len(apiVersion)+len(kind)+4)
+	tm = protowire.AppendString(append(tm, 1<<3|2), apiVersion)
+	tm = protowire.AppendString(append(tm, 2<<3|2), kind)
+	b = protowire.AppendBytes(append(b, 1<<3|2), tm)
+	b = protowire.AppendBytes(append(b, 2<<3|2), raw)
+	// contentEncoding and contentType are always written, empty.
+	return append(b, 3<<3|2, 0, 4<<3|2, 0)
+}
+
+// ProtoMeta reads the metadata of an object's message.
+func ProtoMeta(b []byte) (Meta, error) {
+	var m Meta
+	var inner error
+	err := fields(b, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
+		if num == 1 {
+			inner = m.readProto(v)
+			return false
+		}
+		return true
+	})
+	if err == nil {
+		err = inner
+	}
+	return m, err
+}
+
+func (m *Meta) readProto(meta []byte) error {
+	var inner error
+	labels := 0
+	err := fields(meta, func(num protowire.Number, v []byte, n uint64, from, _ int) bool {
+		switch num {
+		case 1:
+			m.Name = str(v)
+		case 3:
+			m.Namespace = str(v)
+		case 5:
+			m.UID = str(v)
+		case 6:
+			m.ResourceVersion = str(v)
+		case 7:
+			m.Generation = int64(n)
+		case 9:
+			m.Deleting = true
+		case 11:
+			if labels == 0 {
+				// Entries follow one another: count them once and allocate exactly.
+				labels = countRun(meta[from:], 11)
+				m.Labels = make([]Pair, 0, labels)
+			}
+			k, val, err := entry(v)
+			m.Labels, inner = append(m.Labels, Pair{k, val}), err
+		case 12:
+			if bytes.Contains(v, []byte(initialEventsEnd)) {
+				k, val, err := entry(v)
+				inner = err
+				if k == initialEventsEnd && val == "true" {
+					m.InitialEventsEnd = true
+				}
+			}
+		case 14:
+			m.Finalizers++
+		}
+		return inner == nil
+	})
+	if err == nil {
+		err = inner
+	}
+	return err
+}
+
+func countRun(b []byte, want protowire.Number) int {
+	n := 0
+	_ = fields(b, func(num protowire.Number, _ []byte, _ uint64, _, _ int) bool {
+		if num == want {
+			n++
+		}
+		return num == want
+	})
+	return n
+}
+
+func entry(b []byte) (k, v string, err error) {
+	err = fields(b, func(num protowire.Number, c []byte, _ uint64, _, _ int) bool {
+		switch num {
+		case 1:
+			k = str(c)
+		case 2:
+			v = str(c)
+		}
+		return true
+	})
+	return k, v, err
+}
+
+// ProtoList reads a list's message.
+func ProtoList(b []byte, item func(raw []byte)) (version, cont string, remaining int64, err error) {
+	var inner error
+	err = fields(b, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
+		switch num {
+		case 1:
+			inner = fields(v, func(num protowire.Number, v []byte, n uint64, _, _ int) bool {
+				switch num {
+				case 2:
+					version = string(v)
+				case 3:
+					cont = string(v)
+				case 4:
+					remaining = int64(n)
+				}
+				return true
+			})
+		case 2:
+			item(v)
+		}
+		return inner == nil
+	})
+	if err == nil {
+		err = inner
+	}
+	return version, cont, remaining, err
+}
+
+// ProtoWatchEvent reads a watch frame: the event's type and its object's body (with envelope).
+func ProtoWatchEvent(b []byte) (typ string, object []byte, err error) {
+	var inner error
+	err = fields(b, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
+		switch num {
+		case 1:
+			typ = string(v)
+		case 2:
+			inner = fields(v, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
+				if num == 1 {
+					object = v
+				}
+				return true
+			})
+		}
+		return inner == nil
+	})
+	if err == nil {
+		err = inner
+	}
+	return typ, object, err
+}
+
+// ProtoWithoutManaged returns a copy of the object's message without managed fields, of exactly the needed size.
+func ProtoWithoutManaged(b []byte) []byte {
+	const managedFields = 17
+	var meta []byte
+	metaFrom, metaTo, cut := -1, -1, 0
+	_ = fields(b, func(num protowire.Number, v []byte, _ uint64, from, to int) bool {
+		if num == 1 {
+			meta, metaFrom, metaTo = v, from, to
+			return false
+		}
+		return true
+	})
+	err := fields(meta, func(num protowire.Number, _ []byte, _ uint64, from, to int) bool {
+		if num == managedFields {
+			cut += to - from
+		}
+		return true
+	})
+	if metaFrom < 0 || cut == 0 || err != nil {
+		return bytes.Clone(b)
+	}
+	kept := len(meta) - cut
+	out := make([]byte, 0, metaFrom+1+protowire.SizeBytes(kept)+len(b)-metaTo)
+	out = append(out, b[:metaFrom]...)
+	out = protowire.AppendVarint(append(out, 1<<3|2), uint64(kept))
+	_ = fields(meta, func(num protowire.Number, _ []byte, _ uint64, from, to int) bool {
+		if num != managedFields {
+			out = append(out, meta[from:to]...)
+		}
+		return true
+	})
+	return append(out, b[metaTo:]...)
+}

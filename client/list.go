@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"iter"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/internal/scan"
+)
+
+// defaultPage is the page size of All.
+const defaultPage = 500
+
+// List reads the selected objects, one page of them if a limit is set. An item that cannot be decoded fails the list.
+func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], error) {
+	raw, err := c.listEncoded(ctx, o, EncodedOptions{}, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw.Errors) > 0 {
+		return nil, raw.Errors[0]
+	}
+	l := &metav1.List[T]{
+		TypeMeta: metav1.TypeMeta{Kind: c.res.GVK.Kind + "List", APIVersion: c.res.GVK.APIVersion()},
+		ListMeta: metav1.ListMeta{ResourceVersion: raw.ResourceVersion, Continue: raw.Continue},
+		Items:    make([]T, 0, len(raw.Items)),
+	}
+	if raw.Remaining > 0 {
+		l.RemainingItemCount = &raw.Remaining
+	}
+	for i := range raw.Items {
+		obj, err := c.Decode(raw.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		l.Items = append(l.Items, obj)
+	}
+	return l, nil
+}
+
+// All iterates over the selected objects in pages (ListOptions.Limit, default 500), all of one
+// version. If that version expires on the way, the whole list is read again in one request and
+// the objects already given are skipped, so each key is given once; later objects are then of a newer
+// version. The iteration ends after an error.
+func (c *Client[T]) All(ctx context.Context, o ListOptions) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		if o.Limit == 0 {
+			o.Limit = defaultPage
+		}
+		var last types.NamespacedName
+		given := false
+		for {
+			page, err := c.List(ctx, o)
+			if err != nil && o.Continue != "" && apierrors.IsResourceExpired(err) {
+				o.Limit, o.Continue, o.ResourceVersion, o.ResourceVersionMatch = 0, "", "", ""
+				page, err = c.List(ctx, o)
+			}
+			if err != nil {
+				yield(zero, err)
+				return
+			}
+			for _, obj := range page.Items {
+				// Lists are ordered by key.
+				key := metav1.KeyOf(obj)
+				if given && key.Compare(last) <= 0 {
+					continue
+				}
+				if last, given = key, true; !yield(obj, nil) {
+					return
+				}
+			}
+			if page.Continue == "" {
+				return
+			}
+			// A token carries the version of the first page.
+			o.Continue, o.ResourceVersion, o.ResourceVersionMatch = page.Continue, "", ""
+		}
+	}
+}
+
+// EncodedOptions say how encoded objects are prepared.
+type EncodedOptions struct {
+	// DropManagedFields leaves out metadata.managedFields, often half of an object.
+	DropManagedFields bool
+}
+
+// EncodedList is a page of objects as they came.
+type EncodedList struct {
+	// ResourceVersion of the list and Continue, the token of the next page.
+	ResourceVersion, Continue string
+	// Remaining is the server's estimate of how many items follow.
+	Remaining int64
+	// Items, each in memory of its own.
+	Items []Encoded
+	// Errors are *DecodeError, one for each item left out because its metadata cannot be read.
+	Errors []error
+}
+
+// ListEncoded is List without decoding, for caches.
+func (c *Client[T]) ListEncoded(ctx context.Context, o ListOptions, eo EncodedOptions) (*EncodedList, error) {
+	return c.listEncoded(ctx, o, eo, true)
+}
+
+func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOptions, copies bool) (*EncodedList, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	r := c.request("GET", types.NamespacedName{Namespace: o.Namespace}, "")
+	r.Query = o.query()
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	form, err := formOf(resp.ContentType)
+	if err != nil {
+		return nil, &DecodeError{Resource: c.res.GVR, Err: err}
+	}
+	l := &EncodedList{}
+	item := func(raw []byte) {
+		if copies {
+			raw = own(form, raw, eo.DropManagedFields)
+		}
+		e, err := scanEncoded(form, raw)
+		if err == nil && e.Key.Name == "" {
+			err = errNoName
+		}
+		if err != nil {
+			l.Errors = append(l.Errors, &DecodeError{Resource: c.res.GVR, Key: e.Key, Err: err})
+			return
+		}
+		l.Items = append(l.Items, e)
+	}
+	if form == Protobuf {
+		var raw []byte
+		if _, _, raw, err = scan.Envelope(resp.Body); err == nil {
+			l.ResourceVersion, l.Continue, l.Remaining, err = scan.ProtoList(raw, item)
+		}
+	} else {
+		l.ResourceVersion, l.Continue, l.Remaining, err = scan.JSONList(resp.Body, item)
+	}
+	if err != nil {
+		return nil, &DecodeError{Resource: c.res.GVR, Err: err}
+	}
+	return l, nil
+}

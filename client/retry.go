@@ -1,0 +1,110 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// RetryPolicy says which errors to try again after, and how often. The zero value retries conflicts, up
+// to 16 tries, waiting 10 ms at first, 1.5 times as long each time up to 1 s, half of it random.
+type RetryPolicy struct {
+	// On reports whether to try again after err; nil means apierrors.IsConflict.
+	On func(err error) bool
+	// Tries is how often fn is called at most; 0 means 16.
+	Tries int
+	// Wait before the second try and MaxWait before any; 0 means 10 ms and 1 s.
+	Wait, MaxWait time.Duration
+}
+
+// Retry calls fn until it succeeds, fails with an error that the policy does not retry, the tries are used
+// up (the last error is returned), or ctx ends.
+func Retry(ctx context.Context, p RetryPolicy, fn func(ctx context.Context) error) error {
+	if p.On == nil {
+		p.On = apierrors.IsConflict
+	}
+	if p.Tries <= 0 {
+		p.Tries = 16
+	}
+	if p.Wait <= 0 {
+		p.Wait = 10 * time.Millisecond
+	}
+	if p.MaxWait <= 0 {
+		p.MaxWait = time.Second
+	}
+	for try := 1; ; try++ {
+		err := fn(ctx)
+		if err == nil || try == p.Tries || !p.On(err) {
+			return err
+		}
+		wait := p.Wait/2 + rand.N(p.Wait/2+1)
+		if after, ok := apierrors.RetryAfter(err); ok {
+			wait = max(wait, after)
+		}
+		if !sleep(ctx, wait) {
+			return errors.Join(ctx.Err(), err)
+		}
+		p.Wait = min(p.Wait*3/2, p.MaxWait)
+	}
+}
+
+// ErrNoChange, returned by the function given to [Update] or [UpdateStatus], leaves the object as it is.
+var ErrNoChange = errors.New("client: no change wanted")
+
+// Update reads the object key, lets change alter it and writes it back, again from the start if it
+// has changed meanwhile. It returns the object as stored. An error of change is returned as it is, but for
+// ErrNoChange, which returns the object as read.
+func Update[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(obj T) error) (T, error) {
+	return update(ctx, c, key, change, func(ctx context.Context, obj T) (T, error) { return c.Update(ctx, obj) })
+}
+
+// UpdateStatus is Update for the status subresource.
+func UpdateStatus[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(obj T) error) (T, error) {
+	return update(ctx, c, key, change, func(ctx context.Context, obj T) (T, error) { return c.UpdateStatus(ctx, obj) })
+}
+
+func update[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(T) error, write func(context.Context, T) (T, error)) (T, error) {
+	var out T
+	err := Retry(ctx, RetryPolicy{}, func(ctx context.Context) error {
+		obj, err := c.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		if err := change(obj); err != nil {
+			if errors.Is(err, ErrNoChange) {
+				out = obj
+				return nil
+			}
+			return err
+		}
+		out, err = write(ctx, obj)
+		return err
+	})
+	return out, err
+}
+
+// GetOrCreate returns the object of obj's key, creating it as obj if there is none.
+func GetOrCreate[T metav1.Object](ctx context.Context, c *Client[T], obj T) (T, error) {
+	var out T
+	err := Retry(ctx, RetryPolicy{On: func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) }, Tries: 4}, func(ctx context.Context) (err error) {
+		if out, err = c.Get(ctx, metav1.KeyOf(obj)); apierrors.IsNotFound(err) {
+			out, err = c.Create(ctx, obj)
+			if apierrors.IsNotFound(err) {
+				// The namespace is missing; trying again will not help.
+				return &notRetried{err}
+			}
+		}
+		return err
+	})
+	if n, ok := errors.AsType[*notRetried](err); ok {
+		err = n.error
+	}
+	return out, err
+}
+
+type notRetried struct{ error }

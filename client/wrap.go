@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/internal/scan"
+)
+
+// wrapped is the base of wrappers: it passes everything on.
+type wrapped struct{ Conn }
+
+// Upgrade passes on to the wrapped connection.
+func (w wrapped) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
+	if u, ok := w.Conn.(Upgrader); ok {
+		return u.Upgrade(ctx, r)
+	}
+	return nil, fmt.Errorf("client: %T cannot upgrade requests: %w", w.Conn, errors.ErrUnsupported)
+}
+
+// edited changes a copy of every request.
+type edited struct {
+	wrapped
+	edit func(r *Request)
+}
+
+func (e edited) copy(r *Request) *Request {
+	c := *r
+	e.edit(&c)
+	return &c
+}
+
+// Do implements Conn.
+func (e edited) Do(ctx context.Context, r *Request) (*Response, error) {
+	return e.Conn.Do(ctx, e.copy(r))
+}
+
+// Stream implements Conn.
+func (e edited) Stream(ctx context.Context, r *Request) (*Stream, error) {
+	return e.Conn.Stream(ctx, e.copy(r))
+}
+
+// Upgrade implements Upgrader.
+func (e edited) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
+	return e.wrapped.Upgrade(ctx, e.copy(r))
+}
+
+// Edit returns a connection that passes a copy of every request through edit. The copy shares Query, Body and
+// Header with the original: replace them, do not change them.
+func Edit(c Conn, edit func(r *Request)) Conn { return edited{wrapped{c}, edit} }
+
+// WithHeader returns a connection that sets a header on every request.
+func WithHeader(c Conn, key, value string) Conn {
+	return Edit(c, func(r *Request) {
+		h := maps.Clone(r.Header)
+		if h == nil {
+			h = map[string]string{}
+		}
+		h[key] = value
+		r.Header = h
+	})
+}
+
+// WithUserAgent returns a connection that names agent as the program.
+func WithUserAgent(c Conn, agent string) Conn { return WithHeader(c, "User-Agent", agent) }
+
+// User is an identity to act as.
+type User struct {
+	// Name of the user. Required if any other field is set.
+	Name string
+	// UID, Groups and Extra further describe the user.
+	UID    string
+	Groups []string
+	Extra  map[string][]string
+}
+
+// Impersonate returns a connection that acts as user, for which its own user needs the right.
+func Impersonate(c Conn, user User) Conn {
+	return Edit(c, func(r *Request) { r.Impersonate = &user })
+}
+
+// Write is a write the server has accepted.
+type Write struct {
+	// Verb is create, update, patch, delete or deletecollection.
+	Verb string
+	// Resource, Subresource and Key say what was written.
+	Resource    schema.GroupVersionResource
+	Subresource string
+	Key         types.NamespacedName
+	// UID of the object, if known.
+	UID types.UID
+	// Object is the object as stored, if the reply held it.
+	Object *Encoded
+	// Gone is true for a delete after which the object is no longer there.
+	Gone bool
+}
+
+// Observe returns a connection that tells saw of every write the server has accepted, before the write returns to
+// its caller and in the caller's goroutine. Dry runs, and writes whose reply was lost, are not told.
+func Observe(c Conn, saw func(Write)) Conn { return observed{wrapped{c}, saw} }
+
+type observed struct {
+	wrapped
+	saw func(Write)
+}
+
+// Do implements Conn.
+func (o observed) Do(ctx context.Context, r *Request) (*Response, error) {
+	resp, err := o.Conn.Do(ctx, r)
+	if err != nil || r.Path != "" || r.Method == "" || r.Method == "GET" || r.Query.Has("dryRun") {
+		return resp, err
+	}
+	if w, ok := writeOf(r, resp); ok {
+		o.saw(w)
+	}
+	return resp, nil
+}
+
+// wholeObject lists the subresources whose replies are the object itself.
+var wholeObject = []string{"", "status", "approval", "finalize", "resize", "ephemeralcontainers"}
+
+// writeOf reads what a write did from its reply.
+func writeOf(r *Request, resp *Response) (Write, bool) {
+	w := Write{Verb: r.Verb(), Resource: r.Resource, Subresource: r.Subresource, Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}
+	if w.Verb == "deletecollection" {
+		return w, true
+	}
+	if !slices.Contains(wholeObject, r.Subresource) {
+		return w, true
+	}
+	if w.Verb == "delete" && strings.Contains(string(r.Body), `"dryRun":`) {
+		return w, false
+	}
+	form, err := formOf(resp.ContentType)
+	if err != nil {
+		return w, true
+	}
+	body := resp.Body
+	var kind string
+	if form == Protobuf {
+		if _, kind, body, err = scan.Envelope(body); err != nil {
+			return w, true
+		}
+	}
+	// The reply goes to the caller, who may change it.
+	e, err := scanEncoded(form, own(form, body, true))
+	if err != nil {
+		return w, true
+	}
+	if form == JSON {
+		kind = e.kind
+	}
+	if kind == "Status" {
+		var s metav1.Status
+		if form == Protobuf {
+			err = codec.UnmarshalProto(body, &s)
+		} else {
+			err = codec.Unmarshal(body, &s)
+		}
+		if err == nil && s.Details != nil {
+			w.UID = s.Details.UID
+		}
+		w.Gone = w.Verb == "delete" && err == nil && s.Status == metav1.StatusSuccess
+		return w, true
+	}
+	if kind == "PartialObjectMetadata" {
+		e.Body = nil
+	}
+	w.Key, w.UID, w.Object = e.Key, e.UID, &e
+	// A deletion that is not pending is done, and the reply is the last state.
+	w.Gone = w.Verb == "delete" && !e.Terminating && e.Finalizers == 0
+	return w, true
+}
