@@ -31,6 +31,8 @@ func UnmarshalProto(data []byte, v any) error {
 	return nil
 }
 
+const ptrSize = unsafe.Sizeof(unsafe.Pointer(nil))
+
 // A protoReader is one decode under way. Offsets are into the whole input, so
 // that errors can name them.
 type protoReader struct {
@@ -162,6 +164,18 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 		h.len++
 		i = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wire, i, end)
 		if i < 0 {
+			r.errPath = append(r.errPath, segment{"", h.len - 1})
+		}
+		return i
+	case cardPtrs:
+		h := (*sliceHeader)(p)
+		if h.len == h.cap {
+			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
+		}
+		h.len++
+		q := f.elem.newValue()
+		*(*unsafe.Pointer)(unsafe.Add(h.data, uintptr(h.len-1)*ptrSize)) = q
+		if i = r.value(f, f.elem, q, wire, i, end); i < 0 {
 			r.errPath = append(r.errPath, segment{"", h.len - 1})
 		}
 		return i

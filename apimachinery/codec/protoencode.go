@@ -197,6 +197,16 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer) {
 				w.value(f.elem, f.scalar, unsafe.Add(h.data, uintptr(k)*f.elem.size))
 				w.tag(f.tag)
 			}
+		case cardPtrs:
+			ps := *(*[]unsafe.Pointer)(q)
+			for k := len(ps) - 1; k >= 0; k-- {
+				if ps[k] == nil {
+					w.varint(0)
+				} else {
+					w.value(f.elem, f.scalar, ps[k])
+				}
+				w.tag(f.tag)
+			}
 		case cardMap:
 			w.mapping(f, q)
 		}

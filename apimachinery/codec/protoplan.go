@@ -39,6 +39,7 @@ const (
 	cardOne protoCard = iota // always written
 	cardPtr                  // written when not nil
 	cardList
+	cardPtrs // a list of pointers; nil ones are written as empty
 	cardMap
 )
 
@@ -124,6 +125,8 @@ func (b *builder) protoStruct(n *node) {
 			f.card, f.elem = cardPtr, b.node(ft.Elem())
 		case ft.Kind() == reflect.Map && ft.Key().Kind() == reflect.String:
 			f.card, f.elem = cardMap, b.node(ft.Elem())
+		case ft.Kind() == reflect.Slice && ft.Elem().Kind() == reflect.Pointer:
+			f.card, f.elem = cardPtrs, b.node(ft.Elem().Elem())
 		case ft.Kind() == reflect.Slice && ft.Elem().Kind() != reflect.Uint8 && !(ft.Name() != "" && ft.Elem().Kind() == reflect.String):
 			f.card, f.elem = cardList, b.node(ft.Elem())
 		default:
