@@ -15,6 +15,8 @@ import "time"
 //     the delayed one.
 type entry[K comparable] struct {
 	key    K
+	hash   uint64
+	chain  *entry[K] // in its bucket of the table
 	tenant string
 
 	ready, processing, again bool
@@ -28,7 +30,7 @@ type entry[K comparable] struct {
 	class *class[K]
 	flow  *flow[K] // nil unless the queue has tenants
 
-	prev, next   *entry[K] // in the class or in Queue.processing
+	prev, next   *entry[K] // in the class, in Queue.processing or among the spares
 	fprev, fnext *entry[K] // in the flow
 
 	waitAt       int64 // deadline of AddAfter, 0 for none
@@ -72,37 +74,6 @@ func (l *list[K]) remove(e *entry[K]) {
 		e.next.prev = e.prev
 	}
 	e.prev, e.next = nil, nil
-}
-
-// maxSpare bounds the entries kept for reuse, so that a queue that was once
-// long does not hold on to its memory.
-const maxSpare = 1024
-
-// lookup returns the entry of k, making one if there is none.
-func (q *Queue[K]) lookup(k K) *entry[K] {
-	e := q.entries[k]
-	if e == nil {
-		if e = q.spare; e != nil {
-			q.spare, e.next = e.next, nil
-			q.spares--
-		} else {
-			e = &entry[K]{heapIndex: -1}
-		}
-		e.key = k
-		q.entries[k] = e
-	}
-	return e
-}
-
-// drop forgets an entry that is neither ready, processing nor waiting.
-func (q *Queue[K]) drop(e *entry[K]) {
-	delete(q.entries, e.key)
-	if q.spares >= maxSpare {
-		return
-	}
-	*e = entry[K]{heapIndex: -1, next: q.spare}
-	q.spare = e
-	q.spares++
 }
 
 // now is the time since the queue was made, at least 1, because 0 means never.

@@ -22,9 +22,7 @@ type Queue[K comparable] struct {
 	epoch    time.Time // times inside the queue count from here
 
 	mu      sync.Mutex // guards all below; never held while waiting or calling out
-	entries map[K]*entry[K]
-	spare   *entry[K] // entries for reuse, through next
-	spares  int
+	entries table[K]
 
 	ready      ready[K]
 	order      Order[K] // replaces ready if not nil
@@ -63,11 +61,11 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		metrics:  opts.Metrics,
 		order:    opts.Order,
 		epoch:    time.Now(),
-		entries:  map[K]*entry[K]{},
 	}
 	if q.limiter == nil {
 		q.limiter = DefaultLimiter[K]()
 	}
+	q.entries.init()
 	q.ready.aging = opts.aging()
 	q.ready.tenants = opts.Tenant != nil
 	q.ready.normal = &class[K]{index: -1}
@@ -173,8 +171,8 @@ func (q *Queue[K]) Get(ctx context.Context) (K, error) {
 // ready again. Done of a key that is not in processing does nothing.
 func (q *Queue[K]) Done(k K) {
 	q.mu.Lock()
-	e := q.entries[k]
-	if e == nil || !e.processing {
+	e := q.inProcessing(k)
+	if e == nil {
 		q.mu.Unlock()
 		return
 	}
@@ -189,7 +187,7 @@ func (q *Queue[K]) Done(k K) {
 		q.enter(e, q.now())
 		w = q.wake()
 	case e.heapIndex < 0:
-		q.drop(e)
+		q.entries.drop(e)
 	}
 	drained := q.takeDrained()
 	q.mu.Unlock()
@@ -208,18 +206,37 @@ func (q *Queue[K]) Done(k K) {
 	}
 }
 
+// inProcessing is the entry of k if it is in processing, else nil. Workers are
+// few, so a look through what they have is most often cheaper than hashing k.
+func (q *Queue[K]) inProcessing(k K) *entry[K] {
+	if q.working <= 8 {
+		e := q.processing.head
+		for e != nil && e.key != k {
+			e = e.next
+		}
+		return e
+	}
+	e := q.entries.find(k, q.entries.hash(k))
+	if e == nil || !e.processing {
+		return nil
+	}
+	return e
+}
+
 // addWith adds k now (delay 0) or later.
 func (q *Queue[K]) addWith(k K, priority int32, delay int64, cause string) {
 	tenant := ""
 	if q.tenant != nil {
 		tenant = q.tenant(k)
 	}
+	hash := q.entries.hash(k)
 	q.mu.Lock()
 	if q.state != running {
 		q.mu.Unlock()
 		return
 	}
-	e, now := q.lookup(k), q.now()
+	// The clock is read under the lock, so that times grow from add to add.
+	e, now := q.entries.obtain(k, hash), q.now()
 	e.tenant = tenant
 	switch {
 	case delay > 1:
@@ -286,7 +303,8 @@ func (q *Queue[K]) take() *entry[K] {
 // popOrder is the entry the user's order gives. An order that invents keys, or
 // gives one twice, would break the promise of one worker per key.
 func (q *Queue[K]) popOrder() *entry[K] {
-	e := q.entries[q.order.Pop()]
+	k := q.order.Pop()
+	e := q.entries.find(k, q.entries.hash(k))
 	if e == nil || !e.ready {
 		q.mu.Unlock()
 		panic("workqueue: Order.Pop returned a key that was not pushed")

@@ -66,7 +66,7 @@ func (q *Queue[K]) close() (fired chan struct{}) {
 		e := item.e
 		e.heapIndex, e.waitAt, e.bounceAt = -1, 0, 0
 		if !e.ready && !e.processing {
-			q.drop(e)
+			q.entries.drop(e)
 		}
 	}
 	q.delayed = nil

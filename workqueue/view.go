@@ -36,27 +36,21 @@ type Entry[K comparable] struct {
 func (q *Queue[K]) Entries() []Entry[K] {
 	q.mu.Lock()
 	now := q.now()
-	all := make([]Entry[K], 0, len(q.entries))
-	var ready, waiting []*entry[K]
+	all := make([]Entry[K], 0, q.entries.n)
 	for e := q.processing.head; e != nil; e = e.next {
 		all = append(all, q.entry(e, now))
 	}
-	for _, e := range q.entries {
-		switch {
-		case e.ready:
-			ready = append(ready, e)
-		case !e.processing:
-			waiting = append(waiting, e)
-		}
-	}
-	slices.SortFunc(ready, func(a, b *entry[K]) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.at, b.at))
-	})
-	slices.SortFunc(waiting, func(a, b *entry[K]) int {
-		return cmp.Or(cmp.Compare(a.deadline(), b.deadline()), cmp.Compare(a.heapIndex, b.heapIndex))
-	})
-	for _, e := range append(ready, waiting...) {
+	for _, e := range q.readyEntries() {
 		all = append(all, q.entry(e, now))
+	}
+	waiting := slices.Clone(q.delayed)
+	slices.SortFunc(waiting, func(a, b delayedItem[K]) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
+	})
+	for _, item := range waiting {
+		if e := item.e; !e.ready && !e.processing {
+			all = append(all, q.entry(e, now))
+		}
 	}
 	q.mu.Unlock()
 	for i := range all {
@@ -68,8 +62,9 @@ func (q *Queue[K]) Entries() []Entry[K] {
 // Entry is the queue's knowledge of one key, and whether it has any. A worker
 // may ask it for the priority of the key it is processing.
 func (q *Queue[K]) Entry(k K) (Entry[K], bool) {
+	hash := q.entries.hash(k)
 	q.mu.Lock()
-	e := q.entries[k]
+	e := q.entries.find(k, hash)
 	if e == nil {
 		q.mu.Unlock()
 		return Entry[K]{}, false
@@ -99,6 +94,30 @@ func (q *Queue[K]) Stats() Stats {
 		s.LongestRunning = max(s.LongestRunning, d)
 	}
 	return s
+}
+
+// readyEntries are the ready entries, highest priority first, oldest first.
+func (q *Queue[K]) readyEntries() []*entry[K] {
+	all := make([]*entry[K], 0, q.readyLen())
+	if q.order != nil {
+		for _, e := range q.entries.buckets {
+			for ; e != nil; e = e.chain {
+				if e.ready {
+					all = append(all, e)
+				}
+			}
+		}
+		slices.SortFunc(all, func(a, b *entry[K]) int { return cmp.Compare(a.at, b.at) })
+		return all
+	}
+	classes := slices.Clone(q.ready.heap)
+	slices.SortFunc(classes, func(a, b *class[K]) int { return cmp.Compare(b.priority, a.priority) })
+	for _, c := range classes {
+		for e := c.all.head; e != nil; e = e.next {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 func (q *Queue[K]) entry(e *entry[K], now int64) Entry[K] {
