@@ -1,0 +1,195 @@
+package patch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+)
+
+// Limits on patches.
+const (
+	// MaxSize is the most bytes of a patch.
+	MaxSize = 3 << 20
+	// MaxOperations is the most operations of a JSON patch.
+	MaxOperations = 10000
+	// MaxCopied is the most bytes the copy operations of one JSON patch may add.
+	MaxCopied = 3 << 20
+)
+
+func checkSize(patch []byte) error {
+	if len(patch) > MaxSize {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, len(patch), MaxSize)
+	}
+	return nil
+}
+
+// JSON applies a JSON patch to a document. Negative list indexes count from the
+// end. The operations apply all or not at all.
+func JSON(doc, patch []byte) ([]byte, error) {
+	if err := checkSize(patch); err != nil {
+		return nil, err
+	}
+	ops, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, malformed("%v", err)
+	}
+	if len(ops) > MaxOperations {
+		return nil, fmt.Errorf("%w: %d operations, at most %d are allowed", ErrTooLarge, len(ops), MaxOperations)
+	}
+	for i, op := range ops {
+		if err := checkOperation(op); err != nil {
+			return nil, malformed("operation %d: %v", i, err)
+		}
+	}
+	out, err := ops.ApplyWithOptions(doc, &jsonpatch.ApplyOptions{
+		SupportNegativeIndices:   true,
+		AccumulatedCopySizeLimit: MaxCopied,
+	})
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, jsonpatch.ErrTestFailed):
+		return nil, fmt.Errorf("%w: %w: %v", ErrNotApplicable, ErrTestFailed, err)
+	}
+	return nil, notApplicable("%v", err)
+}
+
+// checkOperation refuses what can never apply to any document.
+func checkOperation(op jsonpatch.Operation) error {
+	kind := op.Kind()
+	if _, err := op.Path(); err != nil {
+		return err
+	}
+	switch kind {
+	case "add", "replace", "test":
+		if _, ok := op["value"]; !ok && kind != "test" {
+			return fmt.Errorf("%s without a value", kind)
+		}
+	case "move", "copy":
+		if _, err := op.From(); err != nil {
+			return err
+		}
+	case "remove":
+	default:
+		return fmt.Errorf("unexpected kind %q", kind)
+	}
+	return nil
+}
+
+// Merge applies a JSON merge patch to an object. Both must be JSON objects.
+func Merge(doc, patch []byte) ([]byte, error) {
+	target, changes, err := decodeBoth(doc, patch)
+	if err != nil {
+		return nil, err
+	}
+	return encode(MergeMap(target, changes))
+}
+
+// MergeMap is Merge on decoded objects. doc is consumed: the result is built from
+// it. The patch is left alone and shares nothing with the result.
+func MergeMap(doc, patch map[string]any) map[string]any {
+	if doc == nil {
+		doc = make(map[string]any, len(patch))
+	}
+	for key, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(doc, key)
+		case map[string]any:
+			// What is not an object counts as an empty one: its nulls vanish too.
+			target, _ := doc[key].(map[string]any)
+			doc[key] = MergeMap(target, value)
+		default:
+			doc[key] = clone(value)
+		}
+	}
+	return doc
+}
+
+// CreateMerge is the JSON merge patch that makes modified of original. Both must
+// be JSON objects. A merge patch cannot set a field to null; such fields are
+// deleted.
+func CreateMerge(original, modified []byte) ([]byte, error) {
+	from, err := decode(original, ErrBadDocument)
+	if err != nil {
+		return nil, err
+	}
+	to, err := decode(modified, ErrBadDocument)
+	if err != nil {
+		return nil, err
+	}
+	return encode(diffMerge(from, to))
+}
+
+func diffMerge(from, to map[string]any) map[string]any {
+	out := map[string]any{}
+	for key := range from {
+		if _, ok := to[key]; !ok {
+			out[key] = nil
+		}
+	}
+	for key, after := range to {
+		before, ok := from[key]
+		if !ok {
+			if after != nil {
+				out[key] = after
+			}
+			continue
+		}
+		beforeMap, isMapBefore := before.(map[string]any)
+		afterMap, isMapAfter := after.(map[string]any)
+		if isMapBefore && isMapAfter {
+			if changes := diffMerge(beforeMap, afterMap); len(changes) > 0 {
+				out[key] = changes
+			}
+		} else if !equal(before, after) {
+			out[key] = after
+		}
+	}
+	return out
+}
+
+func decodeBoth(doc, patch []byte) (target, changes map[string]any, err error) {
+	if err := checkSize(patch); err != nil {
+		return nil, nil, err
+	}
+	if changes, err = decode(patch, ErrMalformed); err != nil {
+		return nil, nil, err
+	}
+	if target, err = decode(doc, ErrBadDocument); err != nil {
+		return nil, nil, err
+	}
+	return target, changes, nil
+}
+
+// decode reads a JSON object and keeps numbers as they are written. Errors wrap
+// kind.
+func decode(data []byte, kind error) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var out map[string]any
+	if err := d.Decode(&out); err != nil {
+		return nil, fmt.Errorf("%w: %v", kind, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%w: data after the object", kind)
+	}
+	if out == nil {
+		return nil, fmt.Errorf("%w: null", kind)
+	}
+	return out, nil
+}
+
+func encode(v map[string]any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
