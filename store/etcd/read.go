@@ -1,0 +1,142 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+const (
+	requestTimeout = 10 * time.Second
+	listTimeout    = 60 * time.Second
+)
+
+func (s *Store) kv(kv *mvccpb.KeyValue) store.KV {
+	return store.KV{
+		Key:            strings.TrimPrefix(string(kv.Key), s.options.Prefix),
+		Value:          kv.Value,
+		Revision:       kv.ModRevision,
+		CreateRevision: kv.CreateRevision,
+	}
+}
+
+// Get implements store.Store.
+func (s *Store) Get(ctx context.Context, key string) (store.KV, int64, error) {
+	bounded, cancel, err := s.begin(ctx, requestTimeout)
+	if err != nil {
+		return store.KV{}, 0, err
+	}
+	defer cancel()
+	resp, err := s.client.Get(bounded, s.full(key))
+	if err != nil {
+		return store.KV{}, 0, s.failure(ctx, "get", false, err)
+	}
+	if len(resp.Kvs) == 0 {
+		return store.KV{}, resp.Header.Revision, fmt.Errorf("%w: %q", store.ErrNotFound, key)
+	}
+	return s.kv(resp.Kvs[0]), resp.Header.Revision, nil
+}
+
+// List implements store.Store.
+func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (store.ListResult, error) {
+	bounded, cancel, err := s.begin(ctx, listTimeout)
+	if err != nil {
+		return store.ListResult{}, err
+	}
+	defer cancel()
+	from, to := s.rangeOf(prefix)
+	if o.After != "" {
+		if after := s.full(o.After) + "\x00"; after > from {
+			from = after
+		}
+	}
+	options := []clientv3.OpOption{clientv3.WithRange(to)}
+	if o.Revision > 0 {
+		options = append(options, clientv3.WithRev(o.Revision))
+	}
+	switch {
+	case from >= to: // behind the whole prefix: ask for the revision only
+		from, options = s.full("/\x00"), append(options[1:], clientv3.WithCountOnly())
+	case o.Limit > 0:
+		options = append(options, clientv3.WithLimit(int64(o.Limit)))
+	}
+	resp, err := s.client.Get(bounded, from, options...)
+	if err != nil {
+		return store.ListResult{}, s.listFailure(ctx, o.Revision, err)
+	}
+	result := store.ListResult{Revision: resp.Header.Revision}
+	if o.Revision > 0 {
+		result.Revision = o.Revision
+	}
+	if len(resp.Kvs) == 0 {
+		return result, nil
+	}
+	result.Items = make([]store.KV, len(resp.Kvs))
+	for i, kv := range resp.Kvs {
+		result.Items[i] = s.kv(kv)
+	}
+	result.Remaining = resp.Count - int64(len(resp.Kvs))
+	result.More = result.Remaining > 0
+	return result, nil
+}
+
+func (s *Store) listFailure(ctx context.Context, revision int64, err error) error {
+	err = s.failure(ctx, "list", false, err)
+	var future *store.FutureRevisionError
+	if errors.As(err, &future) {
+		future.Requested = revision
+		future.Current, _ = s.revision(ctx)
+	}
+	return err
+}
+
+// revision reads the current revision from a quorum.
+func (s *Store) revision(ctx context.Context) (int64, error) {
+	bounded, cancel, err := s.begin(ctx, requestTimeout)
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	resp, err := s.client.Get(bounded, compactKey, clientv3.WithCountOnly())
+	if err != nil {
+		return 0, s.failure(ctx, "progress", false, err)
+	}
+	return resp.Header.Revision, nil
+}
+
+// Progress implements store.Store.
+func (s *Store) Progress(ctx context.Context, prefix string) (int64, error) {
+	revision, err := s.revision(ctx)
+	if err != nil || !s.progress.Load() {
+		return revision, err
+	}
+	for _, st := range s.openStreams(prefix) {
+		st.requestProgress()
+	}
+	return revision, nil
+}
+
+// Compact implements store.Store.
+func (s *Store) Compact(ctx context.Context, revision int64) error {
+	bounded, cancel, err := s.begin(ctx, requestTimeout)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if _, err := s.client.Compact(bounded, revision); err != nil {
+		err = s.failure(ctx, "compact", true, err)
+		var future *store.FutureRevisionError
+		if errors.As(err, &future) {
+			future.Requested = revision
+		}
+		return err
+	}
+	return nil
+}

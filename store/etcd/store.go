@@ -1,0 +1,212 @@
+// Package etcd is the storage contract over an etcd cluster, with the upstream layout: the
+// Store's key "/pods/ns/name" is etcd's "/registry/pods/ns/name".
+//
+// Every write is one etcd transaction on mod revisions, guards included, so that any number of
+// servers may share a cluster. Reads are linearizable. Keys with a TTL share leases. Connection
+// loss, a change of leader and the failure of a member are retried and failed over by
+// etcd's client; what remains is *store.UnavailableError. A watch holds at most
+// Options.WatchBuffer bytes that were not delivered yet, then lets go of its stream and
+// opens it again from where it was; it ends with *store.ExpiredError only if etcd has
+// compacted that revision.
+//
+// Progress reports need etcd 3.4.31, 3.5.13 or 3.6 on every member; below that
+// Capabilities().Progress is false.
+//
+// etcd's client needs real sockets and real time, so New refuses to work in a
+// testing/synctest bubble: use store/memory there.
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// ErrBubble is what New returns inside a testing/synctest bubble.
+var ErrBubble = errors.New("etcd: cannot be used in a testing/synctest bubble (sockets and etcd's time are real); use store/memory there")
+
+// Options say how to reach etcd. Only Endpoints is required.
+type Options struct {
+	// Endpoints are URLs of members, such as "https://10.0.0.1:2379".
+	Endpoints []string
+	// TLS is used for https endpoints.
+	TLS *tls.Config
+	// Username and Password authenticate where etcd asks for it.
+	Username, Password string
+	// Prefix is put before every key. Empty means "/registry".
+	Prefix string
+	// DialTimeout bounds how long New waits for the first member to answer. Zero
+	// means 20 s.
+	DialTimeout time.Duration
+	// Timeout bounds a single request, besides its context. Zero means 10 s, except for
+	// List, where it means 60 s.
+	Timeout time.Duration
+	// WatchBuffer bounds the undelivered bytes of one watch. Zero means 32 MiB.
+	WatchBuffer int
+	// CompactInterval is how often Run compacts; what is older than one to two
+	// intervals goes. Zero means 5 min, negative never.
+	CompactInterval time.Duration
+	// Logger receives compactions and reconnects. Nil discards.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Prefix == "" {
+		o.Prefix = "/registry"
+	}
+	o.Prefix = "/" + strings.Trim(o.Prefix, "/")
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = 20 * time.Second
+	}
+	if o.WatchBuffer <= 0 {
+		o.WatchBuffer = 32 << 20
+	}
+	if o.CompactInterval == 0 {
+		o.CompactInterval = 5 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Store is a store.Store over etcd.
+type Store struct {
+	options  Options
+	client   *clientv3.Client
+	leases   leases
+	progress atomic.Bool   // every member known reports progress reliably
+	done     chan struct{} // closed by Close
+
+	mu      sync.Mutex
+	closed  bool
+	streams map[*stream]struct{} // open watches
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New connects to etcd and waits until a member answers, for at most Options.DialTimeout.
+// The store has no goroutine of its own besides those of etcd's client; Run compacts.
+func New(ctx context.Context, o Options) (*Store, error) {
+	if inBubble() {
+		return nil, ErrBubble
+	}
+	if len(o.Endpoints) == 0 {
+		return nil, errors.New("etcd: no endpoints")
+	}
+	o = o.withDefaults()
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            o.Endpoints,
+		TLS:                  o.TLS,
+		Username:             o.Username,
+		Password:             o.Password,
+		DialTimeout:          o.DialTimeout,
+		DialKeepAliveTime:    30 * time.Second,
+		DialKeepAliveTimeout: 10 * time.Second,
+		Logger:               zap.NewNop(),
+	})
+	if err != nil {
+		return nil, &store.UnavailableError{Op: "connect", Err: err}
+	}
+	s := &Store{
+		options: o, client: client,
+		leases:  leases{client: client, byTTL: map[int64]*lease{}},
+		done:    make(chan struct{}),
+		streams: map[*stream]struct{}{},
+	}
+	if err := s.waitForMember(ctx); err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// inBubble reports whether the caller runs in a synctest bubble, whose clock starts in the
+// year 2000.
+func inBubble() bool {
+	year := time.Now().Year()
+	return year >= 2000 && year < 2010
+}
+
+// Run compacts history every Options.CompactInterval, together with the other servers of the
+// cluster, and keeps Capabilities up to date with the members' versions, until ctx
+// ends.
+func (s *Store) Run(ctx context.Context) error {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	if s.options.CompactInterval > 0 {
+		tasks.Go(func() { s.compactForever(ctx) })
+	}
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.done:
+			return nil
+		case <-tick.C:
+			_ = s.probe(ctx)
+		}
+	}
+}
+
+// Close implements store.Store. It may be called more than once.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.done)
+	s.mu.Unlock()
+	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("etcd: close: %w", err)
+	}
+	return nil
+}
+
+// Capabilities implements store.Store.
+func (s *Store) Capabilities() store.Capabilities {
+	return store.Capabilities{Progress: s.progress.Load(), Durable: true}
+}
+
+// begin checks that the store is open and bounds a request.
+func (s *Store) begin(ctx context.Context, standard time.Duration) (context.Context, context.CancelFunc, error) {
+	select {
+	case <-s.done:
+		return nil, nil, store.ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	timeout := s.options.Timeout
+	if timeout <= 0 {
+		timeout = standard
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	return bounded, cancel, nil
+}
+
+func (s *Store) full(key string) string { return s.options.Prefix + key }
+
+func (s *Store) rangeOf(prefix string) (from, to string) {
+	if prefix == "" {
+		prefix = "/"
+	}
+	from = s.full(prefix)
+	return from, clientv3.GetPrefixRangeEnd(from)
+}

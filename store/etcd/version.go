@@ -1,0 +1,75 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// waitForMember probes until a member answers.
+func (s *Store) waitForMember(ctx context.Context) error {
+	deadline := time.NewTimer(s.options.DialTimeout)
+	defer deadline.Stop()
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		err := s.probe(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C:
+			return &store.UnavailableError{Op: "connect", Err: err}
+		}
+	}
+}
+
+// probe asks every endpoint for its version. Progress is used when all that answer report it
+// reliably: the lowest version wins. It fails only if none answers.
+func (s *Store) probe(ctx context.Context) error {
+	answered, progress := 0, true
+	var failures []error
+	for _, endpoint := range s.options.Endpoints {
+		bounded, cancel := context.WithTimeout(ctx, 3*time.Second)
+		status, err := s.client.Status(bounded, endpoint)
+		cancel()
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", endpoint, err))
+			continue
+		}
+		answered++
+		if !reportsProgress(status.Version) {
+			progress = false
+		}
+	}
+	if answered == 0 {
+		return errors.Join(failures...)
+	}
+	s.progress.Store(progress)
+	return nil
+}
+
+// reportsProgress reports whether a version of etcd answers progress requests only after the
+// events that came before: fixed in 3.4.31, 3.5.13 and 3.6.0.
+func reportsProgress(version string) bool {
+	var major, minor, patch int
+	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); n < 3 {
+		return false
+	}
+	switch {
+	case major != 3:
+		return major > 3
+	case minor == 4:
+		return patch >= 31
+	case minor == 5:
+		return patch >= 13
+	default:
+		return minor > 5
+	}
+}
