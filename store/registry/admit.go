@@ -1,0 +1,106 @@
+package registry
+
+import (
+	"context"
+	"errors"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/authn"
+)
+
+// chain is the admission plugins by what they do, in their order.
+type chain struct {
+	mutators   []admission.Mutator
+	validators []admission.Validator
+}
+
+func newChain(plugins []admission.Plugin) *chain {
+	c := &chain{}
+	for _, p := range plugins {
+		if m, ok := p.(admission.Mutator); ok {
+			c.mutators = append(c.mutators, m)
+		}
+		if v, ok := p.(admission.Validator); ok {
+			c.validators = append(c.validators, v)
+		}
+	}
+	return c
+}
+
+// admit runs the mutating plugins.
+func (c *chain) admit(ctx context.Context, a *admission.Attributes) error {
+	for _, m := range c.mutators {
+		if m.Handles(a.Operation) {
+			if err := m.Admit(ctx, a); err != nil {
+				return refusal(a, err)
+			}
+		}
+	}
+	return nil
+}
+
+// validate runs the validating plugins.
+func (c *chain) validate(ctx context.Context, a *admission.Attributes) error {
+	for _, v := range c.validators {
+		if v.Handles(a.Operation) {
+			if err := v.Validate(ctx, a); err != nil {
+				return refusal(a, err)
+			}
+		}
+	}
+	return nil
+}
+
+// refusal makes an error without a status of its own a 403.
+func refusal(a *admission.Attributes, err error) error {
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return err
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, err)
+}
+
+// Write says how a write is made. The zero value is an ordinary write.
+type Write struct {
+	// DryRun does everything but store.
+	DryRun bool
+	// FieldManager is who the fields written belong to.
+	FieldManager string
+	// Warn sends a warning to the client; nil drops it.
+	Warn func(text string)
+	// Annotate adds to the audit event; nil drops it.
+	Annotate func(key, value string)
+	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, for admission.
+	Options any
+	// Subresource is the one written to, such as status; empty for the resource itself.
+	Subresource string
+}
+
+func (w Write) warn(text string) {
+	if w.Warn != nil {
+		w.Warn(text)
+	}
+}
+
+// attributesOf is what admission sees of a write.
+func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operation, w Write, obj, old metav1.Object) *admission.Attributes {
+	a := &admission.Attributes{
+		Operation: op, Kind: r.info.GVK, Resource: r.info.GVR, Subresource: w.Subresource,
+		User: authn.UserFrom(ctx), DryRun: w.DryRun, Object: obj, Old: old, Options: w.Options, Warn: w.warn, Annotate: w.Annotate,
+	}
+	if a.Annotate == nil {
+		a.Annotate = func(string, string) {}
+	}
+	if a.User == nil {
+		a.User = &authn.User{Name: authn.APIServerUser, Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
+	}
+	named := obj
+	if named == nil {
+		named = old
+	}
+	if named != nil {
+		a.Namespace, a.Name = named.GetNamespace(), named.GetName()
+	}
+	return a
+}

@@ -1,0 +1,229 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/admission"
+)
+
+// Create stores a new object and returns it as stored. obj belongs to Create from then on. namespace is the one asked
+// for; obj may leave its own empty.
+func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Object, w Write) (metav1.Object, error) {
+	if err := r.place(obj, namespace); err != nil {
+		return nil, err
+	}
+	m := metav1.MetaOf(obj)
+	if m.ResourceVersion != "" {
+		return nil, apierrors.NewBadRequest("metadata.resourceVersion must not be set on an object to be created")
+	}
+	setTypeMeta(obj, r.info.GVK)
+	if r.info.Rules.Default != nil {
+		r.info.Rules.Default(obj)
+	}
+	attrs := r.admissionAttributes(ctx, admission.Create, w, obj, nil)
+	chain := r.registry.chain.Load()
+	if err := r.trackCreate(obj, w); err != nil {
+		return nil, err
+	}
+	if err := chain.admit(ctx, attrs); err != nil {
+		return nil, err
+	}
+	prefix := ""
+	if m.Name == "" && m.GenerateName != "" {
+		prefix = m.GenerateName
+		m.Name = generatedName(prefix)
+	}
+	r.beginLife(ctx, m, obj)
+	if errs := validateNew(r.info, obj); len(errs) > 0 {
+		return nil, r.invalid(m.Name, errs)
+	}
+	if warnings := r.info.Rules.Warnings; warnings != nil && w.Warn != nil {
+		for _, text := range warnings(obj, nil) {
+			w.Warn(text)
+		}
+	}
+	attrs.Name = m.Name
+	if err := chain.validate(ctx, attrs); err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		err := r.insert(ctx, obj, w)
+		if err == nil {
+			return obj, nil
+		}
+		if !apierrors.IsAlreadyExists(err) || prefix == "" || attempt == nameAttempts {
+			return nil, err
+		}
+		m.Name = generatedName(prefix)
+	}
+}
+
+// place checks and fills the namespace.
+func (r *Resource) place(obj metav1.Object, namespace string) error {
+	if !r.info.Namespaced {
+		return nil
+	}
+	switch got := obj.GetNamespace(); {
+	case got == "":
+		obj.SetNamespace(namespace)
+	case namespace != "" && got != namespace:
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// beginLife sets what only the server sets and lets the kind prepare the object.
+func (r *Resource) beginLife(ctx context.Context, m *metav1.ObjectMeta, obj metav1.Object) {
+	m.DeletionTimestamp, m.DeletionGracePeriodSeconds, m.SelfLink = nil, nil, ""
+	m.CreationTimestamp = metav1.Now().Truncated()
+	m.UID = newUID()
+	if r.def.StatusSubresource && !r.def.Strategy.KeepStatus {
+		r.shape.clearStatus(obj)
+	}
+	if r.def.Facts.Generation != Unmanaged {
+		m.Generation = 1
+	}
+	if prepare := r.def.Strategy.PrepareCreate; prepare != nil {
+		prepare(ctx, obj)
+	}
+}
+
+// insert writes obj to the store and sets its resourceVersion.
+func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error {
+	key := r.key(metav1.KeyOf(obj))
+	for {
+		res, err := r.reserve(ctx, obj, nil)
+		if err != nil {
+			return err
+		}
+		obj.SetResourceVersion("")
+		value, err := r.encode(obj)
+		if err != nil {
+			res.undo()
+			return apierrors.NewInternalError(err)
+		}
+		if w.DryRun {
+			res.undo()
+			setTypeMeta(obj, r.info.GVK)
+			return r.dryRunInsert(ctx, key, obj.GetName())
+		}
+		revision, err := r.commit(ctx, store.Op{Type: store.OpCreate, Key: key, Value: value, TTL: r.ttl(obj)}, res.Ops)
+		setTypeMeta(obj, r.info.GVK)
+		if err == nil {
+			obj.SetResourceVersion(strconv.FormatInt(revision, 10))
+			return nil
+		}
+		res.undo()
+		if lostRace(err, key) {
+			continue
+		}
+		return r.storeError(err, obj.GetName(), "create")
+	}
+}
+
+func (r *Resource) dryRunInsert(ctx context.Context, key, name string) error {
+	_, _, err := r.registry.store.Get(ctx, key)
+	switch {
+	case err == nil:
+		return apierrors.NewAlreadyExists(r.gr, name)
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	}
+	return r.storeError(err, name, "create")
+}
+
+func (r *Resource) ttl(obj metav1.Object) time.Duration {
+	if r.def.Strategy.TTL == nil {
+		return 0
+	}
+	return r.def.Strategy.TTL(obj)
+}
+
+// reserve asks the kind for writes that belong to this one.
+func (r *Resource) reserve(ctx context.Context, obj, old metav1.Object) (Reservation, error) {
+	if r.def.Strategy.Reserve == nil {
+		return Reservation{}, nil
+	}
+	return r.def.Strategy.Reserve(ctx, obj, old)
+}
+
+func (res Reservation) undo() {
+	if res.Undo != nil {
+		res.Undo()
+	}
+}
+
+// commit makes one write, with others if there are any, under the guards the request carries.
+func (r *Resource) commit(ctx context.Context, op store.Op, more []store.Op) (int64, error) {
+	guards := guardsFrom(ctx)
+	s := r.registry.store
+	if len(more) > 0 {
+		return s.Txn(ctx, append([]store.Op{op}, more...), guards)
+	}
+	o := store.WriteOptions{TTL: op.TTL, Guards: guards}
+	switch op.Type {
+	case store.OpCreate:
+		return s.Create(ctx, op.Key, op.Value, o)
+	case store.OpUpdate:
+		return s.Update(ctx, op.Key, op.Value, op.Expected, o)
+	default:
+		return s.Delete(ctx, op.Key, op.Expected, o)
+	}
+}
+
+// lostRace reports that a write failed because of another key than its own: one of a reservation.
+func lostRace(err error, key string) bool {
+	if e, ok := errors.AsType[*store.ExistsError](err); ok {
+		return e.Key != key
+	}
+	if e, ok := errors.AsType[*store.ConflictError](err); ok {
+		return e.Key != key
+	}
+	return false
+}
+
+// storeError gives an error of the store its answer.
+func (r *Resource) storeError(err error, name, verb string) error {
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return err
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return apierrors.NewNotFound(r.gr, name)
+	}
+	if _, ok := errors.AsType[*store.ExistsError](err); ok {
+		return apierrors.NewAlreadyExists(r.gr, name)
+	}
+	if e, ok := errors.AsType[*store.GuardError](err); ok {
+		return r.guardError(e, name)
+	}
+	if _, ok := errors.AsType[*store.ConflictError](err); ok {
+		return apierrors.NewConflict(r.gr, name, errModified)
+	}
+	if _, ok := errors.AsType[*store.TooLargeError](err); ok {
+		return apierrors.NewRequestEntityTooLarge(err.Error())
+	}
+	if e, ok := errors.AsType[*store.ExpiredError](err); ok {
+		_ = e
+		return apierrors.NewResourceExpired("the resourceVersion is too old")
+	}
+	if _, ok := errors.AsType[*store.UnavailableError](err); ok {
+		return apierrors.NewServerTimeout(r.gr, verb, 1)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return apierrors.NewTimeout("the "+verb+" did not end in time", 0)
+	case errors.Is(err, context.Canceled):
+		return apierrors.NewTimeout("the request was cancelled", 0)
+	case errors.Is(err, store.ErrClosed):
+		return apierrors.NewServiceUnavailable("the server is shutting down")
+	}
+	return apierrors.NewInternalError(err)
+}
+
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")

@@ -1,0 +1,58 @@
+package registry
+
+import (
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// Root is the first path element of every key, as in a Kubernetes cluster's etcd. A store with another
+// root keeps it outside of this package.
+const Root = "/registry"
+
+// oddPrefixes are the resources whose keys do not begin with their own name.
+var oddPrefixes = map[schema.GroupResource]string{
+	{Resource: "nodes"}:                                 "/minions/",
+	{Resource: "services"}:                              "/services/specs/",
+	{Resource: "endpoints"}:                             "/services/endpoints/",
+	{Resource: "replicationcontrollers"}:                "/controllers/",
+	{Group: "networking.k8s.io", Resource: "ingresses"}: "/ingress/",
+}
+
+// groupedPrefixes are the built-in groups whose keys, like those of custom resources, begin with the group.
+var groupedPrefixes = map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
+
+// Prefix returns the key prefix, with a slash at its end, under which a built-in resource is kept.
+func Prefix(gr schema.GroupResource) string {
+	if p, ok := oddPrefixes[gr]; ok {
+		return Root + p
+	}
+	if groupedPrefixes[gr.Group] {
+		return CustomPrefix(gr)
+	}
+	return Root + "/" + gr.Resource + "/"
+}
+
+// CustomPrefix returns the key prefix of a custom resource: the group comes first.
+func CustomPrefix(gr schema.GroupResource) string {
+	return Root + "/" + gr.Group + "/" + gr.Resource + "/"
+}
+
+// keyOf returns the key of one object below prefix.
+func keyOf(prefix string, key types.NamespacedName) string {
+	if key.Namespace == "" {
+		return prefix + key.Name
+	}
+	return prefix + key.Namespace + "/" + key.Name
+}
+
+// splitKey is the reverse of keyOf.
+func splitKey(prefix, key string, namespaced bool) types.NamespacedName {
+	rest := strings.TrimPrefix(key, prefix)
+	if !namespaced {
+		return types.NamespacedName{Name: rest}
+	}
+	ns, name, _ := strings.Cut(rest, "/")
+	return types.NamespacedName{Namespace: ns, Name: name}
+}

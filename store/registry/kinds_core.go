@@ -1,0 +1,131 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// coreStrategy is the strategy of kinds of the core group, and of events in both.
+func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
+	switch obj.(type) {
+	case *corev1.Pod:
+		return Strategy{PrepareCreate: on(preparePod), PrepareUpdate: onBoth(preparePodUpdate), Grace: podGrace, ReturnsDeleted: true}, true
+	case *corev1.Namespace:
+		return Strategy{
+			PrepareCreate: on(prepareNamespace),
+			PrepareUpdate: onBoth(func(ns, old *corev1.Namespace) { ns.Spec = old.Spec }),
+			Held:          func(obj metav1.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },
+			MarkDeleted:   func(obj metav1.Object) { obj.(*corev1.Namespace).Status.Phase = corev1.NamespaceTerminating },
+		}, true
+	case *corev1.Service:
+		return r.serviceStrategy(), true
+	case *corev1.Event, *eventsv1.Event:
+		return r.eventTTL(), true
+	case *corev1.Node:
+		return Strategy{KeepStatus: true}, true
+	case *corev1.PersistentVolume:
+		return Strategy{ReturnsDeleted: true, PrepareCreate: on(func(pv *corev1.PersistentVolume) {
+			pv.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending}
+		})}, true
+	case *corev1.PersistentVolumeClaim:
+		return Strategy{ReturnsDeleted: true, PrepareCreate: on(func(claim *corev1.PersistentVolumeClaim) {
+			claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+		})}, true
+	case *corev1.PodTemplate, *corev1.ResourceQuota, *corev1.ServiceAccount:
+		return Strategy{ReturnsDeleted: true}, true
+	}
+	return Strategy{}, false
+}
+
+func preparePod(pod *corev1.Pod) {
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(pod)}
+	if len(pod.Spec.SchedulingGates) > 0 {
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated",
+			Message: "Scheduling is blocked due to non-empty scheduling gates", LastTransitionTime: metav1.Now(),
+		}}
+	}
+}
+
+func preparePodUpdate(pod, old *corev1.Pod) {
+	pod.Status = old.Status
+	// A gate that is gone leaves no condition that still speaks of it.
+	if len(pod.Spec.SchedulingGates) == 0 && len(old.Spec.SchedulingGates) > 0 {
+		kept := make([]corev1.PodCondition, 0, len(old.Status.Conditions))
+		for _, c := range old.Status.Conditions {
+			if c.Type != corev1.PodScheduled || c.Reason != "SchedulingGated" {
+				kept = append(kept, c)
+			}
+		}
+		pod.Status.Conditions = kept
+	}
+}
+
+// qosOf classifies a pod by the requests and limits of cpu and memory of its containers.
+func qosOf(pod *corev1.Pod) corev1.PodQOSClass {
+	guaranteed, any := true, false
+	see := func(req, lim corev1.ResourceList) {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			q, ok := req[name]
+			l, limited := lim[name]
+			any = any || ok && !q.IsZero() || limited && !l.IsZero()
+			if !limited || l.IsZero() || ok && q.Cmp(l) != 0 {
+				guaranteed = false
+			}
+		}
+	}
+	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {
+		see(pod.Spec.Resources.Requests, pod.Spec.Resources.Limits)
+	} else {
+		for _, c := range pod.Spec.Containers {
+			see(c.Resources.Requests, c.Resources.Limits)
+		}
+		for _, c := range pod.Spec.InitContainers {
+			see(c.Resources.Requests, c.Resources.Limits)
+		}
+	}
+	switch {
+	case !any:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	}
+	return corev1.PodQOSBurstable
+}
+
+// podGrace is the time a pod gets to end: what the request says, else what the pod says; none where nothing runs.
+func podGrace(obj metav1.Object, o *metav1.DeleteOptions) bool {
+	pod := obj.(*corev1.Pod)
+	var period int64
+	if o.GracePeriodSeconds != nil {
+		period = *o.GracePeriodSeconds
+	} else if pod.Spec.TerminationGracePeriodSeconds != nil {
+		period = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		period = 0
+	}
+	if period < 0 {
+		period = 1
+	}
+	o.GracePeriodSeconds = &period
+	return true
+}
+
+func prepareNamespace(ns *corev1.Namespace) {
+	ns.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+	if !slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes) {
+		ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
+	}
+	if ns.Labels[corev1.LabelMetadataName] == "" {
+		ns.Labels = maps.Clone(ns.Labels)
+		if ns.Labels == nil {
+			ns.Labels = map[string]string{}
+		}
+		ns.Labels[corev1.LabelMetadataName] = ns.Name
+	}
+}

@@ -1,0 +1,204 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/cache"
+)
+
+// Freshness says which state a read must see.
+type Freshness struct {
+	// Any is satisfied by whatever the cache holds.
+	Any bool
+	// AtLeast is the lowest acceptable revision; zero with Any false means consistent: every write acknowledged
+	// before the read is seen.
+	AtLeast int64
+	// Exact is the revision to read at; zero for none.
+	Exact int64
+}
+
+// Snapshot returns a state of the resource that is as fresh as asked for.
+func (r *Resource) Snapshot(ctx context.Context, f Freshness) (*cache.Snapshot, error) {
+	c, err := r.reader(ctx)
+	if err != nil {
+		return nil, r.readError(err, "")
+	}
+	var snap *cache.Snapshot
+	switch {
+	case f.Exact > 0:
+		snap, err = r.snapshotAt(ctx, c, f.Exact)
+	case f.Any:
+		return c.Snapshot(), nil
+	case f.AtLeast > 0:
+		snap, err = r.atLeast(ctx, c, f.AtLeast)
+	default:
+		snap, err = c.Consistent(ctx)
+	}
+	if err != nil {
+		return nil, r.readError(err, "")
+	}
+	return snap, nil
+}
+
+// snapshotAt waits for a revision that may just not have been seen yet.
+func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
+	if _, err := r.atLeast(ctx, c, revision); err != nil {
+		return nil, err
+	}
+	return c.SnapshotAt(revision)
+}
+
+// patience is how long a read waits for a revision that the store may still reach.
+const patience = 3 * time.Second
+
+func (r *Resource) atLeast(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
+	if snap := c.Snapshot(); snap.Revision() >= revision {
+		return snap, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	snap, err := c.Wait(waiting, revision)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return nil, apierrors.NewResourceVersionTooLarge(uint64(revision), uint64(c.Snapshot().Revision()), 1)
+	}
+	return snap, err
+}
+
+func (r *Resource) readError(err error, name string) error {
+	if e, ok := errors.AsType[*store.FutureRevisionError](err); ok {
+		return apierrors.NewResourceVersionTooLarge(uint64(e.Requested), uint64(e.Current), 1)
+	}
+	if errors.Is(err, cache.ErrStopped) {
+		return apierrors.NewServiceUnavailable("the server is shutting down")
+	}
+	return r.storeError(err, name, "get")
+}
+
+// Get returns one object as the cache holds it.
+func (r *Resource) Get(ctx context.Context, key types.NamespacedName, f Freshness) (*cache.Object, error) {
+	if f == (Freshness{}) {
+		// The store itself is the cheapest consistent answer about one key.
+		kv, _, err := r.registry.store.Get(ctx, r.key(key))
+		if err != nil {
+			return nil, r.readError(err, key.Name)
+		}
+		return r.fresh(kv, key), nil
+	}
+	snap, err := r.Snapshot(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := snap.Get(r.key(key))
+	if !ok {
+		return nil, apierrors.NewNotFound(r.gr, key.Name)
+	}
+	return o, nil
+}
+
+// fresh prefers the cached object of the same revision, whose forms may have been made already.
+func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
+	select {
+	case <-r.watched.ready:
+		if o, ok := r.watched.cache.Snapshot().Get(kv.Key); ok && o.Revision == kv.Revision {
+			return o
+		}
+	default:
+	}
+	return &cache.Object{Key: kv.Key, Namespace: key.Namespace, Name: key.Name, Revision: kv.Revision,
+		CreateRevision: kv.CreateRevision, Value: kv.Value}
+}
+
+// Decode returns a private copy of a cached object.
+func (r *Resource) Decode(o *cache.Object) (metav1.Object, error) {
+	obj, err := r.decode(o.Value, o.Revision)
+	if err != nil {
+		return nil, apierrors.NewStoreReadError(r.gr, o.Name, err)
+	}
+	return obj, nil
+}
+
+// JSON returns the object's JSON without apiVersion and kind, made once and shared: {"metadata":...}. Custom resources have
+// both in it.
+func (r *Resource) JSON(o *cache.Object) ([]byte, error) {
+	return o.Form(cache.FormKey{Version: r.apiVersion, MediaType: "json"}, r.makeJSON)
+}
+
+func (r *Resource) makeJSON(o *cache.Object) ([]byte, error) {
+	obj, err := r.Decode(o)
+	if err != nil {
+		return nil, err
+	}
+	if !r.def.Custom {
+		setTypeMeta(obj, noKind)
+	}
+	return codec.Marshal(obj)
+}
+
+// JSONHead is what comes before the JSON of an object, whose own opening brace is then left out, to make it complete. It is
+// empty for custom resources.
+func (r *Resource) JSONHead() []byte {
+	if r.def.Custom {
+		return nil
+	}
+	return r.jsonHead
+}
+
+// Proto returns the object's protobuf body: the stored bytes and a segment with the version.
+func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
+	if r.def.FromStored == nil && r.def.OnRead == nil {
+		_, _, raw, err := codec.DecodeEnvelope(o.Value)
+		if err == nil {
+			return raw, appendVersionSegment(make([]byte, 0, 24), o.Revision), nil
+		}
+	}
+	b, err := o.Form(cache.FormKey{Version: r.apiVersion, MediaType: "protobuf"}, func(o *cache.Object) ([]byte, error) {
+		obj, err := r.Decode(o)
+		if err != nil {
+			return nil, err
+		}
+		return codec.MarshalProto(obj)
+	})
+	return b, nil, err
+}
+
+// Metadata returns the JSON of the object's PartialObjectMetadata without apiVersion and kind.
+func (r *Resource) Metadata(o *cache.Object) ([]byte, error) {
+	return o.Form(cache.FormKey{Version: r.apiVersion, MediaType: "json", Kind: "metadata"}, func(o *cache.Object) ([]byte, error) {
+		obj, err := r.Decode(o)
+		if err != nil {
+			return nil, err
+		}
+		return codec.Marshal(&metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)})
+	})
+}
+
+// Watch delivers changes as cache.Cache.Watch does, from the objects of namespace (empty for all) or, if name
+// is given, of that one.
+func (r *Resource) Watch(ctx context.Context, key types.NamespacedName, o cache.WatchOptions, deliver func([]cache.Event) error) error {
+	c, err := r.reader(ctx)
+	if err != nil {
+		return r.readError(err, "")
+	}
+	o.Prefix = r.listPrefix(key.Namespace)
+	if key.Name != "" && (key.Namespace != "" || !r.info.Namespaced) {
+		o.Prefix = r.key(key)
+	}
+	return c.Watch(ctx, o, deliver)
+}
+
+// ListPrefix is the key prefix of the objects of a namespace; empty means all.
+func (r *Resource) ListPrefix(namespace string) string { return r.listPrefix(namespace) }
+
+// Prefix is the key prefix of all objects.
+func (r *Resource) Prefix() string { return r.prefix }
+
+// version is the text of a revision.
+func version(revision int64) string { return strconv.FormatInt(revision, 10) }

@@ -1,0 +1,158 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/cache"
+)
+
+// Options configure a Registry. The zero value works.
+type Options struct {
+	// Cache configures the watch caches; Attributes is set by the registry.
+	Cache cache.Options
+	// EventTTL is how long Events are kept. Zero means an hour.
+	EventTTL Seconds
+	// ServiceCIDR is the range of cluster IPs, IPv4. Empty means 10.96.0.0/16.
+	ServiceCIDR string
+	// NodePorts is the range of node ports, both ends included. Zero means 30000 to 32767.
+	NodePorts PortRange
+	// Logger receives what cannot be returned. Nil discards.
+	Logger *slog.Logger
+}
+
+// Registry is the set of resources over one store. Resources may be added, replaced and removed at any time.
+type Registry struct {
+	store   store.Store
+	options Options
+	logger  *slog.Logger
+	chain   atomic.Pointer[chain]
+
+	table atomic.Pointer[table]
+
+	mu      sync.Mutex // guards what follows, and who swaps table
+	watched map[string]*watched
+	run     context.Context // nil until Run
+	ended   bool
+	started chan struct{} // closed by Run
+	tasks   sync.WaitGroup
+}
+
+// table is an immutable set of resources.
+type table struct {
+	byGVR map[schema.GroupVersionResource]*Resource
+}
+
+// New returns a registry without resources over s. Reads wait until Run is called.
+func New(s store.Store, o Options) (*Registry, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.EventTTL == 0 {
+		o.EventTTL = 3600
+	}
+	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}, started: make(chan struct{})}
+	r.table.Store(&table{})
+	r.chain.Store(&chain{})
+	return r, nil
+}
+
+// Store returns the store beneath.
+func (r *Registry) Store() store.Store { return r.store }
+
+// SetAdmission replaces the admission chain of every later write.
+func (r *Registry) SetAdmission(plugins []admission.Plugin) { r.chain.Store(newChain(plugins)) }
+
+// Run runs the loops of the caches until ctx ends and all of them have returned. It may be called once.
+func (r *Registry) Run(ctx context.Context) error {
+	r.mu.Lock()
+	if r.run != nil {
+		r.mu.Unlock()
+		return fmt.Errorf("registry: Run was called twice")
+	}
+	r.run = ctx
+	close(r.started)
+	for _, w := range r.watched {
+		r.start(w)
+	}
+	r.mu.Unlock()
+	<-ctx.Done()
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.tasks.Wait()
+	return ctx.Err()
+}
+
+// Resource returns the resource of that version, or nil.
+func (r *Registry) Resource(gvr schema.GroupVersionResource) *Resource {
+	return r.table.Load().byGVR[gvr]
+}
+
+// Resources returns all resources, ordered by name.
+func (r *Registry) Resources() []*Resource {
+	t := r.table.Load()
+	return slices.SortedFunc(maps.Values(t.byGVR), func(a, b *Resource) int {
+		if c := a.info.GVR.GroupVersion().Compare(b.info.GVR.GroupVersion()); c != 0 {
+			return c
+		}
+		return a.info.GVR.GroupResource().Compare(b.info.GVR.GroupResource())
+	})
+}
+
+// Add serves more resources, or other definitions of those there are, all at once.
+func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := &table{byGVR: maps.Clone(r.table.Load().byGVR)}
+	if next.byGVR == nil {
+		next.byGVR = make(map[schema.GroupVersionResource]*Resource, len(defs))
+	}
+	out := make([]*Resource, 0, len(defs))
+	for _, d := range defs {
+		if d.Info == nil {
+			return nil, fmt.Errorf("registry: a Definition needs Info")
+		}
+		res := newResource(r, d)
+		res.watched = r.watchedFor(res)
+		next.byGVR[d.Info.GVR] = res
+		out = append(out, res)
+	}
+	r.table.Store(next)
+	return out, nil
+}
+
+// Remove stops serving resources. Their objects stay in the store; watches end.
+func (r *Registry) Remove(gvrs ...schema.GroupVersionResource) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := &table{byGVR: maps.Clone(r.table.Load().byGVR)}
+	for _, gvr := range gvrs {
+		delete(next.byGVR, gvr)
+	}
+	r.table.Store(next)
+	used := map[string]bool{}
+	for _, res := range next.byGVR {
+		used[res.prefix] = true
+	}
+	for prefix, w := range r.watched {
+		if !used[prefix] {
+			w.stop()
+			delete(r.watched, prefix)
+		}
+	}
+}
+
+// Seconds is a duration in whole seconds.
+type Seconds int64
+
+// PortRange is a range of ports, both ends included.
+type PortRange struct{ First, Last int32 }

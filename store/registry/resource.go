@@ -1,0 +1,202 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store"
+)
+
+// Strategy is what a kind does differently from others, in code. The zero value suits most kinds.
+// Functions get private objects of the resource's Go type and may be called concurrently.
+type Strategy struct {
+	// PrepareCreate clears or fills fields of an object to be created, before it is validated.
+	PrepareCreate func(ctx context.Context, obj metav1.Object)
+	// KeepStatus stores the status a create brings along, although the kind has a status subresource.
+	KeepStatus bool
+	// PrepareUpdate does so for an update through the main resource. old must not be changed.
+	PrepareUpdate func(ctx context.Context, obj, old metav1.Object)
+	// PrepareStatus does so for an update through the status subresource.
+	PrepareStatus func(ctx context.Context, obj, old metav1.Object)
+	// Grace says whether obj is deleted gracefully and sets o.GracePeriodSeconds if so.
+	Grace func(obj metav1.Object, o *metav1.DeleteOptions) bool
+	// Held reports that obj, although marked for deletion and without finalizers, must stay.
+	Held func(obj metav1.Object) bool
+	// MarkDeleted changes more of an object that is being marked for deletion than its metadata.
+	MarkDeleted func(obj metav1.Object)
+	// ReturnsDeleted makes a delete answer with the object instead of a Status.
+	ReturnsDeleted bool
+	// Fields reports the field selectors of the kind beyond metadata.name and metadata.namespace.
+	Fields func(obj metav1.Object, add func(name, value string))
+	// FieldNames are the names Fields may report.
+	FieldNames []string
+	// NoNamespaceField is true where metadata.namespace is no field selector.
+	NoNamespaceField bool
+	// TTL is how long an object lives, zero for ever.
+	TTL func(obj metav1.Object) time.Duration
+	// Reserve returns writes of other keys that must commit together with the write of obj: creation (old nil),
+	// update, or deletion (obj nil). It may fill fields of obj, such as an address. It is called again,
+	// on the same obj, after one of its operations lost a race.
+	Reserve func(ctx context.Context, obj, old metav1.Object) (Reservation, error)
+}
+
+// Reservation is what a write takes along.
+type Reservation struct {
+	Ops []store.Op
+	// Undo, if set, is called when the write did not happen.
+	Undo func()
+}
+
+// Definition describes a resource to serve.
+type Definition struct {
+	// Info is the kind at the served version.
+	Info *scheme.Info
+	// Stored is the kind at the stored version; nil means Info.
+	Stored *scheme.Info
+	// ToStored and FromStored convert between the two; they may change and return their argument. Both nil
+	// means that no conversion is needed.
+	ToStored, FromStored func(obj metav1.Object) (metav1.Object, error)
+	// OnRead is applied to every object decoded from the store, after FromStored; nil means none. Custom
+	// resources default and prune here.
+	OnRead func(obj metav1.Object)
+	// Prefix is the key prefix; empty means that of a built-in resource.
+	Prefix string
+	// Facts and Strategy of the kind.
+	Facts    Facts
+	Strategy Strategy
+	// StatusSubresource is true where spec and status are written apart.
+	StatusSubresource bool
+	// Scale says where a custom resource keeps its replicas; nil for kinds without the subresource and for built-in ones.
+	Scale *ScalePaths
+	// Custom is true for custom resources: stored as JSON with apiVersion and kind, listed with them too.
+	Custom bool
+	// Deprecated is the warning every request for the resource gets; empty for none.
+	Deprecated string
+}
+
+// ScalePaths are the JSON paths of a custom resource's scale subresource, such as .spec.replicas.
+type ScalePaths struct {
+	Spec, Status, Selector string
+}
+
+// Resource serves one kind at one version from a store. Resources of several versions of one kind share
+// their storage.
+type Resource struct {
+	def      Definition
+	info     *scheme.Info
+	stored   *scheme.Info
+	gr       schema.GroupResource
+	prefix   string
+	shape    shape
+	registry *Registry
+	watched  *watched
+
+	storedVersion string // apiVersion in the stored envelope
+	apiVersion    string // as served
+	jsonHead      []byte // {"kind":"Pod","apiVersion":"v1",
+}
+
+// newResource completes d. It does not start anything.
+func newResource(r *Registry, d Definition) *Resource {
+	res := &Resource{def: d, info: d.Info, stored: d.Stored, gr: d.Info.GVR.GroupResource(), prefix: d.Prefix, registry: r}
+	if res.stored == nil {
+		res.stored = d.Info
+	}
+	if res.prefix == "" {
+		res.prefix = Prefix(res.stored.GVR.GroupResource())
+	}
+	res.shape = shapeOf(d.Info.Type)
+	res.storedVersion = res.stored.GVK.GroupVersion().String()
+	if v, ok := storedVersions[res.gr]; ok && !d.Custom {
+		res.storedVersion = v
+	}
+	res.apiVersion = d.Info.GVK.GroupVersion().String()
+	res.jsonHead = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, d.Info.GVK.Kind, res.apiVersion)
+	return res
+}
+
+// Definition returns what the resource was made from.
+func (r *Resource) Definition() *Definition { return &r.def }
+
+// Info is the kind at the served version.
+func (r *Resource) Info() *scheme.Info { return r.info }
+
+// GroupResource names the resource in errors.
+func (r *Resource) GroupResource() schema.GroupResource { return r.gr }
+
+// key is where an object is kept.
+func (r *Resource) key(k types.NamespacedName) string { return keyOf(r.prefix, k) }
+
+// listPrefix is where the objects of a namespace are kept; empty means all namespaces.
+func (r *Resource) listPrefix(namespace string) string {
+	if namespace == "" || !r.info.Namespaced {
+		return r.prefix
+	}
+	return r.prefix + namespace + "/"
+}
+
+// encode returns the stored form of obj, whose resourceVersion must be empty.
+func (r *Resource) encode(obj metav1.Object) ([]byte, error) {
+	if r.def.ToStored != nil {
+		var err error
+		// The conversion may move parts of obj; the caller still answers with it.
+		if obj, err = r.def.ToStored(codec.DeepCopy(obj)); err != nil {
+			return nil, err
+		}
+	}
+	if r.def.Facts.JSON || r.def.Custom {
+		setTypeMeta(obj, r.stored.GVK)
+		return codec.Marshal(obj)
+	}
+	setTypeMeta(obj, schema.GroupVersionKind{})
+	return codec.MarshalEnvelope(r.storedVersion, r.stored.GVK.Kind, obj)
+}
+
+// decode returns the object of a stored value at the served version, with its resourceVersion.
+func (r *Resource) decode(value []byte, revision int64) (metav1.Object, error) {
+	obj, err := r.decodeStored(value)
+	if err != nil {
+		return nil, err
+	}
+	if r.def.FromStored != nil {
+		if obj, err = r.def.FromStored(obj); err != nil {
+			return nil, err
+		}
+	}
+	if r.def.OnRead != nil {
+		r.def.OnRead(obj)
+	}
+	setTypeMeta(obj, r.info.GVK)
+	if revision > 0 {
+		obj.SetResourceVersion(strconv.FormatInt(revision, 10))
+	}
+	return obj, nil
+}
+
+func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {
+	obj := r.stored.New()
+	var err error
+	if codec.IsEnvelope(value) {
+		_, _, err = codec.UnmarshalEnvelope(value, obj)
+	} else {
+		err = codec.Unmarshal(value, obj)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stored %s: %w", r.gr, err)
+	}
+	return obj, nil
+}
+
+// invalid is the 422 answer.
+func (r *Resource) invalid(name string, errs validation.ErrorList) error {
+	return apierrors.NewInvalid(r.info.GVK.GroupKind(), name, errs)
+}

@@ -1,0 +1,334 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/admission"
+)
+
+// Change makes the new state from the current one, which is nil when the object does not exist. It may
+// return another object and must not change current. It runs again when a write lost a race.
+type Change func(current metav1.Object) (metav1.Object, error)
+
+// UpdateOptions refine an update.
+type UpdateOptions struct {
+	Write
+	// Create makes a missing object instead of answering 404: for a PUT only where the kind allows it.
+	Create bool
+	// Patch relaxes what a PUT requires: the version may be missing, and a wrong uid is a 422.
+	Patch bool
+	// Edit restricts the change to a part of the object; nil is the whole of it, as far as Subresource
+	// allows. It is called with the new and the current state, after Change.
+	Edit func(obj, old metav1.Object)
+	// Check replaces the kind's validation of updates; nil keeps it.
+	Check func(obj, old metav1.Object) validation.ErrorList
+}
+
+// state is an object as it is in the store.
+type state struct {
+	obj      metav1.Object
+	raw      []byte
+	revision int64
+}
+
+// current reads an object from the store; nil if there is none.
+func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*state, error) {
+	kv, _, err := r.registry.store.Get(ctx, r.key(key))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.storeError(err, key.Name, "get")
+	}
+	obj, err := r.decode(kv.Value, kv.Revision)
+	if err != nil {
+		return nil, apierrors.NewStoreReadError(r.gr, key.Name, err)
+	}
+	return &state{obj: obj, raw: kv.Value, revision: kv.Revision}, nil
+}
+
+// Update changes an object and returns it as stored; created is true if it made it.
+func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (obj metav1.Object, created bool, err error) {
+	for {
+		cur, err := r.current(ctx, key)
+		if err != nil {
+			return nil, false, err
+		}
+		if cur == nil {
+			if !o.Create {
+				return nil, false, apierrors.NewNotFound(r.gr, key.Name)
+			}
+			obj, err := r.createByUpdate(ctx, key, change, o)
+			if err != nil && apierrors.IsAlreadyExists(err) && o.Patch {
+				continue // somebody was faster: now it is an update
+			}
+			return obj, err == nil, err
+		}
+		obj, retry, err := r.updateOnce(ctx, key, cur, change, o)
+		if retry {
+			if err := ctx.Err(); err != nil {
+				return nil, false, r.storeError(err, key.Name, "update")
+			}
+			continue
+		}
+		return obj, false, err
+	}
+}
+
+func (r *Resource) createByUpdate(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (metav1.Object, error) {
+	obj, err := change(nil)
+	if err != nil {
+		return nil, err
+	}
+	m := metav1.MetaOf(obj)
+	if m.UID != "" {
+		return nil, apierrors.NewConflict(r.gr, key.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: ", m.UID))
+	}
+	if m.ResourceVersion != "" && m.ResourceVersion != "0" {
+		return nil, apierrors.NewNotFound(r.gr, key.Name)
+	}
+	m.ResourceVersion = ""
+	if m.Name == "" {
+		m.Name = key.Name
+	}
+	w := o.Write
+	w.Options = createOptionsOf(w)
+	return r.Create(ctx, key.Namespace, obj, w)
+}
+
+func createOptionsOf(w Write) *metav1.CreateOptions {
+	o := &metav1.CreateOptions{FieldManager: w.FieldManager}
+	if w.DryRun {
+		o.DryRun = []string{metav1.DryRunAll}
+	}
+	return o
+}
+
+// updateOnce tries to change cur. retry means that somebody else was faster and that the caller did not insist
+// on a version.
+func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur *state, change Change, o UpdateOptions) (_ metav1.Object, retry bool, _ error) {
+	obj, err := change(cur.obj)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := r.place(obj, key.Namespace); err != nil {
+		return nil, false, err
+	}
+	setTypeMeta(obj, r.info.GVK)
+	m, old := metav1.MetaOf(obj), metav1.MetaOf(cur.obj)
+	if err := r.checkIdentity(m, old, o); err != nil {
+		return nil, false, err
+	}
+	insisted := m.ResourceVersion != "" && !o.Patch
+	if err := r.checkVersion(m, old, o); err != nil {
+		return nil, false, err
+	}
+	if r.info.Rules.Default != nil && o.Subresource == "" {
+		r.info.Rules.Default(obj)
+	}
+	attrs := r.admissionAttributes(ctx, admission.Update, o.Write, obj, cur.obj)
+	chain := r.registry.chain.Load()
+	if err := r.trackUpdate(obj, cur.obj, o); err != nil {
+		return nil, false, err
+	}
+	if err := chain.admit(ctx, attrs); err != nil {
+		return nil, false, err
+	}
+	r.prepareUpdate(ctx, obj, cur.obj, o)
+	if errs := r.validateUpdate(obj, cur.obj, o); len(errs) > 0 {
+		return nil, false, r.invalid(key.Name, errs)
+	}
+	if warnings := r.info.Rules.Warnings; warnings != nil && o.Warn != nil {
+		for _, text := range warnings(obj, cur.obj) {
+			o.Warn(text)
+		}
+	}
+	if err := chain.validate(ctx, attrs); err != nil {
+		return nil, false, err
+	}
+	if r.mustGo(m, obj) {
+		return r.removeByUpdate(ctx, cur, obj, o, insisted)
+	}
+	return r.replace(ctx, key, cur, obj, o, insisted)
+}
+
+// checkIdentity compares the uid a client sent.
+func (r *Resource) checkIdentity(m, old *metav1.ObjectMeta, o UpdateOptions) error {
+	if m.Name == "" && !o.Patch {
+		m.Name = old.Name
+	}
+	if m.UID != "" && m.UID != old.UID && !o.Patch {
+		return apierrors.NewConflict(r.gr, old.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", m.UID, old.UID))
+	}
+	return nil
+}
+
+// checkVersion compares the version a client sent.
+func (r *Resource) checkVersion(m, old *metav1.ObjectMeta, o UpdateOptions) error {
+	switch m.ResourceVersion {
+	case old.ResourceVersion:
+		return nil
+	case "", "0":
+		if r.def.Facts.VersionRequired && !o.Patch {
+			p := validation.NewPath("metadata", "resourceVersion")
+			return r.invalid(old.Name, validation.ErrorList{validation.Invalid(p, m.ResourceVersion, "must be specified for an update")})
+		}
+		m.ResourceVersion = old.ResourceVersion
+		return nil
+	}
+	if _, err := strconv.ParseUint(m.ResourceVersion, 10, 64); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.resourceVersion %q is not a number", m.ResourceVersion))
+	}
+	return apierrors.NewConflict(r.gr, old.Name, errModified)
+}
+
+// prepareUpdate keeps what this write may not change, and counts generations.
+func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o UpdateOptions) {
+	m, om := metav1.MetaOf(obj), metav1.MetaOf(old)
+	carryMeta(m, om)
+	s := r.def.Strategy
+	switch {
+	case o.Subresource == "status":
+		r.shape.onlyStatus(obj, old)
+		if r.def.Custom {
+			// As upstream: a custom resource's status writes leave all of the metadata but managedFields alone.
+			fields, version := m.ManagedFields, m.ResourceVersion
+			*m = *om
+			m.ManagedFields, m.ResourceVersion = fields, version
+		} else {
+			m.DeletionTimestamp = om.DeletionTimestamp
+		}
+		if s.PrepareStatus != nil {
+			s.PrepareStatus(ctx, obj, old)
+		}
+	case o.Subresource == "" && r.def.StatusSubresource:
+		r.shape.copyStatus(obj, old)
+	}
+	if o.Edit != nil {
+		o.Edit(obj, old)
+	}
+	if s.PrepareUpdate != nil && o.Subresource == "" {
+		s.PrepareUpdate(ctx, obj, old)
+	}
+	if rule := r.def.Facts.Generation; rule != Unmanaged {
+		m.Generation = om.Generation
+		if o.Subresource != "status" && r.desiredChanged(rule, obj, old) {
+			m.Generation++
+		}
+	}
+}
+
+func (r *Resource) desiredChanged(rule GenerationRule, obj, old metav1.Object) bool {
+	if rule == OnSpecAndMetadata && !sameStrings(obj.GetAnnotations(), old.GetAnnotations()) {
+		return true
+	}
+	return !r.shape.sameDesired(obj, old, !r.def.StatusSubresource)
+}
+
+func sameStrings(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if w, ok := b[k]; !ok || v != w {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) validation.ErrorList {
+	errs := validateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old))
+	rules := &r.info.Rules
+	switch {
+	case o.Check != nil:
+		return append(errs, o.Check(obj, old)...)
+	case o.Subresource == "status":
+		if rules.ValidateStatus != nil {
+			errs = append(errs, rules.ValidateStatus(obj, old)...)
+		}
+	case rules.ValidateUpdate != nil:
+		errs = append(errs, rules.ValidateUpdate(obj, old)...)
+	case rules.Validate != nil:
+		errs = append(errs, rules.Validate(obj)...)
+	}
+	return errs
+}
+
+// mustGo reports that the object waits for nothing any more: it is marked for deletion, without a grace period, and
+// its last finalizer is gone.
+func (r *Resource) mustGo(m *metav1.ObjectMeta, obj metav1.Object) bool {
+	if m.DeletionTimestamp.IsZero() || len(m.Finalizers) > 0 {
+		return false
+	}
+	if m.DeletionGracePeriodSeconds != nil && *m.DeletionGracePeriodSeconds != 0 {
+		return false
+	}
+	return r.def.Strategy.Held == nil || !r.def.Strategy.Held(obj)
+}
+
+func (r *Resource) removeByUpdate(ctx context.Context, cur *state, obj metav1.Object, o UpdateOptions, insisted bool) (metav1.Object, bool, error) {
+	if o.DryRun {
+		return obj, false, nil
+	}
+	revision, err := r.remove(ctx, cur)
+	switch {
+	case err == nil:
+		_ = revision
+		return obj, false, nil
+	case raced(err) && !insisted:
+		return nil, true, nil
+	}
+	return nil, false, r.storeError(err, obj.GetName(), "update")
+}
+
+// replace writes obj over cur unless they are the same.
+func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *state, obj metav1.Object, o UpdateOptions, insisted bool) (metav1.Object, bool, error) {
+	for {
+		res, err := r.reserve(ctx, obj, cur.obj)
+		if err != nil {
+			return nil, false, err
+		}
+		obj.SetResourceVersion("")
+		value, err := r.encode(obj)
+		setTypeMeta(obj, r.info.GVK)
+		obj.SetResourceVersion(strconv.FormatInt(cur.revision, 10))
+		if err != nil {
+			res.undo()
+			return nil, false, apierrors.NewInternalError(err)
+		}
+		if o.DryRun || len(res.Ops) == 0 && bytes.Equal(value, cur.raw) {
+			res.undo()
+			return obj, false, nil
+		}
+		op := store.Op{Type: store.OpUpdate, Key: r.key(key), Value: value, Expected: cur.revision, TTL: r.ttl(obj)}
+		revision, err := r.commit(ctx, op, res.Ops)
+		if err == nil {
+			obj.SetResourceVersion(strconv.FormatInt(revision, 10))
+			return obj, false, nil
+		}
+		res.undo()
+		switch {
+		case lostRace(err, op.Key):
+			continue
+		case raced(err) && !insisted:
+			return nil, true, nil
+		}
+		return nil, false, r.storeError(err, key.Name, "update")
+	}
+}
+
+// raced reports that the object itself changed between read and write.
+func raced(err error) bool {
+	_, ok := errors.AsType[*store.ConflictError](err)
+	return ok
+}

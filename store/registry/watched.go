@@ -1,0 +1,102 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/cache"
+)
+
+// watched is the watch cache of one key prefix. It starts on first use, so that a server which
+// serves sixty kinds pays for those that are asked for.
+type watched struct {
+	cache   *cache.Cache
+	wanted  bool // guarded by Registry.mu, as are the others
+	running bool
+	stopped bool
+	cancel  context.CancelFunc
+	ready   <-chan struct{}
+}
+
+// watchedFor returns the cache of the resource's prefix. Called with r.mu held.
+func (r *Registry) watchedFor(res *Resource) *watched {
+	if w := r.watched[res.prefix]; w != nil {
+		return w
+	}
+	o := r.options.Cache
+	o.Attributes = res.attributes
+	o.Logger = r.logger.With("resource", res.gr.String())
+	w := &watched{cache: cache.New(r.store, res.prefix, o)}
+	w.ready = w.cache.Ready()
+	r.watched[res.prefix] = w
+	return w
+}
+
+// start runs the cache if it is wanted and Run has been called. Called with r.mu held.
+func (r *Registry) start(w *watched) {
+	if !w.wanted || w.running || w.stopped || r.run == nil || r.ended {
+		return
+	}
+	w.running = true
+	ctx, cancel := context.WithCancel(r.run)
+	w.cancel = cancel
+	r.tasks.Add(1)
+	go func() {
+		defer r.tasks.Done()
+		defer cancel()
+		if err := w.cache.Run(ctx); err != nil && ctx.Err() == nil {
+			r.logger.Error("watch cache stopped", "prefix", w.cache.Prefix(), "err", err)
+		}
+	}()
+}
+
+func (w *watched) stop() {
+	w.stopped = true
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+// reader returns the running cache, started and caught up.
+func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
+	w := r.watched
+	select {
+	case <-w.ready:
+		return w.cache, nil
+	default:
+	}
+	select {
+	case <-r.registry.started:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r.registry.mu.Lock()
+	w.wanted = true
+	r.registry.start(w)
+	r.registry.mu.Unlock()
+	select {
+	case <-w.ready:
+		return w.cache, nil
+	case <-r.registry.run.Done():
+		return nil, apierrors.NewServiceUnavailable("the server is shutting down")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// attributes reads what selectors need of a stored object.
+func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
+	obj, err := r.decodeStored(kv.Value)
+	if err != nil {
+		return cache.Attrs{}, err
+	}
+	m := metav1.MetaOf(obj)
+	attrs := cache.Attrs{UID: string(m.UID), Labels: m.Labels}
+	if fields := r.def.Strategy.Fields; fields != nil {
+		attrs.Fields = make(map[string]string, len(r.def.Strategy.FieldNames))
+		fields(obj, func(name, value string) { attrs.Fields[name] = value })
+	}
+	return attrs, nil
+}
