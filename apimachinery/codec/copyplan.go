@@ -78,7 +78,7 @@ func (b *builder) copyMethods(n *node) {
 	}
 }
 
-// copyFields links the fields of a struct without a method of its own.
+// copyFields links the fields of a struct.
 func (b *builder) copyFields(n *node) {
 	for i := range n.typ.NumField() {
 		f := n.typ.Field(i)
@@ -131,13 +131,16 @@ func (b *builder) finishCopy() {
 
 // plain follows structs and arrays only, so it ends.
 func (n *node) plain() bool {
-	if n.bad != nil || n.copy.bad != nil {
+	if n.bad != nil {
 		return false
 	}
 	switch n.copy.how {
 	case copyPlain:
 		return true
 	case copyFields:
+		if n.copy.bad != nil {
+			return false
+		}
 		for _, p := range n.copy.parts {
 			if !p.n.plain() {
 				return false

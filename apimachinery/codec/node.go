@@ -204,7 +204,7 @@ func (b *builder) fill(n *node) {
 		b.jsonFields(n)
 	}
 	b.protoShape(n)
-	if n.op == opStruct && n.copy.how == copyFields {
+	if n.op == opStruct && n.copy.how != copyPlain {
 		b.copyFields(n)
 	}
 }
