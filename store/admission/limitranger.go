@@ -1,0 +1,236 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+)
+
+// limitRanger fills requests and limits from the namespace's LimitRanges and refuses pods and claims outside them.
+type limitRanger struct {
+	named
+	access Access
+}
+
+func newLimitRanger(access Access) Plugin {
+	return &limitRanger{named{"LimitRanger", []Operation{Create, Update}}, access}
+}
+
+func (p *limitRanger) ranges(ctx context.Context, a *Attributes) ([]*corev1.LimitRange, error) {
+	all, err := p.access.List(ctx, core("limitranges"), a.Namespace, labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	var out []*corev1.LimitRange
+	for _, obj := range all {
+		out = append(out, obj.(*corev1.LimitRange))
+	}
+	return out, nil
+}
+
+func (p *limitRanger) Admit(ctx context.Context, a *Attributes) error {
+	pod, ok := podOf(a)
+	if !ok || a.Operation != Create {
+		return nil
+	}
+	ranges, err := p.ranges(ctx, a)
+	if err != nil {
+		return err
+	}
+	for _, lr := range ranges {
+		for i := range lr.Spec.Limits {
+			item := &lr.Spec.Limits[i]
+			if item.Type != corev1.LimitTypeContainer {
+				continue
+			}
+			var notes []string
+			for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+				for j := range list {
+					notes = append(notes, fillResources(&list[j], item)...)
+				}
+			}
+			if len(notes) > 0 {
+				if pod.Annotations == nil {
+					pod.Annotations = map[string]string{}
+				}
+				pod.Annotations["kubernetes.io/limit-ranger"] = "LimitRanger plugin set: " + strings.Join(notes, "; ")
+			}
+		}
+	}
+	return nil
+}
+
+// fillResources sets what a container leaves open and says what it set.
+func fillResources(c *corev1.Container, item *corev1.LimitRangeItem) (notes []string) {
+	fill := func(what string, have *corev1.ResourceList, defaults corev1.ResourceList) {
+		var set []string
+		for _, name := range sortedNames(defaults) {
+			if _, ok := (*have)[name]; ok {
+				continue
+			}
+			if *have == nil {
+				*have = corev1.ResourceList{}
+			}
+			(*have)[name] = defaults[name]
+			set = append(set, string(name))
+		}
+		if len(set) > 0 {
+			notes = append(notes, fmt.Sprintf("%s %s for container %s", strings.Join(set, ", "), what, c.Name))
+		}
+	}
+	fill("request", &c.Resources.Requests, item.DefaultRequest)
+	fill("limit", &c.Resources.Limits, item.Default)
+	return notes
+}
+
+func (p *limitRanger) Validate(ctx context.Context, a *Attributes) error {
+	if a.Subresource != "" {
+		return nil
+	}
+	var measure func(item *corev1.LimitRangeItem) []string
+	switch obj := a.Object.(type) {
+	case *corev1.Pod:
+		if a.Operation != Create {
+			return nil // a pod's resources do not change but through resize
+		}
+		measure = func(item *corev1.LimitRangeItem) []string { return podViolations(obj, item) }
+	case *corev1.PersistentVolumeClaim:
+		measure = func(item *corev1.LimitRangeItem) []string {
+			if item.Type != corev1.LimitTypePersistentVolumeClaim {
+				return nil
+			}
+			return violations(item, obj.Spec.Resources.Requests, obj.Spec.Resources.Requests)
+		}
+	default:
+		return nil
+	}
+	ranges, err := p.ranges(ctx, a)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for _, lr := range ranges {
+		for i := range lr.Spec.Limits {
+			wrong = append(wrong, measure(&lr.Spec.Limits[i])...)
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("[%s]", strings.Join(wrong, ", ")))
+}
+
+func podViolations(pod *corev1.Pod, item *corev1.LimitRangeItem) (wrong []string) {
+	switch item.Type {
+	case corev1.LimitTypeContainer:
+		for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range list {
+				wrong = append(wrong, violations(item, list[i].Resources.Requests, list[i].Resources.Limits)...)
+			}
+		}
+	case corev1.LimitTypePod:
+		wrong = violations(item, podTotal(pod, requests), podTotal(pod, limits))
+	}
+	return wrong
+}
+
+// violations compares requests and limits with min, max and ratio; the limit, or without one the request, is
+// held against max.
+func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) (wrong []string) {
+	kind := string(item.Type)
+	for _, name := range sortedNames(item.Min) {
+		floor := item.Min[name]
+		req, ok := requests[name]
+		switch {
+		case !ok:
+			wrong = append(wrong, fmt.Sprintf("minimum %s usage per %s is %s.  No request is specified", name, kind, floor.String()))
+		case req.Cmp(floor) < 0:
+			wrong = append(wrong, fmt.Sprintf("minimum %s usage per %s is %s, but request is %s", name, kind, floor.String(), req.String()))
+		}
+	}
+	for _, name := range sortedNames(item.Max) {
+		ceiling := item.Max[name]
+		limit, ok := limits[name]
+		switch {
+		case !ok:
+			wrong = append(wrong, fmt.Sprintf("maximum %s usage per %s is %s.  No limit is specified", name, kind, ceiling.String()))
+		case limit.Cmp(ceiling) > 0:
+			wrong = append(wrong, fmt.Sprintf("maximum %s usage per %s is %s, but limit is %s", name, kind, ceiling.String(), limit.String()))
+		}
+		if req, ok := requests[name]; ok && req.Cmp(ceiling) > 0 {
+			wrong = append(wrong, fmt.Sprintf("maximum %s usage per %s is %s, but request is %s", name, kind, ceiling.String(), req.String()))
+		}
+	}
+	for _, name := range sortedNames(item.MaxLimitRequestRatio) {
+		ratio := item.MaxLimitRequestRatio[name]
+		req, okReq := requests[name]
+		limit, okLimit := limits[name]
+		if !okReq || !okLimit || req.IsZero() {
+			wrong = append(wrong, fmt.Sprintf("%s max limit to request ratio per %s is %s, but no request or limit is specified", name, kind, ratio.String()))
+			continue
+		}
+		if got := limit.AsApproximateFloat64() / req.AsApproximateFloat64(); got > ratio.AsApproximateFloat64() {
+			wrong = append(wrong, fmt.Sprintf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, kind, ratio.String(), got))
+		}
+	}
+	return wrong
+}
+
+// which selects requests or limits of a container.
+type which func(*corev1.ResourceRequirements) corev1.ResourceList
+
+func requests(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }
+func limits(r *corev1.ResourceRequirements) corev1.ResourceList   { return r.Limits }
+
+// podTotal is what a pod needs at most at one time: the sum of its containers and sidecars, or what its most
+// demanding init container needs beside the sidecars started before it, and the overhead.
+func podTotal(pod *corev1.Pod, w which) corev1.ResourceList {
+	total := corev1.ResourceList{}
+	for i := range pod.Spec.Containers {
+		addResources(total, w(&pod.Spec.Containers[i].Resources))
+	}
+	sidecars := corev1.ResourceList{}
+	peak := corev1.ResourceList{}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		need := w(&c.Resources)
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			addResources(sidecars, need)
+			addResources(total, need)
+			maxResources(peak, sidecars)
+			continue
+		}
+		sum := corev1.ResourceList{}
+		addResources(sum, sidecars)
+		addResources(sum, need)
+		maxResources(peak, sum)
+	}
+	maxResources(total, peak)
+	if r := pod.Spec.Resources; r != nil {
+		for name, q := range w(r) {
+			total[name] = q
+		}
+	}
+	addResources(total, pod.Spec.Overhead)
+	return total
+}
+
+func addResources(to, more corev1.ResourceList) {
+	for name, q := range more {
+		sum := to[name]
+		sum.Add(q)
+		to[name] = sum
+	}
+}
+
+func maxResources(to, other corev1.ResourceList) {
+	for name, q := range other {
+		if have, ok := to[name]; !ok || q.Cmp(have) > 0 {
+			to[name] = q
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package admission
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/nodev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// podOf returns the pod of a request on the pods resource itself.
+func podOf(a *Attributes) (*corev1.Pod, bool) {
+	if a.Resource.Group != "" || a.Resource.Resource != "pods" || a.Subresource != "" {
+		return nil, false
+	}
+	pod, ok := a.Object.(*corev1.Pod)
+	return pod, ok
+}
+
+// eachContainer visits init, main and ephemeral containers by what they have in common.
+func eachContainer(pod *corev1.Pod, f func(image string, policy *corev1.PullPolicy, mounts *[]corev1.VolumeMount)) {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			f(list[i].Image, &list[i].ImagePullPolicy, &list[i].VolumeMounts)
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		c := &pod.Spec.EphemeralContainers[i]
+		f(c.Image, &c.ImagePullPolicy, &c.VolumeMounts)
+	}
+}
+
+// alwaysPullImages makes every pod pull its images, so that nobody uses a private image that happens to be on a node.
+type alwaysPullImages struct{ named }
+
+func newAlwaysPullImages(Access) Plugin {
+	return &alwaysPullImages{named{"AlwaysPullImages", []Operation{Create, Update}}}
+}
+
+func (p *alwaysPullImages) Admit(_ context.Context, a *Attributes) error {
+	pod, ok := podOf(a)
+	if !ok && a.Resource.Resource == "pods" && a.Subresource == "ephemeralcontainers" {
+		pod, ok = a.Object.(*corev1.Pod)
+	}
+	if !ok {
+		return nil
+	}
+	eachContainer(pod, func(_ string, policy *corev1.PullPolicy, _ *[]corev1.VolumeMount) { *policy = corev1.PullAlways })
+	for i := range pod.Spec.Volumes {
+		if img := pod.Spec.Volumes[i].Image; img != nil && img.Reference != "" {
+			img.PullPolicy = corev1.PullAlways
+		}
+	}
+	return nil
+}
+
+// defaultTolerations gives pods five minutes on a node that is not ready or not reachable.
+type defaultTolerations struct{ named }
+
+func newDefaultTolerations(Access) Plugin {
+	return &defaultTolerations{named{"DefaultTolerationSeconds", []Operation{Create, Update}}}
+}
+
+func (p *defaultTolerations) Admit(_ context.Context, a *Attributes) error {
+	pod, ok := podOf(a)
+	if !ok {
+		return nil
+	}
+	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
+		tolerated := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		})
+		if !tolerated {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))})
+		}
+	}
+	return nil
+}
+
+// priority resolves priorityClassName to a number.
+type priority struct {
+	named
+	access Access
+}
+
+func newPriority(access Access) Plugin {
+	return &priority{named{"Priority", []Operation{Create, Update}}, access}
+}
+
+var priorityClasses = resource("scheduling.k8s.io", "v1", "priorityclasses")
+
+func (p *priority) Admit(ctx context.Context, a *Attributes) error {
+	pod, ok := podOf(a)
+	if !ok {
+		return nil
+	}
+	if a.Operation == Update {
+		old, ok := a.Old.(*corev1.Pod)
+		if ok && pod.Spec.Priority == nil {
+			pod.Spec.Priority = old.Spec.Priority
+		}
+		if ok && pod.Spec.PreemptionPolicy == nil {
+			pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+		}
+		return nil
+	}
+	class, err := p.classFor(ctx, pod.Spec.PriorityClassName)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			return apierrors.NewForbidden(core("pods").GroupResource(), pod.Name, fmt.Errorf("no PriorityClass with name %s was found", pod.Spec.PriorityClassName))
+		}
+		return err
+	}
+	value, policy := int32(0), corev1.PreemptLowerPriority
+	if class != nil {
+		pod.Spec.PriorityClassName, value = class.Name, class.Value
+		if class.PreemptionPolicy != nil {
+			policy = *class.PreemptionPolicy
+		}
+	}
+	if given := pod.Spec.Priority; given != nil && *given != value {
+		return apierrors.NewForbidden(core("pods").GroupResource(), pod.Name, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *given, value))
+	}
+	if given := pod.Spec.PreemptionPolicy; given != nil && *given != policy {
+		return apierrors.NewForbidden(core("pods").GroupResource(), pod.Name, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *given, policy))
+	}
+	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &value, &policy
+	return nil
+}
+
+// classFor returns the named class, or for no name the global default with the lowest value; nil if there is none.
+func (p *priority) classFor(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
+	if name != "" {
+		obj, err := p.access.Get(ctx, priorityClasses, types.NamespacedName{Name: name})
+		if err != nil {
+			return nil, err
+		}
+		return obj.(*schedulingv1.PriorityClass), nil
+	}
+	all, err := p.access.List(ctx, priorityClasses, "", labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	var best *schedulingv1.PriorityClass
+	for _, obj := range all {
+		if c := obj.(*schedulingv1.PriorityClass); c.GlobalDefault && (best == nil || c.Value < best.Value) {
+			best = c
+		}
+	}
+	return best, nil
+}
+
+// runtimeClass fills overhead and scheduling of a pod's RuntimeClass.
+type runtimeClass struct {
+	named
+	access Access
+}
+
+func newRuntimeClass(access Access) Plugin {
+	return &runtimeClass{named{"RuntimeClass", []Operation{Create}}, access}
+}
+
+func (p *runtimeClass) Admit(ctx context.Context, a *Attributes) error {
+	pod, ok := podOf(a)
+	if !ok {
+		return nil
+	}
+	forbid := func(err error) error { return apierrors.NewForbidden(core("pods").GroupResource(), pod.Name, err) }
+	if pod.Spec.RuntimeClassName == nil {
+		if len(pod.Spec.Overhead) > 0 {
+			return forbid(fmt.Errorf("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
+		}
+		return nil
+	}
+	obj, err := p.access.Get(ctx, resource("node.k8s.io", "v1", "runtimeclasses"), types.NamespacedName{Name: *pod.Spec.RuntimeClassName})
+	if apierrors.IsNotFound(err) {
+		return forbid(fmt.Errorf("pod rejected: RuntimeClass %q not found", *pod.Spec.RuntimeClassName))
+	}
+	if err != nil {
+		return err
+	}
+	class := obj.(*nodev1.RuntimeClass)
+	if o := class.Overhead; o != nil {
+		if len(pod.Spec.Overhead) == 0 {
+			pod.Spec.Overhead = corev1.ResourceList{}
+			for k, v := range o.PodFixed {
+				pod.Spec.Overhead[k] = v
+			}
+		} else if !equalResources(pod.Spec.Overhead, o.PodFixed) {
+			return forbid(fmt.Errorf("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"))
+		}
+	} else if len(pod.Spec.Overhead) > 0 {
+		return forbid(fmt.Errorf("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
+	}
+	if s := class.Scheduling; s != nil {
+		for k, v := range s.NodeSelector {
+			if have, ok := pod.Spec.NodeSelector[k]; ok && have != v {
+				return forbid(fmt.Errorf("pod rejected: conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", k, v, k, have))
+			}
+			if pod.Spec.NodeSelector == nil {
+				pod.Spec.NodeSelector = map[string]string{}
+			}
+			pod.Spec.NodeSelector[k] = v
+		}
+		for _, t := range s.Tolerations {
+			if !slices.ContainsFunc(pod.Spec.Tolerations, func(have corev1.Toleration) bool {
+				return have.Key == t.Key && have.Operator == t.Operator && have.Value == t.Value && have.Effect == t.Effect
+			}) {
+				pod.Spec.Tolerations = append(pod.Spec.Tolerations, t)
+			}
+		}
+	}
+	return nil
+}
+
+func equalResources(a, b corev1.ResourceList) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		w, ok := b[k]
+		if !ok || v.Cmp(w) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// suffix returns five random characters as generated names have them.
+func suffix() string {
+	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
+	var b [5]byte
+	_, _ = rand.Read(b[:]) // never fails
+	for i := range b {
+		b[i] = alphabet[int(b[i])%len(alphabet)]
+	}
+	return string(b[:])
+}

@@ -1,0 +1,120 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// storageProtection adds the finalizers that keep volumes and claims in use from vanishing.
+type storageProtection struct{ named }
+
+func newStorageProtection(Access) Plugin {
+	return &storageProtection{named{"StorageObjectInUseProtection", []Operation{Create}}}
+}
+
+func (p *storageProtection) Admit(_ context.Context, a *Attributes) error {
+	if a.Subresource != "" {
+		return nil
+	}
+	var finalizer string
+	switch a.Object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		finalizer = "kubernetes.io/pvc-protection"
+	case *corev1.PersistentVolume:
+		finalizer = "kubernetes.io/pv-protection"
+	default:
+		return nil
+	}
+	if have := a.Object.GetFinalizers(); !slices.Contains(have, finalizer) {
+		a.Object.SetFinalizers(append(have, finalizer))
+	}
+	return nil
+}
+
+// newest returns the default-annotated object of a list that was created last, by name among equals.
+func newest[T metav1.Object](all []metav1.Object, annotation string) (best T, found bool) {
+	for _, obj := range all {
+		if obj.GetAnnotations()[annotation] != "true" {
+			continue
+		}
+		if !found || newer(obj, best) {
+			best, found = obj.(T), true
+		}
+	}
+	return best, found
+}
+
+func newer(a, b metav1.Object) bool {
+	ta, tb := metav1.MetaOf(a).CreationTimestamp.Time, metav1.MetaOf(b).CreationTimestamp.Time
+	if !ta.Equal(tb) {
+		return ta.After(tb)
+	}
+	return strings.Compare(a.GetName(), b.GetName()) < 0
+}
+
+// defaultStorageClass names the default class in claims that name none.
+type defaultStorageClass struct {
+	named
+	access Access
+}
+
+func newDefaultStorageClass(access Access) Plugin {
+	return &defaultStorageClass{named{"DefaultStorageClass", []Operation{Create}}, access}
+}
+
+func (p *defaultStorageClass) Admit(ctx context.Context, a *Attributes) error {
+	pvc, ok := a.Object.(*corev1.PersistentVolumeClaim)
+	if !ok || a.Subresource != "" || pvc.Spec.StorageClassName != nil || pvc.Annotations["volume.beta.kubernetes.io/storage-class"] != "" {
+		return nil
+	}
+	all, err := p.access.List(ctx, resource("storage.k8s.io", "v1", "storageclasses"), "", labels.Everything())
+	if err != nil {
+		return err
+	}
+	if class, ok := newest[*storagev1.StorageClass](all, "storageclass.kubernetes.io/is-default-class"); ok {
+		pvc.Spec.StorageClassName = new(class.Name)
+	}
+	return nil
+}
+
+// defaultIngressClass names the default class in ingresses that name none.
+type defaultIngressClass struct {
+	named
+	access Access
+}
+
+func newDefaultIngressClass(access Access) Plugin {
+	return &defaultIngressClass{named{"DefaultIngressClass", []Operation{Create}}, access}
+}
+
+func (p *defaultIngressClass) Admit(ctx context.Context, a *Attributes) error {
+	ing, ok := a.Object.(*networkingv1.Ingress)
+	if !ok || a.Subresource != "" || ing.Spec.IngressClassName != nil || ing.Annotations["kubernetes.io/ingress.class"] != "" {
+		return nil
+	}
+	all, err := p.access.List(ctx, resource("networking.k8s.io", "v1", "ingressclasses"), "", labels.Everything())
+	if err != nil {
+		return err
+	}
+	const annotation = "ingressclass.kubernetes.io/is-default-class"
+	class, found := newest[*networkingv1.IngressClass](all, annotation)
+	for _, obj := range all {
+		if found && obj.GetAnnotations()[annotation] == "true" && obj.GetName() != class.Name &&
+			metav1.MetaOf(obj).CreationTimestamp.Time.Equal(class.CreationTimestamp.Time) {
+			return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("2 default IngressClasses were found, only 1 allowed: %s and %s", class.Name, obj.GetName()))
+		}
+	}
+	if found {
+		ing.Spec.IngressClassName = new(class.Name)
+	}
+	return nil
+}
