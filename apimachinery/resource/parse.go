@@ -12,6 +12,8 @@ import (
 var (
 	// ErrFormatWrong is returned for text that does not have the shape of a quantity.
 	ErrFormatWrong = errors.New("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+	// ErrNumeric is returned where a number without any digit is not taken for 0.
+	ErrNumeric = errors.New("unable to parse numeric part of quantity")
 	// ErrSuffix is returned for an unknown suffix.
 	ErrSuffix = errors.New("unable to parse quantity's suffix")
 	// ErrTooLong is returned for more than 4096 bytes of text or an exponent above 4096.
@@ -25,10 +27,12 @@ const maxDigits = 4096
 // fastDigits is how many decimal digits always fit into an int64.
 const fastDigits = 18
 
-// Parse reads a quantity. It returns ErrFormatWrong, ErrSuffix or ErrTooLong.
+// Parse reads a quantity. It returns ErrFormatWrong, ErrNumeric, ErrSuffix or
+// ErrTooLong.
 //
 // Numbers need no digit in front of or behind the point, and none at all where
-// a suffix or a sign is given; that is what the API has always accepted.
+// a common suffix or a sign is given: "Ki" is 0. That is what the API has always
+// accepted.
 func Parse(s string) (Quantity, error) {
 	t, err := scan(s)
 	if err != nil {
@@ -37,6 +41,9 @@ func Parse(s string) (Quantity, error) {
 	suffix, err := interpretSuffix(t.suffix)
 	if err != nil {
 		return Quantity{}, err
+	}
+	if t.empty() && (suffix.exponent < int32(Nano) || suffix.format == codeBinarySI && suffix.exponent > 40) {
+		return Quantity{}, ErrNumeric
 	}
 	if q, ok := t.small(suffix); ok {
 		if t.echo(suffix) {
@@ -77,6 +84,9 @@ type token struct {
 	num, frac      string
 	suffix         string
 }
+
+// empty reports a number without any digit.
+func (t token) empty() bool { return !t.zeros && t.num == "" && t.frac == "" }
 
 func scan(s string) (token, error) {
 	var t token
