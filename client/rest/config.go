@@ -1,0 +1,158 @@
+// Package rest connects to an API server over HTTP: TLS and HTTP/2, credentials that rotate, retries
+// that honour Retry-After, adaptive concurrency, warnings. Its [Conn] implements client.Conn.
+//
+// What a Conn promises:
+//
+//   - It starts no goroutine of its own and shares nothing with other Conns: the connections it keeps
+//     open belong to it and [Conn.Close] closes them. It works inside testing/synctest bubbles.
+//   - A request is sent again only when the server says so (429, or 5xx with Retry-After), or
+//     when a read failed on the connection; its body is then sent from the start. Anything else is
+//     the caller's decision.
+//   - There is no fixed rate limit. The number of requests in flight grows while the server answers and is
+//     halved when it answers 429; leases and streams are exempt, so that load cannot cost a leader its lease.
+//   - A dead HTTP/2 connection is noticed within 9 seconds (a ping after 5 s of silence, answered within 4 s).
+//   - Secrets never appear in an error or a log line.
+package rest
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// Config says where a server is and who is asking.
+type Config struct {
+	// Host is the server: "https://host:port", with a path if the API is below one. Without a
+	// scheme it is https if any TLS field is set, else http.
+	Host string
+	// TLS is how the server is verified and the client authenticates itself.
+	TLS TLSConfig
+	// BearerToken authenticates the client. BearerTokenFile wins over it and is read again
+	// every 10 seconds and when the server answers 401.
+	BearerToken, BearerTokenFile string
+	// Username and Password are for HTTP basic authentication.
+	Username, Password string
+	// Credentials, if set, is asked for the token or certificate of each request (exec plugins, OIDC).
+	Credentials CredentialSource
+	// Impersonate, if not nil, is the user every request acts as.
+	Impersonate *client.User
+	// UserAgent names the program; empty means made of the executable's name and the platform.
+	UserAgent string
+	// Dial makes connections; nil means TCP with 30 s timeout and keep-alive.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Proxy chooses a proxy (http, https, socks5); nil means the environment's, or none if Dial is set.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Wrap, if set, wraps the transport of every request, streams and upgrades included.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Compression lets the server compress its answers. It costs CPU on both sides.
+	Compression bool
+	// Timeout bounds every request but streams; 0 means none but the caller's context.
+	Timeout time.Duration
+	// Scheme of the connection; nil means api.Scheme(), the built-in kinds.
+	Scheme *scheme.Scheme
+}
+
+// TLSConfig is the transport security of a Config. Files win over data and are read again when they change.
+type TLSConfig struct {
+	// ServerName to verify and to send, if not the host's name.
+	ServerName string
+	// Insecure accepts any server certificate.
+	Insecure bool
+	// CAFile or CAData (PEM) hold the roots to trust; both empty means the system's.
+	CAFile string
+	CAData []byte
+	// CertFile and KeyFile, or CertData and KeyData (PEM), are the client's certificate.
+	CertFile, KeyFile string
+	CertData, KeyData []byte
+}
+
+func (t *TLSConfig) used() bool {
+	return t.ServerName != "" || t.Insecure || t.CAFile != "" || len(t.CAData) > 0 || t.CertFile != "" || len(t.CertData) > 0
+}
+
+// Credential is what a CredentialSource yields. At least one of its fields is set.
+type Credential struct {
+	// Token is a bearer token.
+	Token string
+	// Certificate is a client certificate.
+	Certificate *tls.Certificate
+}
+
+// CredentialSource yields the credential of a request. It is called for every request, concurrently, and
+// should answer from memory when it can. rejected is not nil after the server has refused that
+// credential (401): the source should not return it again.
+type CredentialSource interface {
+	Credential(ctx context.Context, rejected *Credential) (*Credential, error)
+}
+
+// Options tune a Conn. The zero value is good.
+type Options struct {
+	// Logger gets warnings from the server if Warnings is nil; nil discards.
+	Logger *slog.Logger
+	// Warnings is called for every warning in a reply; nil logs each text once.
+	Warnings func(Warning)
+	// MaxInFlight caps the requests in flight; 0 means 1024. The actual number adapts below it.
+	MaxInFlight int
+	// QPS is an additional fixed cap on requests per second with bursts of Burst; 0 means none.
+	QPS   float64
+	Burst int
+	// Retries is how often a request is sent again at most; 0 means 10, negative never.
+	Retries int
+	// Metrics are told what happens.
+	Metrics Metrics
+}
+
+// Metrics are functions a Conn calls; each may be nil. They must not block.
+type Metrics struct {
+	// Request is called after each exchange, retries included. code is the HTTP status, or 0 if there was no answer.
+	Request func(verb, resource string, code int, took time.Duration)
+	// Retry is called before a request is sent again.
+	Retry func(verb, resource string, code int)
+	// Queued is called when a request had to wait for its turn.
+	Queued func(verb, resource string, waited time.Duration)
+	// Limit is called when the adaptive limit of requests in flight changes.
+	Limit func(inFlight int)
+}
+
+// baseURL parses Host.
+func (c *Config) baseURL() (*url.URL, error) {
+	host := c.Host
+	if host == "" {
+		return nil, fmt.Errorf("rest: Config.Host is empty")
+	}
+	if !strings.Contains(host, "://") {
+		if c.TLS.used() || strings.HasSuffix(host, ":443") {
+			host = "https://" + host
+		} else {
+			host = "http://" + host
+		}
+	}
+	u, err := url.Parse(host)
+	if err != nil {
+		return nil, fmt.Errorf("rest: Config.Host: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("rest: Config.Host %q is not an http or https address", c.Host)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	u.RawQuery, u.Fragment, u.User = "", "", nil
+	return u, nil
+}
+
+// defaultAgent is "program/keelson (os/arch)".
+func defaultAgent() string {
+	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	return fmt.Sprintf("%s/keelson (%s/%s)", name, runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,143 @@
+package rest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// limiter bounds the requests in flight. The bound grows by one per round of answers while it is being used, and
+// is halved, once a second at most, when the server says it has too many. Waiters are served in order.
+type limiter struct {
+	ceiling int
+	changed func(int)
+
+	mu       sync.Mutex
+	limit    float64
+	inFlight int
+	waiters  []chan struct{}
+	lastCut  time.Time
+}
+
+const startLimit = 32
+
+func newLimiter(ceiling int, changed func(int)) *limiter {
+	return &limiter{ceiling: ceiling, changed: changed, limit: float64(min(startLimit, ceiling))}
+}
+
+// acquire waits for a turn and reports how long it took. After an error there is nothing to release.
+func (l *limiter) acquire(ctx context.Context) (time.Duration, error) {
+	l.mu.Lock()
+	if len(l.waiters) == 0 && l.inFlight < int(l.limit) {
+		l.inFlight++
+		l.mu.Unlock()
+		return 0, nil
+	}
+	turn := make(chan struct{})
+	l.waiters = append(l.waiters, turn)
+	l.mu.Unlock()
+	start := time.Now()
+	select {
+	case <-turn:
+		return time.Since(start), nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	if i := slices.Index(l.waiters, turn); i >= 0 {
+		l.waiters = slices.Delete(l.waiters, i, i+1)
+	} else {
+		// The turn came at the same moment: hand it on.
+		l.inFlight--
+		l.admit()
+	}
+	l.mu.Unlock()
+	return time.Since(start), ctx.Err()
+}
+
+// outcome is what a finished request says about the server's load.
+type outcome int
+
+const (
+	unclear outcome = iota
+	answered
+	overloaded
+)
+
+func (l *limiter) release(o outcome) {
+	l.mu.Lock()
+	before := int(l.limit)
+	used := float64(l.inFlight) >= l.limit*0.8 || len(l.waiters) > 0
+	l.inFlight--
+	switch o {
+	case answered:
+		if used {
+			l.limit = min(l.limit+1/l.limit, float64(l.ceiling))
+		}
+	case overloaded:
+		if time.Since(l.lastCut) >= time.Second {
+			l.limit, l.lastCut = max(1, l.limit/2), time.Now()
+		}
+	}
+	after := int(l.limit)
+	l.admit()
+	l.mu.Unlock()
+	if before != after && l.changed != nil {
+		l.changed(after)
+	}
+}
+
+// admit gives turns to waiters while there is room.
+func (l *limiter) admit() {
+	for len(l.waiters) > 0 && l.inFlight < int(l.limit) {
+		close(l.waiters[0])
+		l.waiters = l.waiters[1:]
+		l.inFlight++
+	}
+}
+
+// pacer is a fixed cap on the rate.
+type pacer struct {
+	every time.Duration
+	burst int
+
+	mu   sync.Mutex
+	next time.Time // when the bucket is full again, in the sense of the generic cell rate algorithm
+}
+
+func newPacer(qps float64, burst int) *pacer {
+	if qps <= 0 {
+		return nil
+	}
+	return &pacer{every: time.Duration(float64(time.Second) / qps), burst: max(1, burst)}
+}
+
+func (p *pacer) wait(ctx context.Context) error {
+	if p == nil {
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	now := time.Now()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	p.next = p.next.Add(p.every)
+	d := p.next.Sub(now) - time.Duration(p.burst)*p.every
+	p.mu.Unlock()
+	return pause(ctx, d)
+}
+
+// pause waits for d or until ctx ends, whose error it returns.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,73 @@
+package rest
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/internal/scan"
+)
+
+// maxStatus bounds what is read of a refusal, in bytes.
+const maxStatus = 1 << 20
+
+// statusError turns a reply of 400 or more into an error.
+func (c *Conn) statusError(r *client.Request, resp *http.Response) error {
+	c.warnings(resp.Header)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	if err != nil && len(body) == 0 {
+		body = []byte(resp.Status)
+	}
+	after := retryAfterHeader(resp.Header)
+	if s, ok := decodeStatus(resp.Header.Get("Content-Type"), body); ok {
+		if s.Code == 0 {
+			s.Code = int32(resp.StatusCode)
+		}
+		if after > 0 && (s.Details == nil || s.Details.RetryAfterSeconds == 0) {
+			d := metav1.StatusDetails{}
+			if s.Details != nil {
+				d = *s.Details
+			}
+			d.RetryAfterSeconds = int32(after)
+			s.Details = &d
+		}
+		if err := apierrors.FromStatus(&s); err != nil {
+			return err
+		}
+	}
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	return apierrors.NewGenericServerResponse(resp.StatusCode, method, r.Resource.GroupResource(), r.Name, excerpt(body), after, true)
+}
+
+func decodeStatus(contentType string, body []byte) (metav1.Status, bool) {
+	var s metav1.Status
+	media, _, _ := mime.ParseMediaType(contentType)
+	if media == client.MediaProtobuf {
+		_, kind, raw, err := scan.Envelope(body)
+		return s, err == nil && kind == "Status" && codec.UnmarshalProto(raw, &s) == nil
+	}
+	err := codec.Unmarshal(body, &s)
+	return s, err == nil && s.Kind == "Status"
+}
+
+// excerpt is the start of a reply that should have been a Status, as text for a message.
+func excerpt(b []byte) string {
+	const most = 2048
+	s := strings.TrimSpace(string(b[:min(len(b), most)]))
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "?")
+	}
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
