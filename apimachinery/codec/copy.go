@@ -162,7 +162,7 @@ func (c *copier) slice(n *node, dst, src unsafe.Pointer) {
 		return
 	}
 	*to = sliceHeader{}
-	v := reflect.NewAt(n.typ, dst).Elem()
+	v := n.at(dst)
 	v.Grow(from.len)
 	to.len = from.len
 	reflect.Copy(v, n.at(src))
@@ -184,14 +184,24 @@ func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
 	}
 	c.enter()
 	to := reflect.MakeMapWithSize(n.typ, from.Len())
-	key, old, fresh := reflect.New(n.key.typ).Elem(), reflect.New(n.elem.typ), reflect.New(n.elem.typ)
-	for it := from.MapRange(); it.Next(); {
-		key.SetIterKey(it)
-		old.Elem().SetIterValue(it)
-		fresh.Elem().Set(old.Elem())
-		c.fix(n.elem, fresh.UnsafePointer(), old.UnsafePointer())
-		to.SetMapIndex(key, fresh.Elem())
+	s := n.borrow(2)
+	old := (*sliceHeader)(s.slots).data
+	oldValue := n.elem.at(old)
+	s.iter.Reset(from)
+	for s.iter.Next() {
+		s.key.SetIterKey(&s.iter)
+		oldValue.SetIterValue(&s.iter)
+		if n.elem.noPtrs {
+			to.SetMapIndex(s.key, oldValue)
+			continue
+		}
+		fresh := unsafe.Add(old, n.elem.size)
+		freshValue := n.elem.at(fresh)
+		freshValue.Set(oldValue)
+		c.fix(n.elem, fresh, old)
+		to.SetMapIndex(s.key, freshValue)
 	}
+	n.giveBack(s)
 	n.at(dst).Set(to)
 	c.depth--
 }

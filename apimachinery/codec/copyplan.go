@@ -29,6 +29,10 @@ type copyPlan struct {
 	bad    error
 }
 
+// assignable marks types whose copies by assignment are independent although
+// they hold pointers, because what those point to never changes.
+type assignable interface{ AssignmentCopies() }
+
 type copyPart struct {
 	name string
 	off  uintptr
@@ -56,6 +60,10 @@ func (b *builder) copyMethods(n *node) {
 		return
 	}
 	pt := reflect.PointerTo(t)
+	if _, ok := reflect.Zero(pt).Interface().(assignable); ok && declares(t, assignmentMethod) {
+		c.how = copyPlain
+		return
+	}
 	if m, ok := copyIntoMethod(pt); ok && m.Type.NumIn() == 2 && m.Type.In(1) == pt && m.Type.NumOut() == 0 {
 		// Pointers are passed alike whatever they point to.
 		f := m.Func.Interface()

@@ -36,7 +36,8 @@
 //   - Protobuf: AppendProto([]byte) []byte, SizeProto() int and
 //     ParseProto([]byte) error; else the tags of the struct; else, for types
 //     without tags, Marshal() ([]byte, error) and Unmarshal([]byte) error.
-//   - Copying: DeepCopyInto(*T), DeepCopy() *T or DeepCopy() T with exactly T.
+//   - Copying: DeepCopyInto(*T), DeepCopy() *T or DeepCopy() T with exactly T. A method
+//     AssignmentCopies() says that assignment is enough.
 //   - Comparing: Equal(T) bool or Equal(*T) bool.
 //
 // # Struct tags

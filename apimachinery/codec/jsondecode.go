@@ -81,6 +81,7 @@ type jsonDecoder struct {
 
 	strings block
 	scratch []byte
+	value1  string // a value on its way into a map
 
 	issues []issue
 
@@ -843,12 +844,12 @@ func (d *jsonDecoder) stringMap(n *node, p unsafe.Pointer, i int) int {
 				d.object(DuplicateField, key)
 			}
 		}
-		var s string
-		if i = d.value(n.elem, unsafe.Pointer(&s), i, n.elem.intern); i < 0 {
+		d.value1 = ""
+		if i = d.value(n.elem, unsafe.Pointer(&d.value1), i, n.elem.intern); i < 0 {
 			d.within(i, 0, segment{key, -1})
 			return -1
 		}
-		m[key] = s
+		m[key] = d.value1
 		if i, more = d.more(i, '}', msgObject); i < 0 {
 			return -1
 		}

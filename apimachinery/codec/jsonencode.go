@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"unsafe"
 )
 
@@ -340,40 +339,23 @@ func (e *jsonEncoder) mapping(b []byte, n *node, p unsafe.Pointer) []byte {
 	return append(b, '}')
 }
 
-type mapEntry struct {
-	key   string
-	value unsafe.Pointer
-}
-
-func sortEntries(entries []mapEntry) {
-	if len(entries) > 1 {
-		slices.SortFunc(entries, func(x, y mapEntry) int { return strings.Compare(x.key, y.key) })
-	}
-}
-
 func (e *jsonEncoder) entries(b []byte, n *node, v reflect.Value) []byte {
-	entries := make([]mapEntry, 0, v.Len())
-	values := reflect.MakeSlice(reflect.SliceOf(n.elem.typ), v.Len(), v.Len())
-	key := reflect.New(n.key.typ)
-	it := v.MapRange()
-	for i := 0; it.Next(); i++ {
-		key.Elem().SetIterKey(it)
-		k, err := e.keyText(n.key, key.UnsafePointer())
-		if err != nil {
-			e.fail(err)
-			return b
-		}
-		slot := values.Index(i)
-		slot.SetIterValue(it)
-		entries = append(entries, mapEntry{k, slot.Addr().UnsafePointer()})
+	s := n.borrow(v.Len())
+	defer n.giveBack(s)
+	var text func() (string, error)
+	if n.key.op != opString {
+		text = func() (string, error) { return e.keyText(n.key, s.keySlot) }
 	}
-	sortEntries(entries)
-	for i := range entries {
+	if err := s.load(n, v, text); err != nil {
+		e.fail(err)
+		return b
+	}
+	for i := range s.entries {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, entries[i].key), ':')
-		b = e.value(b, n.elem, entries[i].value)
+		b = append(appendString(b, s.entries[i].key), ':')
+		b = e.value(b, n.elem, s.entries[i].value)
 		if e.err != nil {
 			break
 		}

@@ -97,6 +97,9 @@ type node struct {
 	encWord unsafe.Pointer
 	decWord unsafe.Pointer
 
+	model   reflect.Value // an addressable value of the type, for at
+	scratch sync.Pool     // *mapScratch, of a map
+
 	pb   protoPlan
 	copy copyPlan
 	eq   equalPlan
@@ -163,7 +166,7 @@ func (b *builder) node(t reflect.Type) *node {
 	if n, ok := b.fresh[t]; ok {
 		return n
 	}
-	n := &node{typ: t, size: t.Size()}
+	n := &node{typ: t, size: t.Size(), model: reflect.New(t).Elem()}
 	b.fresh[t] = n
 	b.order = append(b.order, n)
 	b.todo = append(b.todo, n)

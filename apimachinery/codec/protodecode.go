@@ -41,6 +41,8 @@ type protoReader struct {
 	turn  uint8
 
 	strings block
+	key     string // of the map entry being read
+	value1  string // and its value
 
 	errAt   int
 	errMsg  string
@@ -81,6 +83,9 @@ func (r *protoReader) span(i, end int) (from, to int, ok bool) {
 }
 
 func (r *protoReader) text(from, to int, interning bool) string {
+	if from == to {
+		return ""
+	}
 	raw := r.data[from:to]
 	if interning {
 		if s, ok := intern(raw, &r.turn); ok {
@@ -117,6 +122,16 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 	for i < end {
 		at := i
 		var tag uint64
+		if c := r.data[i]; c < 0x80 {
+			if k := n.pb.byTag[c]; k > 0 {
+				f := &n.pb.fields[k-1]
+				if i = r.field(f, unsafe.Add(p, f.off), protowire.Type(c&7), i+1, end); i < 0 {
+					r.errPath = append(r.errPath, segment{f.name, -1})
+					return false
+				}
+				continue
+			}
+		}
 		if tag, i = r.varint(i, end); i < 0 {
 			return false
 		}
@@ -146,6 +161,17 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
 	switch f.card {
 	case cardOne:
+		if f.scalar == opString && wire == protowire.BytesType && i < end && r.data[i] < 0x80 {
+			// The commonest field: a string of less than 128 bytes.
+			from := i + 1
+			to := from + int(r.data[i])
+			if to > end {
+				r.fail(i, "protobuf: length is past the end of the message")
+				return -1
+			}
+			*(*string)(p) = r.text(from, to, f.intern)
+			return to
+		}
 		return r.value(f, f.elem, p, wire, i, end)
 	case cardPtr:
 		slot := (*unsafe.Pointer)(p)
@@ -324,37 +350,45 @@ func (r *protoReader) mapping(f *protoField, p unsafe.Pointer, wire protowire.Ty
 	if !ok {
 		return -1
 	}
+	// The value of an entry may hold maps itself.
+	outer := r.key
+	defer func() { r.key = outer }()
 	if f.n.op == opStrMap {
 		m := *(*map[string]string)(p)
 		if m == nil {
 			m = map[string]string{}
 			*(*map[string]string)(p) = m
 		}
-		var key, value string
-		ok := r.entry(f, from, to, &key, unsafe.Pointer(&value))
-		if !ok {
+		r.key, r.value1 = "", ""
+		if !r.entry(f, from, to, unsafe.Pointer(&r.value1)) {
 			return -1
 		}
-		m[key] = value
+		m[r.key] = r.value1
 		return to
 	}
 	m := f.n.at(p)
 	if m.IsNil() {
 		m.Set(reflect.MakeMap(f.n.typ))
 	}
-	var key string
-	elem := f.elem.newValue()
+	r.key = ""
+	s := f.n.borrow(1)
+	elem := (*sliceHeader)(s.slots).data
 	if f.scalar == opBytes {
 		*(*[]byte)(elem) = []byte{} // an entry without a value has an empty one
 	}
-	if !r.entry(f, from, to, &key, elem) {
+	ok = r.entry(f, from, to, elem)
+	if ok {
+		*(*string)(s.keySlot) = r.key
+		m.SetMapIndex(s.key, f.elem.at(elem))
+	}
+	f.n.giveBack(s)
+	if !ok {
 		return -1
 	}
-	m.SetMapIndex(f.n.key.at(unsafe.Pointer(&key)), f.elem.at(elem))
 	return to
 }
 
-func (r *protoReader) entry(f *protoField, i, end int, key *string, value unsafe.Pointer) bool {
+func (r *protoReader) entry(f *protoField, i, end int, value unsafe.Pointer) bool {
 	for i < end {
 		var tag uint64
 		if tag, i = r.varint(i, end); i < 0 {
@@ -367,11 +401,11 @@ func (r *protoReader) entry(f *protoField, i, end int, key *string, value unsafe
 			if !ok {
 				return false
 			}
-			*key = r.text(from, to, true)
+			r.key = r.text(from, to, true)
 			i = to
 		case num == 2:
 			if i = r.value(f, f.elem, value, wire, i, end); i < 0 {
-				r.errPath = append(r.errPath, segment{*key, -1})
+				r.errPath = append(r.errPath, segment{r.key, -1})
 				return false
 			}
 		default:

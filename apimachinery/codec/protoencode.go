@@ -224,6 +224,10 @@ func (w *protoWriter) one(f *protoField, p unsafe.Pointer) {
 		}
 	case f.scalar == opString:
 		s := *(*string)(p)
+		if len(s) < 0x80 {
+			w.shortText(f, s)
+			return
+		}
 		w.text(s)
 		w.varint(uint64(len(s)))
 		w.tag(f.tag)
@@ -231,6 +235,22 @@ func (w *protoWriter) one(f *protoField, p unsafe.Pointer) {
 	}
 	w.value(f.elem, f.scalar, p)
 	w.tag(f.tag)
+}
+
+// shortText writes a string field of less than 128 bytes, the commonest kind.
+func (w *protoWriter) shortText(f *protoField, s string) {
+	n := len(s) + 1 + len(f.tag)
+	w.need(n)
+	w.at -= n
+	b := w.buf[w.at : w.at+n]
+	k := len(f.tag)
+	if k == 1 {
+		b[0] = f.tag[0]
+	} else {
+		copy(b, f.tag)
+	}
+	b[k] = byte(len(s))
+	copy(b[k+1:], s)
 }
 
 // value writes one value with its length prefix if it has one.
@@ -283,27 +303,17 @@ func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer) {
 		w.stringMap(f, *(*map[string]string)(p))
 		return
 	}
-	m := f.n.at(p)
-	values := reflect.MakeSlice(reflect.SliceOf(f.elem.typ), count, count)
-	entries := make([]mapEntry, count)
-	key := f.n.key.newValue()
-	kv := f.n.key.at(key)
-	it := m.MapRange()
-	for i := 0; it.Next() && i < count; i++ {
-		kv.SetIterKey(it)
-		slot := values.Index(i)
-		slot.SetIterValue(it)
-		entries[i] = mapEntry{*(*string)(key), slot.Addr().UnsafePointer()}
-	}
-	sortEntries(entries)
-	for i := len(entries) - 1; i >= 0; i-- {
+	s := f.n.borrow(count)
+	defer f.n.giveBack(s)
+	s.load(f.n, f.n.at(p), nil) // without keyText there is no error
+	for i := len(s.entries) - 1; i >= 0; i-- {
 		end := w.mark()
-		if q := entries[i].value; f.scalar != opBytes || (*sliceHeader)(q).data != nil {
+		if q := s.entries[i].value; f.scalar != opBytes || (*sliceHeader)(q).data != nil {
 			w.value(f.elem, f.scalar, q)
 			w.varint(2<<3 | uint64(wireOf(f.elem)))
 		}
-		w.text(entries[i].key)
-		w.varint(uint64(len(entries[i].key)))
+		w.text(s.entries[i].key)
+		w.varint(uint64(len(s.entries[i].key)))
 		w.varint(1<<3 | 2)
 		w.varint(uint64(w.mark() - end))
 		w.tag(f.tag)

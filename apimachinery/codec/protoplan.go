@@ -27,6 +27,7 @@ type protoPlan struct {
 	form    protoForm
 	fields  []protoField // in rising number order
 	byNum   []uint8      // field number -> index + 1, for numbers below 128
+	byTag   *[128]uint8  // one-byte tag -> index + 1
 	encWord unsafe.Pointer
 	decWord unsafe.Pointer
 	bad     error
@@ -156,6 +157,9 @@ func (b *builder) protoStruct(n *node) {
 
 // finishProto computes the tags, for which the wire types of the parts are needed.
 func (n *node) finishProto() {
+	if n.pb.form == protoFields {
+		n.pb.byTag = new([128]uint8)
+	}
 	for i := range n.pb.fields {
 		f := &n.pb.fields[i]
 		wire := protowire.BytesType
@@ -163,6 +167,9 @@ func (n *node) finishProto() {
 			wire = wireOf(f.elem)
 		}
 		f.tag = protowire.AppendTag(nil, f.num, wire)
+		if f.num < 16 && i < 255 {
+			n.pb.byTag[f.tag[0]] = uint8(i + 1)
+		}
 		f.scalar = opStruct
 		if f.elem.pb.form == protoScalar {
 			f.scalar = f.elem.op

@@ -61,9 +61,16 @@ func intern(raw []byte, turn *uint8) (s string, ok bool) {
 			return "", false
 		}
 	}
-	s = string(raw)
+	return remember(slot, raw), true
+}
+
+// remember is apart from intern so that only storing a string allocates.
+//
+//go:noinline
+func remember(slot *atomic.Pointer[string], raw []byte) string {
+	s := string(raw)
 	slot.Store(&s)
-	return s, true
+	return s
 }
 
 func internHash(b []byte) uint64 {

@@ -121,6 +121,9 @@ func (q Quantity) WithFormat(format Format) Quantity {
 // DeepCopy is the quantity itself: assignment copies.
 func (q Quantity) DeepCopy() Quantity { return q }
 
+// AssignmentCopies tells package codec that copies need no call of DeepCopyInto.
+func (Quantity) AssignmentCopies() {}
+
 // DeepCopyInto assigns q to out.
 func (q *Quantity) DeepCopyInto(out *Quantity) { *out = *q }
 
