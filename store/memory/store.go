@@ -58,7 +58,7 @@ type state struct {
 type Store struct {
 	options Options
 	state   atomic.Pointer[state]
-	origin  int64         // nothing has happened before it
+	origin  int64         // nothing has happened up to here
 	done    chan struct{} // closed by Close
 	tasks   sync.WaitGroup
 
@@ -74,9 +74,7 @@ var _ store.Store = (*Store)(nil)
 
 // New returns an empty store at revision 1, as a new etcd has.
 func New(o Options) *Store {
-	s := newStore(o, &state{revision: 1})
-	s.origin = 1
-	return s
+	return newStore(o, &state{revision: 1})
 }
 
 func newStore(o Options, initial *state) *Store {
@@ -86,6 +84,9 @@ func newStore(o Options, initial *state) *Store {
 		log:      log{floor: initial.revision},
 		watchers: map[string]map[*watcher]struct{}{},
 		sooner:   make(chan struct{}, 1),
+	}
+	if initial.revision == 1 {
+		s.origin = 1 // a watch from zero has missed nothing
 	}
 	s.state.Store(initial)
 	return s

@@ -1,0 +1,185 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// ErrInjected is the cause of the failures that Chaos makes.
+var ErrInjected = errors.New("storetest: injected fault")
+
+// Request is a call of a store, as the hooks of Faulty see it.
+type Request struct {
+	Op  string // get, list, create, update, delete, txn, watch, progress, compact
+	Key string // or prefix; the first operation's of a txn
+	N   int    // the n-th request with this Op, from 1
+}
+
+// Write reports whether the request changes the store.
+func (r Request) Write() bool {
+	switch r.Op {
+	case "create", "update", "delete", "txn":
+		return true
+	}
+	return false
+}
+
+// Hooks of a Faulty store. Nil ones do nothing. They may block, for delays; they are called
+// without locks held and concurrently.
+type Hooks struct {
+	// Before is called first; its error is the answer, and the request is not made.
+	Before func(ctx context.Context, r Request) error
+	// After is called when the store has answered without error; its error replaces the answer, though
+	// the request was made: an answer lost on its way.
+	After func(ctx context.Context, r Request) error
+	// Batch is called before each batch of a watch; its error ends the watch.
+	Batch func(ctx context.Context, prefix string, b store.Batch) error
+}
+
+// Faulty is a store that fails as its hooks want it.
+type Faulty struct {
+	store.Store
+	hooks Hooks
+
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+// NewFaulty wraps a store.
+func NewFaulty(s store.Store, h Hooks) *Faulty {
+	return &Faulty{Store: s, hooks: h, counts: map[string]int{}}
+}
+
+// Chaos returns hooks that make requests fail with probability p, half of them after the fact,
+// and watches end as often. What they do follows from the seed and the order of calls.
+func Chaos(seed uint64, p float64) Hooks {
+	var mu sync.Mutex
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	hit := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return rnd.Float64() < p/2
+	}
+	return Hooks{
+		Before: func(_ context.Context, r Request) error {
+			if !hit() {
+				return nil
+			}
+			return &store.UnavailableError{Op: r.Op, MaybeApplied: r.Write(), Err: ErrInjected}
+		},
+		After: func(_ context.Context, r Request) error {
+			if !hit() {
+				return nil
+			}
+			return &store.UnavailableError{Op: r.Op, MaybeApplied: r.Write(), Err: ErrInjected}
+		},
+		Batch: func(context.Context, string, store.Batch) error {
+			if !hit() {
+				return nil
+			}
+			return &store.UnavailableError{Op: "watch", Err: ErrInjected}
+		},
+	}
+}
+
+func (f *Faulty) before(ctx context.Context, op, key string) (Request, error) {
+	f.mu.Lock()
+	f.counts[op]++
+	r := Request{Op: op, Key: key, N: f.counts[op]}
+	f.mu.Unlock()
+	if f.hooks.Before == nil {
+		return r, nil
+	}
+	return r, f.hooks.Before(ctx, r)
+}
+
+func (f *Faulty) after(ctx context.Context, r Request, err error) error {
+	if err != nil || f.hooks.After == nil {
+		return err
+	}
+	return f.hooks.After(ctx, r)
+}
+
+// request makes one request between the hooks.
+func request[T any](f *Faulty, ctx context.Context, op, key string, do func() (T, error)) (T, error) {
+	var zero T
+	r, err := f.before(ctx, op, key)
+	if err != nil {
+		return zero, err
+	}
+	out, err := do()
+	if lost := f.after(ctx, r, err); lost != nil && err == nil {
+		return zero, lost
+	}
+	return out, err
+}
+
+// Get implements store.Store.
+func (f *Faulty) Get(ctx context.Context, key string) (store.KV, int64, error) {
+	var revision int64
+	kv, err := request(f, ctx, "get", key, func() (kv store.KV, err error) {
+		kv, revision, err = f.Store.Get(ctx, key)
+		return kv, err
+	})
+	return kv, revision, err
+}
+
+// List implements store.Store.
+func (f *Faulty) List(ctx context.Context, prefix string, o store.ListOptions) (store.ListResult, error) {
+	return request(f, ctx, "list", prefix, func() (store.ListResult, error) { return f.Store.List(ctx, prefix, o) })
+}
+
+// Create implements store.Store.
+func (f *Faulty) Create(ctx context.Context, key string, value []byte, o store.WriteOptions) (int64, error) {
+	return request(f, ctx, "create", key, func() (int64, error) { return f.Store.Create(ctx, key, value, o) })
+}
+
+// Update implements store.Store.
+func (f *Faulty) Update(ctx context.Context, key string, value []byte, expected int64, o store.WriteOptions) (int64, error) {
+	return request(f, ctx, "update", key, func() (int64, error) { return f.Store.Update(ctx, key, value, expected, o) })
+}
+
+// Delete implements store.Store.
+func (f *Faulty) Delete(ctx context.Context, key string, expected int64, o store.WriteOptions) (int64, error) {
+	return request(f, ctx, "delete", key, func() (int64, error) { return f.Store.Delete(ctx, key, expected, o) })
+}
+
+// Txn implements store.Store.
+func (f *Faulty) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (int64, error) {
+	key := ""
+	if len(ops) > 0 {
+		key = ops[0].Key
+	}
+	return request(f, ctx, "txn", key, func() (int64, error) { return f.Store.Txn(ctx, ops, guards) })
+}
+
+// Progress implements store.Store.
+func (f *Faulty) Progress(ctx context.Context, prefix string) (int64, error) {
+	return request(f, ctx, "progress", prefix, func() (int64, error) { return f.Store.Progress(ctx, prefix) })
+}
+
+// Compact implements store.Store.
+func (f *Faulty) Compact(ctx context.Context, revision int64) error {
+	_, err := request(f, ctx, "compact", "", func() (struct{}, error) { return struct{}{}, f.Store.Compact(ctx, revision) })
+	return err
+}
+
+// Watch implements store.Store.
+func (f *Faulty) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
+	if _, err := f.before(ctx, "watch", prefix); err != nil {
+		return err
+	}
+	if f.hooks.Batch == nil {
+		return f.Store.Watch(ctx, prefix, from, o, deliver)
+	}
+	return f.Store.Watch(ctx, prefix, from, o, func(b store.Batch) error {
+		if err := f.hooks.Batch(ctx, prefix, b); err != nil {
+			return err
+		}
+		return deliver(b)
+	})
+}

@@ -1,0 +1,192 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// randomHistories compares random sequential histories, step by step, with the model, and then what
+// watches from random revisions have delivered.
+func randomHistories(t *testing.T, open Open) {
+	s := open(t)
+	for _, seed := range seeds(t, histories(s, 300, 12)) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		h := newHistory(t, ctx, s, seed)
+		for range 60 + h.rnd.IntN(60) {
+			h.step()
+		}
+		h.checkWatches()
+		cancel()
+	}
+}
+
+type history struct {
+	t       *testing.T
+	ctx     context.Context
+	s       store.Store
+	seed    uint64
+	rnd     *rand.Rand
+	prefix  string
+	m       *model
+	watches []*Watcher
+}
+
+func newHistory(t *testing.T, ctx context.Context, s store.Store, seed uint64) *history {
+	h := &history{t: t, ctx: ctx, s: s, seed: seed, rnd: rand.New(rand.NewPCG(seed, 42)), prefix: fmt.Sprintf("/h%d/", seed)}
+	revision, err := s.Progress(ctx, "")
+	require.NoError(t, err)
+	h.m = newModel(revision)
+	return h
+}
+
+func (h *history) key() string {
+	return fmt.Sprintf("%s%c/%d", h.prefix, 'a'+rune(h.rnd.IntN(3)), h.rnd.IntN(4))
+}
+
+// revisionOf picks an expected revision: mostly the right one.
+func (h *history) revisionOf(key string) int64 {
+	switch kv := h.m.current(key); {
+	case h.rnd.IntN(10) == 0:
+		return store.AnyRevision
+	case h.rnd.IntN(10) == 0:
+		return max(1, h.m.revision-h.rnd.Int64N(5))
+	case kv == nil:
+		return store.Absent
+	default:
+		return kv.Revision
+	}
+}
+
+func (h *history) op() store.Op {
+	key, v := h.key(), value(fmt.Sprint(h.rnd.Uint32()))
+	switch h.rnd.IntN(4) {
+	case 0:
+		return store.CreateOp(key, v)
+	case 1:
+		if expected := h.revisionOf(key); expected != store.Absent {
+			return store.DeleteOp(key, expected)
+		}
+		fallthrough
+	default:
+		return store.UpdateOp(key, v, h.revisionOf(key))
+	}
+}
+
+func (h *history) guards() []store.Guard {
+	var out []store.Guard
+	for h.rnd.IntN(5) == 0 {
+		key := h.key()
+		out = append(out, store.Guard{Key: key, Revision: h.revisionOf(key)})
+	}
+	return out
+}
+
+func (h *history) step() {
+	switch h.rnd.IntN(12) {
+	case 0:
+		h.get()
+	case 1:
+		h.list()
+	case 2:
+		if len(h.watches) < 8 {
+			from := h.m.history[h.rnd.IntN(len(h.m.history))].revision
+			prefix := h.prefix + []string{"", "a/", "b/", "c/1"}[h.rnd.IntN(4)]
+			h.watches = append(h.watches, Watch(h.t, h.ctx, h.s, prefix, from))
+		}
+	case 3:
+		h.write(h.ops())
+	default:
+		h.write([]store.Op{h.op()})
+	}
+}
+
+// ops are several operations on different keys.
+func (h *history) ops() []store.Op {
+	var ops []store.Op
+	used := map[string]bool{}
+	for range 1 + h.rnd.IntN(4) {
+		if op := h.op(); !used[op.Key] {
+			used[op.Key] = true
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+func (h *history) write(ops []store.Op) {
+	guards := h.guards()
+	want := h.m.check(ops, guards)
+	revision, err := h.do(ops, guards)
+	require.Equal(h.t, want, err, "seed %d: %+v with %+v", h.seed, ops, guards)
+	if err == nil {
+		require.Greater(h.t, revision, h.m.revision, "seed %d", h.seed)
+		h.m.apply(ops, revision)
+	}
+}
+
+func (h *history) do(ops []store.Op, guards []store.Guard) (int64, error) {
+	o := store.WriteOptions{Guards: guards}
+	if len(ops) > 1 || h.rnd.IntN(4) == 0 {
+		return h.s.Txn(h.ctx, ops, guards)
+	}
+	switch op := ops[0]; op.Type {
+	case store.OpCreate:
+		return h.s.Create(h.ctx, op.Key, op.Value, o)
+	case store.OpUpdate:
+		return h.s.Update(h.ctx, op.Key, op.Value, op.Expected, o)
+	default:
+		return h.s.Delete(h.ctx, op.Key, op.Expected, o)
+	}
+}
+
+func (h *history) get() {
+	key := h.key()
+	kv, revision, err := h.s.Get(h.ctx, key)
+	require.GreaterOrEqual(h.t, revision, h.m.revision, "seed %d", h.seed)
+	if want := h.m.current(key); want != nil {
+		require.NoError(h.t, err)
+		require.Equal(h.t, *want, kv, "seed %d", h.seed)
+	} else {
+		require.ErrorIs(h.t, err, store.ErrNotFound, "seed %d", h.seed)
+	}
+}
+
+func (h *history) list() {
+	prefix := h.prefix + []string{"", "a/", "b"}[h.rnd.IntN(3)]
+	o := store.ListOptions{Limit: h.rnd.IntN(5)}
+	if h.rnd.IntN(2) == 0 {
+		o.After = h.key()
+	}
+	state := h.m.state
+	if h.rnd.IntN(2) == 0 {
+		o.Revision = h.m.history[h.rnd.IntN(len(h.m.history))].revision
+		state = h.m.at(o.Revision)
+	}
+	got, err := h.s.List(h.ctx, prefix, o)
+	require.NoError(h.t, err, "seed %d: list %q %+v", h.seed, prefix, o)
+	want, remaining := list(state, prefix, o.Limit, o.After)
+	require.Equal(h.t, want, got.Items, "seed %d: list %q %+v", h.seed, prefix, o)
+	require.Equal(h.t, remaining, got.Remaining, "seed %d", h.seed)
+	require.Equal(h.t, remaining > 0, got.More)
+}
+
+func (h *history) checkWatches() {
+	for _, w := range h.watches {
+		want := h.m.eventsAfter(w.prefix, w.from)
+		got, err := w.Until(h.ctx, len(want))
+		require.NoError(h.t, err, "seed %d", h.seed)
+		require.Equal(h.t, len(want), len(got), "seed %d", h.seed)
+		for i := range want {
+			require.Equal(h.t, want[i], got[i], "seed %d: event %d of %q from %d", h.seed, i, w.prefix, w.from)
+		}
+		require.NoError(h.t, w.Stop())
+	}
+	h.watches = nil
+}

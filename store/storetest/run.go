@@ -1,0 +1,93 @@
+package storetest
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// Open returns a new, empty store for one test. What it opens it closes with t.Cleanup.
+type Open func(t testing.TB) store.Store
+
+// Run runs the whole suite. It waits for real time (a TTL of a second or two), so call it
+// outside testing/synctest bubbles.
+func Run(t *testing.T, open Open) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			c.run(t, ctx, open(t))
+		})
+	}
+	t.Run("RandomHistory", func(t *testing.T) { randomHistories(t, open) })
+	t.Run("ConcurrentHistory", func(t *testing.T) { concurrentHistories(t, open) })
+	t.Run("Linearizable", func(t *testing.T) { linearizable(t, open) })
+}
+
+var cases = []struct {
+	name string
+	run  func(t *testing.T, ctx context.Context, s store.Store)
+}{
+	{"CreateGetUpdateDelete", testLifeOfAKey},
+	{"CreateExisting", testCreateExisting},
+	{"Conflicts", testConflicts},
+	{"AnyRevisionAndAbsent", testAnyRevisionAndAbsent},
+	{"InvalidRequests", testInvalid},
+	{"TooLarge", testTooLarge},
+	{"Guards", testGuards},
+	{"TxnIsAtomic", testTxn},
+	{"TxnLimit", testTxnLimit},
+	{"ListPages", testListPages},
+	{"ListBounds", testListBounds},
+	{"ListAtRevision", testListAtRevision},
+	{"WatchFromRevision", testWatchFromRevision},
+	{"WatchPrefix", testWatchPrefix},
+	{"WatchTxnIsOneBatch", testWatchTxn},
+	{"WatchFuture", testWatchFuture},
+	{"WatchEnds", testWatchEnds},
+	{"WatchMayWrite", testWatchMayWrite},
+	{"SlowWatchDelaysNobody", testSlowWatch},
+	{"Progress", testProgress},
+	{"Compact", testCompact},
+	{"TTL", testTTL},
+	{"ParallelUpdates", testParallelUpdates},
+	{"ContextEnds", testContextEnds},
+	{"Close", testClose},
+}
+
+// seeds returns the seeds of a random test: standard of them, or as many as KEELSON_SEEDS says, or
+// just KEELSON_SEED, to replay one.
+func seeds(t testing.TB, standard int) []uint64 {
+	if one := os.Getenv("KEELSON_SEED"); one != "" {
+		seed, err := strconv.ParseUint(one, 10, 64)
+		if err != nil {
+			t.Fatalf("KEELSON_SEED: %v", err)
+		}
+		return []uint64{seed}
+	}
+	if many := os.Getenv("KEELSON_SEEDS"); many != "" {
+		n, err := strconv.Atoi(many)
+		if err != nil {
+			t.Fatalf("KEELSON_SEEDS: %v", err)
+		}
+		standard = n
+	}
+	out := make([]uint64, standard)
+	for i := range out {
+		out[i] = uint64(i + 1)
+	}
+	return out
+}
+
+// histories is the number of random histories: fewer where each write is a round trip to
+// a disk.
+func histories(s store.Store, fast, slow int) int {
+	if s.Capabilities().Durable {
+		return slow
+	}
+	return fast
+}
