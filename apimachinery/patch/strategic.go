@@ -239,13 +239,14 @@ func applyElementOrders(doc, patch map[string]any, schema Schema) (map[string]bo
 		if err := checkOrder(changes, order, rule.MergeKey); err != nil {
 			return nil, err
 		}
-		merged, serverOrder := current, slices.Clone(current)
+		merged, serverOrder := current, current
 		switch {
 		case !inDoc:
 			cleaned, _ := withoutDirectives(changes)
 			merged = cleaned.([]any)
 		case inPatch && rule.Merge:
-			if merged, err = mergeLists(current, changes, sub, rule.MergeKey); err != nil {
+			merged, serverOrder, err = mergeForOrder(current, changes, sub, rule.MergeKey)
+			if err != nil {
 				return nil, err
 			}
 		case inPatch:
@@ -260,6 +261,25 @@ func applyElementOrders(doc, patch map[string]any, schema Schema) (map[string]bo
 		done[field] = true
 	}
 	return done, nil
+}
+
+// mergeForOrder is mergeLists before arranging, and the order that counts as the
+// server's. New elements take the places that deleted ones have left: a
+// container that replaces another stays behind those in front of it.
+func mergeForOrder(current, changes []any, schema Schema, mergeKey string) (merged, serverOrder []any, err error) {
+	shape, err := shapeOf(current, changes)
+	if err != nil || shape == shapeEmpty {
+		return current, current, err
+	}
+	if shape == shapeScalars {
+		return unique(slices.Concat(current, changes)), current, nil
+	}
+	places := len(current)
+	m, err := mergeElements(current, changes, schema, mergeKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.list, m.list[:min(places, len(m.list))], nil
 }
 
 func listOf(m map[string]any, field string) (list []any, found bool, err error) {
@@ -334,53 +354,64 @@ func mergeLists(current, changes []any, schema Schema, mergeKey string) ([]any, 
 		return current, err
 	}
 	if shape == shapeScalars {
-		merged := unique(slices.Concat(current, changes))
-		return arrange(merged, changes, current, "")
+		return arrange(unique(slices.Concat(current, changes)), changes, current, "")
 	}
-	serverOrder := slices.Clone(current)
-	var order []any
+	m, err := mergeElements(current, changes, schema, mergeKey)
+	if err != nil {
+		return nil, err
+	}
+	return arrange(m.list, m.named, m.list[:m.kept], mergeKey)
+}
+
+// mergedElements is a list of maps merged but not yet in order: the elements of
+// the document that are left, then the new ones.
+type mergedElements struct {
+	list  []any
+	kept  int   // how many come from the document
+	named []any // the elements of the patch, without directives
+}
+
+func mergeElements(current, changes []any, schema Schema, mergeKey string) (mergedElements, error) {
+	var out mergedElements
 	replace := false
 	for _, change := range changes {
-		m := change.(map[string]any)
-		value, ok := m[directive]
+		value, ok := change.(map[string]any)[directive]
 		if !ok {
-			order = append(order, change)
+			out.named = append(out.named, change)
 			continue
 		}
 		switch value {
 		case directiveDelete:
 			key, err := keyOf(change, mergeKey)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
 			current = slices.DeleteFunc(current, func(v any) bool { return equal(v.(map[string]any)[mergeKey], key) })
 		case directiveReplace:
 			replace = true
 		default:
-			return nil, malformed("%s: unknown directive %v in a list", directive, value)
+			return out, malformed("%s: unknown directive %v in a list", directive, value)
 		}
 	}
 	if replace {
-		for i := range order {
-			order[i] = clone(order[i])
-		}
-		return append([]any{}, order...), nil
+		current = nil
 	}
-	for _, change := range order {
+	out.list, out.kept = current, len(current)
+	for _, change := range out.named {
 		key, err := keyOf(change, mergeKey)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		i := slices.IndexFunc(current, func(v any) bool { return equal(v.(map[string]any)[mergeKey], key) })
-		if i < 0 {
-			current = append(current, clone(change))
+		i := slices.IndexFunc(out.list, func(v any) bool { return equal(v.(map[string]any)[mergeKey], key) })
+		if i < 0 || replace {
+			out.list = append(out.list, clone(change))
 			continue
 		}
-		if current[i], err = applyMap(current[i].(map[string]any), change.(map[string]any), schema); err != nil {
-			return nil, err
+		if out.list[i], err = applyMap(out.list[i].(map[string]any), change.(map[string]any), schema); err != nil {
+			return out, err
 		}
 	}
-	return arrange(current, order, serverOrder, mergeKey)
+	return out, nil
 }
 
 // arrange sorts a merged list. Elements named by order follow it; the others keep

@@ -45,7 +45,7 @@ type version struct {
 	major, minor uint64
 }
 
-// parseVersion accepts v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?
+// parseVersion accepts v[0-9]+((alpha|beta)[0-9]+)?
 func parseVersion(s string) (version, bool) {
 	rest, ok := strings.CutPrefix(s, "v")
 	if !ok {
@@ -71,13 +71,13 @@ func parseVersion(s string) (version, bool) {
 	return v, true
 }
 
-// cutNumber takes the leading number, which must not start with 0.
+// cutNumber takes the leading number.
 func cutNumber(s string) (n uint64, rest string, ok bool) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
 		i++
 	}
-	if i == 0 || s[0] == '0' {
+	if i == 0 {
 		return 0, s, false
 	}
 	n, err := strconv.ParseUint(s[:i], 10, 64)
