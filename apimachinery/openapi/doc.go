@@ -1,0 +1,7 @@
+// Package openapi describes API objects: documents of a whole server in OpenAPI v3 and v2 (JSON and
+// protobuf), made from Go types and from the schemas of custom resources, and structural schemas that
+// prune, default and validate custom objects.
+//
+// [Documents] makes each document on first use and keeps its bytes; a scheme that nobody asks about
+// costs nothing. Validation of custom objects needs no server: see [Validate].
+package openapi
