@@ -1,0 +1,236 @@
+package etcd_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/etcd"
+	"github.com/keelson-dev/keelson/store/storetest"
+)
+
+func open(t testing.TB, o etcd.Options) *etcd.Store {
+	t.Helper()
+	s, err := etcd.New(context.Background(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func raw(t testing.TB, e *storetest.Etcd) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint}, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// TestConformance opens every store over the same etcd with a prefix of its own. The cases that
+// watch from revision zero or compact need a whole etcd, so each gets a new one.
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t testing.TB) store.Store {
+		e := storetest.StartEtcd(t)
+		return open(t, etcd.Options{Endpoints: []string{e.Endpoint}})
+	})
+}
+
+func TestRefusesBubbles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := etcd.New(context.Background(), etcd.Options{Endpoints: []string{"http://127.0.0.1:1"}})
+		require.ErrorIs(t, err, etcd.ErrBubble)
+	})
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	_, err := etcd.New(context.Background(), etcd.Options{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 300 * time.Millisecond})
+	var unavailable *store.UnavailableError
+	require.ErrorAs(t, err, &unavailable)
+}
+
+func TestLayoutAndLeases(t *testing.T) {
+	ctx := t.Context()
+	e := storetest.StartEtcd(t)
+	s := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, Prefix: "registry/"})
+	for i := range 50 {
+		_, err := s.Create(ctx, fmt.Sprintf("/events/default/e%d", i), []byte("x"), store.WriteOptions{TTL: time.Hour})
+		require.NoError(t, err)
+	}
+	c := raw(t, e)
+	got, err := c.Get(ctx, "/registry/events/default/e7")
+	require.NoError(t, err)
+	require.Len(t, got.Kvs, 1, "upstream's key layout")
+	leases, err := c.Leases(ctx)
+	require.NoError(t, err)
+	require.Len(t, leases.Leases, 1, "keys of one TTL share a lease")
+	ttl, err := c.TimeToLive(ctx, leases.Leases[0].ID)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, ttl.TTL, int64(3600), "never early")
+	require.LessOrEqual(t, ttl.TTL, int64(3660))
+
+	_, err = c.Revoke(ctx, leases.Leases[0].ID)
+	require.NoError(t, err)
+	_, err = s.Create(ctx, "/events/default/next", nil, store.WriteOptions{TTL: time.Hour})
+	require.NoError(t, err, "a lease that is gone is replaced")
+}
+
+func TestCompaction(t *testing.T) {
+	e := storetest.StartEtcd(t)
+	s := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, CompactInterval: 200 * time.Millisecond})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	first, err := s.Create(ctx, "/a/x", nil, store.WriteOptions{})
+	require.NoError(t, err)
+	_, err = s.Update(ctx, "/a/x", []byte("2"), first, store.WriteOptions{})
+	require.NoError(t, err)
+
+	// Compaction is an event of etcd's own key: wait for the third move of the clock.
+	c := raw(t, e)
+	moves := 0
+	for resp := range c.Watch(ctx, "compact_rev_key") {
+		if moves += len(resp.Events); moves >= 3 {
+			break
+		}
+	}
+	var expired *store.ExpiredError
+	for {
+		_, err := s.List(ctx, "/a/", store.ListOptions{Revision: first})
+		if err != nil {
+			require.ErrorAs(t, err, &expired)
+			break
+		}
+		require.NoError(t, ctx.Err())
+	}
+	cancel()
+	require.NoError(t, <-done)
+}
+
+// TestCrash kills and restarts etcd under writers: no acknowledged write may be lost, and a watch
+// goes on without a gap.
+func TestCrash(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	e := storetest.StartEtcd(t)
+	s := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, Timeout: 2 * time.Second})
+	w := storetest.Watch(t, ctx, s, "/a/", 0)
+	var acked atomic.Int64
+	written := make(chan map[string]int64)
+	stop := make(chan struct{})
+	go func() {
+		got := map[string]int64{}
+		defer func() { written <- got }()
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			key := fmt.Sprintf("/a/%06d", i)
+			if rev, err := s.Create(ctx, key, []byte(key), store.WriteOptions{}); err == nil {
+				got[key] = rev
+				acked.Add(1)
+			}
+		}
+	}()
+	progress := func(n int64) {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for acked.Load() < n && ctx.Err() == nil {
+			<-tick.C
+		}
+	}
+	progress(50)
+	e.Restart()
+	progress(acked.Load() + 50)
+	e.Pause()
+	pause := time.NewTimer(300 * time.Millisecond)
+	<-pause.C
+	e.Resume()
+	progress(acked.Load() + 50)
+	close(stop)
+	got := <-written
+	require.NoError(t, ctx.Err())
+	last := int64(0)
+	for key, rev := range got {
+		kv, _, err := s.Get(ctx, key)
+		require.NoError(t, err, "acknowledged write of %s is lost", key)
+		require.Equal(t, rev, kv.Revision)
+		last = max(last, rev)
+	}
+	events, err := w.Reached(ctx, last)
+	require.NoError(t, err)
+	seen := map[string]int64{}
+	for _, ev := range events {
+		seen[ev.KV.Key] = ev.KV.Revision
+	}
+	for key, rev := range got {
+		require.Equal(t, rev, seen[key], "the watch has lost %s", key)
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	ctx := t.Context()
+	e := storetest.StartEtcd(t)
+	s := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, Timeout: 500 * time.Millisecond})
+	_, err := s.Create(ctx, "/a/x", nil, store.WriteOptions{})
+	require.NoError(t, err)
+	e.Kill()
+	var unavailable *store.UnavailableError
+	_, _, err = s.Get(ctx, "/a/x")
+	require.ErrorAs(t, err, &unavailable)
+	require.False(t, unavailable.MaybeApplied)
+	require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's context has not ended")
+	_, err = s.Create(ctx, "/a/y", nil, store.WriteOptions{})
+	require.ErrorAs(t, err, &unavailable)
+	require.True(t, unavailable.MaybeApplied)
+	e.Start()
+	for { // recovers without a new store
+		if _, _, err = s.Get(ctx, "/a/x"); err == nil {
+			break
+		}
+		require.ErrorAs(t, err, &unavailable)
+	}
+}
+
+// TestSlowWatch has a reader fall far behind a small buffer: memory stays bounded, and it still gets
+// everything in order.
+func TestSlowWatch(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	e := storetest.StartEtcd(t)
+	s := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, WatchBuffer: 64 << 10})
+	const n = 300
+	hold, seen := make(chan struct{}), make(chan int64, n)
+	go func() {
+		_ = s.Watch(ctx, "/a/", 0, store.WatchOptions{}, func(b store.Batch) error {
+			<-hold
+			for _, ev := range b.Events {
+				seen <- ev.KV.Revision
+			}
+			return nil
+		})
+	}()
+	var want []int64
+	for i := range n {
+		rev, err := s.Create(ctx, fmt.Sprintf("/a/%d", i), make([]byte, 4<<10), store.WriteOptions{})
+		require.NoError(t, err)
+		want = append(want, rev)
+	}
+	close(hold)
+	for _, rev := range want {
+		select {
+		case got := <-seen:
+			require.Equal(t, rev, got)
+		case <-ctx.Done():
+			require.FailNow(t, "the watch stalls")
+		}
+	}
+}
