@@ -1,0 +1,230 @@
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// campaign is the time from the start of Run until the lease is ours.
+type campaign struct {
+	*Elector
+	attempts attempts
+
+	won      bool
+	record   Record
+	acquired time.Time // when the write that won was sent
+}
+
+// run returns nil when the lease is won or ctx has ended.
+func (c *campaign) run(ctx context.Context) error {
+	cold, warm := c.startWarm(ctx)
+	ready := false
+	var fresh *Record
+	for ctx.Err() == nil {
+		if !ready && cold.Err() != nil {
+			if err := <-warm; err != nil {
+				return err
+			}
+			ready, cold = true, ctx
+		}
+		wait := c.look(ctx, fresh, ready)
+		if c.won {
+			return nil
+		}
+		fresh = c.pause(cold, wait)
+	}
+	if ready {
+		c.withdraw(ctx)
+		return nil
+	}
+	if err := <-warm; err != nil && !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return nil
+}
+
+// withdraw gives back a lease that a write may have won without our being told.
+func (c *campaign) withdraw(ctx context.Context) {
+	if len(c.attempts) == 0 {
+		return
+	}
+	r, err := c.read(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return
+	}
+	if _, own := c.attempts.find(r); own {
+		t := &term{Elector: c.Elector, record: r}
+		t.release(ctx)
+	}
+}
+
+// startWarm calls Options.Warm. The context ends and the channel has the result
+// when it has returned.
+func (c *campaign) startWarm(ctx context.Context) (context.Context, <-chan error) {
+	result := make(chan error, 1)
+	cold, warmed := context.WithCancel(ctx)
+	if c.opts.Warm == nil {
+		result <- nil
+		warmed()
+		return cold, result
+	}
+	go func() {
+		defer warmed()
+		result <- c.opts.Warm(ctx)
+	}()
+	return cold, result
+}
+
+// look reads the lease, unless a fresh record of it is given, and takes it if it
+// may and can. It returns when to look again at the latest.
+func (c *campaign) look(ctx context.Context, fresh *Record, mayTake bool) time.Duration {
+	r, err := c.read(ctx, fresh)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		c.forget()
+		if mayTake {
+			c.take(ctx, Record{LeaderTransitions: -1}, c.lock.Create)
+		}
+		return c.retry()
+	case err != nil:
+		c.failed(ctx, "get lease", err)
+		return c.retry()
+	}
+	since := c.observe(r)
+	if _, own := c.attempts.find(r); own && mayTake {
+		c.keep(ctx, r)
+		return c.retry()
+	}
+	if left := c.left(r, since); left > 0 {
+		return c.patience(left)
+	}
+	if mayTake {
+		c.take(ctx, r, c.lock.Update)
+	}
+	return c.retry()
+}
+
+func (c *campaign) read(ctx context.Context, fresh *Record) (Record, error) {
+	if fresh != nil {
+		return *fresh, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout())
+	defer cancel()
+	return c.lock.Get(ctx)
+}
+
+// left is how long the holder of r must still be waited for. It counts from the
+// moment we first saw r: the holder's own clock is not asked.
+func (c *campaign) left(r Record, since time.Time) time.Duration {
+	if r.HolderIdentity == "" {
+		return 0
+	}
+	d := r.LeaseDuration
+	if d <= 0 {
+		d = c.leaseSeconds()
+	}
+	return time.Until(since.Add(d))
+}
+
+// take writes the lease over old, which has run out, was released or never was.
+func (c *campaign) take(ctx context.Context, old Record, write func(context.Context, Record) (Record, error)) {
+	now := stamp()
+	c.write(ctx, Record{
+		HolderIdentity:    c.opts.Identity,
+		LeaseDuration:     c.leaseSeconds(),
+		AcquireTime:       now,
+		RenewTime:         now,
+		LeaderTransitions: old.LeaderTransitions + 1,
+		Version:           old.Version,
+	}, write)
+}
+
+// keep renews the lease that an earlier write won without our being told, so
+// that the term starts with a full deadline.
+func (c *campaign) keep(ctx context.Context, r Record) {
+	r.RenewTime = stamp()
+	c.write(ctx, r, c.lock.Update)
+}
+
+func (c *campaign) write(ctx context.Context, r Record, write func(context.Context, Record) (Record, error)) {
+	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout())
+	defer cancel()
+	sent := time.Now()
+	c.attempts.add(r, sent)
+	got, err := write(ctx, r)
+	switch {
+	case err == nil:
+		c.won, c.record, c.acquired = true, got, sent
+		c.observe(got)
+	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+		// Somebody was faster.
+	default:
+		c.failed(ctx, "take lease", err)
+	}
+}
+
+// pause waits for at most wait, or until a Watcher has a new record, which is
+// returned.
+func (c *campaign) pause(ctx context.Context, wait time.Duration) *Record {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	w, ok := c.lock.(Watcher)
+	last, seen := c.last()
+	if ok && seen {
+		r, err := w.Wait(ctx, last)
+		switch {
+		case err == nil && r.Version != last.Version:
+			return &r
+		case errors.Is(err, ErrNotFound):
+			return nil
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			c.failed(ctx, "watch lease", err)
+		}
+		var cancelRetry context.CancelFunc
+		ctx, cancelRetry = context.WithTimeout(ctx, c.retry())
+		defer cancelRetry()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// watchedRetries is how many retry periods a candidate with a watch goes without
+// a look of its own, in case the watch is dead.
+const watchedRetries = 5
+
+// patience is how long to wait for a lease that has left to live: until just
+// after, or until the next look.
+func (c *campaign) patience(left time.Duration) time.Duration {
+	spread := min(100*time.Millisecond, c.opts.RetryPeriod/10)
+	left += rand.N(spread + 1)
+	if _, ok := c.lock.(Watcher); ok {
+		return min(left, watchedRetries*c.retry())
+	}
+	return min(left, c.retry())
+}
+
+func (e *Elector) requestTimeout() time.Duration { return e.opts.RenewDeadline / 2 }
+
+// failed reports an error that will be retried.
+func (e *Elector) failed(ctx context.Context, what string, err error) {
+	if !errors.Is(context.Cause(ctx), context.Canceled) {
+		e.log.Warn("leader election request failed", "op", what, "err", err)
+	}
+}
+
+func (e *Elector) last() (Record, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.observed, e.seen
+}
+
+// forget is observe of a lease that does not exist.
+func (e *Elector) forget() {
+	e.mu.Lock()
+	e.observed, e.seen = Record{}, false
+	e.mu.Unlock()
+}

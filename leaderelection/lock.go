@@ -1,0 +1,82 @@
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// Record is who holds a lease, and since when.
+type Record struct {
+	// HolderIdentity is the holder's Identity, empty if the lease is free.
+	HolderIdentity string
+	// LeaseDuration is how long others wait after they saw the record change
+	// before they take the lease. Whole seconds.
+	LeaseDuration time.Duration
+	// AcquireTime is when the holder took the lease, on its clock. Microseconds.
+	AcquireTime time.Time
+	// RenewTime is when the holder last renewed it, on its clock. Microseconds.
+	RenewTime time.Time
+	// LeaderTransitions counts how often the lease was taken, from 0.
+	LeaderTransitions int32
+	// Version is the store's version of the record, opaque. An Update succeeds
+	// only if it is still the current one. Create ignores it.
+	Version string
+}
+
+// same says that two records were written by the same write.
+func (r Record) same(o Record) bool {
+	return r.HolderIdentity == o.HolderIdentity && r.LeaderTransitions == o.LeaderTransitions &&
+		r.LeaseDuration == o.LeaseDuration && r.AcquireTime.Equal(o.AcquireTime) && r.RenewTime.Equal(o.RenewTime)
+}
+
+// Errors a Lock returns, wrapped or not. All others are taken as passing
+// failures and retried.
+var (
+	// ErrNotFound: there is no record.
+	ErrNotFound = errors.New("lease not found")
+	// ErrConflict: the record is not the one the caller last saw, or, for Create,
+	// there is one already.
+	ErrConflict = errors.New("lease was changed by another")
+)
+
+// Lock stores one record that all candidates share. Writes are guarded: of two
+// concurrent ones based on the same version at most one succeeds. All methods
+// return soon after ctx ends. Package locktest has a test suite for Locks.
+type Lock interface {
+	// Key names the lease, in logs and fence tokens.
+	Key() types.NamespacedName
+	// Get returns the current record, never an old one, or ErrNotFound.
+	Get(ctx context.Context) (Record, error)
+	// Create stores the first record, or fails with ErrConflict if there is one.
+	// It returns the record with its version.
+	Create(ctx context.Context, r Record) (Record, error)
+	// Update replaces the record if its version is still r.Version, else it fails
+	// with ErrConflict, or ErrNotFound. It returns r with the new version.
+	Update(ctx context.Context, r Record) (Record, error)
+}
+
+// Watcher is a Lock that can tell when the record changes, so that a released
+// lease is taken at once and candidates need not poll.
+type Watcher interface {
+	Lock
+	// Wait blocks until the record's version differs from last.Version and returns
+	// the record, or ErrNotFound when it was deleted. It may return without a
+	// change. It fails when ctx ends.
+	Wait(ctx context.Context, last Record) (Record, error)
+}
+
+// EventRecorder is a Lock that can tell the public about changes of leadership.
+type EventRecorder interface {
+	// Event records that the holder has become the leader or has stopped being
+	// it; message reads like "pod-1 became leader". It must not block.
+	Event(message string)
+}
+
+// Fencer is a Lock that knows whether its server checks fence tokens.
+type Fencer interface {
+	// Fenced is true if the server was seen to enforce fencing.
+	Fenced() bool
+}

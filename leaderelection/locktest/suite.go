@@ -1,0 +1,147 @@
+package locktest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/leaderelection"
+)
+
+// Test checks a Lock implementation. newLocks returns the locks of two
+// candidates for one new lease that does not exist yet; it is called by every
+// subtest.
+func Test(t *testing.T, newLocks func(t *testing.T) (a, b leaderelection.Lock)) {
+	t.Run("a lease that is not there", func(t *testing.T) {
+		a, b := newLocks(t)
+		require.Equal(t, a.Key(), b.Key())
+		_, err := a.Get(t.Context())
+		require.ErrorIs(t, err, leaderelection.ErrNotFound)
+		_, err = a.Update(t.Context(), record("a", 0))
+		require.ErrorIs(t, err, leaderelection.ErrNotFound)
+	})
+	t.Run("a record is read as it was written", func(t *testing.T) {
+		a, b := newLocks(t)
+		want := record("a", 3)
+		created, err := a.Create(t.Context(), want)
+		require.NoError(t, err)
+		requireRecord(t, want, created)
+		got, err := b.Get(t.Context())
+		require.NoError(t, err)
+		requireRecord(t, want, got)
+		require.Equal(t, created.Version, got.Version)
+
+		want.HolderIdentity, want.LeaseDuration = "", time.Second
+		want.Version = got.Version
+		updated, err := b.Update(t.Context(), want)
+		require.NoError(t, err)
+		requireRecord(t, want, updated)
+		got, err = a.Get(t.Context())
+		require.NoError(t, err)
+		requireRecord(t, want, got)
+	})
+	t.Run("the second creator loses", func(t *testing.T) {
+		a, b := newLocks(t)
+		_, err := a.Create(t.Context(), record("a", 0))
+		require.NoError(t, err)
+		_, err = b.Create(t.Context(), record("b", 0))
+		require.ErrorIs(t, err, leaderelection.ErrConflict)
+	})
+	t.Run("an update of an old version loses", func(t *testing.T) {
+		a, b := newLocks(t)
+		first, err := a.Create(t.Context(), record("a", 0))
+		require.NoError(t, err)
+		second, err := a.Update(t.Context(), first)
+		require.NoError(t, err)
+		_, err = b.Update(t.Context(), first)
+		require.ErrorIs(t, err, leaderelection.ErrConflict)
+		_, err = a.Update(t.Context(), second)
+		require.NoError(t, err, "the version an update returns is good for the next one")
+	})
+	t.Run("of many updates one wins", func(t *testing.T) {
+		a, b := newLocks(t)
+		base, err := a.Create(t.Context(), record("a", 0))
+		require.NoError(t, err)
+		won := make(chan bool, 16)
+		var writers sync.WaitGroup
+		for i := range cap(won) {
+			writers.Go(func() {
+				_, err := []leaderelection.Lock{a, b}[i%2].Update(t.Context(), base)
+				won <- err == nil
+			})
+		}
+		writers.Wait()
+		close(won)
+		winners := 0
+		for w := range won {
+			if w {
+				winners++
+			}
+		}
+		require.LessOrEqual(t, winners, 1)
+	})
+	t.Run("an ended context", func(t *testing.T) {
+		a, _ := newLocks(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := a.Get(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+	t.Run("a watcher hears of a change", func(t *testing.T) {
+		a, b := newLocks(t)
+		w, ok := b.(leaderelection.Watcher)
+		if !ok {
+			t.Skip("not a Watcher")
+		}
+		first, err := a.Create(t.Context(), record("a", 0))
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		result := make(chan error, 1)
+		var got leaderelection.Record
+		go func() {
+			var err error
+			for err == nil && (got.Version == "" || got.Version == first.Version) {
+				got, err = w.Wait(ctx, first)
+			}
+			result <- err
+		}()
+		second := first
+		second.HolderIdentity = "b"
+		second, err = a.Update(t.Context(), second)
+		require.NoError(t, err)
+		require.NoError(t, <-result)
+		requireRecord(t, second, got)
+
+		got, err = w.Wait(ctx, first)
+		require.NoError(t, err, "a change that came before the wait counts")
+		requireRecord(t, second, got)
+
+		cancel()
+		_, err = w.Wait(ctx, second)
+		require.Error(t, err)
+	})
+}
+
+func record(holder string, transitions int32) leaderelection.Record {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 123456000, time.UTC)
+	return leaderelection.Record{
+		HolderIdentity:    holder,
+		LeaseDuration:     15 * time.Second,
+		AcquireTime:       now,
+		RenewTime:         now.Add(time.Second),
+		LeaderTransitions: transitions,
+	}
+}
+
+func requireRecord(t *testing.T, want, got leaderelection.Record) {
+	t.Helper()
+	require.NotEmpty(t, got.Version)
+	require.True(t, want.AcquireTime.Equal(got.AcquireTime), "acquire time %v, want %v", got.AcquireTime, want.AcquireTime)
+	require.True(t, want.RenewTime.Equal(got.RenewTime), "renew time %v, want %v", got.RenewTime, want.RenewTime)
+	got.Version, got.AcquireTime, got.RenewTime = want.Version, want.AcquireTime, want.RenewTime
+	require.Equal(t, want, got)
+}

@@ -1,0 +1,122 @@
+package leaderelection
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// Timing defaults, those of Kubernetes components.
+const (
+	DefaultLeaseDuration = 15 * time.Second
+	DefaultRenewDeadline = 10 * time.Second
+	DefaultRetryPeriod   = 2 * time.Second
+	DefaultDrainTimeout  = 30 * time.Second
+
+	// retryMargin is how much of the deadline a retry may use up: at least one
+	// renewal must fit in although retries may be late by this factor.
+	retryMargin = 1.2
+)
+
+// Options says how an Elector behaves. The zero value uses the defaults above
+// and an identity made of the host name and random letters.
+type Options struct {
+	// Identity is written into the lease while this candidate holds it. It must
+	// be different for every candidate. Empty means host name, "_" and 26 random
+	// letters.
+	Identity string
+
+	// LeaseDuration is how long candidates wait after a leader's last sign of
+	// life. It is written in whole seconds, rounded up. 0 means 15 s.
+	LeaseDuration time.Duration
+
+	// RenewDeadline is how long a leader goes on without a successful renewal.
+	// It must be below LeaseDuration; the difference is the time its work has to
+	// stop. 0 means 10 s.
+	RenewDeadline time.Duration
+
+	// RetryPeriod is the time between two renewals, and between two looks of a
+	// candidate. 1.2 times this must be below RenewDeadline. 0 means 2 s.
+	RetryPeriod time.Duration
+
+	// DrainTimeout is how long the work may take to return after its context
+	// ended. The lease is renewed meanwhile if it was not lost. 0 means 30 s,
+	// negative means without limit.
+	DrainTimeout time.Duration
+
+	// Warm, if not nil, is called when Run starts, as leader or not, to fill
+	// caches and the like. The lease is not taken before it has returned nil; an
+	// error ends Run. Its context ends with Run's.
+	Warm func(ctx context.Context) error
+
+	// OnNewLeader, if not nil, is called with the identity of every new holder
+	// this candidate sees, itself included. It must return quickly.
+	OnNewLeader func(identity string)
+
+	// Logger reports changes of leadership and failed renewals. Nil discards.
+	Logger *slog.Logger
+
+	// Metrics, if not nil, is told what happens.
+	Metrics *Metrics
+}
+
+// Metrics is told what an elector does. Each function may be nil. The comments
+// name the metric each feeds; its label name is the lease's name.
+type Metrics struct {
+	// Status: this candidate leads, or no longer does.
+	// leader_election_master_status (gauge, 1 or 0).
+	Status func(leading bool)
+	// SlowPath: a renewal could not be done by the one guarded write and had to
+	// read the lease first. leader_election_slowpath_total.
+	SlowPath func()
+}
+
+// OptionError says which field of Options cannot be used.
+type OptionError struct {
+	Field  string
+	Reason string
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("leaderelection: Options.%s %s", e.Field, e.Reason)
+}
+
+// complete fills in defaults and checks the rest.
+func (o *Options) complete() error {
+	setDefault(&o.LeaseDuration, DefaultLeaseDuration)
+	setDefault(&o.RenewDeadline, DefaultRenewDeadline)
+	setDefault(&o.RetryPeriod, DefaultRetryPeriod)
+	setDefault(&o.DrainTimeout, DefaultDrainTimeout)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("leaderelection: make an identity: %w", err)
+		}
+		o.Identity = host + "_" + rand.Text()
+	}
+	switch {
+	case o.LeaseDuration < 0:
+		return &OptionError{"LeaseDuration", fmt.Sprintf("(%v) must be positive", o.LeaseDuration)}
+	case o.RenewDeadline < 0:
+		return &OptionError{"RenewDeadline", fmt.Sprintf("(%v) must be positive", o.RenewDeadline)}
+	case o.RetryPeriod < 0:
+		return &OptionError{"RetryPeriod", fmt.Sprintf("(%v) must be positive", o.RetryPeriod)}
+	case o.LeaseDuration <= o.RenewDeadline:
+		return &OptionError{"LeaseDuration", fmt.Sprintf("(%v) must be longer than RenewDeadline (%v)", o.LeaseDuration, o.RenewDeadline)}
+	case float64(o.RenewDeadline) <= retryMargin*float64(o.RetryPeriod):
+		return &OptionError{"RenewDeadline", fmt.Sprintf("(%v) must be longer than %v times RetryPeriod (%v)", o.RenewDeadline, retryMargin, o.RetryPeriod)}
+	}
+	return nil
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
