@@ -11,8 +11,9 @@ import (
 
 // waitForMember probes until a member answers.
 func (s *Store) waitForMember(ctx context.Context) error {
-	deadline := time.NewTimer(s.options.DialTimeout)
-	defer deadline.Stop()
+	outer := ctx
+	ctx, cancel := context.WithTimeout(outer, s.options.DialTimeout)
+	defer cancel()
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
 	for {
@@ -22,9 +23,9 @@ func (s *Store) waitForMember(ctx context.Context) error {
 		}
 		select {
 		case <-retry.C:
+		case <-outer.Done():
+			return outer.Err()
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-deadline.C:
 			return &store.UnavailableError{Op: "connect", Err: err}
 		}
 	}
