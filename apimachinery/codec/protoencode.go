@@ -200,11 +200,11 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer) {
 		case cardPtrs:
 			ps := *(*[]unsafe.Pointer)(q)
 			for k := len(ps) - 1; k >= 0; k-- {
-				if ps[k] == nil {
-					w.varint(0)
-				} else {
-					w.value(f.elem, f.scalar, ps[k])
+				item := ps[k]
+				if item == nil {
+					item = f.elem.model.Addr().UnsafePointer()
 				}
+				w.value(f.elem, f.scalar, item)
 				w.tag(f.tag)
 			}
 		case cardMap:

@@ -40,7 +40,7 @@ const (
 	cardOne protoCard = iota // always written
 	cardPtr                  // written when not nil
 	cardList
-	cardPtrs // a list of pointers; nil ones are written as empty
+	cardPtrs // a list of pointers; nil ones are written as zero values
 	cardMap
 )
 
