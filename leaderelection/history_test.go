@@ -1,0 +1,222 @@
+package leaderelection_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/fence"
+	"github.com/keelson-dev/keelson/leaderelection"
+	"github.com/keelson-dev/keelson/leaderelection/locktest"
+)
+
+// seeds is how many random histories a test runs: KEELSON_SEEDS, or n.
+func seeds(t *testing.T, n int) int {
+	t.Helper()
+	if text := os.Getenv("KEELSON_SEEDS"); text != "" {
+		var err error
+		n, err = strconv.Atoi(text)
+		require.NoError(t, err, "KEELSON_SEEDS")
+	}
+	return n
+}
+
+// TestRandomHistories runs candidates through random faults of the lock, ends
+// and restarts of processes, and deletions of nothing: the work of two holders
+// must never overlap, and once the faults stop there must be a leader.
+func TestRandomHistories(t *testing.T) {
+	n := seeds(t, 2000)
+	for i := range n {
+		seed := uint64(i + 1)
+		synctest.Test(t, func(t *testing.T) { newHistory(t, seed).run() })
+		if t.Failed() {
+			t.Fatalf("failed with seed %d", seed)
+		}
+	}
+}
+
+// history is one random run. Everything random is drawn from rng, under mu.
+type history struct {
+	t     *testing.T
+	seed  uint64
+	store *locktest.Store
+
+	mu      sync.Mutex
+	rng     *rand.Rand
+	trouble [4]int // percentage of requests of each candidate that go wrong; 100 is a partition
+	leading map[string]bool
+	tokens  map[fence.Token]bool
+	terms   int
+	last    time.Time // when the last leader's work ended
+	log     []string
+}
+
+func newHistory(t *testing.T, seed uint64) *history {
+	return &history{
+		t: t, seed: seed, store: locktest.NewStore("ns", "x"), rng: rand.New(rand.NewPCG(seed, 1)),
+		leading: map[string]bool{}, tokens: map[fence.Token]bool{},
+	}
+}
+
+func (h *history) int(n int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rng.IntN(n)
+}
+
+func (h *history) upTo(d time.Duration) time.Duration { return time.Duration(h.int(int(d))) }
+
+func (h *history) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.log = append(h.log, fmt.Sprintf("%v %s", time.Now().Format("15:04:05.000000"), fmt.Sprintf(format, args...)))
+}
+
+func (h *history) fail(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, line := range h.log[max(0, len(h.log)-60):] {
+		h.t.Log(line)
+	}
+	h.t.Errorf("seed %d: %s", h.seed, fmt.Sprintf(format, args...))
+}
+
+// fault draws what happens to one request of candidate i.
+func (h *history) fault(i int) func(string) locktest.Fault {
+	return func(op string) locktest.Fault {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		f := locktest.Fault{Before: time.Duration(h.rng.IntN(int(50 * time.Millisecond)))}
+		if h.rng.IntN(100) >= h.trouble[i] {
+			return f
+		}
+		switch h.rng.IntN(5) {
+		case 0:
+			f.Drop = true
+		case 1:
+			f.Lose = true
+		case 2:
+			f.Before = time.Duration(h.rng.IntN(int(40 * time.Second)))
+			f.Late = op != "wait"
+		case 3:
+			f.Before = time.Hour
+		case 4:
+			f.After = time.Duration(h.rng.IntN(int(20 * time.Second)))
+		}
+		return f
+	}
+}
+
+func (h *history) run() {
+	ctx, end := context.WithCancel(h.t.Context())
+	var machines sync.WaitGroup
+	for i := range len(h.trouble) {
+		machines.Go(func() { h.machine(ctx, i) })
+	}
+	for range 12 {
+		h.mu.Lock()
+		for i := range h.trouble {
+			h.trouble[i] = []int{0, 0, 10, 50, 100}[h.rng.IntN(5)]
+		}
+		h.mu.Unlock()
+		time.Sleep(h.upTo(time.Minute))
+		if h.int(4) == 0 {
+			h.store.Touch()
+		}
+	}
+	// All is well again: requests under way may still be stuck for RenewDeadline
+	// and a write that lands late may make everybody wait for a lease duration.
+	h.mu.Lock()
+	h.trouble = [4]int{}
+	h.mu.Unlock()
+	time.Sleep(3 * time.Minute)
+	h.mu.Lock()
+	terms, now := h.terms, len(h.leading)
+	h.mu.Unlock()
+	if now == 0 {
+		time.Sleep(20 * time.Second) // between two terms
+		h.mu.Lock()
+		now = len(h.leading) + h.terms - terms
+		h.mu.Unlock()
+	}
+	if now == 0 {
+		h.fail("nobody leads although all is well")
+	}
+	end()
+	machines.Wait()
+	time.Sleep(2 * time.Minute) // writes that land late
+}
+
+// machine runs one process after the other.
+func (h *history) machine(ctx context.Context, i int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		lock := h.store.Lock()
+		lock.Fault = h.fault(i)
+		lock.Skew = h.upTo(time.Hour) - 30*time.Minute
+		var shared leaderelection.Lock = lock
+		if i%2 == 0 {
+			shared = locktest.Watched{Lock: lock}
+		}
+		// Machine 3 reuses its identity, as a container that restarts does.
+		id := fmt.Sprintf("%d", i)
+		if i != 3 {
+			id = fmt.Sprintf("%d-%d", i, n)
+		}
+		e, err := leaderelection.New(shared, leaderelection.Options{Identity: id, DrainTimeout: -1})
+		if err != nil {
+			h.fail("new: %v", err)
+			return
+		}
+		process, kill := context.WithTimeout(ctx, 10*time.Second+h.upTo(4*time.Minute))
+		for process.Err() == nil {
+			err := e.Run(process, func(led context.Context) error { return h.lead(led, e) })
+			h.note("%s: run: %v", id, err)
+			if err != nil && !errors.Is(err, leaderelection.ErrLost) {
+				h.fail("%s: run: %v", id, err)
+			}
+		}
+		kill()
+	}
+}
+
+// lead is the work. It takes up to the promised margin to return.
+func (h *history) lead(led context.Context, e *leaderelection.Elector) error {
+	id := e.Identity()
+	token, ok := fence.FromContext(led)
+	h.mu.Lock()
+	others := len(h.leading)
+	again := h.tokens[token]
+	h.leading[id], h.tokens[token] = true, true
+	h.terms++
+	h.mu.Unlock()
+	h.note("%s: leads with %v", id, token)
+	if others > 0 {
+		h.fail("%s leads while %d others do", id, others)
+	}
+	if !ok || again {
+		h.fail("%s: token %v is missing or was used before", id, token)
+	}
+	work := time.NewTimer(h.upTo(5 * time.Minute))
+	defer work.Stop()
+	select {
+	case <-led.Done():
+		margin := leaderelection.DefaultLeaseDuration - leaderelection.DefaultRenewDeadline
+		time.Sleep(h.upTo(margin))
+	case <-work.C:
+	}
+	h.note("%s: work ends: %v", id, context.Cause(led))
+	h.mu.Lock()
+	delete(h.leading, id)
+	h.last = time.Now()
+	h.mu.Unlock()
+	return nil
+}
