@@ -80,6 +80,9 @@ func (c *Client[T]) Conn() Conn { return c.conn }
 // Err is the error every method will return, or nil.
 func (c *Client[T]) Err() error { return c.err }
 
+// Protobuf reports whether the client offers and sends protobuf.
+func (c *Client[T]) Protobuf() bool { return c.proto.Load() }
+
 // Get reads one object.
 func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts ...GetOptions) (T, error) {
 	r := c.request("GET", key, "")

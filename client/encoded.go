@@ -81,6 +81,11 @@ func (e *Encoded) Label(key string) (string, bool) {
 	return "", false
 }
 
+// WithoutManagedFields returns a copy without metadata.managedFields, in memory of its own.
+func (e *Encoded) WithoutManagedFields() (Encoded, error) {
+	return scanEncoded(e.Form, own(e.Form, e.Body, true))
+}
+
 // scanEncoded wraps body, which must never change again.
 func scanEncoded(form Form, body []byte) (Encoded, error) {
 	var m scan.Meta

@@ -151,7 +151,7 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 		}
 	}
 	// The reply goes to the caller, who may change it.
-	e, err := scanEncoded(form, own(form, body, true))
+	e, err := scanEncoded(form, own(form, body, false))
 	if err != nil {
 		return w, true
 	}

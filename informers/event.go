@@ -1,0 +1,100 @@
+package informers
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// EventType says what happened to an object.
+type EventType uint8
+
+// The types of events.
+const (
+	// Added: the object is new to the handler.
+	Added EventType = iota + 1
+	// Updated: the object has changed, or a resync repeats it (Old and New are then the same).
+	Updated
+	// Deleted: the object is gone.
+	Deleted
+)
+
+// String is "Added", "Updated" or "Deleted".
+func (t EventType) String() string {
+	switch t {
+	case Added:
+		return "Added"
+	case Updated:
+		return "Updated"
+	case Deleted:
+		return "Deleted"
+	}
+	return "Unknown"
+}
+
+// Event tells a handler of one change. It is a value and may be kept.
+type Event[T metav1.Object] struct {
+	// Type says what happened.
+	Type EventType
+	// Key, UID, Labels, Generation and ResourceVersion are those of the object after the change, or of its last state if it is
+	// deleted. Labels must not be changed.
+	Key             types.NamespacedName
+	UID             types.UID
+	Labels          map[string]string
+	Generation      int64
+	ResourceVersion string
+	// Terminating is true when the object has a deletion time.
+	Terminating bool
+	// Initial is true for the objects that were there when the handler was added or the informer synced first.
+	Initial bool
+	// StateUnknown is true for a deletion that was not seen itself: Old is the last state known, not the last there was.
+	StateUnknown bool
+	// Resync is true for an Updated that only repeats the current state.
+	Resync bool
+
+	old, new *object[T]
+	core     *core[T]
+}
+
+// Old is the state before the change: the last one this handler was told of, or for Deleted the final state. It is
+// nil for Added and when it cannot be decoded. It is shared: do not change it.
+func (e Event[T]) Old() T {
+	if e.old == nil {
+		var zero T
+		return zero
+	}
+	return e.core.shared(e.old)
+}
+
+// New is the state after the change. It is nil for Deleted and when it cannot be decoded. It is shared: do not change it.
+func (e Event[T]) New() T {
+	if e.new == nil {
+		var zero T
+		return zero
+	}
+	return e.core.shared(e.new)
+}
+
+// Object is New, or Old for Deleted: the latest state there is.
+func (e Event[T]) Object() T {
+	if e.new != nil {
+		return e.New()
+	}
+	return e.Old()
+}
+
+// SpecChanged reports whether metadata.generation differs between Old and New: the desired state has changed.
+// It is true for Added and Deleted.
+func (e Event[T]) SpecChanged() bool {
+	return e.old == nil || e.new == nil || e.old.generation != e.new.generation
+}
+
+// OldLabels are the labels before the change, nil for Added. They must not be changed.
+func (e Event[T]) OldLabels() map[string]string {
+	if e.old == nil {
+		return nil
+	}
+	return e.old.labelMap()
+}
+
+// Handler is told of changes. See the package comment for what is promised to it.
+type Handler[T metav1.Object] func(Event[T])

@@ -1,0 +1,256 @@
+package informers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// Informer holds a copy of one collection; see the package comment for what it promises.
+type Informer[T metav1.Object] struct {
+	core *core[T]
+	id   identity
+	// The rest is guarded by the set's mu.
+	refs   int
+	cancel context.CancelFunc
+	gone   bool
+}
+
+// AddHandler adds a handler, at any time. It is told of every object there is as Added with Initial set, then of changes. If T
+// is not registered it is never called.
+func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) *Registration {
+	r := newRegistration(i.core, h, o)
+	i.core.add(r)
+	return &r.Registration
+}
+
+// AddIndex adds an index, at any time: fn returns the values under which ByIndex finds an object. It must not
+// change the object and is called with each version of each. A name is an error the second time.
+func (i *Informer[T]) AddIndex(name string, fn func(obj T) []string) error {
+	return i.core.addIndex(name, fn)
+}
+
+// Lister returns the reading side.
+func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.core} }
+
+// HasSynced reports whether the copy has been complete.
+func (i *Informer[T]) HasSynced() bool { return i.hasSynced() }
+
+// WaitForSync waits until HasSynced. The error of ctx is wrapped with the last failure.
+func (i *Informer[T]) WaitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
+
+// Client returns a client for the informer's resource whose writes the informer shows at once.
+func (i *Informer[T]) Client() *client.Client[T] { return i.core.client }
+
+// Release gives the informer back. When everybody who got it from For has, it stops and forgets its copy, and
+// its handlers are called no more.
+func (i *Informer[T]) Release() {
+	s := i.core.set
+	s.mu.Lock()
+	i.refs--
+	if i.refs > 0 || i.gone {
+		s.mu.Unlock()
+		return
+	}
+	i.gone = true
+	if m, ok := s.informers[i.id]; ok && m == member(i) {
+		delete(s.informers, i.id)
+	}
+	s.order = slices.DeleteFunc(slices.Clone(s.order), func(m member) bool { return m == member(i) })
+	cancel := i.cancel
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// Status describes an informer at one moment.
+type Status struct {
+	// Synced is true once the copy has been complete.
+	Synced bool
+	// Version the copy has reached; of several namespaces, that of the first.
+	Version string
+	// Silent is how long no event and no bookmark has come; of several namespaces, the longest. It is the bound
+	// known on how stale the copy is.
+	Silent time.Duration
+	// Objects held and the Bytes of their encoded form.
+	Objects int
+	Bytes   int64
+	// Overlay is how many own writes the watch has not told yet.
+	Overlay int
+	// LastError is the last failure since the last success.
+	LastError error
+}
+
+// Status returns the informer's state, for metrics and health checks.
+func (i *Informer[T]) Status() Status {
+	c := i.core
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	st := Status{Synced: c.synced, Objects: c.count, Bytes: c.bytes, Overlay: len(c.over.byKey), LastError: c.err}
+	for n, s := range c.sources {
+		if n == 0 {
+			st.Version = s.version
+		}
+		if !s.at.IsZero() {
+			st.Silent = max(st.Silent, time.Since(s.at))
+		}
+		if s.lastErr != nil {
+			st.LastError = s.lastErr
+		}
+	}
+	return st
+}
+
+func (i *Informer[T]) resource() client.Resource             { return i.core.client.Resource() }
+func (i *Informer[T]) waitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
+
+func (i *Informer[T]) hasSynced() bool {
+	i.core.mu.RLock()
+	defer i.core.mu.RUnlock()
+	return i.core.synced
+}
+
+// begin starts the informer if the set is running.
+func (i *Informer[T]) begin() {
+	s := i.core.set
+	parent := s.running()
+	if parent == nil || i.core.err != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(parent)
+	s.mu.Lock()
+	if i.gone || i.cancel != nil {
+		s.mu.Unlock()
+		cancel()
+		return
+	}
+	i.cancel = cancel
+	s.mu.Unlock()
+	i.core.start(func(f func(ctx context.Context)) { s.spawn(ctx, f) })
+}
+
+// own shows an own write to readers.
+func (i *Informer[T]) own(w client.Write) {
+	c := i.core
+	if w.Verb == "deletecollection" || len(c.o.Namespaces) > 0 && !slices.Contains(c.o.Namespaces, w.Key.Namespace) {
+		return
+	}
+	e := &own[T]{key: w.Key, uid: w.UID, at: time.Now(), gone: w.Gone}
+	if !w.Gone {
+		if w.Object == nil || len(w.Object.Body) == 0 {
+			return
+		}
+		n, ok := decimal(w.Object.ResourceVersion)
+		if !ok {
+			return
+		}
+		e.number = n
+		enc, ok := c.convert(*w.Object)
+		if !ok {
+			return
+		}
+		o, err := c.admit(enc)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		c.compute(o)
+		e.key, e.obj = o.key, o
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.overlayWrite(e)
+}
+
+// overlayWrite notes an own write. The lock is held.
+func (c *core[T]) overlayWrite(e *own[T]) {
+	b := c.base(e.key)
+	before := c.over.byKey[e.key]
+	if e.gone {
+		if b == nil && before == nil {
+			return
+		}
+		if e.uid == "" && b != nil {
+			e.uid = b.uid
+		}
+		if b != nil && b.uid != e.uid && (before == nil || before.uid != e.uid) {
+			return
+		}
+	} else {
+		s := c.sourceOf(e.key.Namespace)
+		if s == nil || !c.synced || s.number >= e.number {
+			// Told already, or to be told by the first reading.
+			return
+		}
+		if b != nil {
+			if n, ok := decimal(b.version); ok && n >= e.number {
+				return
+			}
+		}
+		if before != nil && !before.gone && before.number >= e.number || before != nil && before.gone && before.uid == e.uid {
+			return
+		}
+		if !c.o.LabelSelector.MatchesFunc(e.obj.label) {
+			// The write took the object out of sight.
+			e.obj = nil
+		} else if !c.o.FieldSelector.Empty() && (b == nil || b.uid != e.uid) && !c.fieldsMatch(e.key) {
+			// Whether the selector takes it only the server can say.
+			return
+		}
+	}
+	c.over.put(e)
+	c.reindex(e.key)
+}
+
+// fieldsMatch reports whether the field selector is only about names and takes key.
+func (c *core[T]) fieldsMatch(key types.NamespacedName) bool {
+	for _, r := range c.o.FieldSelector.Requirements() {
+		switch {
+		case r.Field == "metadata.name" && r.Matches(key.Name):
+		case r.Field == "metadata.namespace" && r.Matches(key.Namespace):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (c *core[T]) sourceOf(namespace string) *source[T] {
+	for _, s := range c.sources {
+		if s.namespace == "" || s.namespace == namespace {
+			return s
+		}
+	}
+	return nil
+}
+
+// convert makes of a written object what the informer would have got: without managed fields, and as
+// JSON if T has no protobuf form.
+func (c *core[T]) convert(e client.Encoded) (client.Encoded, bool) {
+	if e.Form == client.Protobuf && !c.client.Protobuf() {
+		info := c.client.Conn().Scheme().ForResource(c.client.Resource().GVR)
+		if info == nil {
+			return e, false
+		}
+		obj := info.New()
+		if err := codec.UnmarshalProto(e.Body, obj); err != nil {
+			c.fail(err)
+			return e, false
+		}
+		if e2, err := client.EncodeObject(obj, client.JSON, !c.set.o.KeepManagedFields); err == nil {
+			return e2, true
+		}
+		return e, false
+	}
+	if c.set.o.KeepManagedFields {
+		return e, true
+	}
+	e2, err := e.WithoutManagedFields()
+	return e2, err == nil
+}

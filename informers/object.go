@@ -1,0 +1,118 @@
+package informers
+
+import (
+	"sync/atomic"
+	"unsafe"
+	"weak"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// object is one version of one object in a cache. Everything but decoded is immutable. Its strings share memory with body.
+type object[T metav1.Object] struct {
+	body       string // encoded; empty when it was given up to save memory
+	key        types.NamespacedName
+	uid        types.UID
+	version    string
+	generation int64
+	labels     []client.Label
+	decoded    atomic.Pointer[decoded[T]]
+	indexed    atomic.Pointer[indexed]
+	finalizers uint16
+	form       client.Form
+	deleting   bool
+}
+
+// decoded leads to an object's decoded form for as long as somebody uses it, or always in decoded mode.
+type decoded[T metav1.Object] struct {
+	// shared points at the struct a T points at; T is a pointer, so that is all of it.
+	shared weak.Pointer[byte]
+	strong T
+	kept   bool
+	// sum is the object's encoding when it was decoded, if mutations are looked for.
+	sum string
+}
+
+func newObject[T metav1.Object](e client.Encoded) *object[T] {
+	return &object[T]{
+		body: text(e.Body), key: e.Key, uid: e.UID, version: e.ResourceVersion, generation: e.Generation,
+		labels: e.Labels, form: e.Form, deleting: e.Terminating, finalizers: uint16(min(e.Finalizers, 1<<16-1)),
+	}
+}
+
+// text is b as a string without copying; b must never change again.
+func text(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	return unsafe.String(&b[0], len(b))
+}
+
+// bytes is body as bytes, which must not be changed.
+func (o *object[T]) bytes() []byte {
+	if o.body == "" {
+		return nil
+	}
+	return unsafe.Slice(unsafe.StringData(o.body), len(o.body))
+}
+
+// label is the look-up selectors use.
+func (o *object[T]) label(key string) (string, bool) {
+	for i := range o.labels {
+		if o.labels[i].Key == key {
+			return o.labels[i].Value, true
+		}
+	}
+	return "", false
+}
+
+func (o *object[T]) labelMap() map[string]string {
+	if len(o.labels) == 0 {
+		return nil
+	}
+	m := make(map[string]string, len(o.labels))
+	for _, l := range o.labels {
+		m[l.Key] = l.Value
+	}
+	return m
+}
+
+func (o *object[T]) encoded() client.Encoded {
+	return client.Encoded{Form: o.form, Body: o.bytes(), Key: o.key, UID: o.uid, ResourceVersion: o.version, Generation: o.generation, Labels: o.labels}
+}
+
+// same reports whether both are the same version of the same incarnation.
+func (o *object[T]) same(uid types.UID, version string) bool {
+	return o.uid == uid && o.version == version && version != ""
+}
+
+// hot returns the decoded form if somebody still has it.
+func (o *object[T]) hot() (T, bool) {
+	d := o.decoded.Load()
+	if d == nil {
+		var zero T
+		return zero, false
+	}
+	if d.kept {
+		return d.strong, true
+	}
+	p := d.shared.Value()
+	if p == nil {
+		var zero T
+		return zero, false
+	}
+	return *(*T)(unsafe.Pointer(&p)), true
+}
+
+// share makes obj the decoded form. Two goroutines may both do so; either result is as good.
+func (o *object[T]) share(obj T, keep bool, sum string) {
+	d := &decoded[T]{sum: sum}
+	if keep {
+		d.strong, d.kept = obj, true
+	} else {
+		d.shared = weak.Make(*(**byte)(unsafe.Pointer(&obj)))
+	}
+	o.decoded.Store(d)
+}

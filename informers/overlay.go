@@ -1,0 +1,117 @@
+package informers
+
+import (
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// overlay holds own writes that the watch has not told yet.
+type overlay[T metav1.Object] struct {
+	byKey map[types.NamespacedName]*own[T]
+	// order holds the entries with a version as they came: the versions are nearly in order.
+	order []*own[T]
+	// deleted holds the others as they came.
+	deleted []*own[T]
+}
+
+// own is the state of one object after an own write.
+type own[T metav1.Object] struct {
+	key types.NamespacedName
+	// obj is what was written; nil if it is out of sight: deleted, or no longer selected.
+	obj *object[T]
+	// number is the version of the write; 0 for a deletion, whose version is not known.
+	number uint64
+	uid    types.UID
+	gone   bool
+	at     time.Time
+	dead   bool
+}
+
+// forgetDeleted is how long a deletion of something the watch never tells of is remembered.
+const forgetDeleted = 5 * time.Minute
+
+// see returns what readers see of a key whose told state is b.
+func (v *overlay[T]) see(key types.NamespacedName, b *object[T]) *object[T] {
+	e := v.byKey[key]
+	switch {
+	case e == nil:
+		return b
+	case e.gone:
+		if b != nil && b.uid != e.uid && e.uid != "" {
+			return b
+		}
+		return nil
+	}
+	if b != nil {
+		if n, ok := decimal(b.version); ok && n >= e.number {
+			return b
+		}
+	}
+	return e.obj
+}
+
+func (v *overlay[T]) put(e *own[T]) {
+	if v.byKey == nil {
+		v.byKey = map[types.NamespacedName]*own[T]{}
+	}
+	if old := v.byKey[e.key]; old != nil {
+		old.dead = true
+		// The key in the map shares memory with the old object.
+		delete(v.byKey, e.key)
+	}
+	v.byKey[e.key] = e
+	if e.gone {
+		v.deleted = append(v.deleted, e)
+	} else {
+		v.order = append(v.order, e)
+	}
+}
+
+func (v *overlay[T]) remove(e *own[T]) {
+	e.dead = true
+	if v.byKey[e.key] == e {
+		delete(v.byKey, e.key)
+	}
+}
+
+// passed drops what is known of an incarnation the watch says is deleted.
+func (v *overlay[T]) passed(key types.NamespacedName, uid types.UID) {
+	if e := v.byKey[key]; e != nil && (e.uid == uid || e.uid == "") {
+		v.remove(e)
+	}
+}
+
+// drop removes the entries that which selects.
+func (v *overlay[T]) drop(which func(*own[T]) bool, changed func(types.NamespacedName)) {
+	for _, e := range v.byKey {
+		if which(e) {
+			v.remove(e)
+			changed(e.key)
+		}
+	}
+}
+
+// sweep removes what source s has passed.
+func (v *overlay[T]) sweep(s *source[T], changed func(types.NamespacedName)) {
+	pop := func(list []*own[T], done func(*own[T]) bool) []*own[T] {
+		for len(list) > 0 {
+			e := list[0]
+			if !e.dead {
+				if !done(e) {
+					return list
+				}
+				v.remove(e)
+				changed(e.key)
+			}
+			list[0] = nil
+			list = list[1:]
+		}
+		return nil
+	}
+	v.order = pop(v.order, func(e *own[T]) bool {
+		return e.number <= s.number && (s.namespace == "" || s.namespace == e.key.Namespace)
+	})
+	v.deleted = pop(v.deleted, func(e *own[T]) bool { return time.Since(e.at) >= forgetDeleted })
+}

@@ -1,0 +1,257 @@
+package reflector
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// Action is something to do next.
+type Action uint8
+
+// The actions.
+const (
+	// Wait for Command.After, then report Woke.
+	Wait Action = iota + 1
+	// List the collection, then report Listed or Failed.
+	List
+	// WatchList opens a watch that gives the collection first, then report Caught or Failed.
+	WatchList
+	// Watch for changes after Command.Version; report Failed when it ends.
+	Watch
+	// Follow goes on reading the watch that is open.
+	Follow
+)
+
+// Command is what the machine wants done.
+type Command struct {
+	// Do is the action.
+	Do Action
+	// After is how long to wait.
+	After time.Duration
+	// Version to watch from, or, for List and WatchList, the version the answer must not be older than; empty
+	// for the latest.
+	Version string
+	// Gone is set when the server does not serve the resource: what was known of it is gone.
+	Gone bool
+}
+
+// Outcome is what happened.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Start begins the first cycle.
+	Start Outcome = iota + 1
+	// Woke ends a Wait.
+	Woke
+	// Listed says that a list was read whole, at Input.Version.
+	Listed
+	// Caught says that a watch has given everything there was, up to Input.Version.
+	Caught
+	// Moved says that a watch has reached Input.Version, by an event or a bookmark.
+	Moved
+	// Failed says that an action ended with Input.Err; for Watch also how it ends normally (io.EOF).
+	Failed
+	// Relist asks for the collection to be read again, not older than Input.Version if that is set.
+	Relist
+)
+
+// Input is one thing that happened.
+type Input struct {
+	Outcome Outcome
+	Version string
+	Err     error
+}
+
+// Phase is where the machine is.
+type Phase uint8
+
+// The phases.
+const (
+	// Idle: nothing has been read yet, or it must be read again.
+	Idle Phase = iota
+	// Reading: a list or the first part of a watch-list is under way.
+	Reading
+	// Watching: the copy is in step up to Version.
+	Watching
+)
+
+// Machine is the state of a reflector. The zero value is the beginning. It is a value: Step returns the next
+// one and leaves the old as it was.
+type Machine struct {
+	// Phase and, in phase Watching, the Version reached.
+	Phase   Phase
+	Version string
+	// Failures in a row.
+	Failures int
+	// Plain is true once the server has refused watch-list: lists are used from then on.
+	Plain bool
+	// AtLeast is the version the next reading must not be older than; empty means the latest.
+	AtLeast string
+	// Missing is true while the server does not serve the resource.
+	Missing bool
+	// streaming is true while a watch-list is being read.
+	streaming bool
+	// fruitless is true until the watch that is open has moved.
+	fruitless bool
+	// plainOnce reads a list next time, because watch-list has just failed in a way that may not last.
+	plainOnce bool
+}
+
+// NewMachine returns the beginning; plain leaves out watch-list from the start.
+func NewMachine(plain bool) Machine { return Machine{Plain: plain} }
+
+// Step returns what to do after in, and the state after that. jitter in [0, 1) spreads waits. It has no other inputs.
+func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
+	switch in.Outcome {
+	case Start:
+		return m.read()
+	case Woke:
+		if m.Phase == Watching {
+			m.fruitless = true
+			return m, Command{Do: Watch, Version: m.Version}
+		}
+		return m.read()
+	case Listed:
+		m.Phase, m.Version, m.Failures, m.AtLeast, m.Missing, m.fruitless = Watching, in.Version, 0, "", false, true
+		m.plainOnce = false
+		return m, Command{Do: Watch, Version: m.Version}
+	case Caught:
+		m.Phase, m.Version, m.Failures, m.AtLeast, m.Missing = Watching, in.Version, 0, "", false
+		m.streaming, m.fruitless = false, false
+		return m, Command{Do: Follow}
+	case Moved:
+		if in.Version != "" && m.Phase == Watching {
+			m.Version = in.Version
+		}
+		m.Failures, m.fruitless = 0, false
+		return m, Command{Do: Follow}
+	case Relist:
+		m.Phase, m.AtLeast = Idle, in.Version
+		return m.read()
+	case Failed:
+		return m.failed(in.Err, jitter)
+	}
+	panic("reflector: unknown outcome")
+}
+
+// read begins a reading of the whole collection.
+func (m Machine) read() (Machine, Command) {
+	m.Phase, m.streaming = Reading, !m.Plain && !m.plainOnce
+	if !m.streaming {
+		return m, Command{Do: List, Version: m.AtLeast}
+	}
+	return m, Command{Do: WatchList, Version: m.AtLeast}
+}
+
+func (m Machine) failed(err error, jitter float64) (Machine, Command) {
+	wasWatching := m.Phase == Watching
+	switch kind := Classify(err); {
+	case m.Phase == Reading && m.streaming && kind == Unsupported:
+		m.plainOnce = true
+		return m.read()
+	case m.Phase == Reading && m.streaming && kind == Invalid:
+		m.Plain = true
+		return m.read()
+	case kind == Expired && wasWatching:
+		// Read again, at once the first time, from the latest version.
+		m.Phase, m.AtLeast = Idle, ""
+	case kind == Expired:
+		m.Phase, m.AtLeast = Idle, ""
+		m.Failures++
+	case kind == Missing:
+		gone := !m.Missing
+		m.Phase, m.Version, m.AtLeast, m.Missing = Idle, "", "", true
+		m.Failures++
+		return m, Command{Do: Wait, After: max(delay(m.Failures, jitter), 500*time.Millisecond), Gone: gone}
+	case kind == Ended && wasWatching:
+		// A watch that was of use resumes at once; one that closes as soon as it is opened waits.
+		if !m.fruitless {
+			m.fruitless = true
+			return m, Command{Do: Watch, Version: m.Version}
+		}
+		m.Failures++
+	case wasWatching && kind == Invalid:
+		// The version itself is refused.
+		m.Phase = Idle
+		m.Failures++
+	case wasWatching:
+		// The version is still good: resume.
+		m.Failures++
+	default:
+		m.Phase = Idle
+		if m.Failures++; m.Failures >= 3 {
+			// The version asked for may never come.
+			m.AtLeast = ""
+		}
+	}
+	after := delay(m.Failures, jitter)
+	if wait, ok := apierrors.RetryAfter(err); ok {
+		after = max(after, wait)
+	}
+	if after == 0 {
+		return m.Step(Input{Outcome: Woke}, jitter)
+	}
+	return m, Command{Do: Wait, After: after}
+}
+
+// delay is 0 for no failure, then 0.2 s doubling to 30 s, its upper half random.
+func delay(failures int, jitter float64) time.Duration {
+	if failures == 0 {
+		return 0
+	}
+	d := min(200*time.Millisecond<<min(failures-1, 12), 30*time.Second)
+	return d/2 + time.Duration(jitter*float64(d/2))
+}
+
+// Kind of a failure.
+type Kind uint8
+
+// The kinds of failures.
+const (
+	// Transient failures may go away by themselves.
+	Transient Kind = iota
+	// Ended is the normal end of a watch, or a silent one.
+	Ended
+	// Expired versions can no longer be watched from.
+	Expired
+	// Unsupported requests cannot be served, now or at all.
+	Unsupported
+	// Invalid requests are not understood or not accepted by this server.
+	Invalid
+	// Missing resources are not served (404), as before a CRD is installed and after it is removed.
+	Missing
+)
+
+// Classify says what an error of a list or a watch means.
+func Classify(err error) Kind {
+	if errors.Is(err, io.EOF) || errors.Is(err, client.ErrSilent) {
+		return Ended
+	}
+	if apierrors.IsExpired(err) {
+		return Expired
+	}
+	s, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return Transient
+	}
+	switch s.ErrStatus.Code {
+	case http.StatusNotFound:
+		return Missing
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return Invalid
+	case http.StatusNotImplemented:
+		return Unsupported
+	case http.StatusInternalServerError:
+		// What servers say on whose storage watch-list cannot work: an error event inside a 200 stream.
+		if _, retry := apierrors.RetryAfter(err); !retry {
+			return Unsupported
+		}
+	}
+	return Transient
+}

@@ -1,0 +1,179 @@
+package informers
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// HandlerOptions tune a handler.
+type HandlerOptions struct {
+	// Name for metrics and errors.
+	Name string
+	// Resync repeats every object as an Updated with Resync set, every so often; 0 never.
+	Resync time.Duration
+}
+
+// Registration is a handler of an informer.
+type Registration struct {
+	remove func()
+	synced chan struct{}
+	done   chan struct{}
+	depth  func() (int, time.Duration)
+}
+
+// HasSynced reports whether the handler has been told of everything that was there at first.
+func (r *Registration) HasSynced() bool {
+	select {
+	case <-r.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// Synced is closed when HasSynced becomes true.
+func (r *Registration) Synced() <-chan struct{} { return r.synced }
+
+// Remove ends the handler: after the call under way, if any, it is not called again. It does not wait; see Done.
+func (r *Registration) Remove() { r.remove() }
+
+// Done is closed when the handler will not be called any more and its goroutine, if it ever ran, is ending.
+func (r *Registration) Done() <-chan struct{} { return r.done }
+
+// Backlog returns how many objects have changes the handler is yet to be told, and how old the oldest of these is.
+func (r *Registration) Backlog() (objects int, age time.Duration) { return r.depth() }
+
+// PanicError reports a panic in a handler or an index function.
+type PanicError struct {
+	// Where names the handler or index.
+	Where string
+	// Value is what was given to panic.
+	Value any
+	// Stack of the goroutine.
+	Stack []byte
+}
+
+// Error gives the place and the value.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("informers: panic in %s: %v", e.Where, e.Value)
+}
+
+// registration is the other side of a Registration.
+type registration[T metav1.Object] struct {
+	Registration
+	core    *core[T]
+	handler Handler[T]
+	o       HandlerOptions
+	q       *queue[T]
+	ended   atomic.Bool
+	stop    chan struct{}
+	once    sync.Once
+	started bool // guarded by core.mu
+}
+
+func newRegistration[T metav1.Object](c *core[T], h Handler[T], o HandlerOptions) *registration[T] {
+	r := &registration[T]{core: c, handler: h, o: o, q: newQueue[T](), stop: make(chan struct{})}
+	r.synced, r.done = make(chan struct{}), make(chan struct{})
+	r.depth = r.q.depth
+	r.remove = func() {
+		r.once.Do(func() {
+			r.ended.Store(true)
+			close(r.stop)
+			if !c.forget(r) {
+				close(r.done)
+			}
+		})
+	}
+	return r
+}
+
+// run calls the handler until ctx ends or the registration is removed.
+func (r *registration[T]) run(ctx context.Context) {
+	defer close(r.done)
+	var resync <-chan time.Time
+	if r.o.Resync > 0 {
+		t := time.NewTicker(r.o.Resync)
+		defer t.Stop()
+		resync = t.C
+	}
+	var spare []change[T]
+	for {
+		batch := r.q.take(spare)
+		for i := range batch {
+			if r.ended.Load() || ctx.Err() != nil {
+				return
+			}
+			r.tell(&batch[i])
+		}
+		if len(batch) > 0 {
+			clear(batch)
+			spare = batch
+			if cap(spare) > 4096 {
+				spare = nil
+			}
+			continue
+		}
+		spare = batch
+		select {
+		case <-r.q.wake:
+		case <-resync:
+			r.core.resync(r.q)
+		case <-r.stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *registration[T]) tell(c *change[T]) {
+	if c.mark {
+		close(r.synced)
+		return
+	}
+	if o := c.gone; o != nil {
+		ev := event(Deleted, o, r.core)
+		ev.old, ev.StateUnknown = o, c.unknown
+		r.call(ev)
+	}
+	if o := c.now; o != nil && !r.ended.Load() {
+		typ := Updated
+		if c.before == nil {
+			typ = Added
+		}
+		ev := event(typ, o, r.core)
+		ev.old, ev.new, ev.Initial, ev.Resync = c.before, o, c.initial && typ == Added, c.resync
+		r.call(ev)
+	}
+}
+
+func event[T metav1.Object](typ EventType, o *object[T], c *core[T]) Event[T] {
+	return Event[T]{
+		Type: typ, Key: o.key, UID: o.uid, Labels: o.labelMap(), Generation: o.generation,
+		ResourceVersion: o.version, Terminating: o.deleting, core: c,
+	}
+}
+
+func (r *registration[T]) call(ev Event[T]) {
+	start := time.Time{}
+	if r.core.set.o.Metrics.Handled != nil {
+		start = time.Now()
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			r.core.fail(&PanicError{Where: fmt.Sprintf("handler %q of %s for %s", r.o.Name, r.core.name(), ev.Key), Value: v, Stack: debug.Stack()})
+		}
+		if !start.IsZero() {
+			r.core.set.o.Metrics.Handled(r.core.name(), r.o.Name, ev.Type, time.Since(start))
+		}
+		r.core.checkMutation(ev.old)
+		r.core.checkMutation(ev.new)
+	}()
+	r.handler(ev)
+}
