@@ -541,3 +541,63 @@ func TestStoppedCache(t *testing.T) {
 		require.NoError(t, s.Close())
 	})
 }
+
+func TestWatchCatchesUpInManySteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, memory.New(memory.Options{}), cache.Options{})
+		first := f.create("/pods/a/x", "")
+		for i := range 1000 {
+			f.update("/pods/a/x", fmt.Sprint(i))
+		}
+		synctest.Wait()
+		w := f.watch(cache.WatchOptions{From: first})
+		initial := f.watch(cache.WatchOptions{From: first, InitialEvents: true})
+		require.Len(t, w.take(), 1000)
+		require.Len(t, initial.take(), 2)
+		for i := range 1000 {
+			f.create(fmt.Sprintf("/pods/b/%d", i), "")
+		}
+		require.Len(t, w.take(), 1000)
+		initial = f.watch(cache.WatchOptions{InitialEvents: true})
+		require.Len(t, initial.take(), 1002)
+	})
+}
+
+func TestBookmarksNeverPromiseTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, memory.New(memory.Options{}), cache.Options{})
+		rev := f.create("/pods/a/x", "")
+		synctest.Wait()
+		w := f.watch(cache.WatchOptions{From: rev + 10, Bookmarks: time.Second})
+		time.Sleep(time.Minute)
+		require.Empty(t, w.take())
+	})
+}
+
+func TestFormsOfOldEventsAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, memory.New(memory.Options{}), cache.Options{})
+		made := 0
+		last := func() cache.Event {
+			var got cache.Event
+			err := f.c.Watch(f.ctx, cache.WatchOptions{From: 1}, func(es []cache.Event) error { got = es[0]; return errDone })
+			require.Equal(t, errDone, err)
+			return got
+		}
+		f.create("/pods/a/x", "")
+		synctest.Wait()
+		form := func(e cache.Event) {
+			_, err := e.Form(cache.FormKey{}, func(*cache.Event) ([]byte, error) { made++; return nil, nil })
+			require.NoError(t, err)
+		}
+		form(last())
+		form(last())
+		require.Equal(t, 1, made)
+		for i := range 2000 {
+			f.update("/pods/a/x", fmt.Sprint(i))
+		}
+		synctest.Wait()
+		form(last())
+		require.Equal(t, 2, made, "only recent events keep what was encoded")
+	})
+}

@@ -145,4 +145,3 @@ func (e *Etcd) Restart() {
 	e.Kill()
 	e.Start()
 }
-
