@@ -95,6 +95,13 @@ func WithToken(ctx context.Context, t Token) context.Context {
 	return context.WithValue(ctx, contextKey{}, t)
 }
 
+// WithoutToken returns a context whose requests are not fenced. Led work needs it
+// for requests to servers other than the one that keeps the lease: they know
+// nothing of the lease, or have another one of that name.
+func WithoutToken(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, nil)
+}
+
 // FromContext returns the token requests of ctx are made under, if any.
 func FromContext(ctx context.Context) (Token, bool) {
 	t, ok := ctx.Value(contextKey{}).(Token)

@@ -51,6 +51,7 @@ func TestContextCarriesToken(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, token, got)
 	require.Equal(t, "ns/x;3;me", fence.Value(ctx))
+	require.Empty(t, fence.Value(fence.WithoutToken(ctx)))
 }
 
 func FuzzParse(f *testing.F) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/fence"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/client"
 )
@@ -385,6 +386,9 @@ func (c *Conn) request(ctx context.Context, r *client.Request, t *transports, cr
 	}
 	if who != nil {
 		impersonate(req.Header, who)
+	}
+	if token := fence.Value(ctx); token != "" {
+		req.Header.Set(fence.Header, token)
 	}
 	for k, v := range r.Header {
 		req.Header.Set(k, v)
