@@ -181,6 +181,8 @@ func (c *campaign) pause(ctx context.Context, wait time.Duration) *Record {
 			return nil
 		case ctx.Err() != nil:
 			return nil
+		case errors.Is(err, errors.ErrUnsupported):
+			// Poll instead.
 		case err != nil:
 			c.failed(ctx, "watch lease", err)
 		}

@@ -314,25 +314,34 @@ func TestSkewDoesNotShortenTheWait(t *testing.T) {
 }
 
 func TestLosingToAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := locktest.NewStore("ns", "x")
-		a := start(t, store.Lock(), leaderelection.Options{Identity: "a"}, 0)
-		<-a.led
-		intruder := store.Lock()
-		r, err := intruder.Get(t.Context())
-		require.NoError(t, err)
-		r.HolderIdentity, r.LeaderTransitions = "intruder", r.LeaderTransitions+1
-		_, err = intruder.Update(t.Context(), r)
-		require.NoError(t, err)
-		began := time.Now()
-		err = <-a.result
-		require.ErrorIs(t, err, leaderelection.ErrLost)
-		require.ErrorContains(t, err, "intruder")
-		require.LessOrEqual(t, time.Since(began), 2*time.Second)
-		require.Equal(t, "intruder", a.Leader())
-		r, _ = store.Record()
-		require.Equal(t, "intruder", r.HolderIdentity, "not released: it is not ours")
-	})
+	for name, take := range map[string]func(r *leaderelection.Record){
+		"another holder":               func(r *leaderelection.Record) { r.HolderIdentity = "intruder" },
+		"its own name, another term":   func(r *leaderelection.Record) { r.LeaderTransitions++ },
+		"its own name, acquired later": func(r *leaderelection.Record) { r.AcquireTime = r.AcquireTime.Add(time.Second) },
+		"nobody":                       func(r *leaderelection.Record) { r.HolderIdentity = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := locktest.NewStore("ns", "x")
+				a := start(t, store.Lock(), leaderelection.Options{Identity: "a"}, 0)
+				<-a.led
+				intruder := store.Lock()
+				r, err := intruder.Get(t.Context())
+				require.NoError(t, err)
+				take(&r)
+				r, err = intruder.Update(t.Context(), r)
+				require.NoError(t, err)
+				began := time.Now()
+				err = <-a.result
+				require.ErrorIs(t, err, leaderelection.ErrLost)
+				require.ErrorContains(t, err, r.HolderIdentity)
+				require.LessOrEqual(t, time.Since(began), 2*time.Second)
+				require.Equal(t, r.HolderIdentity, a.Leader())
+				now, _ := store.Record()
+				require.Equal(t, r, now, "not released: it is not ours")
+			})
+		})
+	}
 }
 
 func TestAChangeOfMetadataIsNoLoss(t *testing.T) {

@@ -64,7 +64,8 @@ type Watcher interface {
 	Lock
 	// Wait blocks until the record's version differs from last.Version and returns
 	// the record, or ErrNotFound when it was deleted. It may return without a
-	// change. It fails when ctx ends.
+	// change. It fails when ctx ends, and with errors.ErrUnsupported if the record
+	// cannot be watched, for want of permission say; then candidates poll.
 	Wait(ctx context.Context, last Record) (Record, error)
 }
 

@@ -1,0 +1,26 @@
+package leaselock
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/keelson-dev/keelson/apimachinery/fence"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// fenceWitness notes whether answers about leases say that the server enforces
+// fencing.
+type fenceWitness struct {
+	client.Conn
+	seen atomic.Bool
+}
+
+// Do implements client.Conn. Without a header in a good answer the server is one
+// that does not enforce it (any more), say after a change of servers.
+func (w *fenceWitness) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	resp, err := w.Conn.Do(ctx, r)
+	if err == nil {
+		w.seen.Store(resp.Header[fence.Header] == fence.Enforced)
+	}
+	return resp, err
+}
