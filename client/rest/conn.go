@@ -387,11 +387,11 @@ func (c *Conn) request(ctx context.Context, r *client.Request, t *transports, cr
 	if who != nil {
 		impersonate(req.Header, who)
 	}
-	if token := fence.Value(ctx); token != "" {
-		req.Header.Set(fence.Header, token)
-	}
 	for k, v := range r.Header {
 		req.Header.Set(k, v)
+	}
+	if token := fence.Value(ctx); token != "" {
+		req.Header.Set(fence.Header, token)
 	}
 	return req, nil
 }

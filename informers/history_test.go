@@ -1,0 +1,426 @@
+package informers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/informers/reflector"
+)
+
+// model is a naive collection with its whole history, served with faults.
+type model struct {
+	rng *rand.Rand // used only with mu held
+
+	mu      sync.Mutex
+	rev     uint64
+	objs    map[types.NamespacedName]*corev1.ConfigMap
+	log     []modelEvent
+	floor   uint64 // versions below are compacted
+	streams map[*modelStream]bool
+	faulty  bool
+	noWL    bool
+	missing bool
+	lists   int
+	watches int
+}
+
+type modelEvent struct {
+	rev uint64
+	typ client.EventType
+	obj *corev1.ConfigMap
+}
+
+func newModel(seed uint64) *model {
+	return &model{rng: rand.New(rand.NewPCG(seed, 1)), rev: 10, objs: map[types.NamespacedName]*corev1.ConfigMap{}, streams: map[*modelStream]bool{}}
+}
+
+func (m *model) write(typ client.EventType, obj *corev1.ConfigMap) {
+	m.rev++
+	obj.ResourceVersion = strconv.FormatUint(m.rev, 10)
+	m.log = append(m.log, modelEvent{m.rev, typ, obj})
+	if typ == client.Deleted {
+		delete(m.objs, obj.Key())
+	} else {
+		m.objs[obj.Key()] = obj
+	}
+	for s := range m.streams {
+		s.poke()
+	}
+}
+
+// step makes one random change.
+func (m *model) step() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := types.NamespacedName{Namespace: "ns" + strconv.Itoa(m.rng.IntN(2)), Name: "o" + strconv.Itoa(m.rng.IntN(6))}
+	old := m.objs[key]
+	switch {
+	case old == nil:
+		cm := &corev1.ConfigMap{}
+		cm.Namespace, cm.Name, cm.UID = key.Namespace, key.Name, types.UID(fmt.Sprintf("uid-%d", m.rev))
+		cm.Data = map[string]string{"v": strconv.FormatUint(m.rev, 10)}
+		cm.Labels = map[string]string{"parity": strconv.FormatUint(m.rev%2, 10)}
+		m.write(client.Added, cm)
+	case m.rng.IntN(4) == 0:
+		m.write(client.Deleted, codec.DeepCopy(old))
+	default:
+		cm := codec.DeepCopy(old)
+		cm.Data = map[string]string{"v": strconv.FormatUint(m.rev, 10)}
+		m.write(client.Modified, cm)
+	}
+}
+
+// upset makes one random fault.
+func (m *model) upset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch m.rng.IntN(4) {
+	case 0:
+		m.floor = m.rev - uint64(m.rng.IntN(3))
+	case 1:
+		for s := range m.streams {
+			s.fail(io.EOF)
+		}
+	case 2:
+		for s := range m.streams {
+			s.fail(io.ErrUnexpectedEOF)
+		}
+	case 3:
+		for s := range m.streams {
+			s.stalled = true
+		}
+	}
+}
+
+func (m *model) fault() error {
+	if m.missing {
+		return apierrors.NewNotFound(corev1.GroupVersion.WithResource("configmaps").GroupResource(), "")
+	}
+	if !m.faulty {
+		return nil
+	}
+	switch m.rng.IntN(8) {
+	case 0:
+		return apierrors.NewTooManyRequests("slow down", 1)
+	case 1:
+		return errors.New("connection refused")
+	case 2:
+		return apierrors.NewInternalError(errors.New("boom"))
+	}
+	return nil
+}
+
+func encode(obj any) client.Encoded {
+	e, err := client.EncodeObject(obj, client.Protobuf, false)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func (m *model) List(ctx context.Context, o client.ListOptions) (*client.EncodedList, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.fault(); err != nil {
+		return nil, err
+	}
+	m.lists++
+	l := &client.EncodedList{ResourceVersion: strconv.FormatUint(m.rev, 10)}
+	keys := slices.SortedFunc(maps.Keys(m.objs), types.NamespacedName.Compare)
+	for _, k := range keys {
+		l.Items = append(l.Items, encode(m.objs[k]))
+	}
+	return l, nil
+}
+
+func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflector.Stream, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.fault(); err != nil {
+		return nil, err
+	}
+	m.watches++
+	s := &modelStream{m: m, wake: make(chan struct{}, 1), closed: make(chan struct{})}
+	if o.SendInitialEvents {
+		if m.noWL {
+			return nil, apierrors.New(422, metav1.StatusReasonInvalid, "no watch-list here")
+		}
+		for _, obj := range m.objs {
+			s.initial = append(s.initial, client.EncodedEvent{Type: client.Added, Object: encode(obj)})
+		}
+		bm := &corev1.ConfigMap{}
+		bm.ResourceVersion = strconv.FormatUint(m.rev, 10)
+		bm.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		s.initial = append(s.initial, client.EncodedEvent{Type: client.Bookmark, Object: encode(bm)})
+		s.next = m.rev + 1
+	} else {
+		v, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
+		if err != nil {
+			return nil, apierrors.NewBadRequest("bad version")
+		}
+		if v < m.floor {
+			return nil, apierrors.NewResourceExpired("too old")
+		}
+		s.next = v + 1
+	}
+	m.streams[s] = true
+	return s, nil
+}
+
+type modelStream struct {
+	m       *model
+	wake    chan struct{}
+	closed  chan struct{}
+	once    sync.Once
+	initial []client.EncodedEvent
+	next    uint64
+	err     error
+	stalled bool
+}
+
+func (s *modelStream) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *modelStream) fail(err error) { s.err = err; s.poke() }
+
+func (s *modelStream) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
+
+// Next gives events with random delays; a stalled stream says nothing until it is taken for dead.
+func (s *modelStream) Next() (client.EncodedEvent, error) {
+	for {
+		s.m.mu.Lock()
+		stalled := s.stalled
+		var ev *client.EncodedEvent
+		err := s.err
+		switch {
+		case stalled, err != nil:
+		case len(s.initial) > 0:
+			ev = &s.initial[0]
+			s.initial = s.initial[1:]
+		default:
+			for _, e := range s.m.log {
+				if e.rev >= s.next {
+					ev = &client.EncodedEvent{Type: e.typ, Object: encode(e.obj)}
+					s.next = e.rev + 1
+					break
+				}
+			}
+		}
+		if ev == nil && err == nil && !stalled && s.m.rng.IntN(4) == 0 {
+			bm := &corev1.ConfigMap{}
+			bm.ResourceVersion = strconv.FormatUint(s.next-1, 10)
+			ev = &client.EncodedEvent{Type: client.Bookmark, Object: encode(bm)}
+		}
+		delay := time.Duration(s.m.rng.IntN(50)) * time.Millisecond
+		s.m.mu.Unlock()
+		if ev != nil {
+			select {
+			case <-time.After(delay):
+				return *ev, nil
+			case <-s.closed:
+				return client.EncodedEvent{}, errors.New("closed")
+			}
+		}
+		if err != nil {
+			s.m.mu.Lock()
+			delete(s.m.streams, s)
+			s.m.mu.Unlock()
+			return client.EncodedEvent{}, err
+		}
+		if stalled {
+			select {
+			case <-time.After(9 * time.Second):
+				return client.EncodedEvent{}, client.ErrSilent
+			case <-s.closed:
+				return client.EncodedEvent{}, errors.New("closed")
+			}
+		}
+		select {
+		case <-s.wake:
+		case <-time.After(3 * time.Second):
+		case <-s.closed:
+			return client.EncodedEvent{}, errors.New("closed")
+		}
+	}
+}
+
+// modelInformer is an informer fed by a model.
+func modelInformer(m *model, o SetOptions, opts Options[*corev1.ConfigMap]) (*Set, *Informer[*corev1.ConfigMap]) {
+	s := NewSet(schemeConn{}, o)
+	i := For(s, opts)
+	for _, src := range i.core.sources {
+		src.r = reflector.New(m, src, reflector.Options{Plain: o.NoWatchList, OnError: src.failed})
+	}
+	return s, i
+}
+
+func seeds(def int) []uint64 {
+	n := def
+	if v, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil && v > 0 {
+		n = v
+	}
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = uint64(i + 1)
+	}
+	// One fresh seed beside the fixed ones.
+	return append(out, rand.Uint64())
+}
+
+// follower is a handler that rebuilds the collection from events and checks each against what it knows.
+type follower struct {
+	t     *testing.T
+	mu    sync.Mutex
+	known map[types.NamespacedName]*corev1.ConfigMap
+	calls int
+	slow  func() time.Duration
+}
+
+func (f *follower) handle(ev Event[*corev1.ConfigMap]) {
+	if f.slow != nil {
+		time.Sleep(f.slow())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	old := f.known[ev.Key]
+	switch ev.Type {
+	case Added:
+		require.Nil(f.t, old, "%s added twice", ev.Key)
+		require.Nil(f.t, ev.Old())
+		f.known[ev.Key] = ev.New()
+	case Updated:
+		require.NotNil(f.t, old, "%s updated before it was added", ev.Key)
+		require.Equal(f.t, old.ResourceVersion, ev.Old().ResourceVersion, "old is what was told before")
+		require.Equal(f.t, old.UID, ev.New().UID)
+		if !ev.Resync {
+			require.Greater(f.t, num(ev.New().ResourceVersion), num(old.ResourceVersion), "told twice or backwards")
+		}
+		f.known[ev.Key] = ev.New()
+	case Deleted:
+		require.NotNil(f.t, old, "%s deleted before it was added", ev.Key)
+		require.Equal(f.t, old.UID, ev.UID)
+		require.Nil(f.t, ev.New())
+		require.Equal(f.t, old.UID, ev.Old().UID)
+		delete(f.known, ev.Key)
+	}
+}
+
+func num(v string) uint64 {
+	n, _ := strconv.ParseUint(v, 10, 64)
+	return n
+}
+
+// TestRandomHistories runs an informer against a server that changes and fails at random. Handlers fast and slow,
+// early and late must each see a consistent sequence, and everything must agree in the end.
+func TestRandomHistories(t *testing.T) {
+	for _, seed := range seeds(300) {
+		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { randomHistory(t, seed) })
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+func randomHistory(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	m := newModel(seed)
+	m.faulty = true
+	m.noWL = rng.IntN(2) == 0
+	for range rng.IntN(10) {
+		m.step()
+	}
+	set, inf := modelInformer(m, SetOptions{NoWatchList: rng.IntN(4) == 0, Decoded: rng.IntN(4) == 0, DetectMutations: rng.IntN(4) == 0}, Options[*corev1.ConfigMap]{})
+	require.NoError(t, inf.AddIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	fast := &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}}
+	slowRNG := rand.New(rand.NewPCG(seed, 3))
+	slow := &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}, slow: func() time.Duration { return time.Duration(slowRNG.IntN(400)) * time.Millisecond }}
+	late := &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}}
+	inf.AddHandler(fast.handle, HandlerOptions{})
+	regs := []*Registration{inf.AddHandler(slow.handle, HandlerOptions{Resync: time.Duration(rng.IntN(2)) * 7 * time.Second})}
+	go func() { defer close(done); _ = set.Run(ctx) }()
+	steps := 20 + rng.IntN(60)
+	lateAt := rng.IntN(steps)
+	for i := range steps {
+		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
+		m.step()
+		if rng.IntN(8) == 0 {
+			m.upset()
+		}
+		if i == lateAt {
+			regs = append(regs, inf.AddHandler(late.handle, HandlerOptions{}))
+		}
+		if rng.IntN(30) == 0 {
+			inf.core.sources[0].r.Relist("")
+		}
+	}
+	m.mu.Lock()
+	m.faulty = false
+	m.mu.Unlock()
+	require.NoError(t, set.WaitForSync(ctx))
+	// A stalled stream takes 9 s to be noticed, a backoff up to 30 s.
+	time.Sleep(2 * time.Minute)
+	m.mu.Lock()
+	want := m.objs
+	m.mu.Unlock()
+	for _, f := range []*follower{fast, slow, late} {
+		f.mu.Lock()
+		require.Equal(t, versions(want), versions(f.known))
+		f.mu.Unlock()
+	}
+	l := inf.Lister()
+	got := map[types.NamespacedName]*corev1.ConfigMap{}
+	for _, cm := range l.List(ListOptions{}) {
+		got[cm.Key()] = cm
+		require.Equal(t, []types.NamespacedName{cm.Key()}, l.KeysByIndex("v", cm.Data["v"]))
+	}
+	require.Equal(t, versions(want), versions(got))
+	require.Equal(t, len(want), l.Len())
+	require.Len(t, l.IndexValues("v"), len(want))
+	for _, r := range regs {
+		require.True(t, r.HasSynced())
+	}
+	if !m.noWL && m.lists == 0 {
+		require.Positive(t, m.watches)
+	}
+	cancel()
+	<-done
+}
+
+func versions(m map[types.NamespacedName]*corev1.ConfigMap) map[types.NamespacedName]string {
+	out := map[types.NamespacedName]string{}
+	for k, o := range m {
+		out[k] = string(o.UID) + "@" + o.ResourceVersion + "=" + o.Data["v"]
+	}
+	return out
+}
