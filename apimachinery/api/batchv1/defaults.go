@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 func setIfNil[T any](p **T, v T) {
@@ -57,4 +58,34 @@ func DefaultCronJob(c *CronJob) {
 	setIfNil(&s.SuccessfulJobsHistoryLimit, 3)
 	setIfNil(&s.FailedJobsHistoryLimit, 1)
 	corev1.DefaultPodTemplate(&s.JobTemplate.Spec.Template)
+}
+
+// GenerateSelector gives a job the selector that finds its own pods only, by the job's uid, and puts
+// the labels it asks for on the template. A job with a manual selector stays as it is. Servers call it when a
+// job is created and has its uid.
+func GenerateSelector(j *Job) {
+	if j.Spec.ManualSelector != nil && *j.Spec.ManualSelector {
+		return
+	}
+	labels := j.Spec.Template.Labels
+	if labels == nil {
+		labels = map[string]string{}
+		j.Spec.Template.Labels = labels
+	}
+	uid := string(j.UID)
+	for k, v := range map[string]string{
+		ControllerUidLabel: uid, JobNameLabel: j.Name,
+		"controller-uid": uid, "job-name": j.Name, // the names of old, which users still select by
+	} {
+		labels[k] = v
+	}
+	if j.Spec.Selector == nil {
+		j.Spec.Selector = &metav1.LabelSelector{}
+	}
+	if j.Spec.Selector.MatchLabels == nil {
+		j.Spec.Selector.MatchLabels = map[string]string{}
+	}
+	if _, ok := j.Spec.Selector.MatchLabels[ControllerUidLabel]; !ok {
+		j.Spec.Selector.MatchLabels[ControllerUidLabel] = uid
+	}
 }

@@ -95,8 +95,15 @@ func DefaultNamespace(n *Namespace) {
 	n.Labels[LabelMetadataName] = n.Name
 }
 
-// DefaultNode sets the allocatable resources of a node to its capacity where they are not reported.
+// DefaultNode sets the allocatable resources of a node to its capacity where they are not reported,
+// and brings podCIDR, the older field, and podCIDRs into agreement.
 func DefaultNode(n *Node) {
+	s := &n.Spec
+	if s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR) {
+		s.PodCIDRs = []string{s.PodCIDR}
+	} else if len(s.PodCIDRs) > 0 {
+		s.PodCIDR = s.PodCIDRs[0]
+	}
 	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
 		n.Status.Allocatable = maps.Clone(n.Status.Capacity)
 	}

@@ -292,7 +292,13 @@ func containerRequests(s *PodSpec) ResourceList {
 	return sum
 }
 
+// defaultPodStatus rounds quantities and brings podIP, the older field, into agreement with podIPs.
 func defaultPodStatus(s *PodStatus) {
+	if s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP) {
+		s.PodIPs = []PodIP{{IP: s.PodIP}}
+	} else if len(s.PodIPs) > 0 {
+		s.PodIP = s.PodIPs[0].IP
+	}
 	for _, list := range [][]ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
 		for i := range list {
 			DefaultResourceList(list[i].AllocatedResources)

@@ -11,17 +11,57 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*Pod]{Default: DefaultPod}.Attach(s),
-		scheme.RulesFor[*PodTemplate]{Default: func(t *PodTemplate) { DefaultPodTemplate(&t.Template) }}.Attach(s),
-		scheme.RulesFor[*ReplicationController]{Default: DefaultReplicationController}.Attach(s),
-		scheme.RulesFor[*Service]{Default: DefaultService, NameRule: validation.NameIsLabel}.Attach(s),
-		scheme.RulesFor[*Endpoints]{Default: DefaultEndpoints}.Attach(s),
-		scheme.RulesFor[*Node]{Default: DefaultNode}.Attach(s),
-		scheme.RulesFor[*Namespace]{Default: DefaultNamespace, NameRule: validation.NameIsLabel}.Attach(s),
-		scheme.RulesFor[*PersistentVolume]{Default: DefaultPersistentVolume}.Attach(s),
-		scheme.RulesFor[*PersistentVolumeClaim]{Default: DefaultPersistentVolumeClaim}.Attach(s),
-		scheme.RulesFor[*Secret]{Default: DefaultSecret}.Attach(s),
-		scheme.RulesFor[*LimitRange]{Default: DefaultLimitRange}.Attach(s),
-		scheme.RulesFor[*ResourceQuota]{Default: DefaultResourceQuota}.Attach(s),
+		scheme.RulesFor[*Pod]{
+			Default: DefaultPod, Validate: ValidatePod, ValidateUpdate: ValidatePodUpdate, ValidateStatus: ValidatePodStatus,
+			Warnings: podWarnings,
+		}.Attach(s),
+		scheme.RulesFor[*PodTemplate]{
+			Default:  func(t *PodTemplate) { DefaultPodTemplate(&t.Template) },
+			Validate: ValidatePodTemplateObject, ValidateUpdate: onUpdate(ValidatePodTemplateObject),
+		}.Attach(s),
+		scheme.RulesFor[*ReplicationController]{
+			Default: DefaultReplicationController, Validate: ValidateReplicationController,
+			ValidateUpdate: onUpdate(ValidateReplicationController), ValidateStatus: ValidateReplicationControllerStatus,
+		}.Attach(s),
+		scheme.RulesFor[*Service]{
+			Default: DefaultService, Validate: ValidateService, ValidateUpdate: ValidateServiceUpdate, ValidateStatus: ValidateServiceStatus,
+			NameRule: validation.NameIsLabel, Warnings: serviceWarnings,
+		}.Attach(s),
+		scheme.RulesFor[*Endpoints]{
+			Default: DefaultEndpoints, Validate: ValidateEndpoints, ValidateUpdate: onUpdate(ValidateEndpoints),
+			Warnings: func(*Endpoints, *Endpoints) []string {
+				return []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
+			},
+		}.Attach(s),
+		scheme.RulesFor[*Node]{
+			Default: DefaultNode, Validate: ValidateNode, ValidateUpdate: ValidateNodeUpdate, ValidateStatus: ValidateNodeStatus,
+		}.Attach(s),
+		scheme.RulesFor[*Namespace]{
+			Default: DefaultNamespace, Validate: ValidateNamespace, ValidateUpdate: onUpdate(ValidateNamespace),
+			ValidateStatus: ValidateNamespaceStatus, NameRule: validation.NameIsLabel,
+		}.Attach(s),
+		scheme.RulesFor[*PersistentVolume]{
+			Default: DefaultPersistentVolume, Validate: ValidatePersistentVolume, ValidateUpdate: ValidatePersistentVolumeUpdate,
+		}.Attach(s),
+		scheme.RulesFor[*PersistentVolumeClaim]{
+			Default: DefaultPersistentVolumeClaim, Validate: ValidatePersistentVolumeClaim,
+			ValidateUpdate: ValidatePersistentVolumeClaimUpdate, ValidateStatus: ValidatePersistentVolumeClaimStatus,
+		}.Attach(s),
+		scheme.RulesFor[*ConfigMap]{Validate: ValidateConfigMap, ValidateUpdate: ValidateConfigMapUpdate}.Attach(s),
+		scheme.RulesFor[*Secret]{Default: DefaultSecret, Validate: ValidateSecret, ValidateUpdate: ValidateSecretUpdate}.Attach(s),
+		scheme.RulesFor[*LimitRange]{
+			Default: DefaultLimitRange, Validate: ValidateLimitRange, ValidateUpdate: onUpdate(ValidateLimitRange),
+		}.Attach(s),
+		scheme.RulesFor[*ResourceQuota]{
+			Default: DefaultResourceQuota, Validate: ValidateResourceQuota, ValidateUpdate: ValidateResourceQuotaUpdate,
+			ValidateStatus: ValidateResourceQuotaStatus,
+		}.Attach(s),
+		scheme.RulesFor[*Event]{Validate: ValidateEvent, ValidateUpdate: onUpdate(ValidateEvent)}.Attach(s),
+		scheme.RulesFor[*Binding]{Validate: ValidateBinding}.Attach(s),
 	)
+}
+
+// onUpdate checks the new object as if it were created.
+func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
+	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }

@@ -1,0 +1,309 @@
+package corev1
+
+import (
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+// ValidatePersistentVolume checks a volume to be created.
+func ValidatePersistentVolume(v *PersistentVolume) validation.ErrorList {
+	return validateVolumeSpec(&v.Spec, false, at("spec"))
+}
+
+// ValidateInlineVolumeSpec checks a volume spec that stands in another object, without claim and class.
+func ValidateInlineVolumeSpec(s *PersistentVolumeSpec, p *path) validation.ErrorList {
+	return validateVolumeSpec(s, true, p)
+}
+
+func validateAccessModes(modes []PersistentVolumeAccessMode, p *path) validation.ErrorList {
+	var r check.Report
+	for _, m := range modes {
+		check.OneOf(&r, p, m, ReadOnlyMany, ReadWriteMany, ReadWriteOnce, ReadWriteOncePod)
+	}
+	r.ForbidIf(len(modes) > 1 && slices.Contains(modes, ReadWriteOncePod), p, "may not use ReadWriteOncePod with other access modes")
+	return r.List()
+}
+
+func validatePositive(q resource.Quantity, p *path) validation.ErrorList {
+	if q.Sign() <= 0 {
+		return validation.ErrorList{validation.Invalid(p, q.String(), "must be greater than zero")}
+	}
+	return nil
+}
+
+func validateVolumeSpec(s *PersistentVolumeSpec, inline bool, p *path) validation.ErrorList {
+	var r check.Report
+	if inline {
+		r.ForbidIf(s.ClaimRef != nil, p.Child("claimRef"), "may not be specified in the context of inline volumes")
+		r.ForbidIf(len(s.Capacity) > 0, p.Child("capacity"), "may not be specified in the context of inline volumes")
+		r.ForbidIf(s.CSI == nil, p.Child("csi"), "has to be specified in the context of inline volumes")
+	}
+	if len(s.AccessModes) == 0 {
+		r.Required(p.Child("accessModes"), "")
+	}
+	r.Add(validateAccessModes(s.AccessModes, p.Child("accessModes")))
+	if !inline {
+		c := p.Child("capacity")
+		if len(s.Capacity) == 0 {
+			r.Required(c, "")
+		}
+		if _, ok := s.Capacity[ResourceStorage]; !ok || len(s.Capacity) > 1 {
+			r.Add(validation.ErrorList{validation.NotSupported(c, s.Capacity, []ResourceName{ResourceStorage})})
+		}
+		for _, name := range check.Keys(s.Capacity) {
+			r.Add(validatePositive(s.Capacity[name], c.Key(string(name))))
+		}
+	}
+	if s.PersistentVolumeReclaimPolicy != "" {
+		r.ForbidIf(inline && s.PersistentVolumeReclaimPolicy != PersistentVolumeReclaimRetain, p.Child("persistentVolumeReclaimPolicy"),
+			"may only be Retain in the context of inline volumes")
+		check.OneOf(&r, p.Child("persistentVolumeReclaimPolicy"), s.PersistentVolumeReclaimPolicy,
+			PersistentVolumeReclaimDelete, PersistentVolumeReclaimRecycle, PersistentVolumeReclaimRetain)
+	}
+	if a := s.NodeAffinity; a != nil {
+		r.ForbidIf(inline, p.Child("nodeAffinity"), "may not be specified in the context of inline volumes")
+		if a.Required == nil {
+			r.Required(p.Child("nodeAffinity", "required"), "must specify required node constraints")
+		} else {
+			r.Add(ValidateNodeSelector(a.Required, p.Child("nodeAffinity", "required")))
+		}
+	}
+	r.Add(validatePersistentSource(s, p))
+	if s.HostPath != nil && s.HostPath.Path == "/" && s.PersistentVolumeReclaimPolicy == PersistentVolumeReclaimRecycle {
+		r.Forbidden(p.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'")
+	}
+	if s.StorageClassName != "" {
+		if inline {
+			r.Forbidden(p.Child("storageClassName"), "may not be specified in the context of inline volumes")
+		} else {
+			r.Each(p.Child("storageClassName"), s.StorageClassName, validation.IsDNS1123Subdomain(s.StorageClassName))
+		}
+	}
+	check.OneOfOpt(&r, p.Child("volumeMode"), s.VolumeMode, PersistentVolumeBlock, PersistentVolumeFilesystem)
+	if c := s.VolumeAttributesClassName; c != nil {
+		if *c == "" {
+			r.Required(p.Child("volumeAttributesClassName"), "an empty string is disallowed")
+		} else {
+			r.Each(p.Child("volumeAttributesClassName"), *c, validation.IsDNS1123Subdomain(*c))
+		}
+		if s.CSI == nil {
+			r.Required(p.Child("csi"), "has to be specified when using volumeAttributesClassName")
+		}
+	}
+	return r.List()
+}
+
+func validatePersistentSource(v *PersistentVolumeSpec, p *path) validation.ErrorList {
+	s := &sources{p: p}
+	s.add("hostPath", v.HostPath != nil, func(q *path) { s.Add(validateHostPath(v.HostPath, q)) })
+	s.add("local", v.Local != nil, func(q *path) {
+		if v.Local.Path == "" {
+			s.Required(q.Child("path"), "")
+		} else {
+			s.If(hasBackstep(v.Local.Path), q.Child("path"), v.Local.Path, "must not contain '..'")
+		}
+		if v.NodeAffinity == nil {
+			s.Required(p.Child("nodeAffinity"), "Local volume requires node affinity")
+		}
+	})
+	s.add("csi", v.CSI != nil, func(q *path) {
+		c := v.CSI
+		s.Add(ValidateCSIDriverName(c.Driver, q.Child("driver")))
+		s.NonEmpty(q.Child("volumeHandle"), c.VolumeHandle)
+		for _, f := range []struct {
+			name string
+			ref  *SecretReference
+		}{
+			{"controllerPublishSecretRef", c.ControllerPublishSecretRef}, {"controllerExpandSecretRef", c.ControllerExpandSecretRef},
+			{"nodePublishSecretRef", c.NodePublishSecretRef}, {"nodeExpandSecretRef", c.NodeExpandSecretRef},
+			{"nodeStageSecretRef", c.NodeStageSecretRef},
+		} {
+			if f.ref != nil {
+				s.NonEmpty(q.Child(f.name, "name"), f.ref.Name)
+				s.NonEmpty(q.Child(f.name, "namespace"), f.ref.Namespace)
+			}
+		}
+	})
+	s.add("gcePersistentDisk", v.GCEPersistentDisk != nil, func(q *path) { s.Add(validateGCE(v.GCEPersistentDisk, q)) })
+	s.add("awsElasticBlockStore", v.AWSElasticBlockStore != nil, func(q *path) { s.Add(validateAWS(v.AWSElasticBlockStore, q)) })
+	s.add("glusterfs", v.Glusterfs != nil, func(q *path) {
+		s.NonEmpty(q.Child("endpoints"), v.Glusterfs.EndpointsName)
+		s.NonEmpty(q.Child("path"), v.Glusterfs.Path)
+		if ns := v.Glusterfs.EndpointsNamespace; ns != nil {
+			s.Each(q.Child("endpointsNamespace"), *ns, validation.IsDNS1123Label(*ns))
+		}
+	})
+	s.add("flocker", v.Flocker != nil, func(q *path) { s.Add(validateFlocker(v.Flocker, q)) })
+	s.add("nfs", v.NFS != nil, func(q *path) { s.Add(validateNFS(v.NFS, q)) })
+	s.add("rbd", v.RBD != nil, func(q *path) { s.Add(validateRBD(v.RBD.CephMonitors, v.RBD.RBDImage, q)) })
+	s.add("quobyte", v.Quobyte != nil, func(q *path) { s.Add(validateQuobyte(v.Quobyte, q)) })
+	s.add("cephfs", v.CephFS != nil, func(q *path) { s.Add(required(len(v.CephFS.Monitors) == 0, q.Child("monitors"))) })
+	s.add("iscsi", v.ISCSI != nil, func(q *path) {
+		i := v.ISCSI
+		s.Add(validateISCSI(i.TargetPortal, i.IQN, i.Lun, i.DiscoveryCHAPAuth || i.SessionCHAPAuth, i.SecretRef != nil, q))
+	})
+	s.add("cinder", v.Cinder != nil, func(q *path) {
+		s.NonEmpty(q.Child("volumeID"), v.Cinder.VolumeID)
+		if ref := v.Cinder.SecretRef; ref != nil {
+			s.NonEmpty(q.Child("secretRef", "name"), ref.Name)
+			s.NonEmpty(q.Child("secretRef", "namespace"), ref.Namespace)
+		}
+	})
+	s.add("fc", v.FC != nil, func(q *path) { s.Add(validateFC(v.FC, q)) })
+	s.add("flexVolume", v.FlexVolume != nil, func(q *path) { s.NonEmpty(q.Child("driver"), v.FlexVolume.Driver) })
+	s.add("azureFile", v.AzureFile != nil, func(q *path) {
+		s.NonEmpty(q.Child("secretName"), v.AzureFile.SecretName)
+		s.NonEmpty(q.Child("shareName"), v.AzureFile.ShareName)
+		if ns := v.AzureFile.SecretNamespace; ns != nil && *ns == "" {
+			s.Required(q.Child("secretNamespace"), "")
+		}
+	})
+	s.add("vsphereVolume", v.VsphereVolume != nil, func(q *path) { s.NonEmpty(q.Child("volumePath"), v.VsphereVolume.VolumePath) })
+	s.add("photonPersistentDisk", v.PhotonPersistentDisk != nil, func(q *path) { s.NonEmpty(q.Child("pdID"), v.PhotonPersistentDisk.PdID) })
+	s.add("portworxVolume", v.PortworxVolume != nil, func(q *path) { s.NonEmpty(q.Child("volumeID"), v.PortworxVolume.VolumeID) })
+	s.add("azureDisk", v.AzureDisk != nil, func(q *path) { s.Add(validateAzureDisk(v.AzureDisk, q)) })
+	s.add("scaleIO", v.ScaleIO != nil, func(q *path) {
+		s.NonEmpty(q.Child("gateway"), v.ScaleIO.Gateway)
+		s.NonEmpty(q.Child("system"), v.ScaleIO.System)
+		s.NonEmpty(q.Child("volumeName"), v.ScaleIO.VolumeName)
+	})
+	s.add("storageos", v.StorageOS != nil, func(q *path) { s.NonEmpty(q.Child("volumeName"), v.StorageOS.VolumeName) })
+	if s.n == 0 {
+		s.Required(p, "must specify a volume type")
+	}
+	return s.List()
+}
+
+// ValidatePersistentVolumeUpdate checks a change of a volume: where its data is cannot change.
+func ValidatePersistentVolumeUpdate(v, old *PersistentVolume) validation.ErrorList {
+	var r check.Report
+	r.Add(ValidatePersistentVolume(v))
+	a, b := v.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
+	if a.CSI != nil && b.CSI != nil {
+		// The secrets for expanding may be added or changed later; the rest of the source may not.
+		ca, cb := *a.CSI, *b.CSI
+		ca.ControllerExpandSecretRef, cb.ControllerExpandSecretRef = nil, nil
+		ca.NodeExpandSecretRef, cb.NodeExpandSecretRef = nil, nil
+		a.CSI, b.CSI = &ca, &cb
+	}
+	r.ForbidIf(!check.Same(a, b), at("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation")
+	check.Immutable(&r, at("spec", "volumeMode"), v.Spec.VolumeMode, old.Spec.VolumeMode)
+	if old.Spec.NodeAffinity != nil {
+		check.Immutable(&r, at("spec", "nodeAffinity"), v.Spec.NodeAffinity, old.Spec.NodeAffinity)
+	}
+	return r.List()
+}
+
+// ValidatePersistentVolumeClaim checks a claim to be created.
+func ValidatePersistentVolumeClaim(c *PersistentVolumeClaim) validation.ErrorList {
+	return validateClaimSpec(&c.Spec, at("spec"))
+}
+
+// ValidateClaimTemplate checks a claim at p that serves as a template in another object.
+func ValidateClaimTemplate(c *PersistentVolumeClaim, p *path) validation.ErrorList {
+	return validateClaimSpec(&c.Spec, p.Child("spec"))
+}
+
+func validateClaimSpec(s *PersistentVolumeClaimSpec, p *path) validation.ErrorList {
+	var r check.Report
+	if len(s.AccessModes) == 0 {
+		r.Required(p.Child("accessModes"), "at least 1 access mode is required")
+	}
+	r.Add(metav1.ValidateLabelSelector(s.Selector, metav1.SelectorRule{}, p.Child("selector")))
+	r.Add(validateAccessModes(s.AccessModes, p.Child("accessModes")))
+	size := p.Child("resources").Key(string(ResourceStorage))
+	if q, ok := s.Resources.Requests[ResourceStorage]; !ok {
+		r.Required(size, "")
+	} else {
+		r.Add(validatePositive(q, size))
+	}
+	if c := s.StorageClassName; c != nil && *c != "" {
+		r.Each(p.Child("storageClassName"), *c, validation.IsDNS1123Subdomain(*c))
+	}
+	check.OneOfOpt(&r, p.Child("volumeMode"), s.VolumeMode, PersistentVolumeBlock, PersistentVolumeFilesystem)
+	if c := s.VolumeAttributesClassName; c != nil && *c != "" {
+		r.Each(p.Child("volumeAttributesClassName"), *c, validation.IsDNS1123Subdomain(*c))
+	}
+	r.Add(validateDataSources(s, p))
+	return r.List()
+}
+
+func validateDataSources(s *PersistentVolumeClaimSpec, p *path) validation.ErrorList {
+	var r check.Report
+	one := func(group *string, kind, name string, q *path) {
+		r.NonEmpty(q.Child("name"), name)
+		r.NonEmpty(q.Child("kind"), kind)
+		if group != nil && *group != "" {
+			r.Each(q.Child("apiGroup"), *group, validation.IsDNS1123Subdomain(*group))
+		}
+		if (group == nil || *group == "") && kind != "" && kind != "PersistentVolumeClaim" {
+			r.Invalid(q, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+		}
+	}
+	if d := s.DataSource; d != nil {
+		one(d.APIGroup, d.Kind, d.Name, p.Child("dataSource"))
+	}
+	if d := s.DataSourceRef; d != nil {
+		one(d.APIGroup, d.Kind, d.Name, p.Child("dataSourceRef"))
+		if d.Namespace != nil && *d.Namespace != "" {
+			r.Each(p.Child("dataSourceRef", "namespace"), *d.Namespace, validation.IsDNS1123Label(*d.Namespace))
+			r.If(s.DataSource != nil, p, p.Child("dataSource").String(), "may not be specified when dataSourceRef.namespace is specified")
+			return r.List()
+		}
+	}
+	if a, b := s.DataSource, s.DataSourceRef; a != nil && b != nil {
+		r.If(a.Kind != b.Kind || a.Name != b.Name || !check.Same(a.APIGroup, b.APIGroup), p, p.Child("dataSource").String(), "must match dataSourceRef")
+	}
+	return r.List()
+}
+
+// ValidatePersistentVolumeClaimUpdate checks a change of a claim: after it is bound only its size may
+// grow and its attributes class change.
+func ValidatePersistentVolumeClaimUpdate(c, old *PersistentVolumeClaim) validation.ErrorList {
+	var r check.Report
+	r.Add(ValidatePersistentVolumeClaim(c))
+	now, before := c.Spec, old.Spec
+	if before.VolumeName == "" {
+		before.VolumeName = now.VolumeName // binding happens once
+	}
+	if before.StorageClassName == nil {
+		before.StorageClassName = now.StorageClassName // a default class may be given to old claims
+	}
+	oldSize, newSize := before.Resources.Requests[ResourceStorage], now.Resources.Requests[ResourceStorage]
+	if old.Status.Phase == ClaimBound && now.Resources.Requests != nil {
+		requests := ResourceList{}
+		addMissing(requests, ResourceList{ResourceStorage: oldSize})
+		addMissing(requests, now.Resources.Requests)
+		now.Resources.Requests = requests
+	}
+	now.VolumeAttributesClassName, before.VolumeAttributesClassName = nil, nil
+	r.ForbidIf(!check.Same(now, before), at("spec"),
+		"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")
+	if newSize.Cmp(oldSize) < 0 {
+		have, ok := old.Status.Capacity[ResourceStorage]
+		r.ForbidIf(!ok || newSize.Cmp(have) <= 0, at("spec", "resources", "requests", "storage"), "field can not be less than status.capacity")
+	}
+	check.Immutable(&r, at("spec", "volumeMode"), c.Spec.VolumeMode, old.Spec.VolumeMode)
+	if a, b := c.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName; b != nil && *b != "" && (a == nil || *a == "") {
+		r.Forbidden(at("spec", "volumeAttributesClassName"), "update from non-nil value to nil is forbidden")
+	}
+	return r.List()
+}
+
+// ValidatePersistentVolumeClaimStatus checks a change of a claim's status.
+func ValidatePersistentVolumeClaimStatus(c, _ *PersistentVolumeClaim) validation.ErrorList {
+	var r check.Report
+	for _, part := range []struct {
+		field string
+		list  ResourceList
+	}{{"capacity", c.Status.Capacity}, {"allocatedResources", c.Status.AllocatedResources}} {
+		for _, name := range check.Keys(part.list) {
+			r.Add(validateQuantity(name, part.list[name], at("status", part.field).Key(string(name))))
+		}
+	}
+	return r.List()
+}

@@ -1,0 +1,121 @@
+package corev1
+
+import (
+	"fmt"
+
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+// podWarnings are sent when a pod is created, or its spec changes.
+func podWarnings(p, old *Pod) []string {
+	if old != nil {
+		return nil // its spec was warned about when it was created
+	}
+	return PodSpecWarnings(&p.Spec, at("spec"))
+}
+
+// PodSpecWarnings says what is unwise in the pod spec at spec although it is accepted.
+func PodSpecWarnings(s *PodSpec, spec *path) []string {
+	var out []string
+	for _, list := range []struct {
+		field string
+		cs    []Container
+	}{{"initContainers", s.InitContainers}, {"containers", s.Containers}} {
+		for i := range list.cs {
+			c, q := &list.cs[i], spec.Child(list.field).Index(i)
+			out = append(out, containerWarnings(c, q)...)
+		}
+	}
+	for i := range s.Volumes {
+		v, q := &s.Volumes[i], spec.Child("volumes").Index(i)
+		switch {
+		case v.GitRepo != nil:
+			out = append(out, fmt.Sprintf("%s: deprecated in v1.11, and disabled by default in v1.33+", q.Child("gitRepo")))
+		case v.Glusterfs != nil:
+			out = append(out, fmt.Sprintf("%s: deprecated in v1.25, non-functional in v1.26+", q.Child("glusterfs")))
+		case v.ScaleIO != nil:
+			out = append(out, fmt.Sprintf("%s: deprecated in v1.16, non-functional in v1.22+", q.Child("scaleIO")))
+		case v.Flocker != nil:
+			out = append(out, fmt.Sprintf("%s: deprecated in v1.22, non-functional in v1.25+", q.Child("flocker")))
+		case v.CephFS != nil:
+			out = append(out, fmt.Sprintf("%s: deprecated in v1.28, non-functional in v1.31+", q.Child("cephfs")))
+		case v.RBD != nil:
+			out = append(out, fmt.Sprintf("%s: deprecated in v1.28, non-functional in v1.31+", q.Child("rbd")))
+		}
+	}
+	for i, a := range s.HostAliases {
+		if w := validation.IPWarning(spec.Child("hostAliases").Index(i).Child("ip"), a.IP); w != "" {
+			out = append(out, w)
+		}
+	}
+	if g := s.TerminationGracePeriodSeconds; g != nil && *g < 0 {
+		out = append(out, fmt.Sprintf("%s: must be >= 0; negative values are invalid and will be treated as 1", spec.Child("terminationGracePeriodSeconds")))
+	}
+	return out
+}
+
+func containerWarnings(c *Container, p *path) []string {
+	var out []string
+	for i := range c.Env {
+		for j := range i {
+			if c.Env[j].Name == c.Env[i].Name {
+				out = append(out, fmt.Sprintf("%s: hides previous definition of %q, which may be dropped when using apply", p.Child("env").Index(i), c.Env[i].Name))
+				break
+			}
+		}
+	}
+	for _, part := range []struct {
+		field string
+		list  ResourceList
+	}{{"limits", c.Resources.Limits}, {"requests", c.Resources.Requests}} {
+		for _, name := range []ResourceName{ResourceMemory, ResourceEphemeralStorage} {
+			if q, ok := part.list[name]; ok && q.MilliValue()%1000 != 0 {
+				out = append(out, fmt.Sprintf("%s: fractional byte value %q is invalid, must be an integer", p.Child("resources", part.field).Key(string(name)), q.String()))
+			}
+		}
+	}
+	for i := range c.Ports {
+		for j := range i {
+			a, b := &c.Ports[i], &c.Ports[j]
+			if a.ContainerPort == b.ContainerPort && a.Protocol == b.Protocol && a.HostPort == 0 && b.HostPort == 0 {
+				out = append(out, fmt.Sprintf("%s: duplicate port definition with %s", p.Child("ports").Index(i), p.Child("ports").Index(j)))
+				break
+			}
+		}
+	}
+	return out
+}
+
+func serviceWarnings(svc, _ *Service) []string {
+	var out []string
+	s, p := &svc.Spec, at("spec")
+	add := func(w string) {
+		if w != "" {
+			out = append(out, w)
+		}
+	}
+	if _, ok := svc.Annotations[DeprecatedAnnotationTopologyAwareHints]; ok {
+		add("metadata.annotations[" + DeprecatedAnnotationTopologyAwareHints + "]: deprecated in v1.27, use " + AnnotationTopologyMode)
+	}
+	for i, ip := range s.ClusterIPs {
+		if ip != ClusterIPNone {
+			add(validation.IPWarning(p.Child("clusterIPs").Index(i), ip))
+		}
+	}
+	for i, ip := range s.ExternalIPs {
+		add(validation.IPWarning(p.Child("externalIPs").Index(i), ip))
+	}
+	if s.LoadBalancerIP != "" {
+		add(validation.IPWarning(p.Child("loadBalancerIP"), s.LoadBalancerIP))
+	}
+	for i, c := range s.LoadBalancerSourceRanges {
+		add(validation.CIDRWarning(p.Child("loadBalancerSourceRanges").Index(i), c))
+	}
+	if s.Type == ServiceTypeExternalName && s.ExternalName != "" && len(s.Selector) > 0 {
+		add("spec.selector: has no effect on ExternalName services")
+	}
+	if t := s.TrafficDistribution; t != nil && *t == ServiceTrafficDistributionPreferClose {
+		add("spec.trafficDistribution: 'PreferClose' is deprecated in favor of 'PreferSameZone'")
+	}
+	return out
+}
