@@ -246,7 +246,8 @@ func (f *fakes) reconcilePod(ctx context.Context, req reconcile.Request, index m
 		}
 	}
 	if gone {
-		err := f.pods.Delete(ctx, req, client.DeleteOptions{GracePeriodSeconds: new(int64(0)), UID: pod.UID})
+		err := f.pods.Delete(ctx, req, client.DeleteOptions{
+			GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return reconcile.Result{}, err
 		}

@@ -1,0 +1,50 @@
+package deployment
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+)
+
+// maxSurge is how many pods beyond the wanted number may exist.
+func (r *rollout) maxSurge() int32 {
+	surge, _ := r.fenceposts()
+	return surge
+}
+
+// maxUnavailable is how many of the wanted pods may be missing.
+func (r *rollout) maxUnavailable() int32 {
+	_, unavailable := r.fenceposts()
+	return min(unavailable, r.replicas())
+}
+
+// fenceposts resolves both bounds: surge rounds up, unavailable down, and when both come to zero one pod may be
+// unavailable, or nothing could ever move.
+func (r *rollout) fenceposts() (surge, unavailable int32) {
+	u := r.dep.Spec.Strategy.RollingUpdate
+	if r.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || r.replicas() == 0 {
+		return 0, 0
+	}
+	quarter := intstr.FromString("25%")
+	s, n := &quarter, &quarter
+	if u != nil && u.MaxSurge != nil {
+		s = u.MaxSurge
+	}
+	if u != nil && u.MaxUnavailable != nil {
+		n = u.MaxUnavailable
+	}
+	surge = scaled(*s, r.replicas(), true)
+	unavailable = scaled(*n, r.replicas(), false)
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, unavailable
+}
+
+// scaled resolves a number or percentage; validation has refused what does not parse.
+func scaled(v intstr.IntOrString, total int32, up bool) int32 {
+	n, err := intstr.ScaledValue(v, int(total), up)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}

@@ -1,0 +1,204 @@
+// Package podcontrol is what the controllers that own pods share: making a pod from a template, claiming
+// pods by selector, and judging readiness.
+package podcontrol
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
+)
+
+// FromTemplate makes the pod a template describes, owned by owner. prefix is the generateName without its dash.
+func FromTemplate(template *corev1.PodTemplateSpec, owner metav1.Object, gvk schema.GroupVersionKind, prefix string) *corev1.Pod {
+	t := codec.DeepCopy(template)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: owner.GetNamespace(), GenerateName: prefix + "-",
+			Labels: t.Labels, Annotations: t.Annotations, Finalizers: t.Finalizers,
+			OwnerReferences: []metav1.OwnerReference{metav1.NewControllerRef(owner, gvk)},
+		},
+		Spec: t.Spec,
+	}
+}
+
+// Active reports whether a pod neither ended nor is being deleted.
+func Active(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+}
+
+// Condition returns the condition of type t, or nil. The pointer is into the pod.
+func Condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == t {
+			return c
+		}
+	}
+	return nil
+}
+
+// Ready reports whether the Ready condition is true.
+func Ready(pod *corev1.Pod) bool {
+	c := Condition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// Available reports whether the pod has been ready for minReadySeconds, and if it is ready but not yet available, how
+// long it still takes.
+func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, in time.Duration) {
+	if !Ready(pod) {
+		return false, 0
+	}
+	if minReadySeconds == 0 {
+		return true, 0
+	}
+	since := Condition(pod, corev1.PodReady).LastTransitionTime.Time
+	at := since.Add(time.Duration(minReadySeconds) * time.Second)
+	if since.IsZero() || now.Before(at) {
+		return false, at.Sub(now)
+	}
+	return true, 0
+}
+
+// Claim returns the pods of owner's namespace that belong to it: those it controls and selector matches. On the
+// way it adopts matching pods nobody controls, and releases controlled ones that no longer match.
+// A pod is adopted only if ownerLives, which reads the owner live, finds that it still exists and is not being
+// deleted. The pods are shared and read-only.
+func Claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod], owner metav1.Object, gvk schema.GroupVersionKind, selector labels.Selector, ownerLives func(context.Context) error) ([]*corev1.Pod, error) {
+	meta := metav1.MetaOf(owner)
+	var mine []*corev1.Pod
+	var firstErr error
+	keep := func(err error) {
+		if err != nil && firstErr == nil && !apierrors.IsNotFound(err) {
+			firstErr = err
+		}
+	}
+	for _, pod := range pods.ControlledBy(meta.UID) {
+		switch {
+		case pod.Namespace != meta.Namespace:
+		case selector.Matches(pod.Labels):
+			mine = append(mine, pod)
+		case meta.DeletionTimestamp == nil:
+			keep(release(ctx, c, pod, meta.UID))
+		}
+	}
+	if meta.DeletionTimestamp != nil {
+		return mine, firstErr
+	}
+	checkOwner := sync.OnceValue(func() error { return ownerLives(ctx) })
+	for _, pod := range pods.Orphans(meta.Namespace) {
+		if !Active(pod) || !selector.Matches(pod.Labels) {
+			continue
+		}
+		if err := checkOwner(); err != nil {
+			keep(fmt.Errorf("cannot adopt pod %s: %w", pod.Name, err))
+			continue
+		}
+		adopted, err := adopt(ctx, c, pod, metav1.NewControllerRef(owner, gvk))
+		if err != nil {
+			keep(err)
+			continue
+		}
+		mine = append(mine, adopted)
+	}
+	return mine, firstErr
+}
+
+func adopt(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, ref metav1.OwnerReference) (*corev1.Pod, error) {
+	return patch(ctx, c, pod, map[string]any{"metadata": map[string]any{"ownerReferences": []any{ref}, "uid": pod.UID}})
+}
+
+func release(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, owner types.UID) error {
+	_, err := patch(ctx, c, pod, map[string]any{"metadata": map[string]any{
+		"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": owner}}, "uid": pod.UID}})
+	if apierrors.IsInvalid(err) { // the uid is another pod's by now
+		return nil
+	}
+	return err
+}
+
+func patch(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, body map[string]any) (*corev1.Pod, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return c.Patch(ctx, metav1.KeyOf(pod), client.Patch{Type: types.StrategicMergePatchType, Data: data})
+}
+
+// Batches runs do for n items, at first one at a time and then in batches that double while all succeed, so that
+// a quota or an admission failure is met once and not n times. It returns how many succeeded and the first error.
+func Batches(n int, do func(i int) error) (succeeded int, err error) {
+	for size := 1; succeeded < n; size *= 2 {
+		size = min(size, n-succeeded)
+		errs := make([]error, size)
+		var wg sync.WaitGroup
+		for i := range size {
+			wg.Go(func() { errs[i] = do(succeeded + i) })
+		}
+		wg.Wait()
+		for _, e := range errs {
+			if e == nil {
+				succeeded++
+			} else if err == nil {
+				err = e
+			}
+		}
+		if err != nil {
+			return succeeded, err
+		}
+	}
+	return succeeded, nil
+}
+
+// DeleteAll deletes pods side by side and returns the first error; pods already gone are none.
+func DeleteAll(ctx context.Context, c *client.Client[*corev1.Pod], pods []*corev1.Pod, each func(pod *corev1.Pod, err error)) error {
+	errs := make([]error, len(pods))
+	var wg sync.WaitGroup
+	for i, pod := range pods {
+		wg.Go(func() {
+			err := c.Delete(ctx, metav1.KeyOf(pod), client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+				err = nil
+			}
+			errs[i] = err
+			each(pod, err)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WithLabel returns a copy of m with one more entry.
+func WithLabel(m map[string]string, key, value string) map[string]string {
+	out := maps.Clone(m)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[key] = value
+	return out
+}
+
+// RankForDeletion orders pods so that the ones to delete first come first: unassigned before assigned, pending
+// before unknown before running, not ready before ready, lower deletion cost first, on nodes with more
+// of the related pods first, ready for a shorter time (by powers of ten) first, more restarts first, newer first.
+func RankForDeletion(pods []*corev1.Pod, related map[string]int, now time.Time) {
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return compareForDeletion(a, b, related, now) })
+}

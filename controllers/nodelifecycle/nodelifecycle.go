@@ -1,0 +1,326 @@
+// Package nodelifecycle watches over nodes: one whose Lease and status go stale is marked Unknown, and conditions become
+// the taints that keep pods off a node (NoSchedule) or drive them from it (NoExecute). Freshness is
+// judged by when this process saw a change, never by a node's own clock.
+package nodelifecycle
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// Taint keys the controller owns.
+const (
+	TaintNotReady           = "node.kubernetes.io/not-ready"
+	TaintUnreachable        = "node.kubernetes.io/unreachable"
+	TaintUnschedulable      = "node.kubernetes.io/unschedulable"
+	TaintMemoryPressure     = "node.kubernetes.io/memory-pressure"
+	TaintDiskPressure       = "node.kubernetes.io/disk-pressure"
+	TaintPIDPressure        = "node.kubernetes.io/pid-pressure"
+	TaintNetworkUnavailable = "node.kubernetes.io/network-unavailable"
+)
+
+// Options of the controller.
+type Options struct {
+	// GracePeriod without a sign of life after which a node is Unknown; 0 means 50 s.
+	GracePeriod time.Duration
+	// StartupGracePeriod is the same for a node that has not reported yet; 0 means 60 s.
+	StartupGracePeriod time.Duration
+	// Period is how often a node is looked at; 0 means 5 s.
+	Period time.Duration
+	// EvictionRate is how many nodes per second and zone get a NoExecute taint; 0 means 0.1.
+	EvictionRate float64
+	// SecondaryEvictionRate holds when more than UnhealthyThreshold of a zone with more than LargeZone nodes is not ready;
+	// 0 means 0.01. Smaller such zones stop evicting.
+	SecondaryEvictionRate float64
+	// UnhealthyThreshold is a fraction; 0 means 0.55.
+	UnhealthyThreshold float64
+	// LargeZone is a number of nodes; 0 means 50.
+	LargeZone int
+}
+
+func (o *Options) setDefaults() {
+	o.GracePeriod = orDuration(o.GracePeriod, 50*time.Second)
+	o.StartupGracePeriod = orDuration(o.StartupGracePeriod, time.Minute)
+	o.Period = orDuration(o.Period, 5*time.Second)
+	if o.EvictionRate == 0 {
+		o.EvictionRate = 0.1
+	}
+	if o.SecondaryEvictionRate == 0 {
+		o.SecondaryEvictionRate = 0.01
+	}
+	if o.UnhealthyThreshold == 0 {
+		o.UnhealthyThreshold = 0.55
+	}
+	if o.LargeZone == 0 {
+		o.LargeZone = 50
+	}
+}
+
+func orDuration(d, unset time.Duration) time.Duration {
+	if d == 0 {
+		return unset
+	}
+	return d
+}
+
+type lifecycle struct {
+	opts     Options
+	nodes    informers.Lister[*corev1.Node]
+	leases   informers.Lister[*coordinationv1.Lease]
+	pods     podindex.Pods
+	client   *client.Client[*corev1.Node]
+	podsAPI  *client.Client[*corev1.Pod]
+	recorder *events.Recorder
+	zones    zones
+
+	mu   sync.Mutex
+	seen map[string]sign // by node name
+}
+
+// sign is the last sign of life of a node, and when it was seen here.
+type sign struct {
+	renewed, heartbeat time.Time
+	at                 time.Time
+}
+
+// Add registers the controller with m.
+func Add(m *manager.Manager, o Options) error {
+	o.setDefaults()
+	l := &lifecycle{
+		opts: o, nodes: informers.For[*corev1.Node](m.Informers()).Lister(), leases: informers.For[*coordinationv1.Lease](m.Informers()).Lister(),
+		pods: podindex.Of(m.Informers()), client: client.For[*corev1.Node](m.Conn()), podsAPI: client.For[*corev1.Pod](m.Conn()),
+		recorder: m.Recorder("node-controller"), seen: map[string]sign{},
+	}
+	_, err := controllers.Add(m, "node-lifecycle", reconcile.Func(l.reconcile), controllers.Options{Options: controller.Options{Concurrency: 8}},
+		controllers.For[*corev1.Node]())
+	return err
+}
+
+func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	node, err := l.nodes.Get(req)
+	if apierrors.IsNotFound(err) {
+		l.forget(req.Name)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	now := time.Now()
+	fresh := l.observe(node, now)
+	if grace := l.grace(node); now.Sub(fresh) > grace {
+		if node, err = l.markUnknown(ctx, node, now); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	ready := conditionStatus(node, corev1.NodeReady)
+	evicted := hasTaint(node, TaintNotReady, corev1.TaintEffectNoExecute) || hasTaint(node, TaintUnreachable, corev1.TaintEffectNoExecute)
+	mayEvict := l.zones.allow(zoneOf(node), node.Name, ready == corev1.ConditionTrue, evicted, &l.opts, now)
+	if err := l.taint(ctx, node, now, mayEvict); err != nil {
+		return reconcile.Result{}, err
+	}
+	if ready != corev1.ConditionTrue {
+		if err := l.unreadyPods(ctx, node.Name); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: l.opts.Period}, nil
+}
+
+func (l *lifecycle) forget(name string) {
+	l.mu.Lock()
+	delete(l.seen, name)
+	l.mu.Unlock()
+	l.zones.forget(name)
+}
+
+func (l *lifecycle) grace(node *corev1.Node) time.Duration {
+	if c := find(node, corev1.NodeReady); c == nil || c.LastHeartbeatTime.IsZero() {
+		return l.opts.StartupGracePeriod
+	}
+	return l.opts.GracePeriod
+}
+
+// observe returns when the node last showed life, by the local clock.
+func (l *lifecycle) observe(node *corev1.Node, now time.Time) time.Time {
+	var s sign
+	if c := find(node, corev1.NodeReady); c != nil {
+		s.heartbeat = c.LastHeartbeatTime.Time
+	}
+	l.leases.View(types.NamespacedName{Namespace: "kube-node-lease", Name: node.Name}, func(lease *coordinationv1.Lease) {
+		if lease.Spec.RenewTime != nil {
+			s.renewed = lease.Spec.RenewTime.Time
+		}
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	had, known := l.seen[node.Name]
+	if known && had.renewed.Equal(s.renewed) && (had.heartbeat.Equal(s.heartbeat) || conditionStatus(node, corev1.NodeReady) == corev1.ConditionUnknown) {
+		return had.at
+	}
+	s.at = now
+	l.seen[node.Name] = s
+	return now
+}
+
+// markUnknown sets the conditions a kubelet reports to Unknown.
+func (l *lifecycle) markUnknown(ctx context.Context, node *corev1.Node, now time.Time) (*corev1.Node, error) {
+	next := codec.DeepCopy(node)
+	changed := false
+	for _, t := range []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+		c := find(next, t)
+		switch {
+		case c == nil:
+			next.Status.Conditions = append(next.Status.Conditions, corev1.NodeCondition{Type: t, Status: corev1.ConditionUnknown,
+				Reason: "NodeStatusNeverUpdated", Message: "Kubelet never posted node status.",
+				LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: metav1.Time{Time: now}})
+		case c.Status != corev1.ConditionUnknown:
+			c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status."
+			c.LastTransitionTime = metav1.Time{Time: now}
+		default:
+			continue
+		}
+		changed = true
+	}
+	if !changed {
+		return node, nil
+	}
+	l.recorder.Eventf(node, corev1.EventTypeNormal, "NodeNotReady", "Node %s status is now: NodeNotReady", node.Name)
+	return l.client.UpdateStatus(ctx, next)
+}
+
+// wanted are the taints a node's state calls for.
+func wanted(node *corev1.Node, mayEvict bool) []corev1.Taint {
+	var out []corev1.Taint
+	add := func(key string, effect corev1.TaintEffect) { out = append(out, corev1.Taint{Key: key, Effect: effect}) }
+	drive := func(key string) {
+		add(key, corev1.TaintEffectNoSchedule)
+		if mayEvict {
+			add(key, corev1.TaintEffectNoExecute)
+		}
+	}
+	switch conditionStatus(node, corev1.NodeReady) {
+	case corev1.ConditionFalse:
+		drive(TaintNotReady)
+	case corev1.ConditionUnknown:
+		drive(TaintUnreachable)
+	case "":
+		add(TaintNotReady, corev1.TaintEffectNoSchedule)
+	}
+	for _, p := range []struct {
+		condition corev1.NodeConditionType
+		key       string
+	}{{corev1.NodeMemoryPressure, TaintMemoryPressure}, {corev1.NodeDiskPressure, TaintDiskPressure},
+		{corev1.NodePIDPressure, TaintPIDPressure}, {corev1.NodeNetworkUnavailable, TaintNetworkUnavailable}} {
+		if conditionStatus(node, p.condition) == corev1.ConditionTrue {
+			add(p.key, corev1.TaintEffectNoSchedule)
+		}
+	}
+	if node.Spec.Unschedulable {
+		add(TaintUnschedulable, corev1.TaintEffectNoSchedule)
+	}
+	return out
+}
+
+func owned(t corev1.Taint) bool {
+	switch t.Key {
+	case TaintNotReady, TaintUnreachable:
+		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+	case TaintUnschedulable, TaintMemoryPressure, TaintDiskPressure, TaintPIDPressure, TaintNetworkUnavailable:
+		return t.Effect == corev1.TaintEffectNoSchedule
+	}
+	return false
+}
+
+// taint writes the wanted taints if they differ from those there, keeping everybody else's and the time of those that stay.
+func (l *lifecycle) taint(ctx context.Context, node *corev1.Node, now time.Time, mayEvict bool) error {
+	want := wanted(node, mayEvict)
+	var taints []corev1.Taint
+	have := 0
+	for _, t := range node.Spec.Taints {
+		switch {
+		case !owned(t):
+			taints = append(taints, t)
+		case slices.ContainsFunc(want, func(w corev1.Taint) bool { return same(w, t) }):
+			taints = append(taints, t)
+			have++
+		}
+	}
+	if have == len(want) && len(taints) == len(node.Spec.Taints) {
+		return nil
+	}
+	for _, w := range want {
+		if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return same(w, t) }) {
+			w.TimeAdded = &metav1.Time{Time: now}
+			taints = append(taints, w)
+		}
+	}
+	next := codec.DeepCopy(node)
+	next.Spec.Taints = taints
+	_, err := l.client.Update(ctx, next)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// unreadyPods takes the pods of a node that is not ready out of service.
+func (l *lifecycle) unreadyPods(ctx context.Context, node string) error {
+	for _, pod := range l.pods.OnNode(node) {
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+		if i < 0 || pod.Status.Conditions[i].Status != corev1.ConditionTrue {
+			continue
+		}
+		pod = codec.DeepCopy(pod)
+		c := &pod.Status.Conditions[i]
+		c.Status, c.LastTransitionTime, c.Reason, c.Message = corev1.ConditionFalse, metav1.Now(), "NodeNotReady", "Node is not ready"
+		if _, err := l.podsAPI.UpdateStatus(ctx, pod); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		l.recorder.Eventf(pod, corev1.EventTypeWarning, "NodeNotReady", "Node is not ready")
+	}
+	return nil
+}
+
+func same(a, b corev1.Taint) bool { return a.Key == b.Key && a.Effect == b.Effect }
+
+func hasTaint(node *corev1.Node, key string, effect corev1.TaintEffect) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key && t.Effect == effect })
+}
+
+func find(node *corev1.Node, t corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == t {
+			return c
+		}
+	}
+	return nil
+}
+
+// conditionStatus is "" for a condition that was never reported.
+func conditionStatus(node *corev1.Node, t corev1.NodeConditionType) corev1.ConditionStatus {
+	if c := find(node, t); c != nil {
+		return c.Status
+	}
+	return ""
+}
+
+func zoneOf(node *corev1.Node) string {
+	return node.Labels[corev1.LabelTopologyRegion] + "/" + node.Labels[corev1.LabelTopologyZone]
+}

@@ -1,0 +1,75 @@
+package nodelifecycle
+
+import (
+	"sync"
+	"time"
+)
+
+// zones limits how fast nodes of a failure zone get NoExecute taints: when much of a zone fails at once, the cause
+// is more likely the network than the nodes.
+type zones struct {
+	mu     sync.Mutex
+	byName map[string]*zone
+	zoneOf map[string]string // by node name
+}
+
+type zone struct {
+	ready map[string]bool // by node name
+	next  time.Time       // the earliest time of the next eviction
+}
+
+// allow notes a node's state and says whether it may have a NoExecute taint now. A node that has one (evicted) keeps
+// it and costs nothing.
+func (z *zones) allow(name, node string, ready, evicted bool, o *Options, now time.Time) bool {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if z.byName == nil {
+		z.byName, z.zoneOf = map[string]*zone{}, map[string]string{}
+	}
+	if was, ok := z.zoneOf[node]; ok && was != name {
+		delete(z.byName[was].ready, node)
+	}
+	z.zoneOf[node] = name
+	zn := z.byName[name]
+	if zn == nil {
+		zn = &zone{ready: map[string]bool{}}
+		z.byName[name] = zn
+	}
+	zn.ready[node] = ready
+	if ready || evicted {
+		return !ready
+	}
+	rate := zn.rate(o)
+	if rate <= 0 || now.Before(zn.next) {
+		return false
+	}
+	zn.next = now.Add(time.Duration(float64(time.Second) / rate))
+	return true
+}
+
+func (z *zone) rate(o *Options) float64 {
+	bad := 0
+	for _, ready := range z.ready {
+		if !ready {
+			bad++
+		}
+	}
+	total := len(z.ready)
+	switch {
+	// A zone that is down as a whole is handled at the normal rate: there is no healthy part to protect.
+	case bad == total, bad <= 2, float64(bad)/float64(total) < o.UnhealthyThreshold:
+		return o.EvictionRate
+	case total > o.LargeZone:
+		return o.SecondaryEvictionRate
+	}
+	return 0
+}
+
+func (z *zones) forget(node string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if name, ok := z.zoneOf[node]; ok {
+		delete(z.byName[name].ready, node)
+		delete(z.zoneOf, node)
+	}
+}

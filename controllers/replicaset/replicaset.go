@@ -1,0 +1,252 @@
+// Package replicaset keeps as many pods of a template running as a ReplicaSet, or a ReplicationController, asks for.
+//
+// One reconcile reads the pods that match, adopts and releases, creates or deletes the difference, and
+// writes status. The informers show the controller's own writes at once, so it needs no expectations:
+// it never creates a pod twice because its cache is old.
+package replicaset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// burst bounds how many pods one reconcile creates or deletes.
+const burst = 500
+
+// Options of the controller.
+type Options struct {
+	// Concurrency is how many ReplicaSets are worked on at once; 0 means 5.
+	Concurrency int
+}
+
+var kind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
+
+type replicaSets struct {
+	sets     informers.Lister[*appsv1.ReplicaSet]
+	pods     podindex.Pods
+	client   *client.Client[*appsv1.ReplicaSet]
+	podsAPI  *client.Client[*corev1.Pod]
+	recorder *events.Recorder
+}
+
+// Add registers the controller with m.
+func Add(m *manager.Manager, o Options) error {
+	if o.Concurrency == 0 {
+		o.Concurrency = 5
+	}
+	sets := informers.For[*appsv1.ReplicaSet](m.Informers())
+	r := &replicaSets{
+		sets: sets.Lister(), pods: podindex.Of(m.Informers()),
+		client: client.For[*appsv1.ReplicaSet](m.Conn()), podsAPI: client.For[*corev1.Pod](m.Conn()),
+		recorder: m.Recorder("replicaset-controller"),
+	}
+	_, err := controllers.Add(m, "replicaset", reconcile.Func(r.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+		controllers.For[*appsv1.ReplicaSet](),
+		controllers.Owns[*appsv1.ReplicaSet, *corev1.Pod](),
+		// An orphan may be adopted by any set that selects it.
+		controllers.Watches(r.adopters))
+	return err
+}
+
+func (r *replicaSets) adopters(e informers.Event[*corev1.Pod]) []reconcile.Request {
+	if e.Type == informers.Deleted || len(e.Labels) == 0 || metav1.ControllerOf(e.New()) != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for _, rs := range r.sets.List(informers.ListOptions{Namespace: e.Key.Namespace}) {
+		if sel, err := rs.Spec.Selector.Selector(); err == nil && !sel.Empty() && sel.Matches(e.Labels) {
+			out = append(out, rs.Key())
+		}
+	}
+	return out
+}
+
+func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	rs, err := r.sets.Get(req)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	selector, err := rs.Spec.Selector.Selector()
+	if err != nil {
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("selector: %w", err))
+	}
+	owned, claimErr := podcontrol.Claim(ctx, r.pods, r.podsAPI, rs, kind, selector, func(ctx context.Context) error {
+		live, err := r.client.Get(ctx, req)
+		switch {
+		case err != nil:
+			return err
+		case live.UID != rs.UID:
+			return fmt.Errorf("ReplicaSet %v was replaced by another", req)
+		case live.DeletionTimestamp != nil:
+			return fmt.Errorf("ReplicaSet %v is being deleted", req)
+		}
+		return nil
+	})
+	var active []*corev1.Pod
+	terminating := int32(0)
+	for _, pod := range owned {
+		if podcontrol.Active(pod) {
+			active = append(active, pod)
+		} else if pod.DeletionTimestamp != nil {
+			terminating++
+		}
+	}
+	var scaleErr error
+	if rs.DeletionTimestamp == nil && claimErr == nil {
+		active, scaleErr = r.scale(ctx, rs, active)
+	}
+	status, again := statusOf(rs, active, terminating, scaleErr, time.Now())
+	if !codec.Equal(&status, &rs.Status) {
+		rs.Status = status
+		if _, err := r.client.UpdateStatus(ctx, rs); err != nil && !apierrors.IsNotFound(err) {
+			return reconcile.Result{}, err
+		}
+	}
+	if scaleErr != nil {
+		return reconcile.Result{}, scaleErr
+	}
+	return reconcile.Result{RequeueAfter: again}, claimErr
+}
+
+// scale creates or deletes the difference and returns the active pods that are left.
+func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active []*corev1.Pod) ([]*corev1.Pod, error) {
+	want := 1
+	if rs.Spec.Replicas != nil {
+		want = int(*rs.Spec.Replicas)
+	}
+	if missing := min(want-len(active), burst); missing > 0 {
+		created := make([]*corev1.Pod, missing)
+		_, err := podcontrol.Batches(missing, func(i int) error {
+			pod, err := r.podsAPI.Create(ctx, podcontrol.FromTemplate(&rs.Spec.Template, rs, kind, rs.Name))
+			if err != nil {
+				if !apierrors.HasCause(err, "NamespaceTerminating") {
+					r.recorder.Eventf(rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+				}
+				return err
+			}
+			created[i] = pod
+			r.recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", pod.Name)
+			return nil
+		})
+		for _, pod := range created {
+			if pod != nil {
+				active = append(active, pod)
+			}
+		}
+		if apierrors.HasCause(err, "NamespaceTerminating") {
+			return active, nil // nothing more will come of this namespace
+		}
+		return active, err
+	}
+	surplus := min(len(active)-want, burst)
+	if surplus <= 0 {
+		return active, nil
+	}
+	if surplus < len(active) {
+		podcontrol.RankForDeletion(active, r.relatedByNode(rs), time.Now())
+	}
+	err := podcontrol.DeleteAll(ctx, r.podsAPI, active[:surplus], func(pod *corev1.Pod, err error) {
+		if err != nil {
+			r.recorder.Eventf(rs, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+			return
+		}
+		r.recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
+	})
+	if err != nil {
+		return active, err
+	}
+	return active[surplus:], nil
+}
+
+// relatedByNode counts, per node, the active pods of all sets with the same controller as rs, such as
+// the old and new sets of one Deployment: pods are taken first from where there are more of them.
+func (r *replicaSets) relatedByNode(rs *appsv1.ReplicaSet) map[string]int {
+	family := []types.UID{rs.UID}
+	if ref := metav1.ControllerOf(rs); ref != nil {
+		for _, other := range r.sets.List(informers.ListOptions{Namespace: rs.Namespace}) {
+			if other.UID != rs.UID && metav1.IsControlledBy(other, ref.UID) {
+				family = append(family, other.UID)
+			}
+		}
+	}
+	counts := map[string]int{}
+	for _, uid := range family {
+		for _, pod := range r.pods.ControlledBy(uid) {
+			if podcontrol.Active(pod) {
+				counts[pod.Spec.NodeName]++
+			}
+		}
+	}
+	return counts
+}
+
+// statusOf computes the status, and when a ready pod will become available by itself.
+func statusOf(rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, scaleErr error, now time.Time) (appsv1.ReplicaSetStatus, time.Duration) {
+	s := appsv1.ReplicaSetStatus{ObservedGeneration: rs.Generation, Replicas: int32(len(active)), TerminatingReplicas: &terminating}
+	var again time.Duration
+	for _, pod := range active {
+		if hasAll(pod.Labels, rs.Spec.Template.Labels) {
+			s.FullyLabeledReplicas++
+		}
+		if !podcontrol.Ready(pod) {
+			continue
+		}
+		s.ReadyReplicas++
+		ok, in := podcontrol.Available(pod, rs.Spec.MinReadySeconds, now)
+		if ok {
+			s.AvailableReplicas++
+		} else if again == 0 || in < again {
+			again = in
+		}
+	}
+	for _, c := range rs.Status.Conditions {
+		if c.Type != appsv1.ReplicaSetReplicaFailure {
+			s.Conditions = append(s.Conditions, c)
+		}
+	}
+	if scaleErr != nil {
+		reason := "FailedCreate"
+		if rs.Spec.Replicas != nil && int(*rs.Spec.Replicas) < len(active) {
+			reason = "FailedDelete"
+		}
+		failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason,
+			Message: scaleErr.Error(), LastTransitionTime: metav1.Time{Time: now}}
+		for _, c := range rs.Status.Conditions {
+			if c.Type == failure.Type && c.Status == failure.Status {
+				failure.LastTransitionTime = c.LastTransitionTime
+			}
+		}
+		s.Conditions = append(s.Conditions, failure)
+	}
+	return s, again
+}
+
+func hasAll(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
+}

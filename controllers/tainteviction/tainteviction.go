@@ -1,0 +1,148 @@
+// Package tainteviction deletes pods from nodes with NoExecute taints they do not tolerate, at once or after the
+// shortest tolerationSeconds of the tolerations that match.
+package tainteviction
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+type evictor struct {
+	nodes    informers.Lister[*corev1.Node]
+	pods     podindex.Pods
+	client   *client.Client[*corev1.Pod]
+	recorder *events.Recorder
+}
+
+// Add registers the controller with m.
+func Add(m *manager.Manager) error {
+	e := &evictor{nodes: informers.For[*corev1.Node](m.Informers()).Lister(), pods: podindex.Of(m.Informers()),
+		client: client.For[*corev1.Pod](m.Conn()), recorder: m.Recorder("taint-eviction-controller")}
+	_, err := controllers.Add(m, "taint-eviction", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: 8}},
+		controllers.For(func(ev informers.Event[*corev1.Pod]) bool {
+			if ev.Type != informers.Updated {
+				return ev.Type == informers.Added
+			}
+			return ev.Old().Spec.NodeName != ev.New().Spec.NodeName || !codec.Equal(new(ev.Old().Spec.Tolerations), new(ev.New().Spec.Tolerations))
+		}),
+		controllers.Watches(func(ev informers.Event[*corev1.Node]) []reconcile.Request {
+			if ev.Type == informers.Deleted || ev.Type == informers.Updated && codec.Equal(new(ev.Old().Spec.Taints), new(ev.New().Spec.Taints)) ||
+				ev.Type == informers.Added && len(noExecute(ev.New())) == 0 {
+				return nil
+			}
+			var out []reconcile.Request
+			for _, pod := range e.pods.OnNode(ev.Key.Name) {
+				out = append(out, pod.Key())
+			}
+			return out
+		}))
+	return err
+}
+
+func (e *evictor) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var pod *corev1.Pod
+	if pod, _ = e.pods.Get(req); pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	var taints []corev1.Taint
+	e.nodes.View(types.NamespacedName{Name: pod.Spec.NodeName}, func(n *corev1.Node) { taints = slices.Clone(noExecute(n)) })
+	if len(taints) == 0 {
+		return reconcile.Result{}, nil
+	}
+	stays, until := Tolerated(pod.Spec.Tolerations, taints, time.Now())
+	if stays {
+		return reconcile.Result{RequeueAfter: until}, nil
+	}
+	e.recorder.Eventf(pod, corev1.EventTypeNormal, "TaintManagerEviction", "Marking for deletion Pod %s", pod.Key())
+	if err := e.disrupt(ctx, pod); err != nil {
+		return reconcile.Result{}, err
+	}
+	err := e.client.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, nil
+}
+
+// disrupt notes on the pod why it goes.
+func (e *evictor) disrupt(ctx context.Context, pod *corev1.Pod) error {
+	if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }) {
+		return nil
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint", LastTransitionTime: metav1.Now(), ObservedGeneration: pod.Generation})
+	_, err := e.client.UpdateStatus(ctx, pod)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func noExecute(n *corev1.Node) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range n.Spec.Taints {
+		if t.Effect == corev1.TaintEffectNoExecute {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Tolerated reports whether a pod with these tolerations may stay under these NoExecute taints at now, and if so for
+// how long (0: for ever). The time counts from when the taint was added.
+func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, now time.Time) (stays bool, until time.Duration) {
+	for i := range taints {
+		limited, tolerated := false, false
+		var seconds int64
+		for j := range tolerations {
+			t := &tolerations[j]
+			if !matches(t, &taints[i]) {
+				continue
+			}
+			tolerated = true
+			if t.TolerationSeconds != nil && (!limited || *t.TolerationSeconds < seconds) {
+				limited, seconds = true, max(*t.TolerationSeconds, 0)
+			}
+		}
+		if !tolerated {
+			return false, 0
+		}
+		if !limited {
+			continue
+		}
+		added := now
+		if taints[i].TimeAdded != nil {
+			added = taints[i].TimeAdded.Time
+		}
+		left := added.Add(time.Duration(seconds) * time.Second).Sub(now)
+		if left <= 0 {
+			return false, 0
+		}
+		if until == 0 || left < until {
+			until = left
+		}
+	}
+	return true, until
+}
+
+func matches(t *corev1.Toleration, taint *corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	return t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value && t.Key != ""
+}

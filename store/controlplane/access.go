@@ -1,0 +1,101 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// pluginAccess answers admission plugins. A cache that is a moment behind must not refuse a pod because its
+// namespace is new, so what is missing is looked up again in the store.
+type pluginAccess struct{ registry.Access }
+
+func (a pluginAccess) Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
+	obj, err := a.Access.Get(ctx, gvr, key)
+	if apierrors.IsNotFound(err) {
+		return a.Access.GetLatest(ctx, gvr, key)
+	}
+	return obj, err
+}
+
+func (a pluginAccess) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]metav1.Object, error) {
+	return a.Access.List(ctx, gvr, namespace, sel)
+}
+
+// UpdateStatus writes the quota's status if the quota is still as it was read.
+func (a pluginAccess) UpdateStatus(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object) (metav1.Object, error) {
+	quota, ok := obj.(*corev1.ResourceQuota)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("controlplane: plugins may not write the status of %T", obj))
+	}
+	return a.Access.Update(ctx, gvr, metav1.KeyOf(obj), func(current metav1.Object) error {
+		have := current.(*corev1.ResourceQuota)
+		if have.ResourceVersion != quota.ResourceVersion {
+			return apierrors.NewConflict(gvr.GroupResource(), quota.Name, fmt.Errorf("the quota was changed by another request"))
+		}
+		have.Status = quota.Status
+		return nil
+	}, registry.Write{Subresource: "status"})
+}
+
+// lookup checks that what a service account token is bound to still lives.
+type lookup struct{ access registry.Access }
+
+var (
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	podsResource    = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	nodesResource   = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+)
+
+func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
+	check := func(what string, gvr schema.GroupVersionResource, namespace string, ref *authn.ObjectRef) error {
+		if ref == nil {
+			return nil
+		}
+		key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+		obj, err := l.access.Get(ctx, gvr, key)
+		// The cache may be behind: only what the store lacks is gone.
+		if err != nil || ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID {
+			obj, err = l.access.GetLatest(ctx, gvr, key)
+		}
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%s %v has been deleted", what, key)
+		case err != nil:
+			return err
+		case ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID:
+			return fmt.Errorf("%s %v is another one than the token was made for", what, key)
+		case gvr == podsResource && metav1.MetaOf(obj).DeletionTimestamp != nil && expired(obj):
+			return fmt.Errorf("%s %v is being deleted", what, key)
+		}
+		return nil
+	}
+	if err := check("service account", serviceAccounts, c.Namespace, &c.ServiceAccount); err != nil {
+		return err
+	}
+	if err := check("pod", podsResource, c.Namespace, c.Pod); err != nil {
+		return err
+	}
+	if err := check("secret", secretsResource, c.Namespace, c.Secret); err != nil {
+		return err
+	}
+	if c.Pod != nil {
+		return nil // the node beside a pod is information only
+	}
+	return check("node", nodesResource, "", c.Node)
+}
+
+// expired reports whether a deleted object's time is up for more than the minute its last requests get.
+func expired(obj metav1.Object) bool {
+	d := metav1.MetaOf(obj).DeletionTimestamp
+	return d != nil && metav1.Now().Sub(d.Time) > deletedTokenGrace
+}

@@ -1,0 +1,219 @@
+// Package controlplane puts an API server together the way a Kubernetes cluster has it: certificate, token
+// and service account authentication, RBAC with the bootstrap policy, and the usual admission plugins.
+// examples/kube-apiserver, examples/cluster and controllertest are made of it; an embedder with a policy of its
+// own uses store/apiserver directly.
+package controlplane
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// Options of a control plane. ServiceAccountKeys is required; the rest has defaults.
+type Options struct {
+	// Server configures the API server beneath. Authenticator, Authorizer, Admission, Secure and Tokens are set by this package.
+	Server apiserver.Options
+
+	// ClientCAs verify client certificates; asked for every request; nil turns certificates off.
+	ClientCAs func() *x509.CertPool
+	// StaticTokens are further bearer tokens, see authn.TokenFile; nil means none.
+	StaticTokens authn.TokenAuthenticator
+	// Anonymous lets requests without credentials in as system:anonymous.
+	Anonymous bool
+	// AuthorizationModes are asked in order: RBAC, AlwaysAllow, AlwaysDeny. Nil means RBAC.
+	AuthorizationModes []string
+
+	// ServiceAccountIssuers name the server in tokens; nil means https://kubernetes.default.svc.cluster.local.
+	ServiceAccountIssuers []string
+	// ServiceAccountKeys sign (the first) and verify tokens: RSA or ECDSA, see authn.ParseKeys.
+	ServiceAccountKeys []any
+	// Audiences the server accepts; nil means the issuers.
+	Audiences []string
+
+	// EnableAdmission and DisableAdmission change which of admission.Factories run.
+	EnableAdmission, DisableAdmission []string
+	// Plugins run after the built-in ones.
+	Plugins []admission.Plugin
+
+	// Logger receives what cannot be returned. Nil discards.
+	Logger *slog.Logger
+}
+
+// DefaultIssuer is the service account issuer of clusters that name none.
+const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
+
+// ControlPlane is an API server with its policy. Serve it as an http.Handler while Run runs.
+type ControlPlane struct {
+	*apiserver.Server
+	tokens *authn.Tokens
+	policy *policy
+	rbac   bool
+	log    *slog.Logger
+}
+
+// New checks the options and makes the server. Nothing runs yet.
+func New(o Options) (*ControlPlane, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Server.Logger == nil {
+		o.Server.Logger = o.Logger
+	}
+	if o.ServiceAccountIssuers == nil {
+		o.ServiceAccountIssuers = []string{DefaultIssuer}
+	}
+	if o.AuthorizationModes == nil {
+		o.AuthorizationModes = []string{"RBAC"}
+	}
+	c := &ControlPlane{log: o.Logger, rbac: slices.Contains(o.AuthorizationModes, "RBAC")}
+	lookup := &lookup{}
+	var err error
+	c.tokens, err = authn.NewTokens(authn.TokensOptions{Issuers: o.ServiceAccountIssuers, Keys: o.ServiceAccountKeys, Audiences: o.Audiences, Lookup: lookup.check})
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := selectPlugins(o.EnableAdmission, o.DisableAdmission)
+	if err != nil {
+		return nil, err
+	}
+	so := o.Server
+	so.Secure = func(a registry.Access, so *apiserver.Options) error {
+		lookup.access = a
+		tokens := authn.TokenAuthenticator(c.tokens)
+		if o.StaticTokens != nil {
+			tokens = authn.UnionTokens(o.StaticTokens, c.tokens)
+		}
+		so.Authenticator = authenticator(&o, tokens)
+		c.policy = newPolicy(a, o.Logger)
+		rbac := authz.NewRBAC(c.policy)
+		authorizer, err := authorizer(o.AuthorizationModes, rbac)
+		if err != nil {
+			return err
+		}
+		so.Authorizer = authorizer
+		access := pluginAccess{a}
+		for _, f := range plugins {
+			so.Admission = append(so.Admission, f.New(access))
+		}
+		if c.rbac {
+			so.Admission = append(so.Admission, authz.NewEscalation(rbac, authorizer))
+		}
+		so.Admission = append(so.Admission, o.Plugins...)
+		so.Tokens = &issuer{tokens: c.tokens, access: a}
+		so.Checks = maps.Clone(so.Checks)
+		if so.Checks == nil {
+			so.Checks = map[string]func(context.Context) error{}
+		}
+		if c.rbac {
+			so.Checks["poststarthook/rbac/bootstrap-roles"] = c.policy.ready
+		}
+		reviews(c.tokens, tokens, authorizer, so)
+		return nil
+	}
+	c.Server, err = apiserver.New(so)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Tokens signs and verifies service account tokens.
+func (c *ControlPlane) Tokens() *authn.Tokens { return c.tokens }
+
+// Run runs the server's loops and keeps the policy current until ctx ends.
+func (c *ControlPlane) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		if c.rbac {
+			done <- c.policy.run(ctx)
+			return
+		}
+		done <- nil
+	}()
+	err := c.Server.Run(ctx)
+	stop()
+	<-done
+	return err
+}
+
+func authenticator(o *Options, tokens authn.TokenAuthenticator) authn.Authenticator {
+	var as []authn.Authenticator
+	if o.ClientCAs != nil {
+		as = append(as, authn.ClientCertificates(o.ClientCAs))
+	}
+	as = append(as, authn.Bearer(tokens))
+	all := authn.Union(as...)
+	if o.Anonymous {
+		all = orAnonymous(all)
+	}
+	return authn.Authenticated(all)
+}
+
+// orAnonymous lets requests without credentials in; a credential that is refused stays an error.
+func orAnonymous(a authn.Authenticator) authn.Authenticator {
+	anonymous := authn.AllowAnonymous()
+	return authn.Func(func(r *http.Request) (*authn.Response, bool, error) {
+		resp, ok, err := a.Authenticate(r)
+		if ok || err != nil {
+			return resp, ok, err
+		}
+		return anonymous.Authenticate(r)
+	})
+}
+
+// modes are the authorization modes New knows.
+var modes = []string{"RBAC", "AlwaysAllow", "AlwaysDeny"}
+
+func authorizer(names []string, rbac *authz.RBAC) (authz.Authorizer, error) {
+	all := []authz.Authorizer{authz.Masters()}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("controlplane: authorization mode %s is given twice", name)
+		}
+		switch name {
+		case "RBAC":
+			all = append(all, rbac)
+		case "AlwaysAllow":
+			all = append(all, authz.AlwaysAllow())
+		case "AlwaysDeny":
+			all = append(all, authz.AlwaysDeny())
+		default:
+			return nil, fmt.Errorf("controlplane: unknown authorization mode %q; known are %s", name, strings.Join(modes, ", "))
+		}
+	}
+	return authz.Union(all...), nil
+}
+
+// selectPlugins resolves the enabled and disabled names against the built-in plugins.
+func selectPlugins(enable, disable []string) ([]admission.Factory, error) {
+	all := admission.Factories()
+	for _, name := range slices.Concat(enable, disable) {
+		if !slices.ContainsFunc(all, func(f admission.Factory) bool { return f.Name == name }) {
+			known := make([]string, len(all))
+			for i, f := range all {
+				known[i] = f.Name
+			}
+			return nil, fmt.Errorf("controlplane: unknown admission plugin %q; known are %s", name, strings.Join(known, ", "))
+		}
+		if slices.Contains(enable, name) && slices.Contains(disable, name) {
+			return nil, fmt.Errorf("controlplane: admission plugin %s is both enabled and disabled", name)
+		}
+	}
+	return slices.DeleteFunc(all, func(f admission.Factory) bool {
+		return slices.Contains(disable, f.Name) || !f.Default && !slices.Contains(enable, f.Name)
+	}), nil
+}

@@ -1,0 +1,215 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// policy keeps the stored roles and bindings decoded and indexed for the RBAC authorizer. Readers load immutable
+// snapshots; the four watches that feed them are the only writers.
+type policy struct {
+	access registry.Access
+	log    *slog.Logger
+
+	clusterRoles        table[*rbacv1.ClusterRole]
+	roles               table[*rbacv1.Role]
+	clusterRoleBindings table[*rbacv1.ClusterRoleBinding]
+	roleBindings        table[*rbacv1.RoleBinding]
+	bootstrapped        atomic.Bool
+}
+
+// table is the objects of one resource, by key and by namespace.
+type table[T metav1.Object] struct {
+	now    atomic.Pointer[content[T]]
+	synced atomic.Bool
+}
+
+type content[T metav1.Object] struct {
+	byKey       map[types.NamespacedName]T
+	byNamespace map[string][]T
+}
+
+func newPolicy(access registry.Access, log *slog.Logger) *policy {
+	p := &policy{access: access, log: log}
+	p.clusterRoles.now.Store(&content[*rbacv1.ClusterRole]{})
+	p.roles.now.Store(&content[*rbacv1.Role]{})
+	p.clusterRoleBindings.now.Store(&content[*rbacv1.ClusterRoleBinding]{})
+	p.roleBindings.now.Store(&content[*rbacv1.RoleBinding]{})
+	return p
+}
+
+// ClusterRole implements authz.Policy.
+func (p *policy) ClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
+	return p.clusterRoles.get(types.NamespacedName{Name: name}, "clusterroles")
+}
+
+// Role implements authz.Policy.
+func (p *policy) Role(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
+	return p.roles.get(types.NamespacedName{Namespace: namespace, Name: name}, "roles")
+}
+
+// ClusterRoleBindings implements authz.Policy.
+func (p *policy) ClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	return p.clusterRoleBindings.now.Load().byNamespace[""], nil
+}
+
+// RoleBindings implements authz.Policy.
+func (p *policy) RoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	return p.roleBindings.now.Load().byNamespace[namespace], nil
+}
+
+func (t *table[T]) get(key types.NamespacedName, resource string) (T, error) {
+	obj, ok := t.now.Load().byKey[key]
+	if !ok {
+		return obj, apierrors.NewNotFound(schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: resource}, key.Name)
+	}
+	return obj, nil
+}
+
+// ready reports why the policy cannot be relied on yet.
+func (p *policy) ready(context.Context) error {
+	if !p.bootstrapped.Load() {
+		return errors.New("the bootstrap policy is not stored yet")
+	}
+	if !p.clusterRoles.synced.Load() || !p.roles.synced.Load() || !p.clusterRoleBindings.synced.Load() || !p.roleBindings.synced.Load() {
+		return errors.New("roles and bindings are not loaded yet")
+	}
+	return nil
+}
+
+// run stores the bootstrap policy and follows the four resources until ctx ends.
+func (p *policy) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { follow(ctx, p, &p.clusterRoles, "clusterroles") })
+	wg.Go(func() { follow(ctx, p, &p.roles, "roles") })
+	wg.Go(func() { follow(ctx, p, &p.clusterRoleBindings, "clusterrolebindings") })
+	wg.Go(func() { follow(ctx, p, &p.roleBindings, "rolebindings") })
+	if err := p.bootstrap(ctx); err != nil && ctx.Err() == nil {
+		p.log.Error("cannot store the bootstrap policy", "err", err)
+	}
+	wg.Wait()
+	return nil
+}
+
+// follow keeps t current. The map is copied per batch of changes, which for policy is rare.
+func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resource string) {
+	byKey := map[types.NamespacedName]T{}
+	publish := func() {
+		byNamespace := map[string][]T{}
+		for key, obj := range byKey {
+			byNamespace[key.Namespace] = append(byNamespace[key.Namespace], obj)
+		}
+		for _, list := range byNamespace {
+			slices.SortFunc(list, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
+		}
+		t.now.Store(&content[T]{maps.Clone(byKey), byNamespace})
+	}
+	err := p.access.Watch(ctx, rbac(resource), "", func(e registry.Event) error {
+		switch e.Type {
+		case registry.Restarted:
+			clear(byKey)
+			return nil
+		case registry.Synced:
+			t.synced.Store(true)
+			publish()
+			return nil
+		case registry.Deleted:
+			delete(byKey, metav1.KeyOf(e.Object))
+		default:
+			byKey[metav1.KeyOf(e.Object)] = e.Object.(T)
+		}
+		if t.synced.Load() {
+			publish()
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		p.log.Error("cannot follow the policy", "resource", resource, "err", err)
+	}
+}
+
+func rbac(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
+}
+
+// bootstrap creates what is missing of the bootstrap policy, and adds missing rules and subjects to what is there
+// unless its owner has switched that off by annotation.
+func (p *policy) bootstrap(ctx context.Context) error {
+	b := authz.BootstrapPolicy()
+	var errs []error
+	for _, o := range b.ClusterRoles {
+		errs = append(errs, ensure(ctx, p, "clusterroles", o, func(have *rbacv1.ClusterRole) bool {
+			if have.AggregationRule != nil {
+				return false // its rules are the sum of others
+			}
+			ok, missing := authz.Covers(have.Rules, o.Rules)
+			have.Rules = append(have.Rules, missing...)
+			return !ok
+		}))
+	}
+	for _, o := range b.ClusterRoleBindings {
+		errs = append(errs, ensure(ctx, p, "clusterrolebindings", o, func(have *rbacv1.ClusterRoleBinding) bool {
+			return addSubjects(&have.Subjects, o.Subjects)
+		}))
+	}
+	for _, o := range b.Roles {
+		errs = append(errs, ensure(ctx, p, "roles", o, func(have *rbacv1.Role) bool {
+			ok, missing := authz.Covers(have.Rules, o.Rules)
+			have.Rules = append(have.Rules, missing...)
+			return !ok
+		}))
+	}
+	for _, o := range b.RoleBindings {
+		errs = append(errs, ensure(ctx, p, "rolebindings", o, func(have *rbacv1.RoleBinding) bool {
+			return addSubjects(&have.Subjects, o.Subjects)
+		}))
+	}
+	err := errors.Join(errs...)
+	p.bootstrapped.Store(err == nil)
+	return err
+}
+
+func ensure[T metav1.Object](ctx context.Context, p *policy, resource string, obj T, complete func(have T) bool) error {
+	key := metav1.KeyOf(obj)
+	have, err := p.access.GetLatest(ctx, rbac(resource), key)
+	if apierrors.IsNotFound(err) {
+		_, err = p.access.Create(ctx, rbac(resource), obj, registry.Write{})
+		if apierrors.IsAlreadyExists(err) { // another server was faster
+			err = nil
+		}
+	} else if err == nil && have.GetAnnotations()[authz.AutoUpdateAnnotation] == "true" && complete(have.(T)) {
+		_, err = p.access.Update(ctx, rbac(resource), key, func(o metav1.Object) error {
+			complete(o.(T))
+			return nil
+		}, registry.Write{})
+	}
+	if err != nil {
+		return fmt.Errorf("%s %v: %w", resource, key, err)
+	}
+	return nil
+}
+
+func addSubjects(have *[]rbacv1.Subject, want []rbacv1.Subject) bool {
+	added := false
+	for _, s := range want {
+		if !slices.Contains(*have, s) {
+			*have, added = append(*have, s), true
+		}
+	}
+	return added
+}
