@@ -94,7 +94,27 @@ func (s *Store) listFailure(ctx context.Context, revision int64, err error) erro
 		future.Requested = revision
 		future.Current, _ = s.revision(ctx)
 	}
+	var expired *store.ExpiredError
+	if errors.As(err, &expired) {
+		expired.Compacted = s.compacted(ctx)
+	}
 	return err
+}
+
+// compacted asks what the oldest revision is: etcd tells it to a watch that asks for the first. Zero
+// if it cannot be had.
+func (s *Store) compacted(ctx context.Context) int64 {
+	ctx, cancel, err := s.begin(clientv3.WithRequireLeader(ctx), requestTimeout)
+	if err != nil {
+		return 0
+	}
+	defer cancel()
+	for resp := range s.client.Watch(ctx, compactKey, clientv3.WithRev(1), clientv3.WithCreatedNotify()) {
+		if resp.CompactRevision != 0 || !resp.Created {
+			return resp.CompactRevision
+		}
+	}
+	return 0
 }
 
 // revision reads the current revision from a quorum.

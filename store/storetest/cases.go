@@ -483,6 +483,7 @@ func testCompact(t *testing.T, ctx context.Context, s store.Store) {
 	var expired *store.ExpiredError
 	_, err := s.List(ctx, "/a/", store.ListOptions{Revision: revs[2]})
 	require.ErrorAs(t, err, &expired)
+	require.Equal(t, revs[5], expired.Compacted)
 	require.ErrorAs(t, Watch(t, ctx, s, "/a/", revs[2]).Ended(ctx), &expired)
 	require.ErrorAs(t, Watch(t, ctx, s, "/a/", 0).Ended(ctx), &expired)
 	list, err := s.List(ctx, "/a/", store.ListOptions{Revision: revs[5]})
