@@ -1,0 +1,280 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/memory"
+)
+
+var (
+	none    store.WriteOptions
+	errStop = errors.New("stop")
+)
+
+func TestTTLOnVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s := memory.New(memory.Options{})
+		begun := time.Now()
+		for i, ttl := range []time.Duration{time.Hour, time.Minute, 0, 2 * time.Minute} {
+			_, err := s.Create(ctx, fmt.Sprintf("/a/%d", i), nil, store.WriteOptions{TTL: ttl})
+			require.NoError(t, err)
+		}
+		var gone []time.Duration
+		err := s.Watch(ctx, "/a/", 1, store.WatchOptions{}, func(b store.Batch) error {
+			for _, e := range b.Events {
+				if e.Type == store.Delete {
+					gone = append(gone, time.Since(begun))
+				}
+			}
+			if len(gone) == 3 {
+				return errStop
+			}
+			return nil
+		})
+		require.Equal(t, errStop, err)
+		require.Equal(t, []time.Duration{time.Minute, 2 * time.Minute, time.Hour}, gone)
+
+		// A deadline that is moved, taken away, or earlier than the one waited for.
+		_, err = s.Create(ctx, "/b/x", nil, store.WriteOptions{TTL: time.Hour})
+		require.NoError(t, err)
+		_, err = s.Create(ctx, "/b/y", nil, store.WriteOptions{TTL: time.Minute})
+		require.NoError(t, err)
+		_, err = s.Update(ctx, "/b/x", nil, store.AnyRevision, store.WriteOptions{TTL: 3 * time.Hour})
+		require.NoError(t, err)
+		time.Sleep(2 * time.Hour)
+		list, err := s.List(ctx, "/b/", store.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, list.Items, 1)
+		require.NoError(t, s.Close()) // the bubble would report a goroutine left
+	})
+}
+
+func TestManyKeysExpireAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		for i := range 1000 {
+			_, err := s.Create(t.Context(), fmt.Sprintf("/a/%d", i), nil, store.WriteOptions{TTL: time.Minute})
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		list, err := s.List(t.Context(), "/a/", store.ListOptions{})
+		require.NoError(t, err)
+		require.Empty(t, list.Items)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestSnapshotCrossesBubbles(t *testing.T) {
+	var snap memory.Snapshot
+	var lease int64
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		for i := range 100 {
+			_, err := s.Create(t.Context(), fmt.Sprintf("/a/%02d", i), []byte("1"), none)
+			require.NoError(t, err)
+		}
+		var err error
+		lease, err = s.Create(t.Context(), "/leases/x", nil, store.WriteOptions{TTL: time.Minute})
+		require.NoError(t, err)
+		snap = s.Snapshot()
+		_, err = s.Delete(t.Context(), "/a/00", store.AnyRevision, none)
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	})
+	require.Equal(t, 101, snap.Len())
+	for range 2 { // twice: forks do not touch each other
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.NewFromSnapshot(snap, memory.Options{})
+			require.Equal(t, lease, snap.Revision())
+			kv, at, err := s.Get(t.Context(), "/a/00")
+			require.NoError(t, err)
+			require.Equal(t, lease, at)
+			rev, err := s.Update(t.Context(), "/a/00", []byte("2"), kv.Revision, none)
+			require.NoError(t, err)
+			require.Equal(t, lease+1, rev, "revisions continue")
+			err = s.Watch(t.Context(), "/", lease-1, store.WatchOptions{}, nil)
+			var expired *store.ExpiredError
+			require.ErrorAs(t, err, &expired)
+			require.Equal(t, lease, expired.Compacted)
+			time.Sleep(2 * time.Minute)
+			_, _, err = s.Get(t.Context(), "/leases/x")
+			require.ErrorIs(t, err, store.ErrNotFound, "TTLs continue")
+			require.NoError(t, s.Close())
+		})
+	}
+	var zero memory.Snapshot
+	require.Zero(t, zero.Len())
+	s := memory.NewFromSnapshot(zero, memory.Options{})
+	require.Equal(t, zero.Revision(), s.Snapshot().Revision())
+	n := 0
+	for kv := range snap.All() {
+		require.NotEmpty(t, kv.Key)
+		if n++; n == 10 {
+			break
+		}
+	}
+}
+
+func TestLogBounds(t *testing.T) {
+	for name, o := range map[string]memory.Options{
+		"events": {LogEvents: 100},
+		"bytes":  {LogBytes: 100 * (1000 + len("/a/x"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			s := memory.New(o)
+			rev, err := s.Create(ctx, "/a/x", nil, none)
+			require.NoError(t, err)
+			for range 1000 {
+				rev, err = s.Update(ctx, "/a/x", make([]byte, 1000), rev, none)
+				require.NoError(t, err)
+			}
+			var expired *store.ExpiredError
+			require.ErrorAs(t, s.Watch(ctx, "/a/", rev-101, store.WatchOptions{}, nil), &expired)
+			require.Equal(t, rev-100, expired.Compacted)
+			err = s.Watch(ctx, "/a/", rev-100, store.WatchOptions{}, func(b store.Batch) error {
+				require.Len(t, b.Events, 100)
+				return errStop
+			})
+			require.Equal(t, errStop, err)
+			list, err := s.List(ctx, "/a/", store.ListOptions{Revision: rev - 70})
+			require.NoError(t, err)
+			require.Equal(t, rev-70, list.Items[0].Revision)
+			_, err = s.List(ctx, "/a/", store.ListOptions{Revision: rev - 101})
+			require.ErrorAs(t, err, &expired)
+		})
+	}
+}
+
+// TestSlowWatchExpires: a watch that stalls loses its place in the log, one that has nothing to read
+// does not.
+func TestSlowWatchExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s := memory.New(memory.Options{LogEvents: 10})
+		hang, slow, quiet := make(chan struct{}), make(chan error, 1), make(chan error, 1)
+		go func() {
+			slow <- s.Watch(ctx, "/a/", 0, store.WatchOptions{}, func(store.Batch) error { <-hang; return nil })
+		}()
+		go func() {
+			quiet <- s.Watch(ctx, "/quiet/", 0, store.WatchOptions{}, func(store.Batch) error { return errStop })
+		}()
+		synctest.Wait()
+		for i := range 50 {
+			_, err := s.Create(ctx, fmt.Sprintf("/a/%d", i), nil, none)
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		close(hang)
+		var expired *store.ExpiredError
+		require.ErrorAs(t, <-slow, &expired)
+		_, err := s.Create(ctx, "/quiet/x", nil, none)
+		require.NoError(t, err)
+		require.Equal(t, errStop, <-quiet)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestNoSizeLimit(t *testing.T) {
+	s := memory.New(memory.Options{MaxBytes: -1})
+	_, err := s.Create(t.Context(), "/a", make([]byte, 20<<20), none)
+	require.NoError(t, err)
+}
+
+func Example() {
+	ctx := context.Background()
+	s := memory.New(memory.Options{})
+	defer func() { _ = s.Close() }()
+
+	rev, _ := s.Create(ctx, "/pods/default/a", []byte("v1"), store.WriteOptions{})
+	_, _ = s.Update(ctx, "/pods/default/a", []byte("v2"), rev, store.WriteOptions{})
+	_, err := s.Update(ctx, "/pods/default/a", []byte("v3"), rev, store.WriteOptions{})
+	fmt.Println(err)
+
+	// A write that holds only as long as somebody has the lock.
+	lock, _ := s.Create(ctx, "/locks/a", nil, store.WriteOptions{})
+	guards := []store.Guard{{Key: "/locks/a", Revision: lock}}
+	_, _ = s.Delete(ctx, "/locks/a", lock, store.WriteOptions{})
+	_, err = s.Delete(ctx, "/pods/default/a", store.AnyRevision, store.WriteOptions{Guards: guards})
+	fmt.Println(err)
+
+	enough := errors.New("enough")
+	_ = s.Watch(ctx, "/pods/", 0, store.WatchOptions{}, func(b store.Batch) error {
+		for _, e := range b.Events {
+			fmt.Println(e.Type, e.KV.Key, string(e.KV.Value))
+		}
+		return enough
+	})
+	// Output:
+	// store: key "/pods/default/a": expected revision 2, found revision 3
+	// store: guard on "/locks/a" at revision 4 does not hold: found none
+	// Put /pods/default/a v1
+	// Put /pods/default/a v2
+}
+
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = memory.New(memory.Options{}).Close()
+	}
+}
+
+func filled(b *testing.B, n int) *memory.Store {
+	b.Helper()
+	s := memory.New(memory.Options{})
+	for i := range n {
+		if _, err := s.Create(b.Context(), fmt.Sprintf("/pods/default/pod-%06d", i), make([]byte, 1600), none); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return s
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	s := filled(b, 10000)
+	value := make([]byte, 1600)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := s.Update(b.Context(), fmt.Sprintf("/pods/default/pod-%06d", i%10000), value, store.AnyRevision, none); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	s := filled(b, 10000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := s.Get(b.Context(), "/pods/default/pod-005000"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkListAll(b *testing.B) {
+	s := filled(b, 10000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.List(b.Context(), "/pods/", store.ListOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFork(b *testing.B) {
+	snap := filled(b, 10000).Snapshot()
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = memory.NewFromSnapshot(snap, memory.Options{}).Close()
+	}
+}
