@@ -404,7 +404,9 @@ func mergeElements(current, changes []any, schema Schema, mergeKey string) (merg
 		}
 		i := slices.IndexFunc(out.list, func(v any) bool { return equal(v.(map[string]any)[mergeKey], key) })
 		if i < 0 || replace {
-			out.list = append(out.list, clone(change))
+			// It has no directive of its own, so it is kept.
+			cleaned, _ := withoutDirectives(change)
+			out.list = append(out.list, cleaned)
 			continue
 		}
 		if out.list[i], err = applyMap(out.list[i].(map[string]any), change.(map[string]any), schema); err != nil {
