@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/informers"
 )
 
@@ -54,6 +55,9 @@ type Manager struct {
 	log  *slog.Logger
 
 	all, led group
+
+	mu        sync.Mutex
+	recorders map[string]*events.Recorder // by component
 }
 
 // New makes a manager for conn.
@@ -62,7 +66,7 @@ func New(conn client.Conn, o Options) *Manager {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	set := informers.NewSet(conn, o.Informers)
-	return &Manager{conn: set.Conn(), set: set, opts: o, log: o.Logger}
+	return &Manager{conn: set.Conn(), set: set, opts: o, log: o.Logger, recorders: map[string]*events.Recorder{}}
 }
 
 // Conn is the connection controllers use. What is written through it is visible at once in the listers of Informers.
@@ -73,6 +77,21 @@ func (m *Manager) Informers() *informers.Set { return m.set }
 
 // Logger is never nil.
 func (m *Manager) Logger() *slog.Logger { return m.log }
+
+// Recorder returns a recorder of events for a component, which the manager runs. Calls with one name share one.
+func (m *Manager) Recorder(component string) *events.Recorder {
+	m.mu.Lock()
+	r, ok := m.recorders[component]
+	if !ok {
+		r = events.New(m.conn, component, events.Options{Logger: m.log})
+		m.recorders[component] = r
+	}
+	m.mu.Unlock()
+	if !ok {
+		m.AddAlways(component+" events", r)
+	}
+	return r
+}
 
 // Add registers a runnable that needs leadership, such as a controller. name appears in errors.
 func (m *Manager) Add(name string, r Runnable) { m.led.add(name, r) }
