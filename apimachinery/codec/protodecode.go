@@ -119,36 +119,67 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 		return r.fail(i, "protobuf message nested too deeply")
 	}
 	r.depth++
+	plan := &n.pb
 	for i < end {
-		at := i
-		var tag uint64
+		// Nearly all tags are one or two bytes and of the expected wire type.
+		var f *protoField
 		if c := r.data[i]; c < 0x80 {
-			if k := n.pb.byTag[c]; k > 0 {
-				f := &n.pb.fields[k-1]
-				if i = r.field(f, unsafe.Add(p, f.off), protowire.Type(c&7), i+1, end); i < 0 {
-					r.errPath = append(r.errPath, segment{f.name, -1})
-					return false
+			if k := plan.byTag[c]; k > 0 {
+				f = &plan.fields[k-1]
+				i++
+			}
+		} else if i+1 < end && r.data[i+1] < 0x80 {
+			tag := int(c&0x7f) | int(r.data[i+1])<<7
+			if num := tag >> 3; num < len(plan.byNum) {
+				if k := plan.byNum[num]; k > 0 && int(plan.fields[k-1].wire) == tag&7 {
+					f = &plan.fields[k-1]
+					i += 2
 				}
+			}
+		}
+		if f == nil {
+			if i = r.otherField(n, p, i, end); i < 0 {
+				return false
+			}
+			continue
+		}
+		q := unsafe.Add(p, f.off)
+		if i < end && r.data[i] < 0x80 {
+			// A one-byte length or number: the commonest kinds of fields are read here.
+			v := r.data[i]
+			from := i + 1
+			to := from + int(v)
+			switch f.act {
+			case actText:
+				if to <= end {
+					*(*string)(q) = r.text(from, to, f.intern)
+					i = to
+					continue
+				}
+			case actMessage:
+				if to <= end {
+					if !r.message(f.elem, q, from, to) {
+						r.errPath = append(r.errPath, segment{f.name, -1})
+						return false
+					}
+					i = to
+					continue
+				}
+			case actBool:
+				*(*bool)(q) = v != 0
+				i = from
+				continue
+			case actInt32:
+				*(*uint32)(q) = uint32(v)
+				i = from
+				continue
+			case actInt64:
+				*(*uint64)(q) = uint64(v)
+				i = from
 				continue
 			}
 		}
-		if tag, i = r.varint(i, end); i < 0 {
-			return false
-		}
-		num, wire := protowire.DecodeTag(tag)
-		if num < protowire.MinValidNumber {
-			return r.fail(at, "protobuf: invalid field number")
-		}
-		f := n.pb.field(num)
-		if f == nil {
-			k := protowire.ConsumeFieldValue(num, wire, r.data[i:end])
-			if k < 0 {
-				return r.fail(i, "protobuf: "+protowire.ParseError(k).Error())
-			}
-			i += k
-			continue
-		}
-		if i = r.field(f, unsafe.Add(p, f.off), wire, i, end); i < 0 {
+		if i = r.field(f, q, protowire.Type(f.wire), i, end); i < 0 {
 			r.errPath = append(r.errPath, segment{f.name, -1})
 			return false
 		}
@@ -157,21 +188,37 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 	return true
 }
 
+// otherField reads a field whose tag is unusual or unknown.
+func (r *protoReader) otherField(n *node, p unsafe.Pointer, i, end int) int {
+	at := i
+	tag, i := r.varint(i, end)
+	if i < 0 {
+		return -1
+	}
+	num, wire := protowire.DecodeTag(tag)
+	if num < protowire.MinValidNumber {
+		r.fail(at, "protobuf: invalid field number")
+		return -1
+	}
+	f := n.pb.field(num)
+	if f == nil {
+		k := protowire.ConsumeFieldValue(num, wire, r.data[i:end])
+		if k < 0 {
+			r.fail(i, "protobuf: "+protowire.ParseError(k).Error())
+			return -1
+		}
+		return i + k
+	}
+	if i = r.field(f, unsafe.Add(p, f.off), wire, i, end); i < 0 {
+		r.errPath = append(r.errPath, segment{f.name, -1})
+	}
+	return i
+}
+
 // field reads one occurrence of a field and returns the offset after it or -1.
 func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
 	switch f.card {
 	case cardOne:
-		if f.scalar == opString && wire == protowire.BytesType && i < end && r.data[i] < 0x80 {
-			// The commonest field: a string of less than 128 bytes.
-			from := i + 1
-			to := from + int(r.data[i])
-			if to > end {
-				r.fail(i, "protobuf: length is past the end of the message")
-				return -1
-			}
-			*(*string)(p) = r.text(from, to, f.intern)
-			return to
-		}
 		return r.value(f, f.elem, p, wire, i, end)
 	case cardPtr:
 		slot := (*unsafe.Pointer)(p)
@@ -183,16 +230,7 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 		if wire == protowire.BytesType && wireOf(f.elem) != protowire.BytesType {
 			return r.packed(f, p, i, end)
 		}
-		h := (*sliceHeader)(p)
-		if h.len == h.cap {
-			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
-		}
-		h.len++
-		i = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wire, i, end)
-		if i < 0 {
-			r.errPath = append(r.errPath, segment{"", h.len - 1})
-		}
-		return i
+		return r.list(f, p, wire, i, end)
 	case cardPtrs:
 		h := (*sliceHeader)(p)
 		if h.len == h.cap {
@@ -209,6 +247,34 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 	return r.mapping(f, p, wire, i, end)
 }
 
+// list reads an element of a list, and those that follow it directly.
+func (r *protoReader) list(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
+	h := (*sliceHeader)(p)
+	for {
+		if h.len == h.cap {
+			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
+		}
+		h.len++
+		i = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wire, i, end)
+		if i < 0 {
+			r.errPath = append(r.errPath, segment{"", h.len - 1})
+			return -1
+		}
+		if !r.follows(f, i, end) {
+			return i
+		}
+		i += len(f.tag)
+	}
+}
+
+// follows reports whether the tag of f is at i.
+func (r *protoReader) follows(f *protoField, i, end int) bool {
+	if len(f.tag) == 1 {
+		return i < end && r.data[i] == f.tag[0]
+	}
+	return end-i >= len(f.tag) && string(r.data[i:i+len(f.tag)]) == string(f.tag)
+}
+
 // count looks ahead for how many values of a list follow each other, the one
 // whose tag was read included. It is a guess that costs a step per value.
 func (r *protoReader) count(f *protoField, i, end, have int) int {
@@ -222,7 +288,7 @@ func (r *protoReader) count(f *protoField, i, end, have int) int {
 			return n
 		}
 		i += k + int(l)
-		if end-i < len(f.tag) || string(r.data[i:i+len(f.tag)]) != string(f.tag) {
+		if !r.follows(f, i, end) {
 			return n
 		}
 		i += len(f.tag)
@@ -340,52 +406,68 @@ func (r *protoReader) stringList(n *node, p unsafe.Pointer, i, end int) bool {
 	return true
 }
 
-// mapping reads one map entry.
+// mapping reads a map entry, and those that follow it directly.
 func (r *protoReader) mapping(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
 	if wire != protowire.BytesType {
 		r.fail(i, "protobuf: a map entry is not a message")
 		return -1
 	}
-	from, to, ok := r.span(i, end)
-	if !ok {
-		return -1
-	}
-	// The value of an entry may hold maps itself.
-	outer := r.key
-	defer func() { r.key = outer }()
+	outer := r.key // the value of an entry may hold maps itself
 	if f.n.op == opStrMap {
-		m := *(*map[string]string)(p)
-		if m == nil {
-			m = map[string]string{}
-			*(*map[string]string)(p) = m
-		}
+		i = r.stringMap(f, p, i, end)
+	} else {
+		i = r.anyMap(f, p, i, end)
+	}
+	r.key = outer
+	return i
+}
+
+func (r *protoReader) stringMap(f *protoField, p unsafe.Pointer, i, end int) int {
+	m := *(*map[string]string)(p)
+	if m == nil {
+		m = map[string]string{}
+		*(*map[string]string)(p) = m
+	}
+	for {
+		from, to, ok := r.span(i, end)
 		r.key, r.value1 = "", ""
-		if !r.entry(f, from, to, unsafe.Pointer(&r.value1)) {
+		if !ok || !r.entry(f, from, to, unsafe.Pointer(&r.value1)) {
 			return -1
 		}
 		m[r.key] = r.value1
-		return to
+		if !r.follows(f, to, end) {
+			return to
+		}
+		i = to + len(f.tag)
 	}
+}
+
+func (r *protoReader) anyMap(f *protoField, p unsafe.Pointer, i, end int) int {
 	m := f.n.at(p)
 	if m.IsNil() {
 		m.Set(reflect.MakeMap(f.n.typ))
 	}
-	r.key = ""
 	s := f.n.borrow(1)
+	defer f.n.giveBack(s)
 	elem := (*sliceHeader)(s.slots).data
-	if f.scalar == opBytes {
-		*(*[]byte)(elem) = []byte{} // an entry without a value has an empty one
-	}
-	ok = r.entry(f, from, to, elem)
-	if ok {
+	value := f.elem.at(elem)
+	for {
+		from, to, ok := r.span(i, end)
+		if f.scalar == opBytes {
+			*(*[]byte)(elem) = []byte{} // an entry without a value has an empty one
+		}
+		r.key = ""
+		if !ok || !r.entry(f, from, to, elem) {
+			return -1
+		}
 		*(*string)(s.keySlot) = r.key
-		m.SetMapIndex(s.key, f.elem.at(elem))
+		m.SetMapIndex(s.key, value)
+		if !r.follows(f, to, end) {
+			return to
+		}
+		value.SetZero()
+		i = to + len(f.tag)
 	}
-	f.n.giveBack(s)
-	if !ok {
-		return -1
-	}
-	return to
 }
 
 func (r *protoReader) entry(f *protoField, i, end int, value unsafe.Pointer) bool {

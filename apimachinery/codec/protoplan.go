@@ -44,17 +44,50 @@ const (
 	cardMap
 )
 
+// protoAct is what the reader does with the commonest fields without asking further.
+type protoAct uint8
+
+const (
+	actOther protoAct = iota
+	actText           // a string
+	actMessage
+	actBool
+	actInt32
+	actInt64
+)
+
 type protoField struct {
-	num    protowire.Number
+	act    protoAct
 	card   protoCard
 	scalar op // the shape of elem if it is a scalar, else opStruct
+	intern bool
+	wire   protowire.Type
 	off    uintptr
+	elem   *node  // the type of one value: of the pointee, element or map value
+	n      *node  // the field's type
 	tag    []byte // number and wire type
+	num    protowire.Number
 	name   string // JSON name, for errors
 	goName string
-	n      *node // the field's type
-	elem   *node // the type of one value: of the pointee, element or map value
-	intern bool
+}
+
+func (f *protoField) chooseAct() protoAct {
+	if f.card != cardOne {
+		return actOther
+	}
+	switch f.scalar {
+	case opString:
+		return actText
+	case opStruct:
+		return actMessage
+	case opBool:
+		return actBool
+	case opInt32, opUint32:
+		return actInt32
+	case opInt64, opUint64:
+		return actInt64
+	}
+	return actOther
 }
 
 // wireOf is the wire type of a value of n.
@@ -167,6 +200,7 @@ func (n *node) finishProto() {
 			wire = wireOf(f.elem)
 		}
 		f.tag = protowire.AppendTag(nil, f.num, wire)
+		f.wire = wire
 		if f.num < 16 && i < 255 {
 			n.pb.byTag[f.tag[0]] = uint8(i + 1)
 		}
@@ -174,6 +208,7 @@ func (n *node) finishProto() {
 		if f.elem.pb.form == protoScalar {
 			f.scalar = f.elem.op
 		}
+		f.act = f.chooseAct()
 	}
 }
 

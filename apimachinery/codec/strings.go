@@ -12,7 +12,10 @@ const blockSize = 1024
 
 // A block hands out strings. The zero value is ready; it must not be shared
 // between decode calls whose results live apart.
-type block struct{ free []byte }
+type block struct {
+	buf  []byte
+	used int
+}
 
 // keep returns raw as a string of its own. left is roughly how much input is
 // still to come, so that the last block is not larger than needed.
@@ -21,16 +24,16 @@ func (s *block) keep(raw []byte, left int) string {
 	if n == 0 {
 		return ""
 	}
-	if cap(s.free)-len(s.free) < n {
+	if len(s.buf)-s.used < n {
 		if n > blockSize/4 {
 			return string(raw)
 		}
-		size := min(max(left/2, 64, n), blockSize)
-		s.free = make([]byte, 0, size)
+		s.buf = make([]byte, min(max(left/2, 64, n), blockSize))
+		s.used = 0
 	}
-	at := len(s.free)
-	s.free = append(s.free, raw...)
-	return unsafe.String(&s.free[at], n)
+	at := s.buf[s.used:]
+	s.used += copy(at, raw)
+	return unsafe.String(&at[0], n)
 }
 
 const (
