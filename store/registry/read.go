@@ -9,6 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/cache"
@@ -202,3 +203,9 @@ func (r *Resource) Prefix() string { return r.prefix }
 
 // version is the text of a revision.
 func version(revision int64) string { return strconv.FormatInt(revision, 10) }
+
+// Key is the store's key of an object.
+func (r *Resource) Key(key types.NamespacedName) string { return r.key(key) }
+
+// SetKind writes apiVersion and kind into an object of any Go type.
+func SetKind(obj metav1.Object, gvk schema.GroupVersionKind) { setTypeMeta(obj, gvk) }

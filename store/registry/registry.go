@@ -48,7 +48,8 @@ type Registry struct {
 
 // table is an immutable set of resources.
 type table struct {
-	byGVR map[schema.GroupVersionResource]*Resource
+	generation int64
+	byGVR      map[schema.GroupVersionResource]*Resource
 }
 
 // New returns a registry without resources over s. Reads wait until Run is called.
@@ -112,7 +113,7 @@ func (r *Registry) Resources() []*Resource {
 func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := &table{byGVR: maps.Clone(r.table.Load().byGVR)}
+	next := r.table.Load().next()
 	if next.byGVR == nil {
 		next.byGVR = make(map[schema.GroupVersionResource]*Resource, len(defs))
 	}
@@ -134,7 +135,7 @@ func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
 func (r *Registry) Remove(gvrs ...schema.GroupVersionResource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := &table{byGVR: maps.Clone(r.table.Load().byGVR)}
+	next := r.table.Load().next()
 	for _, gvr := range gvrs {
 		delete(next.byGVR, gvr)
 	}
@@ -150,6 +151,14 @@ func (r *Registry) Remove(gvrs ...schema.GroupVersionResource) {
 		}
 	}
 }
+
+// next is a copy to change.
+func (t *table) next() *table {
+	return &table{generation: t.generation + 1, byGVR: maps.Clone(t.byGVR)}
+}
+
+// Generation changes with every Add and Remove.
+func (r *Registry) Generation() int64 { return r.table.Load().generation }
 
 // Seconds is a duration in whole seconds.
 type Seconds int64

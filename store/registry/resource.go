@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/columns"
 )
 
 // Strategy is what a kind does differently from others, in code. The zero value suits most kinds.
@@ -79,6 +80,8 @@ type Definition struct {
 	Scale *ScalePaths
 	// Custom is true for custom resources: stored as JSON with apiVersion and kind, listed with them too.
 	Custom bool
+	// Table is how objects are shown to people; the zero value means the columns of a built-in kind or the default ones.
+	Table columns.Table
 	// Deprecated is the warning every request for the resource gets; empty for none.
 	Deprecated string
 }

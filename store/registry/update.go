@@ -15,9 +15,31 @@ import (
 	"github.com/keelson-dev/keelson/store/admission"
 )
 
-// Change makes the new state from the current one, which is nil when the object does not exist. It may
-// return another object and must not change current. It runs again when a write lost a race.
-type Change func(current metav1.Object) (metav1.Object, error)
+// Change makes the new state from the current one. It runs again when a write lost a race.
+type Change func(current Current) (metav1.Object, error)
+
+// Current is the state an update begins with.
+type Current struct {
+	// Object must not be changed; nil if the object does not exist.
+	Object metav1.Object
+	res    *Resource
+	state  *state
+}
+
+// Copy returns a private copy of the object.
+func (c Current) Copy() (metav1.Object, error) {
+	obj, err := c.res.decode(c.state.raw, c.state.revision)
+	if err != nil {
+		return nil, apierrors.NewStoreReadError(c.res.gr, c.Object.GetName(), err)
+	}
+	return obj, nil
+}
+
+// JSON returns the object's JSON without apiVersion and kind, which must not be changed.
+func (c Current) JSON() ([]byte, error) {
+	o := c.res.fresh(store.KV{Key: c.res.key(metav1.KeyOf(c.Object)), Value: c.state.raw, Revision: c.state.revision}, metav1.KeyOf(c.Object))
+	return c.res.JSON(o)
+}
 
 // UpdateOptions refine an update.
 type UpdateOptions struct {
@@ -85,7 +107,7 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 }
 
 func (r *Resource) createByUpdate(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (metav1.Object, error) {
-	obj, err := change(nil)
+	obj, err := change(Current{res: r})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +138,7 @@ func createOptionsOf(w Write) *metav1.CreateOptions {
 // updateOnce tries to change cur. retry means that somebody else was faster and that the caller did not insist
 // on a version.
 func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur *state, change Change, o UpdateOptions) (_ metav1.Object, retry bool, _ error) {
-	obj, err := change(cur.obj)
+	obj, err := change(Current{Object: cur.obj, res: r, state: cur})
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,0 +1,336 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
+)
+
+// ServeHTTP answers a request. The steps below are the whole path; what follows authorization is the
+// verb's.
+func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	begun := time.Now()
+	t := &tally{ResponseWriter: w}
+	r := &request{Request: hr, server: s, w: t}
+	if hr.URL.RawQuery != "" {
+		r.query = hr.URL.Query()
+	} else {
+		r.query = noQuery
+	}
+	r.info = requestInfo(hr, r.query)
+	defer s.finish(r, t, begun)
+	defer s.guard(r, t)
+	r.audit()
+	if !s.authenticate(r) || !s.impersonate(r) {
+		return
+	}
+	f := r.flight()
+	if !s.enter(r, f) {
+		return
+	}
+	defer s.leave(f)
+	if !s.authorize(r) {
+		return
+	}
+	if f != flightLong {
+		ctx, cancel := context.WithTimeout(r.Context(), s.options.RequestTimeout)
+		defer cancel()
+		r.Request = r.WithContext(ctx)
+	}
+	s.dispatch(r)
+}
+
+var noQuery = url.Values{}
+
+// tally is a ResponseWriter that remembers what was answered.
+type tally struct {
+	http.ResponseWriter
+	code  int
+	bytes int64
+}
+
+func (t *tally) WriteHeader(code int) {
+	if t.code == 0 {
+		t.code = code
+	}
+	t.ResponseWriter.WriteHeader(code)
+}
+
+func (t *tally) Write(b []byte) (int, error) {
+	if t.code == 0 {
+		t.code = http.StatusOK
+	}
+	n, err := t.ResponseWriter.Write(b)
+	t.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what was written so far.
+func (t *tally) Flush() {
+	if f, ok := t.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (t *tally) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// guard turns a panic into a 500. A handler that gave up on purpose goes on doing so.
+func (s *Server) guard(r *request, t *tally) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	s.logger.Error("a request panicked", "method", r.Method, "path", r.info.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if t.code != 0 {
+		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+	}
+	r.fail(apierrors.NewInternalError(errors.New("the server failed on this request")))
+}
+
+func (s *Server) finish(r *request, t *tally, begun time.Time) {
+	if m := s.options.Metrics.Request; m != nil {
+		m(&r.info, t.code, time.Since(begun), t.bytes)
+	}
+}
+
+// audit gives the request an id, which the client may have chosen, and sets the headers that every answer has.
+func (r *request) audit() {
+	id := r.Header.Get("Audit-Id")
+	if id == "" || len(id) > 64 {
+		id = newAuditID()
+	}
+	h := r.w.Header()
+	h["Audit-Id"] = []string{id}
+	h["Cache-Control"] = cacheControl
+}
+
+var cacheControl = []string{"no-cache, private"}
+
+// everyone is who callers are to a server without an authenticator.
+var everyone = &authn.User{Name: "system:unsecured", Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
+
+// authenticate finds out who asks.
+func (s *Server) authenticate(r *request) bool {
+	user := everyone
+	if a := s.options.Authenticator; a != nil {
+		resp, ok, err := a.Authenticate(r.Request)
+		if err != nil || !ok || resp == nil || resp.User == nil {
+			if err != nil {
+				s.logger.Info("authentication failed", "path", r.info.Path, "err", err)
+			}
+			r.fail(apierrors.NewUnauthorized("Unauthorized"))
+			return false
+		}
+		user = resp.User
+	}
+	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
+	return true
+}
+
+// impersonate lets a caller who may do so act as somebody else.
+func (s *Server) impersonate(r *request) bool {
+	name := r.Header.Get("Impersonate-User")
+	groups, uid := r.Header["Impersonate-Group"], r.Header.Get("Impersonate-Uid")
+	extra := map[string][]string{}
+	for h, v := range r.Header {
+		if key, ok := strings.CutPrefix(h, "Impersonate-Extra-"); ok {
+			key = strings.ToLower(key)
+			if k, err := url.PathUnescape(key); err == nil {
+				key = k
+			}
+			extra[key] = v
+		}
+	}
+	if name == "" {
+		if len(groups) > 0 || uid != "" || len(extra) > 0 {
+			r.fail(apierrors.NewBadRequest("requests that impersonate groups, a uid or extra fields must impersonate a user too"))
+			return false
+		}
+		return true
+	}
+	caller := authn.UserFrom(r.Context())
+	if err := s.mayImpersonate(r, caller, name, uid, groups, extra); err != nil {
+		r.fail(err)
+		return false
+	}
+	r.Header.Del("Impersonate-User")
+	r.Header.Del("Impersonate-Group")
+	r.Header.Del("Impersonate-Uid")
+	for h := range r.Header {
+		if strings.HasPrefix(h, "Impersonate-Extra-") {
+			r.Header.Del(h)
+		}
+	}
+	r.Request = r.WithContext(authn.WithUser(r.Context(), impersonated(name, uid, groups, extra)))
+	return true
+}
+
+func impersonated(name, uid string, groups []string, extra map[string][]string) *authn.User {
+	u := &authn.User{Name: name, UID: uid, Groups: slices.Clone(groups)}
+	if len(extra) > 0 {
+		u.Extra = extra
+	}
+	if account, ok := strings.CutPrefix(name, authn.ServiceAccountPrefix); ok && len(groups) == 0 {
+		ns, _, _ := strings.Cut(account, ":")
+		u.Groups = append(u.Groups, authn.GroupServiceAccounts, authn.GroupServiceAccounts+":"+ns)
+	}
+	switch {
+	case name == authn.Anonymous:
+		if !slices.Contains(u.Groups, authn.GroupUnauthenticated) {
+			u.Groups = append(u.Groups, authn.GroupUnauthenticated)
+		}
+	case !slices.Contains(u.Groups, authn.GroupAuthenticated) && !slices.Contains(u.Groups, authn.GroupUnauthenticated):
+		u.Groups = append(u.Groups, authn.GroupAuthenticated)
+	}
+	return u
+}
+
+func (s *Server) mayImpersonate(r *request, caller *authn.User, name, uid string, groups []string, extra map[string][]string) error {
+	check := func(group, resource, subresource, namespace, name string) error {
+		a := authz.Attributes{User: caller, Verb: "impersonate", ResourceRequest: true, APIGroup: group, APIVersion: "v1",
+			Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}
+		d, reason, err := s.decide(r.Context(), a)
+		if d == authz.Allow {
+			return nil
+		}
+		return apierrors.NewForbidden(schema.GroupResource{Group: group, Resource: resource}, name,
+			errors.New(forbidden(a, reason, err)))
+	}
+	if account, ok := strings.CutPrefix(name, authn.ServiceAccountPrefix); ok {
+		ns, sa, _ := strings.Cut(account, ":")
+		if err := check("", "serviceaccounts", "", ns, sa); err != nil {
+			return err
+		}
+	} else if err := check("", "users", "", "", name); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err := check("", "groups", "", "", g); err != nil {
+			return err
+		}
+	}
+	if uid != "" {
+		if err := check("authentication.k8s.io", "uids", "", "", uid); err != nil {
+			return err
+		}
+	}
+	for k, values := range extra {
+		for _, v := range values {
+			if err := check("authentication.k8s.io", "userextras", k, "", v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flight says how the request is counted.
+func (r *request) flight() flight {
+	switch {
+	case r.info.long():
+		return flightLong
+	case r.info.Verb == "get" || r.info.Verb == "list" || r.info.Verb == "head" || r.info.Verb == "options":
+		return flightReading
+	}
+	return flightWriting
+}
+
+// enter turns the request away if too many are being served. Members of system:masters and health checks always pass.
+func (s *Server) enter(r *request, f flight) bool {
+	exempt := !r.info.Resource || slices.Contains(authn.UserFrom(r.Context()).Groups, authn.GroupMasters)
+	if !s.limits.enter(f, exempt) {
+		if m := s.options.Metrics.Rejected; m != nil {
+			m(f == flightWriting)
+		}
+		r.fail(apierrors.NewTooManyRequests("the server is serving too many requests, please try again later", 1))
+		return false
+	}
+	if m := s.options.Metrics.InFlight; m != nil {
+		m(f == flightWriting, 1)
+	}
+	return true
+}
+
+func (s *Server) leave(f flight) {
+	s.limits.leave(f)
+	if m := s.options.Metrics.InFlight; m != nil {
+		m(f == flightWriting, -1)
+	}
+}
+
+// authorize finds out whether the caller may.
+func (s *Server) authorize(r *request) bool {
+	if s.options.Authorizer == nil {
+		return true
+	}
+	a := authz.Attributes{
+		User: authn.UserFrom(r.Context()), Verb: r.info.Verb, ResourceRequest: r.info.Resource, Path: r.info.Path,
+		APIGroup: r.info.GVR.Group, APIVersion: r.info.GVR.Version, Resource: r.info.GVR.Resource,
+		Subresource: r.info.Subresource, Namespace: r.info.Namespace, Name: r.info.Name,
+	}
+	switch a.Verb {
+	case "list", "watch", "deletecollection":
+		a.FieldSelector, a.LabelSelector = r.query.Get("fieldSelector"), r.query.Get("labelSelector")
+	}
+	d, reason, err := s.decide(r.Context(), a)
+	if d == authz.Allow {
+		return true
+	}
+	text := errors.New(forbidden(a, reason, err))
+	if r.info.Resource {
+		r.fail(apierrors.NewForbidden(r.info.GVR.GroupResource(), r.info.Name, text))
+	} else {
+		r.fail(apierrors.NewForbidden(schema.GroupResource{}, "", text))
+	}
+	return false
+}
+
+func (s *Server) decide(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {
+	if s.options.Authorizer == nil {
+		return authz.Allow, "", nil
+	}
+	return s.options.Authorizer.Authorize(ctx, a)
+}
+
+// forbidden says who may not do what, in the words tools look for.
+func forbidden(a authz.Attributes, reason string, err error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "User %s cannot %s ", strconv.Quote(a.User.Name), a.Verb)
+	if !a.ResourceRequest {
+		fmt.Fprintf(&b, "path %s", strconv.Quote(a.Path))
+	} else {
+		resource := a.Resource
+		if a.Subresource != "" {
+			resource += "/" + a.Subresource
+		}
+		fmt.Fprintf(&b, "resource %s in API group %s", strconv.Quote(resource), strconv.Quote(a.APIGroup))
+		if a.Namespace != "" && a.Resource != "namespaces" {
+			fmt.Fprintf(&b, " in the namespace %s", strconv.Quote(a.Namespace))
+		} else {
+			b.WriteString(" at the cluster scope")
+		}
+	}
+	if reason != "" {
+		b.WriteString(": " + reason)
+	}
+	if err != nil && reason == "" {
+		b.WriteString(": " + err.Error())
+	}
+	return b.String()
+}

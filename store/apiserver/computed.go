@@ -1,0 +1,224 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// Computed is a resource whose objects are made when somebody asks. Its Info.Verbs name what it serves, out of get, list, watch
+// and create; the functions for other verbs are not called and may be nil. The user is in ctx (authn.UserFrom).
+type Computed struct {
+	Info *scheme.Info
+	// Get returns one object; apierrors.NewNotFound if there is none.
+	Get func(ctx context.Context, key types.NamespacedName) (metav1.Object, error)
+	// List returns the objects of a namespace, empty for all. The server applies selectors.
+	List func(ctx context.Context, namespace string) ([]metav1.Object, error)
+	// Watch sends changes until ctx ends. send blocks while the client does not read, and fails when it has gone.
+	Watch func(ctx context.Context, namespace string, send func(eventType string, obj metav1.Object) error) error
+	// Create answers a create, such as a review.
+	Create func(ctx context.Context, namespace string, obj metav1.Object) (metav1.Object, error)
+}
+
+func hasProto(info *scheme.Info) bool {
+	_, err := codec.SizeProto(info.New())
+	return err == nil
+}
+
+func (s *Server) serveComputed(rt *route, r *request) {
+	out, err := r.accepts(rt.offers(r.info.Verb == "watch"))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	c := rt.computed
+	switch {
+	case r.info.Verb == "get" && c.Get != nil:
+		obj, err := c.Get(r.Context(), r.key(rt.info.Namespaced))
+		r.answer(rt, http.StatusOK, out, obj, err)
+	case r.info.Verb == "create" && c.Create != nil:
+		obj := rt.info.New()
+		if err := r.decode(obj, rt.info.GVK); err != nil {
+			r.fail(err)
+			return
+		}
+		if rt.info.Rules.Default != nil {
+			rt.info.Rules.Default(obj)
+		}
+		if rt.info.Rules.Validate != nil {
+			if errs := rt.info.Rules.Validate(obj); len(errs) > 0 {
+				r.fail(apierrors.NewInvalid(rt.info.GVK.GroupKind(), obj.GetName(), errs))
+				return
+			}
+		}
+		made, err := c.Create(r.Context(), r.info.Namespace, obj)
+		r.answer(rt, http.StatusCreated, out, made, err)
+	case r.info.Verb == "list" && c.List != nil:
+		r.listComputed(rt, out)
+	case r.info.Verb == "watch" && c.Watch != nil:
+		r.watchComputed(rt, out)
+	default:
+		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
+	}
+}
+
+func (r *request) answer(rt *route, code int, out output, obj metav1.Object, err error) {
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	registry.SetKind(obj, rt.info.GVK)
+	r.sendObject(rt, code, out, obj)
+}
+
+// selected applies selectors to computed objects.
+func (o *listOptions) selected(obj metav1.Object) bool {
+	for _, req := range o.fields.Requirements() {
+		v := obj.GetName()
+		if req.Field == "metadata.namespace" {
+			v = obj.GetNamespace()
+		}
+		if !req.Matches(v) {
+			return false
+		}
+	}
+	return !o.fields.SelectsNothing() && o.labels.Matches(obj.GetLabels())
+}
+
+func (r *request) listComputed(rt *route, out output) {
+	o, err := r.listOptions(rt, false)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	all, err := rt.computed.List(r.Context(), r.info.Namespace)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	list := metav1.List[metav1.Object]{Items: []metav1.Object{}}
+	list.SetGroupVersionKind(rt.info.ListKind())
+	for _, obj := range all {
+		if o.selected(obj) {
+			list.Items = append(list.Items, obj)
+		}
+	}
+	if out.as == asTable {
+		r.sendTableOf(rt, http.StatusOK, out, list.Items...)
+		return
+	}
+	h := codec.ListHeader{APIVersion: list.APIVersion, Kind: list.Kind}
+	if out.as == asMetadata || out.as == asMetadataList {
+		kind := metaKind(out.version, "PartialObjectMetadataList")
+		h.APIVersion, h.Kind = kind.GroupVersion().String(), kind.Kind
+	}
+	r.sendItems(h, out, list.Items)
+}
+
+// sendItems answers with a list of objects that are not in a cache.
+func (r *request) sendItems(h codec.ListHeader, out output, objs []metav1.Object) {
+	var b bytesWriter
+	var err error
+	items := make([]codec.Item, len(objs))
+	for i, obj := range objs {
+		var shown any = obj
+		if out.as != asObject {
+			shown = &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
+		}
+		if out.media == mediaProto {
+			items[i].Body, err = codec.MarshalProto(shown)
+		} else {
+			items[i].Body, err = codec.Marshal(shown)
+		}
+		if err != nil {
+			r.fail(apierrors.NewInternalError(err))
+			return
+		}
+	}
+	each := func(yield func(codec.Item) bool) {
+		for _, i := range items {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+	if out.media == mediaProto {
+		err = codec.WriteListProto(&b, h, each)
+	} else {
+		err = codec.WriteListJSON(&b, h, withErrors(each))
+	}
+	if err == nil && out.media == mediaYAML {
+		b, err = codec.JSONToYAML(b)
+	}
+	if err != nil {
+		r.fail(apierrors.NewInternalError(err))
+		return
+	}
+	r.sendBytes(http.StatusOK, out.media, b)
+}
+
+func (r *request) watchComputed(rt *route, out output) {
+	o, err := r.listOptions(rt, true)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	ctx, cancel := r.server.watchContext(r, o)
+	defer cancel()
+	e := &eventStream{request: r, rt: rt, out: out, include: metav1.IncludeMetadata, control: http.NewResponseController(r.w)}
+	e.begin()
+	e.end(rt.computed.Watch(ctx, r.info.Namespace, func(eventType string, obj metav1.Object) error {
+		if !o.selected(obj) {
+			return ctx.Err()
+		}
+		registry.SetKind(obj, rt.info.GVK)
+		b, err := e.encodeObject(eventType, obj)
+		if err != nil {
+			return err
+		}
+		if _, err := e.w.Write(b); err != nil {
+			return errGone
+		}
+		return e.control.Flush()
+	}))
+}
+
+// encodeObject is the event of an object that is in no cache.
+func (e *eventStream) encodeObject(eventType string, obj metav1.Object) ([]byte, error) {
+	gvk := e.rt.info.GVK
+	var shown any = obj
+	switch e.out.as {
+	case asMetadata, asMetadataList:
+		gvk = metaKind(e.out.version, "PartialObjectMetadata")
+		partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
+		partial.SetGroupVersionKind(gvk)
+		shown = partial
+	case asTable:
+		row, err := tableRow(e.rt, obj, time.Now(), e.include, e.out.version)
+		if err != nil {
+			return nil, err
+		}
+		t := newTable(e.rt, e.out)
+		if e.headers {
+			t.ColumnDefinitions = nil
+		}
+		e.headers = true
+		t.ResourceVersion = obj.GetResourceVersion()
+		t.Rows = append(t.Rows, row)
+		shown = t
+	}
+	if e.out.media == mediaProto {
+		apiVersion, kind := gvk.ToAPIVersionAndKind()
+		b, err := codec.MarshalEnvelope(apiVersion, kind, shown)
+		return codec.AppendEventProto(nil, eventType, b), err
+	}
+	b, err := codec.Marshal(shown)
+	return codec.AppendEventJSON(nil, eventType, b), err
+}

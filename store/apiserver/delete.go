@@ -1,0 +1,182 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+var deleteOptionsKind = schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "DeleteOptions"}
+
+// deleteOptions reads the body and then the query of a delete.
+func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
+	var o metav1.DeleteOptions
+	data, err := r.readBody()
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > 0 {
+		m, ok := contentMedia(r.Header.Get("Content-Type"))
+		if !ok {
+			return nil, apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format")
+		}
+		// DeleteOptions are a kind of every group-version.
+		want := deleteOptionsKind
+		if err := r.decodeAs(data, m, &o, want, fieldsIgnore); err != nil {
+			if o.Kind != "DeleteOptions" && o.Kind != "" {
+				return nil, err
+			}
+			if err := r.decodeLoosely(data, m, &o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := r.deleteQuery(&o); err != nil {
+		return nil, err
+	}
+	return &o, validateDeleteOptions(&o)
+}
+
+// decodeLoosely accepts DeleteOptions of any group-version.
+func (r *request) decodeLoosely(data []byte, m media, o *metav1.DeleteOptions) error {
+	if m != mediaProto {
+		if gvk := o.GroupVersionKind(); gvk.Kind == "DeleteOptions" {
+			return nil
+		}
+	}
+	*o = metav1.DeleteOptions{}
+	for _, gv := range append([]schema.GroupVersion{{Version: "v1"}, r.info.GVR.GroupVersion()}, schema.GroupVersion{Group: "meta.k8s.io", Version: "v1"}) {
+		if err := r.decodeAs(data, m, o, gv.WithKind("DeleteOptions"), fieldsIgnore); err == nil {
+			return nil
+		}
+	}
+	return apierrors.NewBadRequest("the body is not a DeleteOptions")
+}
+
+func (r *request) deleteQuery(o *metav1.DeleteOptions) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	if v, ok, err := queryInt(r.query, "gracePeriodSeconds"); err != nil {
+		return err
+	} else if ok {
+		o.GracePeriodSeconds = &v
+	}
+	if v := r.query.Get("propagationPolicy"); v != "" {
+		o.PropagationPolicy = new(metav1.DeletionPropagation(v))
+	}
+	if v := r.query.Get("orphanDependents"); v != "" {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return apierrors.NewBadRequest("orphanDependents is not a boolean")
+		}
+		o.OrphanDependents = &b
+	}
+	if v := r.query["dryRun"]; len(v) > 0 {
+		o.DryRun = v
+	}
+	return nil
+}
+
+func validateDeleteOptions(o *metav1.DeleteOptions) error {
+	var errs validation.ErrorList
+	if o.OrphanDependents != nil && o.PropagationPolicy != nil {
+		errs = append(errs, validation.Invalid(validation.NewPath("propagationPolicy"), *o.PropagationPolicy, "orphanDependents and deletionPropagation cannot be both set"))
+	}
+	policies := []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan}
+	if p := o.PropagationPolicy; p != nil && !slices.Contains(policies, *p) {
+		errs = append(errs, validation.NotSupported(validation.NewPath("propagationPolicy"), *p, policies))
+	}
+	for _, v := range o.DryRun {
+		if v != metav1.DryRunAll {
+			errs = append(errs, validation.NotSupported(validation.NewPath("dryRun"), v, []string{metav1.DryRunAll}))
+		}
+	}
+	if len(errs) > 0 {
+		return invalidOptions("DeleteOptions", errs...)
+	}
+	return nil
+}
+
+func (s *Server) delete(rt *route, r *request) {
+	out, err := r.accepts(rt.offers(false))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	o, err := r.deleteOptions()
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	ctx, err := s.fenced(r)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	d, err := rt.res.Delete(ctx, r.key(rt.info.Namespaced), o, r.write(writeOptions{dryRun: len(o.DryRun) > 0}, o))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if d.ShowObject {
+		r.sendObject(rt, http.StatusOK, out, d.Object)
+		return
+	}
+	gr := rt.info.GVR.GroupResource()
+	r.succeed(http.StatusOK, &metav1.StatusDetails{Name: d.Object.GetName(), Group: gr.Group, Kind: gr.Resource, UID: metav1.MetaOf(d.Object).UID})
+}
+
+func (s *Server) deleteCollection(rt *route, r *request) {
+	out, err := r.accepts(rt.offers(false))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	lo, err := r.listOptions(rt, false)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	o, err := r.deleteOptions()
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	ctx, err := s.fenced(r)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	page, err := s.page(rt, r, lo)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	w := r.write(writeOptions{dryRun: len(o.DryRun) > 0}, o)
+	for _, item := range page.items {
+		if err := deleteItem(ctx, rt.res, item, o, w); err != nil {
+			r.fail(err)
+			return
+		}
+	}
+	r.sendPage(rt, out, page)
+}
+
+// deleteItem removes what a list has shown. Somebody else may have been faster.
+func deleteItem(ctx context.Context, res *registry.Resource, item *cache.Object, o *metav1.DeleteOptions, w registry.Write) error {
+	_, err := res.Delete(ctx, types.NamespacedName{Namespace: item.Namespace, Name: item.Name}, o, w)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

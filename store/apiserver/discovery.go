@@ -1,0 +1,212 @@
+package apiserver
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apidiscoveryv2"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+type gvr = schema.GroupVersionResource
+
+// discovery is what the server says it serves: groups in their order, versions by preference, resources by name. The aggregated
+// documents are made when first asked for.
+type discovery struct {
+	groups []groupEntry
+	docs   *aggregated
+}
+
+type groupEntry struct {
+	name     string
+	versions []versionEntry
+}
+
+type versionEntry struct {
+	version string
+	routes  []*route
+}
+
+// groupOrder is the order of the built-in groups; others follow by name.
+var groupOrder = []string{"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+	"autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
+	"admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
+	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io"}
+
+func rank(group string) int {
+	if i := slices.Index(groupOrder, group); i >= 0 {
+		return i
+	}
+	return len(groupOrder)
+}
+
+func newDiscovery(rt *routes) discovery {
+	byGroup := map[string]map[string][]*route{}
+	for key, r := range rt.byGVR {
+		if byGroup[key.Group] == nil {
+			byGroup[key.Group] = map[string][]*route{}
+		}
+		byGroup[key.Group][key.Version] = append(byGroup[key.Group][key.Version], r)
+	}
+	d := discovery{docs: new(aggregated)}
+	for name, versions := range byGroup {
+		g := groupEntry{name: name}
+		for v, routes := range versions {
+			slices.SortFunc(routes, func(a, b *route) int { return cmp.Compare(a.info.Resource, b.info.Resource) })
+			g.versions = append(g.versions, versionEntry{version: v, routes: routes})
+		}
+		slices.SortFunc(g.versions, func(a, b versionEntry) int { return -schema.CompareVersions(a.version, b.version) })
+		d.groups = append(d.groups, g)
+	}
+	slices.SortFunc(d.groups, func(a, b groupEntry) int {
+		return cmp.Or(cmp.Compare(rank(a.name), rank(b.name)), cmp.Compare(a.name, b.name))
+	})
+	return d
+}
+
+func (d *discovery) group(name string) *groupEntry {
+	for i := range d.groups {
+		if d.groups[i].name == name {
+			return &d.groups[i]
+		}
+	}
+	return nil
+}
+
+// apiGroup is the group in the older form.
+func (g *groupEntry) apiGroup() metav1.APIGroup {
+	out := metav1.APIGroup{Name: g.name}
+	for _, v := range g.versions {
+		gv := schema.GroupVersion{Group: g.name, Version: v.version}
+		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.version})
+	}
+	out.PreferredVersion = out.Versions[0]
+	return out
+}
+
+// groupList is the body of /apis in the older form.
+func (d *discovery) groupList() *metav1.APIGroupList {
+	out := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	for i := range d.groups {
+		if d.groups[i].name != "" {
+			out.Groups = append(out.Groups, d.groups[i].apiGroup())
+		}
+	}
+	return out
+}
+
+// resourceList is the body of /apis/GROUP/VERSION in the older form; nil if there is no such version.
+func (d *discovery) resourceList(gv schema.GroupVersion) *metav1.APIResourceList {
+	g := d.group(gv.Group)
+	if g == nil {
+		return nil
+	}
+	for _, v := range g.versions {
+		if v.version != gv.Version {
+			continue
+		}
+		out := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(),
+			APIResources: []metav1.APIResource{}}
+		if gv.Group == "" {
+			out.APIVersion = "" // as ever for the oldest group
+		}
+		for _, r := range v.routes {
+			out.APIResources = append(out.APIResources, r.apiResources()...)
+		}
+		return out
+	}
+	return nil
+}
+
+func (rt *route) apiResources() []metav1.APIResource {
+	i := rt.info
+	out := []metav1.APIResource{{
+		Name: i.Resource, SingularName: i.Singular, Namespaced: i.Namespaced, Kind: i.GVK.Kind,
+		Verbs: i.Verbs, ShortNames: i.ShortNames, Categories: i.Categories, StorageVersionHash: rt.hash,
+	}}
+	for _, sub := range sortedSubs(i) {
+		out = append(out, metav1.APIResource{Name: i.Resource + "/" + sub.Name, Namespaced: i.Namespaced,
+			Group: sub.Group, Version: sub.Version, Kind: sub.Kind, Verbs: sub.Verbs})
+	}
+	return out
+}
+
+func sortedSubs(i *scheme.Info) []scheme.Subresource {
+	return slices.SortedFunc(slices.Values(i.Subresources), func(a, b scheme.Subresource) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// aggregatedList is the newer form of /api (core) or /apis.
+func (d *discovery) aggregatedList(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
+	out := &apidiscoveryv2.APIGroupDiscoveryList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"},
+		Items:    []apidiscoveryv2.APIGroupDiscovery{},
+	}
+	for _, g := range d.groups {
+		if (g.name == "") != core {
+			continue
+		}
+		item := apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.name}}
+		for _, v := range g.versions {
+			entry := apidiscoveryv2.APIVersionDiscovery{Version: v.version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
+			for _, r := range v.routes {
+				entry.Resources = append(entry.Resources, r.aggregated())
+			}
+			item.Versions = append(item.Versions, entry)
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out
+}
+
+func (rt *route) aggregated() apidiscoveryv2.APIResourceDiscovery {
+	i := rt.info
+	scope := apidiscoveryv2.ScopeCluster
+	if i.Namespaced {
+		scope = apidiscoveryv2.ScopeNamespace
+	}
+	out := apidiscoveryv2.APIResourceDiscovery{
+		Resource: i.Resource, ResponseKind: rt.responseKind("", "", i.GVK.Kind), Scope: scope, SingularResource: i.Singular,
+		Verbs: i.Verbs, ShortNames: i.ShortNames, Categories: i.Categories,
+	}
+	for _, sub := range sortedSubs(i) {
+		out.Subresources = append(out.Subresources, apidiscoveryv2.APISubresourceDiscovery{
+			Subresource: sub.Name, ResponseKind: rt.responseKind(sub.Group, sub.Version, sub.Kind), Verbs: sub.Verbs})
+	}
+	return out
+}
+
+// responseKind leaves group and version empty where they are the resource's own, as upstream does for built-in
+// kinds; custom resources name theirs.
+func (rt *route) responseKind(group, version, kind string) *metav1.GroupVersionKind {
+	if version == "" && rt.res != nil && rt.res.Definition().Custom {
+		group, version = rt.info.GVK.Group, rt.info.GVK.Version
+	}
+	return &metav1.GroupVersionKind{Group: group, Version: version, Kind: kind}
+}
+
+// hashedVersions are the stored versions that Kubernetes hashes where ours differ.
+var hashedVersions = map[schema.GroupResource]string{
+	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:               "v1beta1",
+	{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicies"}:       "v1beta1",
+	{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicybindings"}: "v1beta1",
+}
+
+// storageHash tells clients when the stored version of a resource changes.
+func storageHash(res *registry.Resource) string {
+	d := res.Definition()
+	kind := d.Info.GVK
+	if d.Stored != nil {
+		kind = d.Stored.GVK
+	}
+	if v := hashedVersions[d.Info.GVR.GroupResource()]; v != "" && !d.Custom {
+		kind.Version = v
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{kind.Group, kind.Version, kind.Kind}, "/")))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}

@@ -1,0 +1,110 @@
+package apiserver
+
+import (
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// dispatch hands a request to its verb.
+func (s *Server) dispatch(r *request) {
+	if !r.info.Resource {
+		s.servePlain(r)
+		return
+	}
+	select {
+	case <-s.booted:
+	case <-r.Context().Done():
+		r.fail(apierrors.NewServiceUnavailable("the server is still starting"))
+		return
+	}
+	rt := s.table().byGVR[r.info.GVR]
+	if rt == nil || !rt.scoped(&r.info) {
+		r.fail(errNoResource())
+		return
+	}
+	if rt.res != nil {
+		if text := rt.res.Definition().Deprecated; text != "" {
+			r.warn(text)
+		}
+	}
+	if text := deprecations[rt.info.GVR]; text != "" {
+		r.warn(text)
+	}
+	if r.info.Subresource != "" {
+		s.serveSubresource(rt, r)
+		return
+	}
+	if !rt.info.HasVerb(r.info.Verb) || !rt.applies(&r.info) {
+		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
+		return
+	}
+	if rt.res == nil {
+		s.serveComputed(rt, r)
+		return
+	}
+	switch r.info.Verb {
+	case "get":
+		s.get(rt, r)
+	case "list":
+		s.list(rt, r)
+	case "watch":
+		s.watch(rt, r)
+	case "create":
+		s.create(rt, r)
+	case "update":
+		s.update(rt, r)
+	case "patch":
+		s.patch(rt, r)
+	case "delete":
+		s.delete(rt, r)
+	case "deletecollection":
+		s.deleteCollection(rt, r)
+	default:
+		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
+	}
+}
+
+// deprecations are the warnings that go with every answer about a resource.
+var deprecations = map[gvr]string{
+	{Version: "v1", Resource: "endpoints"}:         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+	{Version: "v1", Resource: "componentstatuses"}: "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+func errNoResource() error {
+	err := apierrors.New(404, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
+// scoped reports whether the path fits the resource's scope.
+func (rt *route) scoped(i *RequestInfo) bool {
+	if rt.info.GVR.Group == "" && rt.info.GVR.Resource == "namespaces" {
+		return true
+	}
+	if !rt.info.Namespaced {
+		return i.Namespace == ""
+	}
+	// Across namespaces there is list, watch and (for a reader of one name) nothing else.
+	return i.Namespace != "" || i.Name == "" || i.Verb == "list" || i.Verb == "watch"
+}
+
+// applies reports whether the verb can be used on what the path names: an object or a collection.
+func (rt *route) applies(i *RequestInfo) bool {
+	switch i.Verb {
+	case "create":
+		return i.Name == "" && (i.Namespace != "" || !rt.info.Namespaced) || rt.info.GVR.Resource == "namespaces" && i.Name == ""
+	case "update", "patch":
+		return i.Name != ""
+	case "deletecollection":
+		return i.Namespace != "" || !rt.info.Namespaced
+	}
+	return true
+}
+
+// sub returns a subresource that serves the request's verb.
+func (rt *route) hasSub(i *RequestInfo) (known, verb bool) {
+	sub, ok := rt.info.Subresource(i.Subresource)
+	return ok, ok && slices.Contains(sub.Verbs, i.Verb)
+}

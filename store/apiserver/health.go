@@ -1,0 +1,96 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// check is one health check.
+type check struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// checks returns the checks behind a path.
+func (s *Server) checks(path string) []check {
+	list := []check{
+		{"ping", func(context.Context) error { return nil }},
+		{"log", func(context.Context) error { return nil }},
+		{"etcd", func(ctx context.Context) error {
+			_, err := s.store.Progress(ctx, "/")
+			return err
+		}},
+	}
+	if path == "/readyz" {
+		list = append(list, check{"etcd-readiness", list[2].run}, check{"informer-sync", func(context.Context) error { return s.isReady() }})
+	}
+	list = append(list, check{"poststarthook/bootstrap", func(context.Context) error { return s.isReady() }})
+	for _, name := range slices.Sorted(maps.Keys(s.options.Checks)) {
+		list = append(list, check{name, s.options.Checks[name]})
+	}
+	if path == "/readyz" {
+		list = append(list, check{"shutdown", func(context.Context) error {
+			if s.draining.Load() {
+				return fmt.Errorf("process is shutting down")
+			}
+			return nil
+		}})
+	}
+	return list
+}
+
+func (s *Server) isReady() error {
+	if !s.ready.Load() {
+		return fmt.Errorf("not finished")
+	}
+	return nil
+}
+
+// serveHealth answers /healthz, /livez and /readyz, each check below them, and verbose and exclude.
+func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
+	path := "/" + splitPath(r.URL.Path)[0]
+	only := strings.Trim(strings.TrimPrefix(r.URL.Path, path), "/")
+	query := r.URL.Query()
+	excluded := query["exclude"]
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	var out strings.Builder
+	failed, found := false, false
+	for _, c := range s.checks(path) {
+		if only != "" && c.name != only {
+			continue
+		}
+		found = true
+		if slices.Contains(excluded, c.name) {
+			fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name)
+			continue
+		}
+		if err := c.run(ctx); err != nil {
+			failed = true
+			s.logger.Warn("health check failed", "check", c.name, "err", err)
+			fmt.Fprintf(&out, "[-]%s failed: reason withheld\n", c.name)
+			continue
+		}
+		fmt.Fprintf(&out, "[+]%s ok\n", c.name)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	name := path[1:]
+	switch {
+	case !found:
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	case failed:
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(w, "%s%s check failed\n", out.String(), name)
+	case query.Has("verbose"):
+		fmt.Fprintf(w, "%s%s check passed\n", out.String(), name)
+	default:
+		fmt.Fprint(w, "ok")
+	}
+}

@@ -1,0 +1,184 @@
+package apiserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// page is a list, or a part of one.
+type page struct {
+	items     []*cache.Object
+	revision  int64
+	next      string // continue token
+	remaining *int64
+	bytes     int // of the stored forms
+}
+
+func (s *Server) list(rt *route, r *request) {
+	out, err := r.accepts(rt.offers(false))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	o, err := r.listOptions(rt, false)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	p, err := s.page(rt, r, o)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.sendPage(rt, out, p)
+}
+
+// token is a continue token. Its form is that of Kubernetes, so that clients that look inside find what they expect.
+type token struct {
+	Version  string `json:"v"`
+	Revision int64  `json:"rv"`
+	Start    string `json:"start"`
+}
+
+const tokenVersion = "meta.k8s.io/v1"
+
+// newToken continues after the key last. A revision of -1 continues at whatever the state is then.
+func newToken(prefix, last string, revision int64) string {
+	b, err := json.Marshal(token{Version: tokenVersion, Revision: revision, Start: "/" + strings.TrimPrefix(last, prefix) + "\x00"})
+	if err != nil {
+		return "" // three plain fields always encode
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// readToken returns the key to continue after, and the revision.
+func readToken(prefix, text string) (after string, revision int64, err error) {
+	refuse := func(why string) (string, int64, error) {
+		return "", 0, apierrors.NewBadRequest("invalid continue token: " + why)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil {
+		return refuse(err.Error())
+	}
+	var t token
+	if err := json.Unmarshal(b, &t); err != nil {
+		return refuse(err.Error())
+	}
+	start, ok := strings.CutPrefix(t.Start, "/")
+	start, ended := strings.CutSuffix(start, "\x00")
+	switch {
+	case t.Version != tokenVersion:
+		return refuse("unknown version " + strconv.Quote(t.Version))
+	case t.Revision == 0 || t.Revision < -1:
+		return refuse("incorrect encoded start resourceVersion")
+	case !ok || start == "":
+		return refuse("incorrect encoded start key")
+	}
+	for part := range strings.SplitSeq(start, "/") {
+		if part == ".." || part == "." || part == "" {
+			return refuse("incorrect encoded start key")
+		}
+	}
+	if !ended {
+		// A start that is not the successor of a key: go on after what sorts before it.
+		return prefix + start, t.Revision, nil
+	}
+	return prefix + start, t.Revision, nil
+}
+
+// page reads what a list asks for.
+func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
+	namespace := ""
+	if rt.info.Namespaced {
+		namespace = r.info.Namespace
+	}
+	prefix := rt.res.ListPrefix(namespace)
+	f, after := o.freshness(), ""
+	if o.cont != "" {
+		if o.version != "" && o.version != "0" {
+			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		var revision int64
+		var err error
+		if after, revision, err = readToken(prefix, o.cont); err != nil {
+			return nil, err
+		}
+		f = registry.Freshness{}
+		if revision > 0 {
+			f.Exact = revision
+		}
+	}
+	snap, err := rt.res.Snapshot(r.Context(), f)
+	if err != nil {
+		if o.cont != "" && apierrors.IsResourceExpired(err) {
+			err = expiredToken(prefix, after)
+		}
+		return nil, err
+	}
+	limit := int(min(max(o.limit, 0), 1<<31-1))
+	if o.version == "0" && o.cont == "" {
+		limit = 0 // what is read from memory is not cut into pages
+	}
+	if r.info.Name != "" && rt.info.Namespaced && namespace != "" {
+		return onePage(snap, rt, r, o), nil
+	}
+	return collect(snap, prefix, after, limit, o.matcher()), nil
+}
+
+// onePage answers a list of one name.
+func onePage(snap *cache.Snapshot, rt *route, r *request, o listOptions) *page {
+	p := &page{revision: snap.Revision()}
+	match := o.matcher()
+	if obj, ok := snap.Get(rt.res.Key(r.key(true))); ok && (match == nil || match(obj)) {
+		p.items, p.bytes = append(p.items, obj), len(obj.Value)
+	}
+	return p
+}
+
+// collect gathers the objects of one page.
+func collect(snap *cache.Snapshot, prefix, after string, limit int, match func(*cache.Object) bool) *page {
+	p := &page{revision: snap.Revision()}
+	size := 0
+	if match == nil {
+		size = snap.Count(prefix, after)
+		if limit > 0 {
+			size = min(size, limit)
+		}
+	}
+	p.items = make([]*cache.Object, 0, size)
+	for o := range snap.Range(prefix, after) {
+		if match != nil && !match(o) {
+			continue
+		}
+		if limit > 0 && len(p.items) == limit {
+			last := p.items[limit-1].Key
+			p.next = newToken(prefix, last, p.revision)
+			if match == nil {
+				p.remaining = new(int64(snap.Count(prefix, last)))
+			}
+			break
+		}
+		p.items = append(p.items, o)
+		p.bytes += len(o.Value)
+	}
+	return p
+}
+
+// expiredToken is the 410 for a token whose state is gone, with a token for going on at the present state.
+func expiredToken(prefix, after string) error {
+	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
+		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. " +
+		"Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the " +
+		"first chunk was returned and now may show up in the list.")
+	err.ErrStatus.ListMeta.Continue = newToken(prefix, after, -1)
+	return err
+}
+
+var errUndecodable = errors.New("a stored object cannot be decoded")

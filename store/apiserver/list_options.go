@@ -1,0 +1,180 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// listOptions are the query of a list, watch or deletecollection.
+type listOptions struct {
+	labels    labels.Selector
+	fields    fields.Selector
+	version   string
+	revision  int64 // of version; zero if it is empty or 0
+	match     metav1.ResourceVersionMatch
+	limit     int64
+	cont      string
+	timeout   time.Duration
+	bookmarks bool
+	initial   *bool
+}
+
+func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
+	var o listOptions
+	if r.URL.RawQuery == "" && r.info.Name == "" {
+		return o, nil
+	}
+	q := r.query
+	var err error
+	if o.labels, err = labels.Parse(q.Get("labelSelector")); err != nil {
+		return o, apierrors.NewBadRequest(fmt.Sprintf("unable to parse the labelSelector: %v", err))
+	}
+	if o.fields, err = fields.Parse(q.Get("fieldSelector")); err != nil {
+		return o, apierrors.NewBadRequest(fmt.Sprintf("unable to parse the fieldSelector: %v", err))
+	}
+	if o.fields, err = res.selector(o.fields); err != nil {
+		return o, apierrors.NewBadRequest(err.Error())
+	}
+	o.version, o.match = q.Get("resourceVersion"), metav1.ResourceVersionMatch(q.Get("resourceVersionMatch"))
+	o.cont, o.bookmarks = q.Get("continue"), isTrue(q.Get("allowWatchBookmarks"))
+	if text := q.Get("sendInitialEvents"); text != "" {
+		o.initial = new(isTrue(text))
+	}
+	if o.limit, _, err = queryInt(q, "limit"); err != nil {
+		return o, err
+	}
+	seconds, _, err := queryInt(q, "timeoutSeconds")
+	if err != nil {
+		return o, err
+	}
+	o.timeout = time.Duration(min(max(seconds, 0), 1<<31)) * time.Second
+	if o.version != "" && o.version != "0" {
+		n, err := strconv.ParseUint(o.version, 10, 63)
+		if err != nil {
+			return o, invalidVersion(o.version)
+		}
+		o.revision = int64(n)
+	}
+	return o, o.validate(watch)
+}
+
+func invalidVersion(v string) error {
+	return invalidOptions("ListOptions", validation.Invalid(validation.NewPath("resourceVersion"), v, "must be a decimal number"))
+}
+
+// validate refuses the combinations that have no meaning.
+func (o *listOptions) validate(watch bool) error {
+	var errs validation.ErrorList
+	p := validation.NewPath("resourceVersionMatch")
+	if watch {
+		if o.initial != nil && o.match != metav1.ResourceVersionMatchNotOlderThan {
+			errs = append(errs, validation.Forbidden(p, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+		}
+		if o.match != "" {
+			if o.initial == nil {
+				errs = append(errs, validation.Forbidden(p, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+			}
+			if o.match != metav1.ResourceVersionMatchNotOlderThan {
+				errs = append(errs, validation.NotSupported(p, o.match, []metav1.ResourceVersionMatch{metav1.ResourceVersionMatchNotOlderThan}))
+			}
+			if o.cont != "" {
+				errs = append(errs, validation.Forbidden(p, "resourceVersionMatch is forbidden when continue is provided"))
+			}
+		}
+	} else {
+		errs = append(errs, o.validateList(p)...)
+	}
+	if len(errs) > 0 {
+		return invalidOptions("ListOptions", errs...)
+	}
+	return nil
+}
+
+func (o *listOptions) validateList(p *validation.Path) validation.ErrorList {
+	var errs validation.ErrorList
+	if o.match != "" {
+		if o.version == "" {
+			errs = append(errs, validation.Forbidden(p, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+		}
+		if o.cont != "" {
+			errs = append(errs, validation.Forbidden(p, "resourceVersionMatch is forbidden when continue is provided"))
+		}
+		switch o.match {
+		case metav1.ResourceVersionMatchExact:
+			if o.version == "0" {
+				errs = append(errs, validation.Forbidden(p, `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`))
+			}
+		case metav1.ResourceVersionMatchNotOlderThan:
+		default:
+			errs = append(errs, validation.NotSupported(p, o.match, []metav1.ResourceVersionMatch{
+				metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan}))
+		}
+	}
+	if o.initial != nil {
+		errs = append(errs, validation.Forbidden(validation.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for list"))
+	}
+	return errs
+}
+
+// freshness is what a list without a continue token must see.
+func (o *listOptions) freshness() registry.Freshness {
+	switch {
+	case o.version == "":
+		return registry.Freshness{}
+	case o.version == "0":
+		return registry.Freshness{Any: true}
+	case o.match == metav1.ResourceVersionMatchExact, o.match == "" && o.limit > 0:
+		return registry.Freshness{Exact: o.revision}
+	default:
+		return registry.Freshness{AtLeast: o.revision}
+	}
+}
+
+// matcher returns the selectors as a function; nil matches everything.
+func (o *listOptions) matcher() func(*cache.Object) bool {
+	if o.labels.Empty() && o.fields.Empty() {
+		return nil
+	}
+	reqs := o.fields.Requirements()
+	none := o.labels.SelectsNothing() || o.fields.SelectsNothing()
+	noLabels := o.labels.Empty()
+	return func(obj *cache.Object) bool {
+		if none {
+			return false
+		}
+		for i := range reqs {
+			if !reqs[i].Matches(fieldOf(obj, reqs[i].Field)) {
+				return false
+			}
+		}
+		return noLabels || o.labels.Matches(obj.Attrs.Labels)
+	}
+}
+
+func fieldOf(o *cache.Object, field string) string {
+	switch field {
+	case "metadata.name":
+		return o.Name
+	case "metadata.namespace":
+		return o.Namespace
+	}
+	return o.Attrs.Fields[field]
+}
+
+// selectable knows the field selectors of a resource.
+type selectable interface {
+	// selector checks the fields of a selector and renames those that are stored under another name.
+	selector(fields.Selector) (fields.Selector, error)
+}
+
+var errField = errors.New("field label not supported")

@@ -1,0 +1,179 @@
+package apiserver
+
+import (
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// media is an encoding.
+type media uint8
+
+const (
+	mediaJSON media = iota
+	mediaYAML
+	mediaProto
+)
+
+const (
+	typeJSON  = "application/json"
+	typeYAML  = "application/yaml"
+	typeProto = "application/vnd.kubernetes.protobuf"
+)
+
+func (m media) contentType() string {
+	switch m {
+	case mediaYAML:
+		return typeYAML
+	case mediaProto:
+		return typeProto
+	default:
+		return typeJSON
+	}
+}
+
+// as is what an object is shown as.
+type as uint8
+
+const (
+	asObject as = iota
+	asTable
+	asMetadata     // PartialObjectMetadata
+	asMetadataList // PartialObjectMetadataList
+)
+
+// output is the result of content negotiation.
+type output struct {
+	media   media
+	as      as
+	version string // of the meta group, for tables and metadata: v1 or v1beta1
+}
+
+// offers says what a handler can send.
+type offers struct {
+	proto bool // a protobuf form exists
+	table bool
+	meta  bool
+	watch bool
+}
+
+// negotiate picks the first media range of an Accept header that can be served. ok is false if there is none.
+func negotiate(accept string, o offers) (out output, ok bool) {
+	switch accept { // what nearly every client sends
+	case "", "*/*", typeJSON, "application/json, */*":
+		return output{}, true
+	case typeProto, "application/vnd.kubernetes.protobuf,application/json":
+		if o.proto {
+			return output{media: mediaProto}, true
+		}
+	}
+	for _, c := range acceptClauses(accept) {
+		if out, ok := o.match(c); ok {
+			return out, true
+		}
+	}
+	return output{}, false
+}
+
+type clause struct {
+	typ    string
+	params map[string]string
+	q      float64
+}
+
+func acceptClauses(accept string) []clause {
+	var out []clause
+	for part := range strings.SplitSeq(accept, ",") {
+		typ, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+		if err != nil {
+			continue
+		}
+		c := clause{typ: typ, params: params, q: 1}
+		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+			c.q = q
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b clause) int {
+		switch {
+		case a.q > b.q:
+			return -1
+		case a.q < b.q:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+func (o offers) match(c clause) (output, bool) {
+	var out output
+	switch c.typ {
+	case typeJSON, "*/*", "application/*":
+	case typeYAML:
+		if o.watch {
+			return out, false
+		}
+		out.media = mediaYAML
+	case typeProto:
+		if !o.proto {
+			return out, false
+		}
+		out.media = mediaProto
+	default:
+		return out, false
+	}
+	if s := c.params["stream"]; s != "" && (s != "watch" || !o.watch) {
+		return out, false
+	}
+	switch c.params["as"] {
+	case "":
+		return out, true
+	case "Table":
+		out.as = asTable
+		if !o.table || out.media == mediaProto {
+			return out, false
+		}
+	case "PartialObjectMetadata":
+		out.as = asMetadata
+		if !o.meta {
+			return out, false
+		}
+	case "PartialObjectMetadataList":
+		out.as = asMetadataList
+		if !o.meta {
+			return out, false
+		}
+	default:
+		return out, false
+	}
+	out.version = c.params["v"]
+	if c.params["g"] != "meta.k8s.io" || out.version != "v1" && out.version != "v1beta1" {
+		return out, false
+	}
+	return out, true
+}
+
+// contentMedia reads a Content-Type; ok is false for one that cannot be read. Nothing means JSON.
+func contentMedia(contentType string) (media, bool) {
+	switch contentType {
+	case "", typeJSON:
+		return mediaJSON, true
+	case typeProto:
+		return mediaProto, true
+	}
+	typ, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return 0, false
+	}
+	switch typ {
+	case typeJSON:
+		return mediaJSON, true
+	case typeYAML, "text/yaml", "application/x-yaml":
+		return mediaYAML, true
+	case typeProto:
+		return mediaProto, true
+	}
+	return 0, false
+}

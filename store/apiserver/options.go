@@ -1,0 +1,129 @@
+package apiserver
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// Options configure a Server. The zero value serves the built-in kinds from a new memory store to everybody.
+type Options struct {
+	// Store keeps the objects; nil means a new memory store, which Run closes at its end.
+	Store store.Store
+	// Scheme holds the kinds to serve, with their rules. Nil means api.Scheme() with the rules of the built-in kinds.
+	Scheme *scheme.Scheme
+	// Registry configures storage, caches and allocators.
+	Registry registry.Options
+
+	// Authenticator identifies callers; nil makes everyone a member of system:masters. A request it does not know is
+	// refused with 401; put authn.AllowAnonymous at its end to let such requests through.
+	Authenticator authn.Authenticator
+	// Authorizer decides what callers may do; nil allows everything.
+	Authorizer authz.Authorizer
+	// Admission is the chain of plugins, in order.
+	Admission []admission.Plugin
+	// Secure is called by New with the way in for parts of the server, and may set the fields above: an authorizer or
+	// a plugin that reads API objects is made here. Its error is New's.
+	Secure func(a registry.Access, o *Options) error
+
+	// Nodes reaches the kubelets for logs, exec, attach, port-forward and node proxies. Nil answers 503.
+	Nodes NodeConn
+	// Tokens serves the token subresource of service accounts. Nil answers 404.
+	Tokens TokenIssuer
+	// Computed are resources that are not stored.
+	Computed []Computed
+	// Handlers serve further paths, such as /metrics or /debug/; a path that ends in a slash serves everything below it.
+	// Requests pass authentication and authorization first.
+	Handlers map[string]http.Handler
+	// Checks are further health checks by name, beside ping, etcd and informer-sync.
+	Checks map[string]func(ctx context.Context) error
+
+	// AdvertiseAddress is the IP address of the endpoints of the service kubernetes; empty leaves the endpoints alone.
+	AdvertiseAddress string
+	// AdvertisePort is the port beside it; zero means 6443.
+	AdvertisePort int
+	// NoBootstrap leaves out the objects every cluster has: system namespaces, the service kubernetes, priority classes.
+	NoBootstrap bool
+
+	// MaxInFlight and MaxMutatingInFlight bound the requests being served at a time, watches and other long ones
+	// not counted. Zero means 400 and 200, negative no bound.
+	MaxInFlight, MaxMutatingInFlight int
+	// RequestTimeout bounds requests that are not long-running. Zero means a minute.
+	RequestTimeout time.Duration
+	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
+	MinWatch time.Duration
+	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute.
+	BookmarkInterval time.Duration
+
+	// Version is what /version says beside the build's own facts; empty fields are filled.
+	Version VersionInfo
+	// Metrics are called as requests end. Nil functions are skipped.
+	Metrics Metrics
+	// Logger receives what cannot be returned: panics, failed loops. Nil discards.
+	Logger *slog.Logger
+}
+
+// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick.
+type Metrics struct {
+	// Request is called when a request has been answered.
+	Request func(info *RequestInfo, code int, elapsed time.Duration, bytes int64)
+	// InFlight is called with +1 and -1 as requests begin and end.
+	InFlight func(mutating bool, delta int)
+	// Rejected is called when a request is turned away with 429.
+	Rejected func(mutating bool)
+}
+
+// VersionInfo is the body of /version.
+type VersionInfo struct {
+	Major        string `json:"major"`
+	Minor        string `json:"minor"`
+	GitVersion   string `json:"gitVersion"`
+	GitCommit    string `json:"gitCommit"`
+	GitTreeState string `json:"gitTreeState"`
+	BuildDate    string `json:"buildDate"`
+	GoVersion    string `json:"goVersion"`
+	Compiler     string `json:"compiler"`
+	Platform     string `json:"platform"`
+}
+
+// TokenIssuer serves POST serviceaccounts/NAME/token.
+type TokenIssuer interface {
+	// IssueToken fills the status of request, an *authenticationv1.TokenRequest, for the account.
+	IssueToken(ctx context.Context, account metav1.Object, request metav1.Object) error
+}
+
+func (o Options) withDefaults() Options {
+	setInt := func(p *int, v int) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	setTime := func(p *time.Duration, v time.Duration) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	setInt(&o.MaxInFlight, 400)
+	setInt(&o.MaxMutatingInFlight, 200)
+	setInt(&o.AdvertisePort, 6443)
+	setTime(&o.RequestTimeout, time.Minute)
+	setTime(&o.MinWatch, 30*time.Minute)
+	setTime(&o.BookmarkInterval, time.Minute)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Registry.Logger == nil {
+		o.Registry.Logger = o.Logger
+	}
+	o.Version = o.Version.filled()
+	return o
+}

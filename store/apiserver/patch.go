@@ -1,0 +1,168 @@
+package apiserver
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/patch"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+func (s *Server) patch(rt *route, r *request) { s.patchWith(rt, r, registry.UpdateOptions{}) }
+
+// patchRequest is a patch as read.
+type patchRequest struct {
+	kind types.PatchType
+	data []byte
+	wo   writeOptions
+	fv   fieldValidation
+}
+
+// readPatch reads body and options of a patch.
+func (r *request) readPatch(strategic bool) (*patchRequest, error) {
+	typ, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		typ = r.Header.Get("Content-Type")
+	}
+	known := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
+	if !strategic {
+		known = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType}
+	}
+	p := &patchRequest{kind: types.PatchType(typ)}
+	if !slices.Contains(known, p.kind) {
+		text := "the body of the request was in an unknown format - accepted media types include:"
+		for i, k := range known {
+			if i > 0 {
+				text += ","
+			}
+			text += " " + string(k)
+		}
+		return nil, apierrors.NewUnsupportedMediaType(text)
+	}
+	if p.wo, err = r.writeOptions("PatchOptions"); err != nil {
+		return nil, err
+	}
+	if p.fv, err = r.fieldValidation(); err != nil {
+		return nil, err
+	}
+	if p.data, err = r.readBody(); err != nil {
+		return nil, err
+	}
+	if len(p.data) == 0 {
+		return nil, apierrors.NewBadRequest("the patch has no body")
+	}
+	return p, nil
+}
+
+func patchOptions(r *request, p *patchRequest) *metav1.PatchOptions {
+	o := &metav1.PatchOptions{DryRun: p.wo.list(), FieldManager: p.wo.fieldManager, FieldValidation: r.query.Get("fieldValidation")}
+	if v := r.query.Get("force"); v != "" {
+		o.Force = new(isTrue(v))
+	}
+	return o
+}
+
+// apply returns the document with the patch applied.
+func (p *patchRequest) apply(doc []byte, t reflect.Type) ([]byte, error) {
+	var out []byte
+	var err error
+	switch p.kind {
+	case types.JSONPatchType:
+		out, err = patch.JSON(doc, p.data)
+	case types.StrategicMergePatchType:
+		out, err = patch.Strategic(doc, p.data, t)
+	default:
+		out, err = patch.Merge(doc, p.data)
+	}
+	if err == nil {
+		return out, nil
+	}
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return nil, err
+	}
+	switch patch.Code(err) {
+	case http.StatusBadRequest:
+		return nil, apierrors.NewBadRequest(err.Error())
+	case http.StatusUnprocessableEntity:
+		return nil, apierrors.New(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
+	case http.StatusRequestEntityTooLarge:
+		return nil, apierrors.NewRequestEntityTooLarge(err.Error())
+	}
+	return nil, apierrors.NewInternalError(err)
+}
+
+// patchWith changes an object, or the part of it that o leaves to the request.
+func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
+	out, err := r.accepts(rt.offers(false))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	p, err := r.readPatch(!rt.res.Definition().Custom)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if p.kind == types.ApplyYAMLPatchType {
+		s.apply(rt, r, out, p, o)
+		return
+	}
+	ctx, err := s.fenced(r)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	o.Patch = true
+	o.Write = r.write(p.wo, patchOptions(r, p))
+	obj, _, err := rt.res.Update(ctx, r.key(rt.info.Namespaced), func(current registry.Current) (metav1.Object, error) {
+		doc, err := whole(rt, current)
+		if err != nil {
+			return nil, err
+		}
+		patched, err := p.apply(doc, rt.info.Type)
+		if err != nil {
+			return nil, err
+		}
+		return r.decodePatched(patched, rt.info.New(), rt.info.GVK, p.fv)
+	}, o)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.sendObject(rt, http.StatusOK, out, obj)
+}
+
+// whole is the current object's JSON with apiVersion and kind.
+func whole(rt *route, current registry.Current) ([]byte, error) {
+	body, err := current.JSON()
+	if err != nil {
+		return nil, err
+	}
+	head := rt.res.JSONHead()
+	if len(head) == 0 {
+		return body, nil
+	}
+	return append(append(make([]byte, 0, len(head)+len(body)), head...), body[1:]...), nil
+}
+
+// decodePatched reads the outcome of a patch.
+func (r *request) decodePatched(data []byte, obj metav1.Object, gvk schema.GroupVersionKind, fv fieldValidation) (metav1.Object, error) {
+	issues, err := codec.UnmarshalOptions(data, obj, codec.DecodeOptions{Strict: fv != fieldsIgnore})
+	if err != nil {
+		return nil, apierrors.New(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, cannotHandle(gvk, err.Error()))
+	}
+	if k, ok := obj.(kinded); ok {
+		if err := sameKind(k.GroupVersionKind(), gvk); err != nil {
+			return nil, err
+		}
+	}
+	return obj, r.report(issues, gvk, fv)
+}

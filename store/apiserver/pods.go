@@ -1,0 +1,153 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+func newTokenRequest(sub scheme.Subresource) (metav1.Object, schema.GroupVersionKind) {
+	return &authenticationv1.TokenRequest{}, schema.GroupVersionKind{Group: sub.Group, Version: sub.Version, Kind: sub.Kind}
+}
+
+var bindingKind = schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
+
+// bind answers POST pods/NAME/binding: it assigns the pod to a node, once.
+func (s *Server) bind(rt *route, r *request) {
+	wo, err := r.writeOptions("CreateOptions")
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	binding := &corev1.Binding{}
+	if err := r.decode(binding, bindingKind); err != nil {
+		r.fail(err)
+		return
+	}
+	if binding.Name != "" && binding.Name != r.info.Name {
+		r.fail(sameName(binding, r.key(true)))
+		return
+	}
+	if err := s.bindPod(r, rt, r.key(true), binding, wo); err != nil {
+		r.fail(err)
+		return
+	}
+	r.succeed(http.StatusCreated, nil)
+}
+
+func (s *Server) bindPod(r *request, rt *route, key types.NamespacedName, binding *corev1.Binding, wo writeOptions) error {
+	if err := checkBinding(binding); err != nil {
+		return err
+	}
+	ctx, err := s.fenced(r)
+	if err != nil {
+		return err
+	}
+	pods := rt.info.GVR.GroupResource()
+	w := r.write(wo, createOptions(r, wo))
+	w.Subresource = "binding"
+	_, _, err = rt.res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
+		obj, err := current.Copy()
+		if err != nil {
+			return nil, err
+		}
+		pod := obj.(*corev1.Pod)
+		switch {
+		case binding.UID != "" && binding.UID != pod.UID:
+			return nil, apierrors.NewConflict(pods, pod.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", binding.UID, pod.UID))
+		case pod.DeletionTimestamp != nil:
+			return nil, apierrors.NewConflict(pods, pod.Name, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name))
+		case pod.Spec.NodeName != "":
+			return nil, apierrors.NewConflict(pods, pod.Name, fmt.Errorf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName))
+		case len(pod.Spec.SchedulingGates) > 0:
+			return nil, apierrors.NewConflict(pods, pod.Name, fmt.Errorf("pod %s has non-empty .spec.schedulingGates", pod.Name))
+		}
+		pod.Spec.NodeName = binding.Target.Name
+		for k, v := range binding.Annotations {
+			if pod.Annotations == nil {
+				pod.Annotations = map[string]string{}
+			}
+			pod.Annotations[k] = v
+		}
+		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+		return pod, nil
+	}, registry.UpdateOptions{Write: w, Patch: true, Check: noRules})
+	return err
+}
+
+func checkBinding(b *corev1.Binding) error {
+	var errs validation.ErrorList
+	p := validation.NewPath("target")
+	if b.Target.Kind != "" && b.Target.Kind != "Node" {
+		errs = append(errs, validation.NotSupported(p.Child("kind"), b.Target.Kind, []string{"Node", "<empty>"}))
+	}
+	if b.Target.Name == "" {
+		errs = append(errs, validation.Required(p.Child("name"), ""))
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(bindingKind.GroupKind(), b.Name, errs)
+	}
+	return nil
+}
+
+// setPodCondition adds or replaces a condition.
+func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
+	c.LastTransitionTime = metav1.Now()
+	for i := range pod.Status.Conditions {
+		old := &pod.Status.Conditions[i]
+		if old.Type != c.Type {
+			continue
+		}
+		if old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		*old = c
+		return
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, c)
+}
+
+// editEphemeral lets the ephemeralcontainers subresource of a pod change those containers only.
+func editEphemeral(obj, old metav1.Object) {
+	pod, before := obj.(*corev1.Pod), old.(*corev1.Pod)
+	containers := pod.Spec.EphemeralContainers
+	pod.Spec, pod.Status = before.Spec, before.Status
+	pod.Spec.EphemeralContainers = containers
+}
+
+// editResources lets the resize subresource of a pod change resources and resize policies only.
+func editResources(obj, old metav1.Object) {
+	pod, before := obj.(*corev1.Pod), old.(*corev1.Pod)
+	wanted := pod.Spec
+	pod.Spec, pod.Status = before.Spec, before.Status
+	pod.Spec.Containers = resized(before.Spec.Containers, wanted.Containers)
+	pod.Spec.InitContainers = resized(before.Spec.InitContainers, wanted.InitContainers)
+	if wanted.Resources != nil {
+		pod.Spec.Resources = wanted.Resources
+	}
+}
+
+func resized(before, wanted []corev1.Container) []corev1.Container {
+	out := slices.Clone(before)
+	for i := range out {
+		for j := range wanted {
+			if wanted[j].Name == out[i].Name {
+				out[i].Resources = wanted[j].Resources
+				if len(wanted[j].ResizePolicy) > 0 {
+					out[i].ResizePolicy = wanted[j].ResizePolicy
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,239 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// maxBody is the greatest size of a request body, in bytes.
+const maxBody = 3 << 20
+
+// request is one request on its way through the server. It is used by one goroutine.
+type request struct {
+	*http.Request
+	server   *Server
+	w        http.ResponseWriter
+	info     RequestInfo
+	query    url.Values
+	warnings []string
+	body     []byte
+	bodyRead bool
+}
+
+// key is the object's key: the namespace is empty for cluster-scoped kinds.
+func (r *request) key(namespaced bool) types.NamespacedName {
+	if !namespaced {
+		return types.NamespacedName{Name: r.info.Name}
+	}
+	return types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name}
+}
+
+// warn adds a warning to the answer, once.
+func (r *request) warn(text string) {
+	const most = 20
+	if len(r.warnings) >= most {
+		return
+	}
+	for _, w := range r.warnings {
+		if w == text {
+			return
+		}
+	}
+	r.warnings = append(r.warnings, text)
+}
+
+// sendWarnings writes the warnings into the header. Called before the status is.
+func (r *request) sendWarnings() {
+	for _, text := range r.warnings {
+		r.w.Header().Add("Warning", warningHeader(text))
+	}
+	r.warnings = nil
+}
+
+// warningHeader is the text as a Warning header of RFC 7234: quoted, without control characters.
+func warningHeader(text string) string {
+	var b strings.Builder
+	b.WriteString(`299 - "`)
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c < ' ' || c == 0x7f:
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// readBody returns the body, read once.
+func (r *request) readBody() ([]byte, error) {
+	if r.bodyRead {
+		return r.body, nil
+	}
+	r.bodyRead = true
+	if r.ContentLength > maxBody {
+		return nil, tooLarge()
+	}
+	if n := r.ContentLength; n > 0 {
+		r.body = make([]byte, n)
+		if _, err := io.ReadFull(r.Body, r.body); err != nil {
+			return nil, apierrors.NewBadRequest("the body could not be read: " + err.Error())
+		}
+		return r.body, nil
+	}
+	if r.Body == nil || r.ContentLength == 0 {
+		return nil, nil
+	}
+	b, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge()
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest("the body could not be read: " + err.Error())
+	}
+	r.body = b
+	return b, nil
+}
+
+func tooLarge() error {
+	return apierrors.NewRequestEntityTooLarge(fmt.Sprintf("limit is %d", maxBody))
+}
+
+// fieldValidation is how fields that do not belong are treated.
+type fieldValidation uint8
+
+const (
+	fieldsWarn fieldValidation = iota
+	fieldsStrict
+	fieldsIgnore
+)
+
+func (r *request) fieldValidation() (fieldValidation, error) {
+	switch v := r.query.Get("fieldValidation"); v {
+	case "", metav1.FieldValidationWarn:
+		return fieldsWarn, nil
+	case metav1.FieldValidationStrict:
+		return fieldsStrict, nil
+	case metav1.FieldValidationIgnore:
+		return fieldsIgnore, nil
+	default:
+		return 0, invalidOption("fieldValidation", v, []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict})
+	}
+}
+
+// kinded is what a body says it is.
+type kinded interface {
+	GroupVersionKind() schema.GroupVersionKind
+}
+
+// decode reads the body into obj, which must be of kind gvk. Fields that do not belong are refused, warned of or ignored.
+func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
+	data, err := r.readBody()
+	if err != nil {
+		return err
+	}
+	m, ok := contentMedia(r.Header.Get("Content-Type"))
+	if !ok {
+		return apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: " +
+			strings.Join([]string{typeJSON, typeYAML, typeProto}, ", "))
+	}
+	if len(data) == 0 {
+		return apierrors.NewBadRequest("the request has no body")
+	}
+	fv, err := r.fieldValidation()
+	if err != nil {
+		return err
+	}
+	return r.decodeAs(data, m, obj, gvk, fv)
+}
+
+func (r *request) decodeAs(data []byte, m media, obj any, gvk schema.GroupVersionKind, fv fieldValidation) error {
+	var issues []codec.FieldIssue
+	var err error
+	o := codec.DecodeOptions{Strict: fv != fieldsIgnore}
+	got := gvk
+	switch m {
+	case mediaProto:
+		if !codec.IsEnvelope(data) {
+			return apierrors.NewBadRequest("the body is not in the protobuf envelope")
+		}
+		got = schema.GroupVersionKind{}
+		var apiVersion, kind string
+		if apiVersion, kind, err = codec.UnmarshalEnvelope(data, obj); err == nil {
+			got = schema.FromAPIVersionAndKind(apiVersion, kind)
+		}
+	case mediaYAML:
+		issues, err = codec.UnmarshalYAML(data, obj, o)
+	default:
+		issues, err = codec.UnmarshalOptions(data, obj, o)
+	}
+	if err == nil && m != mediaProto {
+		if k, ok := obj.(kinded); ok {
+			got = k.GroupVersionKind()
+		}
+	}
+	if err != nil {
+		return apierrors.NewBadRequest(cannotHandle(gvk, err.Error()))
+	}
+	if err := sameKind(got, gvk); err != nil {
+		return err
+	}
+	return r.report(issues, gvk, fv)
+}
+
+func cannotHandle(gvk schema.GroupVersionKind, why string) string {
+	return fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", gvk.Kind, gvk.Version, gvk.Kind, why)
+}
+
+// sameKind compares what a body says it is with what it has to be. What it leaves out is taken as meant.
+func sameKind(got, want schema.GroupVersionKind) error {
+	if got.Kind == "" && got.Version == "" && got.Group == "" || got == want {
+		return nil
+	}
+	if got.Kind == "" {
+		got.Kind = want.Kind
+	}
+	if got.Version == "" && got.Group == "" {
+		got.Group, got.Version = want.Group, want.Version
+	}
+	if got == want {
+		return nil
+	}
+	if got.GroupVersion() != want.GroupVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+			got.GroupVersion(), want.GroupVersion()))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", got.Kind, want.Kind))
+}
+
+// report refuses or warns of fields that do not belong.
+func (r *request) report(issues []codec.FieldIssue, gvk schema.GroupVersionKind, fv fieldValidation) error {
+	if len(issues) == 0 || fv == fieldsIgnore {
+		return nil
+	}
+	if fv == fieldsStrict {
+		texts := make([]string, len(issues))
+		for i, issue := range issues {
+			texts[i] = issue.String()
+		}
+		return apierrors.NewBadRequest(cannotHandle(gvk, "strict decoding error: "+strings.Join(texts, ", ")))
+	}
+	for _, issue := range issues {
+		r.warn(issue.String())
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package apiserver
+
+import (
+	"fmt"
+
+	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/store/columns"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// routes is what the server serves at one time: immutable, made anew when the registry changes.
+type routes struct {
+	generation int64
+	byGVR      map[schema.GroupVersionResource]*route
+	discovery  discovery
+}
+
+// route is one resource at one version.
+type route struct {
+	info     *scheme.Info
+	res      *registry.Resource // nil for computed resources
+	computed Computed
+	table    columns.Table
+	proto    bool // objects have a protobuf form
+	hash     string
+}
+
+// table returns the current routes.
+func (s *Server) table() *routes {
+	rt := s.routes.Load()
+	if rt != nil && rt.generation == s.registry.Generation() {
+		return rt
+	}
+	if err := s.rebuildRoutes(); err != nil {
+		s.logger.Error("routes could not be rebuilt", "err", err)
+		return rt
+	}
+	return s.routes.Load()
+}
+
+func (s *Server) rebuildRoutes() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := &routes{generation: s.registry.Generation(), byGVR: map[schema.GroupVersionResource]*route{}}
+	for _, res := range s.registry.Resources() {
+		d := res.Definition()
+		rt := &route{info: d.Info, res: res, table: d.Table, proto: !d.Custom, hash: storageHash(res)}
+		if len(rt.table.Columns) == 0 {
+			rt.table = columns.For(d.Info.GVR)
+		}
+		next.byGVR[d.Info.GVR] = rt
+	}
+	for _, c := range append(s.builtinComputed(), s.options.Computed...) {
+		if c.Info == nil {
+			return fmt.Errorf("apiserver: a Computed needs Info")
+		}
+		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: columns.For(c.Info.GVR), proto: hasProto(c.Info)}
+	}
+	next.discovery = newDiscovery(next)
+	s.routes.Store(next)
+	return nil
+}
+
+// offers says what can be sent of the route's objects.
+func (rt *route) offers(watch bool) offers {
+	return offers{proto: rt.proto, table: true, meta: true, watch: watch}
+}
+
+// renamed are the field selectors of kinds that are stored as another kind.
+var renamed = map[schema.GroupResource]map[string]string{
+	{Group: "events.k8s.io", Resource: "events"}: {
+		"reportingController": "reportingComponent",
+		"regarding.kind":      "involvedObject.kind", "regarding.namespace": "involvedObject.namespace",
+		"regarding.name": "involvedObject.name", "regarding.uid": "involvedObject.uid",
+		"regarding.apiVersion": "involvedObject.apiVersion", "regarding.resourceVersion": "involvedObject.resourceVersion",
+		"regarding.fieldPath": "involvedObject.fieldPath", "reason": "reason", "type": "type",
+	},
+}
+
+// selector implements selectable.
+func (rt *route) selector(sel fields.Selector) (fields.Selector, error) {
+	if sel.Empty() {
+		return sel, nil
+	}
+	names := []string{"metadata.name", "metadata.namespace"}
+	if rt.res != nil {
+		names = rt.res.Selectable()
+	}
+	known := make(map[string]string, len(names))
+	other := renamed[rt.info.GVR.GroupResource()]
+	for _, n := range names {
+		if other == nil || n == "metadata.name" || n == "metadata.namespace" {
+			known[n] = n
+		}
+	}
+	for from, to := range other {
+		known[from] = to
+	}
+	return sel.Transform(func(field, value string) (string, string, error) {
+		name, ok := known[field]
+		if !ok {
+			return "", "", fmt.Errorf("%w: %q", errField, field)
+		}
+		return name, value, nil
+	})
+}

@@ -1,0 +1,50 @@
+package apiserver
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+var (
+	errNotScalable   = errors.New("the object has no scale")
+	errScaleModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+	scaleType        = reflect.TypeFor[autoscalingv1.Scale]()
+)
+
+// pathOf splits a simple JSON path such as .spec.replicas.
+func pathOf(p string) []string { return strings.Split(strings.TrimPrefix(p, "."), ".") }
+
+// customScale reads the Scale of a custom object along the paths its definition names.
+func customScale(o *metav1.Unstructured, paths *registry.ScalePaths, s *autoscalingv1.Scale) error {
+	if paths == nil {
+		return apierrors.NewInternalError(errNotScalable)
+	}
+	if v, ok := o.Nested(pathOf(paths.Spec)...); ok {
+		s.Spec.Replicas = int32(number(v))
+	}
+	if v, ok := o.Nested(pathOf(paths.Status)...); ok {
+		s.Status.Replicas = int32(number(v))
+	}
+	if paths.Selector != "" {
+		if v, ok := o.Nested(pathOf(paths.Selector)...); ok {
+			s.Status.Selector, _ = v.(string)
+		}
+	}
+	return nil
+}
+
+func number(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 0
+}

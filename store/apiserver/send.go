@@ -1,0 +1,229 @@
+package apiserver
+
+import (
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/cache"
+)
+
+// metaKind is a kind of the meta group at the version a client asked for.
+func metaKind(version, kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "meta.k8s.io", Version: version, Kind: kind}
+}
+
+// sendCached answers with one object of the cache.
+func (r *request) sendCached(rt *route, out output, o *cache.Object) {
+	var err error
+	switch out.as {
+	case asTable:
+		err = r.sendTable(rt, out, &page{items: []*cache.Object{o}, revision: o.Revision})
+	case asMetadata, asMetadataList:
+		err = r.sendMetadata(rt, out, o)
+	default:
+		err = r.sendForm(rt, out, o)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// sendForm answers with the object itself, from forms made once.
+func (r *request) sendForm(rt *route, out output, o *cache.Object) error {
+	if out.media == mediaProto {
+		body, tail, err := rt.res.Proto(o)
+		if err != nil {
+			return err
+		}
+		r.sendBytes(http.StatusOK, mediaProto, envelope(rt.info.GVK, body, tail))
+		return nil
+	}
+	body, err := rt.res.JSON(o)
+	if err != nil {
+		return err
+	}
+	head := rt.res.JSONHead()
+	if len(head) > 0 {
+		body = body[1:]
+	}
+	if out.media == mediaJSON && !r.query.Has("pretty") && len(head)+len(body) < compressAbove {
+		h := r.w.Header()
+		h["Content-Type"] = contentTypes[mediaJSON]
+		h["Content-Length"] = []string{strconv.Itoa(len(head) + len(body) + 1)}
+		r.sendWarnings()
+		r.w.WriteHeader(http.StatusOK)
+		_, _ = r.w.Write(head)
+		_, _ = r.w.Write(body)
+		_, _ = r.w.Write(lineFeed)
+		return nil
+	}
+	whole := append(append(make([]byte, 0, len(head)+len(body)+1), head...), body...)
+	if out.media == mediaYAML {
+		if whole, err = codec.JSONToYAML(whole); err != nil {
+			return err
+		}
+	} else {
+		whole = append(whole, '\n')
+	}
+	r.sendBytes(http.StatusOK, out.media, whole)
+	return nil
+}
+
+var lineFeed = []byte{'\n'}
+
+// envelope is the protobuf envelope of a body in two pieces.
+func envelope(gvk schema.GroupVersionKind, body, tail []byte) []byte {
+	apiVersion := gvk.GroupVersion().String()
+	size := len(body) + len(tail)
+	b := make([]byte, 0, codec.SizeEnvelope(apiVersion, gvk.Kind, size))
+	b = codec.AppendEnvelopeHead(b, apiVersion, gvk.Kind, size)
+	b = append(append(b, body...), tail...)
+	return codec.AppendEnvelopeTail(b)
+}
+
+// sendObject answers a write with the object as stored.
+func (r *request) sendObject(rt *route, code int, out output, obj metav1.Object) {
+	switch out.as {
+	case asTable:
+		r.sendTableOf(rt, code, out, obj)
+	case asMetadata, asMetadataList:
+		partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
+		gvk := metaKind(out.version, "PartialObjectMetadata")
+		partial.SetGroupVersionKind(gvk)
+		r.send(code, out, gvk, partial)
+	default:
+		r.send(code, out, rt.info.GVK, obj)
+	}
+}
+
+func (r *request) sendMetadata(rt *route, out output, o *cache.Object) error {
+	obj, err := rt.res.Decode(o)
+	if err != nil {
+		return err
+	}
+	out.as = asMetadata
+	r.sendObject(rt, http.StatusOK, out, obj)
+	return nil
+}
+
+// sendPage answers with a list.
+func (r *request) sendPage(rt *route, out output, p *page) {
+	var err error
+	switch out.as {
+	case asTable:
+		err = r.sendTable(rt, out, p)
+	case asMetadata, asMetadataList:
+		err = r.sendList(rt, out, p, metaKind(out.version, "PartialObjectMetadataList"), true)
+	default:
+		err = r.sendList(rt, out, p, rt.info.ListKind(), false)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// sendList answers with the forms of all items, one after the other.
+func (r *request) sendList(rt *route, out output, p *page, kind schema.GroupVersionKind, meta bool) error {
+	h := codec.ListHeader{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
+		ResourceVersion: strconv.FormatInt(p.revision, 10), Continue: p.next, RemainingItemCount: p.remaining}
+	// Every form is made before the first byte is sent: an object that cannot be shown must fail the whole list.
+	items, size, err := r.listItems(rt, out, p, meta)
+	if err != nil {
+		return err
+	}
+	header := r.w.Header()
+	header["Content-Type"] = contentTypes[out.media]
+	r.sendWarnings()
+	switch out.media {
+	case mediaProto:
+		w, end := r.writer(http.StatusOK, size)
+		err = codec.WriteListProto(w, h, items)
+		end()
+	case mediaYAML:
+		return r.sendYAMLList(h, items)
+	default:
+		w, end := r.writer(http.StatusOK, size)
+		err = codec.WriteListJSON(w, h, withErrors(items))
+		end()
+	}
+	_ = err // the connection is gone: there is nobody to tell
+	return nil
+}
+
+func withErrors(items iter.Seq[codec.Item]) iter.Seq2[codec.Item, error] {
+	return func(yield func(codec.Item, error) bool) {
+		for i := range items {
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (r *request) sendYAMLList(h codec.ListHeader, items iter.Seq[codec.Item]) error {
+	var b bytesWriter
+	if err := codec.WriteListJSON(&b, h, withErrors(items)); err != nil {
+		return err
+	}
+	text, err := codec.JSONToYAML(b)
+	if err != nil {
+		return err
+	}
+	r.sendBytes(http.StatusOK, mediaYAML, text)
+	return nil
+}
+
+type bytesWriter []byte
+
+func (b *bytesWriter) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}
+
+var _ io.Writer = (*bytesWriter)(nil)
+
+// listItems returns the encoded items and about how many bytes they are.
+func (r *request) listItems(rt *route, out output, p *page, meta bool) (iter.Seq[codec.Item], int, error) {
+	list := make([]codec.Item, len(p.items))
+	size := 0
+	for i, o := range p.items {
+		var err error
+		switch {
+		case meta:
+			list[i], err = metadataItem(rt, out, o)
+		case out.media == mediaProto:
+			list[i].Body, list[i].Tail, err = rt.res.Proto(o)
+		default:
+			list[i].Body, err = rt.res.JSON(o)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		size += list[i].Len()
+	}
+	return func(yield func(codec.Item) bool) {
+		for _, i := range list {
+			if !yield(i) {
+				return
+			}
+		}
+	}, size, nil
+}
+
+func metadataItem(rt *route, out output, o *cache.Object) (codec.Item, error) {
+	if out.media != mediaProto {
+		b, err := rt.res.Metadata(o)
+		return codec.Item{Body: b}, err
+	}
+	obj, err := rt.res.Decode(o)
+	if err != nil {
+		return codec.Item{}, err
+	}
+	b, err := codec.MarshalProto(&metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)})
+	return codec.Item{Body: b}, err
+}

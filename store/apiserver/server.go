@@ -1,0 +1,145 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// Server is an API server: an http.Handler, and loops that Run runs. Requests that need the loops wait for Run.
+type Server struct {
+	options   Options
+	logger    *slog.Logger
+	store     store.Store
+	ownStore  bool
+	scheme    *scheme.Scheme
+	registry  *registry.Registry
+	documents *openapi.Documents
+
+	routes atomic.Pointer[routes]
+	limits limits
+	plain  map[string]http.Handler // handlers of other paths
+	prefix []string                // of those that end in a slash, longest first
+
+	ready    atomic.Bool // bootstrap is done
+	draining atomic.Bool // Run's ctx has ended
+	running  atomic.Bool
+	booted   chan struct{}   // closed when bootstrap is done
+	ending   context.Context // ends when Run's ctx does: watches stop
+	end      context.CancelFunc
+	mu       sync.Mutex // guards who swaps routes
+}
+
+// New returns a server. It reads and writes nothing until Run.
+func New(o Options) (*Server, error) {
+	s := &Server{booted: make(chan struct{})}
+	s.ending, s.end = context.WithCancel(context.Background())
+	if s.store = o.Store; s.store == nil {
+		s.store, s.ownStore = memory.New(memory.Options{}), true
+	}
+	var err error
+	if s.scheme = o.Scheme; s.scheme == nil {
+		if s.scheme, err = BuiltinScheme(); err != nil {
+			return nil, err
+		}
+	}
+	o = o.withDefaults()
+	s.logger = o.Logger
+	s.documents = openapi.New(s.scheme, openapi.Options{Version: o.Version.GitVersion})
+	if s.registry, err = registry.New(s.store, o.Registry); err != nil {
+		return nil, err
+	}
+	defs, err := s.registry.Builtins(s.scheme)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.registry.Add(defs...); err != nil {
+		return nil, err
+	}
+	if o.Secure != nil {
+		if err := o.Secure(s.registry.Access(), &o); err != nil {
+			return nil, fmt.Errorf("apiserver: Options.Secure: %w", err)
+		}
+	}
+	s.options = o
+	s.registry.SetAdmission(o.Admission)
+	s.limits.init(o.MaxInFlight, o.MaxMutatingInFlight)
+	if err := s.rebuildRoutes(); err != nil {
+		return nil, err
+	}
+	s.addHandlers()
+	return s, nil
+}
+
+// BuiltinScheme returns a new scheme of all built-in kinds with their rules, to which an embedder may add its own.
+func BuiltinScheme() (*scheme.Scheme, error) {
+	s := scheme.New()
+	if err := errors.Join(api.AddToScheme(s), api.AddRules(s)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Documents returns the server's OpenAPI documents, to which custom resources are added.
+func (s *Server) Documents() *openapi.Documents { return s.documents }
+
+// Registry returns the server's resources.
+func (s *Server) Registry() *registry.Registry { return s.registry }
+
+// Access returns the way in for parts of the server: as over HTTP, without authorization.
+func (s *Server) Access() registry.Access { return s.registry.Access() }
+
+// Scheme returns the kinds the server was made with.
+func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
+
+// Run writes the objects every cluster has and runs the server's loops until ctx ends. Then readiness fails, watches
+// are closed, requests being served get a few seconds to end, and Run returns when all goroutines have. It may be called once.
+func (s *Server) Run(ctx context.Context) error {
+	if s.running.Swap(true) {
+		return errors.New("apiserver: Run was called twice")
+	}
+	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var tasks sync.WaitGroup
+	tasks.Go(func() { _ = s.registry.Run(loops) })
+	err := s.bootstrap(ctx)
+	if err == nil {
+		s.ready.Store(true)
+		close(s.booted)
+		tasks.Go(func() { s.maintain(loops) })
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	s.draining.Store(true)
+	s.end()
+	s.drain(5 * time.Second)
+	stop()
+	tasks.Wait()
+	if s.ownStore {
+		err = errors.Join(err, s.store.Close())
+	}
+	return err
+}
+
+// drain waits for requests being served, but not for ever.
+func (s *Server) drain(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-s.limits.idle():
+	case <-timer.C:
+		s.logger.Warn("requests are still being served at shutdown")
+	}
+}

@@ -1,0 +1,134 @@
+package apiserver
+
+import (
+	"net/http"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// serveSubresource hands a request for a part of an object to whoever serves that part.
+func (s *Server) serveSubresource(rt *route, r *request) {
+	known, verb := rt.hasSub(&r.info)
+	switch {
+	case !known || rt.res == nil:
+		r.fail(errNoResource())
+		return
+	case !verb:
+		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
+		return
+	}
+	switch r.info.Subresource {
+	case "status":
+		s.part(rt, r, registry.UpdateOptions{})
+	case "scale":
+		s.scale(rt, r)
+	case "finalize":
+		s.part(rt, r, registry.UpdateOptions{Edit: editFinalizers, Check: noRules})
+	case "approval":
+		s.part(rt, r, registry.UpdateOptions{Edit: editApproval})
+	case "ephemeralcontainers":
+		s.part(rt, r, registry.UpdateOptions{Edit: editEphemeral})
+	case "resize":
+		s.part(rt, r, registry.UpdateOptions{Edit: editResources})
+	case "binding":
+		s.bind(rt, r)
+	case "eviction":
+		s.evict(rt, r)
+	case "token":
+		s.issueToken(rt, r)
+	case "log", "exec", "attach", "portforward", "proxy":
+		s.connect(rt, r)
+	default:
+		r.fail(errNoResource())
+	}
+}
+
+// part reads or writes an object through a subresource that shows the whole of it.
+func (s *Server) part(rt *route, r *request, o registry.UpdateOptions) {
+	switch r.info.Verb {
+	case "get":
+		s.get(rt, r)
+	case "update":
+		s.put(rt, r, o)
+	case "patch":
+		s.patchWith(rt, r, o)
+	}
+}
+
+// noRules is the validation of a write that can change nothing a rule is about.
+func noRules(metav1.Object, metav1.Object) validation.ErrorList { return nil }
+
+// editFinalizers lets a namespace's finalize subresource change spec.finalizers only.
+func editFinalizers(obj, old metav1.Object) {
+	ns, before := obj.(*corev1.Namespace), old.(*corev1.Namespace)
+	finalizers := ns.Spec.Finalizers
+	ns.Spec, ns.Status = before.Spec, before.Status
+	ns.Spec.Finalizers = finalizers
+}
+
+// editApproval lets the approval subresource of a certificate request change conditions only.
+func editApproval(obj, old metav1.Object) {
+	csr, before := obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest)
+	conditions := csr.Status.Conditions
+	csr.Spec, csr.Status = before.Spec, before.Status
+	csr.Status.Conditions = conditions
+	now := metav1.Now()
+	for i := range csr.Status.Conditions {
+		c := &csr.Status.Conditions[i]
+		if c.LastUpdateTime.IsZero() {
+			c.LastUpdateTime = now
+		}
+		if c.LastTransitionTime.IsZero() {
+			c.LastTransitionTime = now
+		}
+	}
+}
+
+// issueToken answers POST serviceaccounts/NAME/token.
+func (s *Server) issueToken(rt *route, r *request) {
+	out, err := r.accepts(rt.offers(false))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if s.options.Tokens == nil {
+		r.fail(errNoResource())
+		return
+	}
+	o, err := rt.res.Get(r.Context(), r.key(true), registry.Freshness{})
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	account, err := rt.res.Decode(o)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	sub, _ := rt.info.Subresource("token")
+	body, gvk := newTokenRequest(sub)
+	if err := r.decode(body, gvk); err != nil {
+		r.fail(err)
+		return
+	}
+	if body.GetName() != "" && body.GetName() != r.info.Name {
+		r.fail(sameName(body, r.key(true)))
+		return
+	}
+	if err := s.options.Tokens.IssueToken(r.Context(), account, body); err != nil {
+		r.fail(err)
+		return
+	}
+	body.SetName(r.info.Name)
+	body.SetNamespace(r.info.Namespace)
+	if metav1.MetaOf(body).CreationTimestamp.IsZero() {
+		metav1.MetaOf(body).CreationTimestamp = metav1.Now()
+	}
+	registry.SetKind(body, gvk)
+	r.send(http.StatusCreated, out, gvk, body)
+}

@@ -1,0 +1,58 @@
+package apiserver
+
+import (
+	"net/http"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+)
+
+// The Kubernetes version whose API is served.
+const (
+	apiMajor   = "1"
+	apiMinor   = "36"
+	apiVersion = "v1.36.3"
+)
+
+// filled takes what is missing from the build.
+func (v VersionInfo) filled() VersionInfo {
+	set := func(p *string, s string) {
+		if *p == "" {
+			*p = s
+		}
+	}
+	commit, date, state := "", "1970-01-01T00:00:00Z", "clean"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value
+			case s.Key == "vcs.time":
+				date = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				state = "dirty"
+			}
+		}
+	}
+	set(&v.Major, apiMajor)
+	set(&v.Minor, apiMinor)
+	set(&v.GitVersion, apiVersion+"+keelson")
+	set(&v.GitCommit, commit)
+	set(&v.GitTreeState, state)
+	set(&v.BuildDate, date)
+	set(&v.GoVersion, runtime.Version())
+	set(&v.Compiler, runtime.Compiler)
+	set(&v.Platform, runtime.GOOS+"/"+runtime.GOARCH)
+	return v
+}
+
+func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
+	b, err := codec.Marshal(&s.options.Version)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", typeJSON)
+	_, _ = w.Write(b)
+}

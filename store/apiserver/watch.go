@@ -1,0 +1,301 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+func (s *Server) watch(rt *route, r *request) {
+	out, err := r.accepts(rt.offers(true))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	o, err := r.listOptions(rt, true)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	include, err := r.includeObject()
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	wo, err := s.watchOptions(rt, r, o)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	ctx, cancel := s.watchContext(r, o)
+	defer cancel()
+	stream := &eventStream{request: r, rt: rt, out: out, include: include, form: formOf(rt, out), bookmarks: o.bookmarks,
+		explicit: o.initial != nil && *o.initial, control: http.NewResponseController(r.w)}
+	wo.OnSlow = stream.abandon
+	stream.begin()
+	key := types.NamespacedName{Name: r.info.Name}
+	if rt.info.Namespaced {
+		key.Namespace = r.info.Namespace
+	}
+	stream.end(rt.res.Watch(ctx, key, wo, stream.deliver))
+}
+
+// watchContext ends with the request, its time, or the server.
+func (s *Server) watchContext(r *request, o listOptions) (context.Context, context.CancelFunc) {
+	timeout := o.timeout
+	if timeout == 0 {
+		timeout = s.options.MinWatch + rand.N(s.options.MinWatch)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	stop := context.AfterFunc(s.ending, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// watchOptions says where a watch begins.
+func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.WatchOptions, error) {
+	wo := cache.WatchOptions{Match: o.matcher()}
+	if o.bookmarks {
+		wo.Bookmarks = s.options.BookmarkInterval
+		if o.timeout > 0 {
+			wo.Bookmarks = min(wo.Bookmarks, o.timeout*9/10)
+		}
+	}
+	for _, req := range o.fields.Requirements() {
+		if v, ok := o.fields.RequiresExactMatch(req.Field); ok && req.Field != "metadata.name" && req.Field != "metadata.namespace" {
+			wo.Field, wo.Value = req.Field, v
+			break
+		}
+	}
+	if o.initial != nil && *o.initial && !s.store.Capabilities().Progress {
+		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
+			"sendInitialEvents is forbidden for watch: the store cannot report progress"))
+	}
+	wo.InitialEvents = o.initial != nil && *o.initial || o.initial == nil && o.revision == 0
+	f := registry.Freshness{Any: o.version == "0", AtLeast: o.revision}
+	if !wo.InitialEvents && o.revision > 0 {
+		wo.From = o.revision
+		return wo, nil
+	}
+	snap, err := rt.res.Snapshot(r.Context(), f)
+	if err != nil {
+		return wo, err
+	}
+	wo.From = snap.Revision()
+	return wo, nil
+}
+
+// eventStream writes watch events.
+type eventStream struct {
+	*request
+	rt        *route
+	out       output
+	include   metav1.IncludeObjectPolicy
+	form      cache.FormKey
+	bookmarks bool
+	explicit  bool // the client asked for initial events and wants to know their end
+	headers   bool // a table's columns have been sent
+	control   *http.ResponseController
+}
+
+// formOf names the encoded events that all watches of one kind share.
+func formOf(rt *route, out output) cache.FormKey {
+	return cache.FormKey{Version: rt.info.GVR.GroupVersion().String(), MediaType: out.media.contentType(), Kind: "event" + strconv.Itoa(int(out.as)) + out.version}
+}
+
+func (e *eventStream) begin() {
+	h := e.w.Header()
+	if e.out.media == mediaProto {
+		h["Content-Type"] = []string{typeProto + ";stream=watch"}
+	} else {
+		h["Content-Type"] = contentTypes[mediaJSON]
+	}
+	e.sendWarnings()
+	e.w.WriteHeader(http.StatusOK)
+	_ = e.control.Flush()
+}
+
+// abandon makes a write that hangs fail: the client does not read.
+func (e *eventStream) abandon() { _ = e.control.SetWriteDeadline(time.Unix(1, 0)) }
+
+// deliver writes events and sends them off.
+func (e *eventStream) deliver(events []cache.Event) error {
+	wrote := false
+	for i := range events {
+		b, err := e.encode(&events[i])
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			continue
+		}
+		if _, err := e.w.Write(b); err != nil {
+			return errGone
+		}
+		wrote = true
+	}
+	if wrote {
+		return e.control.Flush()
+	}
+	return nil
+}
+
+var errGone = errors.New("the client has gone")
+
+func (e *eventStream) encode(ev *cache.Event) ([]byte, error) {
+	switch {
+	case ev.Type == cache.Bookmark:
+		return e.bookmark(ev)
+	case e.out.as == asTable:
+		t, err := watchTable(e.rt, ev.Object, e.out, e.include, !e.headers)
+		if err != nil {
+			return nil, err
+		}
+		e.headers = true
+		b, err := codec.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		return codec.AppendEventJSON(nil, ev.Type.String(), b), nil
+	}
+	return ev.Form(e.form, e.frame)
+}
+
+// frame is an event as it travels, the same for every watch that asked for this form.
+func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
+	o := ev.Object
+	name := ev.Type.String()
+	if e.out.as == asMetadata || e.out.as == asMetadataList {
+		return e.metadataFrame(name, o)
+	}
+	if e.out.media == mediaProto {
+		body, tail, err := e.rt.res.Proto(o)
+		if err != nil {
+			return nil, err
+		}
+		apiVersion, kind := e.rt.info.GVK.ToAPIVersionAndKind()
+		size := codec.SizeEnvelope(apiVersion, kind, len(body)+len(tail))
+		b := codec.AppendEventProtoHead(make([]byte, 0, size+48), name, size)
+		b = codec.AppendEnvelopeHead(b, apiVersion, kind, len(body)+len(tail))
+		return codec.AppendEnvelopeTail(append(append(b, body...), tail...)), nil
+	}
+	body, err := e.rt.res.JSON(o)
+	if err != nil {
+		return nil, err
+	}
+	head := e.rt.res.JSONHead()
+	if len(head) > 0 {
+		body = body[1:]
+	}
+	b := codec.AppendEventJSONHead(make([]byte, 0, len(head)+len(body)+40), name)
+	return append(append(append(b, head...), body...), '}', '\n'), nil
+}
+
+func (e *eventStream) metadataFrame(name string, o *cache.Object) ([]byte, error) {
+	obj, err := e.rt.res.Decode(o)
+	if err != nil {
+		return nil, err
+	}
+	partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
+	gvk := metaKind(e.out.version, "PartialObjectMetadata")
+	partial.SetGroupVersionKind(gvk)
+	if e.out.media == mediaProto {
+		apiVersion, kind := gvk.ToAPIVersionAndKind()
+		b, err := codec.MarshalEnvelope(apiVersion, kind, partial)
+		return codec.AppendEventProto(nil, name, b), err
+	}
+	b, err := codec.Marshal(partial)
+	return codec.AppendEventJSON(nil, name, b), err
+}
+
+// bookmark is an object of the watched kind with nothing but a version.
+func (e *eventStream) bookmark(ev *cache.Event) ([]byte, error) {
+	if ev.InitialEnd && !(e.explicit && e.bookmarks) || !ev.InitialEnd && !e.bookmarks {
+		return nil, nil
+	}
+	obj := e.rt.info.New()
+	obj.SetResourceVersion(strconv.FormatInt(ev.Revision, 10))
+	if ev.InitialEnd {
+		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	gvk := e.rt.info.GVK
+	var shown any = obj
+	switch e.out.as {
+	case asMetadata, asMetadataList:
+		gvk = metaKind(e.out.version, "PartialObjectMetadata")
+		partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
+		partial.SetGroupVersionKind(gvk)
+		shown = partial
+	case asTable:
+		t := newTable(e.rt, e.out)
+		t.ColumnDefinitions = nil
+		t.ResourceVersion = obj.GetResourceVersion()
+		row := metav1.TableRow{Cells: e.rt.table.Cells(obj, time.Now())}
+		if ev.InitialEnd {
+			partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
+			partial.SetGroupVersionKind(metaKind(e.out.version, "PartialObjectMetadata"))
+			b, err := codec.Marshal(partial)
+			if err != nil {
+				return nil, err
+			}
+			row.Object.Raw = b
+		}
+		t.Rows = append(t.Rows, row)
+		shown = t
+	default:
+		registry.SetKind(obj, gvk)
+	}
+	if e.out.media == mediaProto {
+		apiVersion, kind := gvk.ToAPIVersionAndKind()
+		b, err := codec.MarshalEnvelope(apiVersion, kind, shown)
+		return codec.AppendEventProto(nil, "BOOKMARK", b), err
+	}
+	b, err := codec.Marshal(shown)
+	return codec.AppendEventJSON(nil, "BOOKMARK", b), err
+}
+
+// end says why a watch ended, if the client is still there to hear it and it was not simply time.
+func (e *eventStream) end(err error) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, cache.ErrStopped) || errors.Is(err, errGone) {
+		return
+	}
+	if _, ok := errors.AsType[*cache.SlowError](err); ok {
+		return // the client goes on from where it was
+	}
+	if _, ok := errors.AsType[*store.ExpiredError](err); ok {
+		err = apierrors.NewResourceExpired("too old resource version: the events after it are not available any more")
+	}
+	status := apierrors.ToStatus(err)
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	var b []byte
+	if e.out.media == mediaProto {
+		body, err := codec.MarshalEnvelope("v1", "Status", &status)
+		if err != nil {
+			return
+		}
+		b = codec.AppendEventProto(nil, "ERROR", body)
+	} else {
+		body, err := codec.Marshal(&status)
+		if err != nil {
+			return
+		}
+		b = codec.AppendEventJSON(nil, "ERROR", body)
+	}
+	_, _ = e.w.Write(b)
+	_ = e.control.Flush()
+}
