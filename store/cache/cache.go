@@ -85,6 +85,7 @@ type Cache struct {
 	routes   routes
 	nudger   nudger
 	shared   sharedProgress
+	hints    hints
 
 	mu      sync.Mutex
 	epoch   int64 // counts the lists of the store; a watch belongs to one

@@ -601,3 +601,32 @@ func TestFormsOfOldEventsAreDropped(t *testing.T) {
 		require.Equal(t, 2, made, "only recent events keep what was encoded")
 	})
 }
+
+func TestHintSavesDecoding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var decoded atomic.Int64
+		f := start(t, memory.New(memory.Options{}), cache.Options{Attributes: func(kv store.KV) (cache.Attrs, error) {
+			decoded.Add(1)
+			return attributes(kv)
+		}})
+		uid := func(key string) string {
+			synctest.Wait()
+			o, ok := f.c.Snapshot().Get(key)
+			require.True(t, ok)
+			return o.Attrs.UID
+		}
+		f.c.Hint("/pods/a/x", []byte("u1"), cache.Attrs{UID: "hinted"})
+		f.create("/pods/a/x", "u1")
+		require.Equal(t, "hinted", uid("/pods/a/x"))
+		require.Zero(t, decoded.Load())
+		f.update("/pods/a/x", "u1")
+		require.Equal(t, "u1", uid("/pods/a/x"), "a hint is used once")
+
+		f.c.Hint("/pods/a/x", []byte("mine"), cache.Attrs{UID: "mine"})
+		f.update("/pods/a/x", "somebody else's")
+		require.Equal(t, "somebody else's", uid("/pods/a/x"), "other bytes are decoded")
+		for i := range 5000 {
+			f.c.Hint(fmt.Sprintf("/pods/a/%d", i), nil, cache.Attrs{}) // never written: bounded
+		}
+	})
+}

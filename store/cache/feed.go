@@ -188,6 +188,10 @@ func (c *Cache) object(kv store.KV) *Object {
 	if c.options.Attributes == nil {
 		return o
 	}
+	if attrs, ok := c.hints.take(kv.Key, kv.Value); ok {
+		o.Attrs = attrs
+		return o
+	}
 	if o.Attrs, o.Err = c.options.Attributes(kv); o.Err != nil {
 		o.Attrs = Attrs{}
 		c.options.Logger.Error("stored object cannot be decoded", "key", kv.Key, "revision", kv.Revision, "err", o.Err)
