@@ -3,6 +3,7 @@ package batchv1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
@@ -10,7 +11,17 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*Job]{Default: DefaultJob}.Attach(s),
-		scheme.RulesFor[*CronJob]{Default: DefaultCronJob}.Attach(s),
+		scheme.RulesFor[*Job]{
+			Default: DefaultJob, Validate: ValidateJob, ValidateUpdate: ValidateJobUpdate, ValidateStatus: ValidateJobStatus,
+			Warnings: func(j, _ *Job) []string {
+				return corev1.PodSpecWarnings(&j.Spec.Template.Spec, at("spec", "template", "spec"))
+			},
+		}.Attach(s),
+		scheme.RulesFor[*CronJob]{
+			Default: DefaultCronJob, Validate: ValidateCronJob, ValidateUpdate: ValidateCronJobUpdate,
+			Warnings: func(c, _ *CronJob) []string {
+				return corev1.PodSpecWarnings(&c.Spec.JobTemplate.Spec.Template.Spec, at("spec", "jobTemplate", "spec", "template", "spec"))
+			},
+		}.Attach(s),
 	)
 }
