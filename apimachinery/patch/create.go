@@ -220,17 +220,11 @@ func (d differ) lists(out map[string]any, key string, before, after []any, schem
 }
 
 func (d differ) scalars(out map[string]any, key string, before, after []any) (changed bool) {
-	var added, deleted []any
-	for _, v := range after {
-		if indexOf(before, v) < 0 && indexOf(added, v) < 0 {
-			added = append(added, v)
-		}
+	missing := func(list, from []any) []any {
+		have := setOf(from)
+		return unique(slices.DeleteFunc(slices.Clone(list), func(v any) bool { return have[canonical(v)] }))
 	}
-	for _, v := range before {
-		if indexOf(after, v) < 0 && indexOf(deleted, v) < 0 {
-			deleted = append(deleted, v)
-		}
-	}
+	added, deleted := missing(after, before), missing(before, after)
 	if !d.noSets && len(added) > 0 {
 		out[key], changed = added, true
 	}
@@ -339,12 +333,16 @@ func combineElements(deletions, sets []any, schema Schema, mergeKey string) ([]a
 	if shape, err := shapeOf(deletions, sets); err != nil || shape != shapeMaps {
 		return unique(slices.Concat(deletions, sets)), err
 	}
+	places, err := ranksOf(deletions, mergeKey)
+	if err != nil {
+		return nil, err
+	}
 	for _, set := range sets {
 		id, err := keyOf(set, mergeKey)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(deletions, func(v any) bool { return equal(v.(map[string]any)[mergeKey], id) })
+		i := places.of(id)
 		if i < 0 {
 			deletions = append(deletions, set)
 			continue

@@ -45,10 +45,7 @@ func JSON(doc, patch []byte) ([]byte, error) {
 			return nil, malformed("operation %d: %v", i, err)
 		}
 	}
-	out, err := ops.ApplyWithOptions(doc, &jsonpatch.ApplyOptions{
-		SupportNegativeIndices:   true,
-		AccumulatedCopySizeLimit: MaxCopied,
-	})
+	out, err := apply(doc, ops)
 	switch {
 	case err == nil:
 		return out, nil
@@ -58,26 +55,50 @@ func JSON(doc, patch []byte) ([]byte, error) {
 	return nil, notApplicable("%v", err)
 }
 
+// apply turns a panic of the library into an error: a patch comes from the
+// network, and version 5.9 does panic on some nonsense.
+func apply(doc []byte, ops jsonpatch.Patch) (out []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, fmt.Errorf("internal: %v", r)
+		}
+	}()
+	return ops.ApplyWithOptions(doc, &jsonpatch.ApplyOptions{
+		SupportNegativeIndices:   true,
+		AccumulatedCopySizeLimit: MaxCopied,
+	})
+}
+
+var null = json.RawMessage("null")
+
 // checkOperation refuses what can never apply to any document.
 func checkOperation(op jsonpatch.Operation) error {
-	kind := op.Kind()
-	if _, err := op.Path(); err != nil {
+	if err := checkPointer(op.Path()); err != nil {
 		return err
 	}
-	switch kind {
-	case "add", "replace", "test":
-		if _, ok := op["value"]; !ok && kind != "test" {
+	switch kind := op.Kind(); kind {
+	case "add", "replace":
+		if _, ok := op["value"]; !ok {
 			return fmt.Errorf("%s without a value", kind)
 		}
-	case "move", "copy":
-		if _, err := op.From(); err != nil {
-			return err
+	case "test":
+		if op["value"] == nil {
+			op["value"] = &null // which is also what a missing value is tested for
 		}
+	case "move", "copy":
+		return checkPointer(op.From())
 	case "remove":
 	default:
 		return fmt.Errorf("unexpected kind %q", kind)
 	}
 	return nil
+}
+
+func checkPointer(pointer string, err error) error {
+	if err == nil && pointer != "" && pointer[0] != '/' {
+		err = fmt.Errorf("%q does not start with a slash", pointer)
+	}
+	return err
 }
 
 // Merge applies a JSON merge patch to an object. Both must be JSON objects.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -215,7 +216,8 @@ func TestJSON(t *testing.T) {
 
 	for text, code := range map[string]int{
 		``: 400, `{}`: 400, `[{}]`: 400, `[{"op":"explode","path":"/a"}]`: 400, `[{"op":"add","path":"/a"}]`: 400, `[{"op":"move","path":"/a"}]`: 400, `[{"op":"add","value":1}]`: 400,
-		`[{"op":"remove","path":"/x"}]`: 422, `[{"op":"add","path":"/x/y/z","value":1}]`: 422, `[{"op":"add","path":"/a/b/9","value":1}]`: 422, `[{"op":"replace","path":"/x","value":1}]`: 422,
+		`[{"op":"remove","path":"a"}]`: 400, `[{"op":"copy","from":"a","path":"/b"}]`: 400,
+		`[{"op":"remove","path":"/x"}]`: 422, `[{"op":"test","path":""}]`: 422, `[{"op":"test","path":"/a"}]`: 422, `[{"op":"add","path":"/x/y/z","value":1}]`: 422, `[{"op":"add","path":"/a/b/9","value":1}]`: 422, `[{"op":"replace","path":"/x","value":1}]`: 422,
 		`[{"op":"test","path":"/a","value":1}]`: 422,
 		`[` + strings.Repeat(`{"op":"test","path":"/c~1d","value":"x"},`, patch.MaxOperations) + `{"op":"remove","path":"/a"}]`: 413,
 		`[{"op":"add","path":"/g","value":"` + strings.Repeat("x", patch.MaxSize) + `"}]`:                                       413,
@@ -224,6 +226,9 @@ func TestJSON(t *testing.T) {
 		require.Error(t, err, "%.80s", text)
 		require.Equal(t, code, patch.Code(err), "%.80s: %v", text, err)
 	}
+	got, err = patch.JSON([]byte(`{"a":null}`), []byte(`[{"op":"test","path":"/a"},{"op":"test","path":"/b","value":null},{"op":"add","path":"/b","value":null}]`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":null,"b":null}`, string(got))
 	_, err = patch.JSON([]byte(doc), []byte(`[{"op":"test","path":"/a/b/0","value":2}]`))
 	require.ErrorIs(t, err, patch.ErrTestFailed)
 	require.ErrorIs(t, err, patch.ErrNotApplicable)
@@ -294,6 +299,29 @@ func TestCreateThreeWay(t *testing.T) {
 		_, err := f()
 		require.ErrorIs(t, err, patch.ErrBadDocument)
 	}
+}
+
+func TestLongListsStayCheap(t *testing.T) {
+	list := func(n int, format string) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = fmt.Sprintf(format, i)
+		}
+		return "[" + strings.Join(items, ",") + "]"
+	}
+	const n = 30000
+	start := time.Now()
+	doc := `{"finalizers":` + list(n, `"a%d"`) + `,"spec":{"containers":` + list(n, `{"name":"a%d"}`) + `}}`
+	changes := `{"$deleteFromPrimitiveList/finalizers":` + list(n, `"a%d"`) + `,"finalizers":` + list(n, `"b%d"`) +
+		`,"spec":{"containers":` + list(n, `{"name":"b%d"}`) + `}}`
+	got, err := patch.Strategic([]byte(doc), []byte(changes), objectType)
+	require.NoError(t, err)
+	deleted := `{"spec":{"containers":` + list(n, `{"name":"b%d","$patch":"delete"}`) + `}}`
+	got, err = patch.Strategic(got, []byte(deleted), objectType)
+	require.NoError(t, err)
+	_, err = patch.CreateThreeWayStrategic([]byte(doc), got, []byte(doc), objectType)
+	require.NoError(t, err)
+	require.Less(t, time.Since(start), 5*time.Second)
 }
 
 func TestCode(t *testing.T) {

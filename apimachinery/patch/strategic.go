@@ -2,6 +2,7 @@ package patch
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -206,7 +207,8 @@ func applyDeletions(doc map[string]any, field string, value any) error {
 	if !ok {
 		return nil
 	}
-	doc[field] = slices.DeleteFunc(current, func(v any) bool { return isScalar(v) && indexOf(list, v) >= 0 })
+	gone := setOf(list)
+	doc[field] = slices.DeleteFunc(current, func(v any) bool { return isScalar(v) && gone[canonical(v)] })
 	return nil
 }
 
@@ -373,7 +375,7 @@ type mergedElements struct {
 
 func mergeElements(current, changes []any, schema Schema, mergeKey string) (mergedElements, error) {
 	var out mergedElements
-	replace := false
+	replace, deleted := false, map[any]bool{}
 	for _, change := range changes {
 		value, ok := change.(map[string]any)[directive]
 		if !ok {
@@ -386,15 +388,29 @@ func mergeElements(current, changes []any, schema Schema, mergeKey string) (merg
 			if err != nil {
 				return out, err
 			}
-			current = slices.DeleteFunc(current, func(v any) bool { return equal(v.(map[string]any)[mergeKey], key) })
+			deleted[canonical(key)] = true
 		case directiveReplace:
 			replace = true
 		default:
 			return out, malformed("%s: unknown directive %v in a list", directive, value)
 		}
 	}
-	if replace {
+	switch {
+	case replace:
 		current = nil
+	case len(deleted) > 0:
+		current = slices.DeleteFunc(current, func(v any) bool {
+			key, err := keyOf(v, mergeKey)
+			return err == nil && deleted[canonical(key)]
+		})
+	}
+	places := make(map[any]int, len(current))
+	for i, element := range current {
+		if key, err := keyOf(element, mergeKey); err == nil {
+			if _, twice := places[canonical(key)]; !twice {
+				places[canonical(key)] = i
+			}
+		}
 	}
 	out.list, out.kept = current, len(current)
 	for _, change := range out.named {
@@ -402,10 +418,11 @@ func mergeElements(current, changes []any, schema Schema, mergeKey string) (merg
 		if err != nil {
 			return out, err
 		}
-		i := slices.IndexFunc(out.list, func(v any) bool { return equal(v.(map[string]any)[mergeKey], key) })
-		if i < 0 || replace {
+		i, ok := places[canonical(key)]
+		if !ok || replace {
 			// It has no directive of its own, so it is kept.
 			cleaned, _ := withoutDirectives(change)
+			places[canonical(key)] = len(out.list)
 			out.list = append(out.list, cleaned)
 			continue
 		}
@@ -488,10 +505,33 @@ func (r ranks) of(key any) int {
 	return -1
 }
 
-// canonical is a scalar in a form in which equal ones are ==.
+// canonical is a scalar in a form in which equal ones are == and that can be a
+// map key.
 func canonical(scalar any) any {
+	switch v := scalar.(type) {
+	case string, bool, nil:
+		return scalar
+	case json.Number:
+		if n, ok := number(v); ok {
+			return n
+		}
+		return scalar
+	}
 	if n, ok := number(scalar); ok {
 		return n
 	}
+	if !reflect.TypeOf(scalar).Comparable() {
+		// Not JSON: no two are the same element.
+		return new(any)
+	}
 	return scalar
+}
+
+// setOf are the scalars of a list.
+func setOf(list []any) map[any]bool {
+	out := make(map[any]bool, len(list))
+	for _, v := range list {
+		out[canonical(v)] = true
+	}
+	return out
 }

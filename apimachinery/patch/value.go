@@ -104,30 +104,15 @@ func fromFloat(f float64) numeral {
 	return numeral{f: f}
 }
 
-// indexOf is the place of the first equal value, or -1.
-func indexOf(list []any, v any) int {
-	return slices.IndexFunc(list, func(other any) bool { return equal(v, other) })
-}
-
-// unique keeps the first of equal values, in place.
+// unique keeps the first of equal scalars, in place.
 func unique(list []any) []any {
-	out := list[:0]
 	seen := make(map[any]bool, len(list))
-	for _, v := range list {
-		key := v
-		if n, ok := number(v); ok {
-			key = n
-		} else if !isScalar(v) {
-			// Lists of maps and lists never get here from merging lists.
-			out = append(out, v)
-			continue
-		}
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, v)
-		}
-	}
-	return out
+	return slices.DeleteFunc(list, func(v any) bool {
+		key := canonical(v)
+		twice := seen[key]
+		seen[key] = true
+		return twice
+	})
 }
 
 func isScalar(v any) bool {
