@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,7 +215,11 @@ func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
 	if c.err != nil {
 		return zero, c.err
 	}
-	if c.proto.Load() && !c.res.Metadata {
+	if c.res.Metadata {
+		// The server would take everything else for removed.
+		return zero, errors.New("client: a metadata client cannot create or update; use Patch")
+	}
+	if c.proto.Load() {
 		raw, err := codec.MarshalProto(obj)
 		if err != nil {
 			return zero, fmt.Errorf("client: encode %s: %w", c.res.GVK.Kind, err)
@@ -230,7 +235,10 @@ func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
 	if err != nil {
 		return zero, fmt.Errorf("client: encode %s: %w", c.res.GVK.Kind, err)
 	}
-	r.Body, r.ContentType = withTypeMeta(body, c.res.GVK), MediaJSON
+	if body = withTypeMeta(body, c.res.GVK); c.res.GVK.Kind == "" && bytes.Contains(body[:min(len(body), 16)], []byte(`"kind":""`)) {
+		return zero, fmt.Errorf("client: the object to write to %s has no kind", c.res.GVR.GroupResource())
+	}
+	r.Body, r.ContentType = body, MediaJSON
 	return c.object(ctx, r)
 }
 
@@ -361,6 +369,9 @@ func (c *Client[T]) setKind(v reflect.Value) {
 		return
 	}
 	gvk := c.res.GVK
+	if gvk.Kind == "" && !c.res.Metadata {
+		return
+	}
 	if c.res.Metadata {
 		gvk = schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"}
 	}
