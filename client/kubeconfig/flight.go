@@ -1,0 +1,56 @@
+package kubeconfig
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/client/rest"
+)
+
+// margin is how long before its end a credential counts as expired.
+const margin = 10 * time.Second
+
+// cached is a rest.CredentialSource that gets one credential for everybody who needs it.
+type cached struct {
+	// fetch gets a new credential and its end, zero if it has none.
+	fetch func(ctx context.Context, rejected bool) (*rest.Credential, time.Time, error)
+
+	mu      sync.Mutex
+	cred    *rest.Credential
+	expires time.Time
+	flight  chan struct{}
+}
+
+// Credential implements rest.CredentialSource.
+func (c *cached) Credential(ctx context.Context, rejected *rest.Credential) (*rest.Credential, error) {
+	for {
+		c.mu.Lock()
+		if c.cred != nil && c.cred != rejected && (c.expires.IsZero() || time.Until(c.expires) > margin) {
+			cred := c.cred
+			c.mu.Unlock()
+			return cred, nil
+		}
+		if wait := c.flight; wait != nil {
+			c.mu.Unlock()
+			select {
+			case <-wait:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		done := make(chan struct{})
+		c.flight = done
+		c.mu.Unlock()
+		cred, expires, err := c.fetch(ctx, rejected != nil)
+		c.mu.Lock()
+		if err == nil {
+			c.cred, c.expires = cred, expires
+		}
+		c.flight = nil
+		c.mu.Unlock()
+		close(done)
+		return cred, err
+	}
+}
