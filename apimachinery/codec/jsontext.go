@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf8"
+	"unsafe"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -34,15 +36,42 @@ func has(x uint64, c byte) uint64 {
 // HTML escaping on: invalid UTF-8 becomes U+FFFD, and <, >, &, U+2028 and
 // U+2029 are written as \u escapes.
 func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
+	n := plainLen(s)
+	if n < len(s) {
+		b = append(b, '"')
+		return appendEscaped(append(b, s[:n]...), s[n:])
+	}
+	if cap(b)-len(b) < n+2 {
+		b = slices.Grow(b, n+2)
+	}
+	at := len(b)
+	b = b[:at+n+2]
+	b[at] = '"'
+	copy(b[at+1:], s)
+	b[at+n+1] = '"'
+	return b
+}
+
+// plainLen is the length of the part of s that stands for itself.
+func plainLen(s string) int {
 	i := 0
-	for ; i < len(s); i++ {
-		if !plain[s[i]] {
-			return appendEscaped(append(b, s[:i]...), s[i:])
+	if len(s) >= 8 {
+		raw := unsafe.Slice(unsafe.StringData(s), len(s))
+		for ; i+8 <= len(raw); i += 8 {
+			x := binary.LittleEndian.Uint64(raw[i:])
+			// & is 0x26, and < and > are 0x3c and 0x3e, which differ in one bit.
+			m := has(x, '"') | has(x, '\\') | has(x, '&') | has(x&^(ones*2), '<') | (x-ones*0x20)&^x&highs | x&highs
+			if m != 0 {
+				return i + bits.TrailingZeros64(m)>>3
+			}
 		}
 	}
-	b = append(b, s...)
-	return append(b, '"')
+	for ; i < len(s); i++ {
+		if !plain[s[i]] {
+			break
+		}
+	}
+	return i
 }
 
 func appendEscaped(b []byte, s string) []byte {

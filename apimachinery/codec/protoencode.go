@@ -39,9 +39,10 @@ func SizeProto(v any) (int, error) {
 
 // A protoWriter writes a message from its end to its start, so that the length of
 // a nested message is known when its prefix is due and nothing is measured first.
+// Its methods take the offset of the first byte written so far and return the new one.
 type protoWriter struct {
 	buf   []byte
-	at    int // buf[at:] is written
+	start int // buf[start:] is the result
 	tmp   []byte
 	keys  []string
 	depth int
@@ -53,7 +54,7 @@ func (c *planCache) writer() *protoWriter {
 	if !ok {
 		w = &protoWriter{buf: make([]byte, 4096)}
 	}
-	w.at = len(w.buf)
+	w.start = len(w.buf)
 	return w
 }
 
@@ -70,7 +71,7 @@ func (c *planCache) free(w *protoWriter) {
 	c.protos.Put(w)
 }
 
-func (w *protoWriter) bytes() []byte { return w.buf[w.at:] }
+func (w *protoWriter) bytes() []byte { return w.buf[w.start:] }
 
 func (w *protoWriter) root(v any) error {
 	n, p := pointerOf(v)
@@ -83,7 +84,7 @@ func (w *protoWriter) root(v any) error {
 	if p == nil {
 		return fmt.Errorf("codec: encoding protobuf: nil %v", reflect.PointerTo(n.typ))
 	}
-	w.message(n, p)
+	w.start = w.message(n, p, len(w.buf))
 	return w.err
 }
 
@@ -93,234 +94,243 @@ func (w *protoWriter) fail(n *node, err error) {
 	}
 }
 
-// need makes room for k bytes before at.
-func (w *protoWriter) need(k int) {
-	if w.at >= k {
-		return
-	}
-	used := len(w.buf) - w.at
+// grow makes room for k bytes before at and returns where at is then.
+func (w *protoWriter) grow(at, k int) int {
+	used := len(w.buf) - at
 	next := make([]byte, max(2*len(w.buf), used+k+1024))
-	copy(next[len(next)-used:], w.buf[w.at:])
-	w.at = len(next) - used
+	copy(next[len(next)-used:], w.buf[at:])
 	w.buf = next
+	return len(next) - used
 }
 
-func (w *protoWriter) raw(b []byte) {
-	w.need(len(b))
-	w.at -= len(b)
-	copy(w.buf[w.at:], b)
+func (w *protoWriter) raw(at int, b []byte) int {
+	if at < len(b) {
+		at = w.grow(at, len(b))
+	}
+	at -= len(b)
+	copy(w.buf[at:], b)
+	return at
 }
 
-func (w *protoWriter) text(s string) {
-	w.need(len(s))
-	w.at -= len(s)
-	copy(w.buf[w.at:], s)
-}
-
-func (w *protoWriter) varint(v uint64) {
+func (w *protoWriter) varint(at int, v uint64) int {
+	if at < 10 {
+		at = w.grow(at, 10)
+	}
 	if v < 0x80 {
-		w.need(1)
-		w.at--
-		w.buf[w.at] = byte(v)
-		return
+		at--
+		w.buf[at] = byte(v)
+		return at
 	}
 	n := protowire.SizeVarint(v)
-	w.need(n)
-	w.at -= n
-	b := w.buf[w.at : w.at+n]
+	at -= n
+	b := w.buf[at : at+n]
 	for i := range n - 1 {
 		b[i] = byte(v) | 0x80
 		v >>= 7
 	}
 	b[n-1] = byte(v)
+	return at
 }
 
 // tag writes a field's tag.
-func (w *protoWriter) tag(t []byte) {
-	if len(t) == 1 {
-		w.need(1)
-		w.at--
-		w.buf[w.at] = t[0]
-		return
+func (w *protoWriter) tag(at int, f *protoField) int {
+	if at < 10 {
+		at = w.grow(at, 10)
 	}
-	w.raw(t)
+	if len(f.tag) == 1 {
+		at--
+		w.buf[at] = f.tag[0]
+		return at
+	}
+	at -= len(f.tag)
+	copy(w.buf[at:], f.tag)
+	return at
 }
 
-// mark is the number of bytes written so far; unlike at it survives growth.
-func (w *protoWriter) mark() int { return len(w.buf) - w.at }
+// text writes a string and its length.
+func (w *protoWriter) text(at int, s string) int {
+	if at < len(s)+10 {
+		at = w.grow(at, len(s)+10)
+	}
+	at -= len(s)
+	copy(w.buf[at:], s)
+	if len(s) < 0x80 {
+		at--
+		w.buf[at] = byte(len(s))
+		return at
+	}
+	return w.varint(at, uint64(len(s)))
+}
 
 // message writes the content of the message of type n at p.
-func (w *protoWriter) message(n *node, p unsafe.Pointer) {
-	switch n.pb.form {
-	case protoFields:
-	case protoOwn:
-		w.tmp = bind[protoAppender](n.pb.encWord, p).AppendProto(w.tmp[:0])
-		w.raw(w.tmp)
-		return
-	case protoGogo:
-		b, err := bind[protoStd](n.pb.encWord, p).Marshal()
-		if err != nil {
-			w.fail(n, err)
-		}
-		w.raw(b)
-		return
-	case protoList:
-		s := *(*[]string)(p)
-		for i := len(s) - 1; i >= 0; i-- {
-			w.text(s[i])
-			w.varint(uint64(len(s[i])))
-			w.varint(1<<3 | 2)
-		}
-		return
+func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
+	if n.pb.form != protoFields {
+		return w.byMethod(n, p, at)
 	}
 	if w.depth >= maxNesting {
 		w.fail(n, ErrTooDeep)
 	}
 	if w.err != nil {
-		return
+		return at
 	}
 	w.depth++
 	for i := len(n.pb.fields) - 1; i >= 0; i-- {
 		f := &n.pb.fields[i]
 		q := unsafe.Add(p, f.off)
-		switch f.card {
-		case cardOne:
-			w.one(f, q)
-		case cardPtr:
-			if q = *(*unsafe.Pointer)(q); q != nil {
-				w.value(f.elem, f.scalar, q)
-				w.tag(f.tag)
-			}
-		case cardList:
-			h := (*sliceHeader)(q)
-			for k := h.len - 1; k >= 0; k-- {
-				w.value(f.elem, f.scalar, unsafe.Add(h.data, uintptr(k)*f.elem.size))
-				w.tag(f.tag)
-			}
-		case cardPtrs:
-			ps := *(*[]unsafe.Pointer)(q)
-			for k := len(ps) - 1; k >= 0; k-- {
-				item := ps[k]
-				if item == nil {
-					item = f.elem.model.Addr().UnsafePointer()
-				}
-				w.value(f.elem, f.scalar, item)
-				w.tag(f.tag)
-			}
-		case cardMap:
-			w.mapping(f, q)
+		if at < 32 {
+			at = w.grow(at, 32)
 		}
+		switch f.act {
+		case actText:
+			s := *(*string)(q)
+			if len(s) == 0 {
+				at--
+				w.buf[at] = 0
+			} else {
+				at = w.text(at, s)
+			}
+		case actMessage:
+			end := len(w.buf) - at
+			at = w.message(f.elem, q, at)
+			at = w.varint(at, uint64(len(w.buf)-at-end))
+		case actBool:
+			at--
+			w.buf[at] = *(*uint8)(q)
+		case actInt32:
+			if f.scalar == opInt32 {
+				at = w.varint(at, uint64(*(*int32)(q)))
+			} else {
+				at = w.varint(at, uint64(*(*uint32)(q)))
+			}
+		case actInt64:
+			at = w.varint(at, *(*uint64)(q))
+		default:
+			at = w.field(f, q, at)
+			continue
+		}
+		at = w.tag(at, f)
 	}
 	w.depth--
+	return at
 }
 
-// one writes a field that is not a pointer, list or map. Only bytes and named
-// lists have a state of not being there: nil.
-func (w *protoWriter) one(f *protoField, p unsafe.Pointer) {
-	switch {
-	case f.scalar == opBytes, f.elem.pb.form == protoList:
-		if (*sliceHeader)(p).data == nil {
-			return
+// byMethod writes the content of a message that is not made from tags.
+func (w *protoWriter) byMethod(n *node, p unsafe.Pointer, at int) int {
+	switch n.pb.form {
+	case protoOwn:
+		w.tmp = bind[protoAppender](n.pb.encWord, p).AppendProto(w.tmp[:0])
+		return w.raw(at, w.tmp)
+	case protoGogo:
+		b, err := bind[protoStd](n.pb.encWord, p).Marshal()
+		if err != nil {
+			w.fail(n, err)
 		}
-	case f.scalar == opString:
-		s := *(*string)(p)
-		if len(s) < 0x80 {
-			w.shortText(f, s)
-			return
+		return w.raw(at, b)
+	case protoList:
+		s := *(*[]string)(p)
+		for i := len(s) - 1; i >= 0; i-- {
+			at = w.varint(w.text(at, s[i]), 1<<3|2)
 		}
-		w.text(s)
-		w.varint(uint64(len(s)))
-		w.tag(f.tag)
-		return
 	}
-	w.value(f.elem, f.scalar, p)
-	w.tag(f.tag)
+	return at
 }
 
-// shortText writes a string field of less than 128 bytes, the commonest kind.
-func (w *protoWriter) shortText(f *protoField, s string) {
-	n := len(s) + 1 + len(f.tag)
-	w.need(n)
-	w.at -= n
-	b := w.buf[w.at : w.at+n]
-	k := len(f.tag)
-	if k == 1 {
-		b[0] = f.tag[0]
-	} else {
-		copy(b, f.tag)
+// field writes the occurrences of a field, tags included.
+func (w *protoWriter) field(f *protoField, p unsafe.Pointer, at int) int {
+	switch f.card {
+	case cardPtr:
+		if q := *(*unsafe.Pointer)(p); q != nil {
+			at = w.tag(w.value(f, q, at), f)
+		}
+	case cardList:
+		h := (*sliceHeader)(p)
+		for k := h.len - 1; k >= 0; k-- {
+			at = w.tag(w.value(f, unsafe.Add(h.data, uintptr(k)*f.elem.size), at), f)
+		}
+	case cardPtrs:
+		ps := *(*[]unsafe.Pointer)(p)
+		for k := len(ps) - 1; k >= 0; k-- {
+			item := ps[k]
+			if item == nil {
+				item = f.elem.model.Addr().UnsafePointer()
+			}
+			at = w.tag(w.value(f, item, at), f)
+		}
+	case cardMap:
+		return w.mapping(f, p, at)
+	default:
+		// Only bytes and named lists have a state of not being there: nil.
+		if (f.scalar == opBytes || f.elem.pb.form == protoList) && (*sliceHeader)(p).data == nil {
+			return at
+		}
+		at = w.tag(w.value(f, p, at), f)
 	}
-	b[k] = byte(len(s))
-	copy(b[k+1:], s)
+	return at
 }
 
 // value writes one value with its length prefix if it has one.
-func (w *protoWriter) value(n *node, scalar op, p unsafe.Pointer) {
-	switch scalar {
+func (w *protoWriter) value(f *protoField, p unsafe.Pointer, at int) int {
+	switch f.scalar {
 	case opStruct:
-		start := w.mark()
-		w.message(n, p)
-		w.varint(uint64(w.mark() - start))
+		end := len(w.buf) - at
+		at = w.message(f.elem, p, at)
+		return w.varint(at, uint64(len(w.buf)-at-end))
 	case opString:
-		s := *(*string)(p)
-		w.text(s)
-		w.varint(uint64(len(s)))
+		return w.text(at, *(*string)(p))
 	case opBytes:
 		b := *(*[]byte)(p)
-		w.raw(b)
-		w.varint(uint64(len(b)))
+		return w.varint(w.raw(at, b), uint64(len(b)))
 	case opBool, opUint8:
-		w.varint(uint64(*(*uint8)(p)))
+		return w.varint(at, uint64(*(*uint8)(p)))
 	case opInt8:
-		w.varint(uint64(*(*int8)(p)))
+		return w.varint(at, uint64(*(*int8)(p)))
 	case opInt16:
-		w.varint(uint64(*(*int16)(p)))
+		return w.varint(at, uint64(*(*int16)(p)))
 	case opInt32:
-		w.varint(uint64(*(*int32)(p)))
+		return w.varint(at, uint64(*(*int32)(p)))
 	case opInt64, opUint64:
-		w.varint(*(*uint64)(p))
+		return w.varint(at, *(*uint64)(p))
 	case opUint16:
-		w.varint(uint64(*(*uint16)(p)))
+		return w.varint(at, uint64(*(*uint16)(p)))
 	case opUint32:
-		w.varint(uint64(*(*uint32)(p)))
+		return w.varint(at, uint64(*(*uint32)(p)))
 	case opFloat32:
-		w.need(4)
-		w.at -= 4
-		binary.LittleEndian.PutUint32(w.buf[w.at:], math.Float32bits(*(*float32)(p)))
+		return w.raw(at, binary.LittleEndian.AppendUint32(w.tmp[:0], math.Float32bits(*(*float32)(p))))
 	case opFloat64:
-		w.need(8)
-		w.at -= 8
-		binary.LittleEndian.PutUint64(w.buf[w.at:], math.Float64bits(*(*float64)(p)))
+		return w.raw(at, binary.LittleEndian.AppendUint64(w.tmp[:0], math.Float64bits(*(*float64)(p))))
 	}
+	return at
 }
 
 // mapping writes the entries of a map in key order.
-func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer) {
+func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer, at int) int {
 	count := mapLen(p)
 	if count == 0 {
-		return
+		return at
 	}
 	if f.n.op == opStrMap {
-		w.stringMap(f, *(*map[string]string)(p))
-		return
+		return w.stringMap(f, *(*map[string]string)(p), at)
 	}
 	s := f.n.borrow(count)
 	defer f.n.giveBack(s)
 	s.load(f.n, f.n.at(p), nil) // without keyText there is no error
 	for i := len(s.entries) - 1; i >= 0; i-- {
-		end := w.mark()
+		end := len(w.buf) - at
 		if q := s.entries[i].value; f.scalar != opBytes || (*sliceHeader)(q).data != nil {
-			w.value(f.elem, f.scalar, q)
-			w.varint(2<<3 | uint64(wireOf(f.elem)))
+			at = w.varint(w.value(f, q, at), 2<<3|uint64(wireOf(f.elem)))
 		}
-		w.text(s.entries[i].key)
-		w.varint(uint64(len(s.entries[i].key)))
-		w.varint(1<<3 | 2)
-		w.varint(uint64(w.mark() - end))
-		w.tag(f.tag)
+		at = w.entry(f, s.entries[i].key, end, at)
 	}
+	return at
 }
 
-func (w *protoWriter) stringMap(f *protoField, m map[string]string) {
+// entry writes the key of a map entry and what comes before it.
+func (w *protoWriter) entry(f *protoField, key string, end, at int) int {
+	at = w.varint(w.text(at, key), 1<<3|2)
+	return w.tag(w.varint(at, uint64(len(w.buf)-at-end)), f)
+}
+
+func (w *protoWriter) stringMap(f *protoField, m map[string]string, at int) int {
 	base := len(w.keys)
 	for k := range m {
 		w.keys = append(w.keys, k)
@@ -330,16 +340,10 @@ func (w *protoWriter) stringMap(f *protoField, m map[string]string) {
 		slices.Sort(keys)
 	}
 	for i := len(keys) - 1; i >= 0; i-- {
-		k, v := keys[i], m[keys[i]]
-		end := w.mark()
-		w.text(v)
-		w.varint(uint64(len(v)))
-		w.varint(2<<3 | 2)
-		w.text(k)
-		w.varint(uint64(len(k)))
-		w.varint(1<<3 | 2)
-		w.varint(uint64(w.mark() - end))
-		w.tag(f.tag)
+		end := len(w.buf) - at
+		at = w.varint(w.text(at, m[keys[i]]), 2<<3|2)
+		at = w.entry(f, keys[i], end, at)
 	}
 	w.keys = w.keys[:base]
+	return at
 }
