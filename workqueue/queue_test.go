@@ -308,35 +308,62 @@ func TestGetObeysItsContext(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded, "an ended context takes no key")
 		require.Equal(t, []string{"a"}, drain(t, q))
 
-		// A signal sent to somebody who has just given up goes to the next.
-		for range 200 {
-			ctx, cancel := context.WithCancel(t.Context())
-			got := make(chan error, 2)
-			for _, c := range []context.Context{ctx, t.Context()} {
-				go func() {
-					k, err := q.Get(c)
-					if err == nil {
-						q.Done(k)
-					}
-					got <- err
-				}()
-				synctest.Wait()
-			}
-			go cancel()
-			q.Add("a")
-			q.Add("b")
-			require.NoError(t, errors.Join(withoutCanceled(<-got), withoutCanceled(<-got)))
-			drain(t, q)
-			cancel()
-		}
 	})
 }
 
-func withoutCanceled(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+func TestASignalIsPassedOnByOneWhoGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(workqueue.Options[string]{})
+		worker := func(ctx context.Context) {
+			if k, err := q.Get(ctx); err == nil {
+				q.Done(k)
+			}
+		}
+		for range 300 {
+			ctx, cancel := context.WithCancel(t.Context())
+			go worker(t.Context())
+			synctest.Wait()
+			go worker(ctx) // the one that rested last is signalled first
+			synctest.Wait()
+			cancel()
+			q.Add("a")
+			synctest.Wait()
+			require.Zero(t, q.Len(), "a key is left although a worker waits")
+			q.Add("b")
+			synctest.Wait()
+			drain(t, q)
+		}
+		q.ShutDown()
+	})
+}
+
+func TestIdleWorkersShareABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[int]{})
+		var workers sync.WaitGroup
+		for range 8 {
+			workers.Go(func() {
+				for {
+					k, err := q.Get(t.Context())
+					if err != nil {
+						return
+					}
+					time.Sleep(time.Second)
+					q.Done(k)
+				}
+			})
+		}
+		synctest.Wait()
+		for i := range 16 {
+			q.Add(i)
+		}
+		pass(time.Second)
+		require.Equal(t, workqueue.Stats{Processing: 8}, q.Stats())
+		pass(time.Second)
+		require.Equal(t, workqueue.Stats{}, q.Stats())
+		q.ShutDown()
+		workers.Wait()
+	})
 }
 
 func TestShutDown(t *testing.T) {
