@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +30,11 @@ type Etcd struct {
 // one the test is skipped, or fails if CI is "true". More arguments are passed on to etcd.
 func StartEtcd(t testing.TB, args ...string) *Etcd {
 	t.Helper()
+	return startMembers(t, findEtcd(t), 1, args)[0]
+}
+
+func findEtcd(t testing.TB) string {
+	t.Helper()
 	binary := os.Getenv("KEELSON_ETCD")
 	if binary == "" {
 		binary, _ = exec.LookPath("etcd")
@@ -39,19 +45,39 @@ func StartEtcd(t testing.TB, args ...string) *Etcd {
 		}
 		t.Skip("no etcd in PATH: install the package etcd-server to run this test")
 	}
-	client, peer := freePort(t), freePort(t)
-	dir := t.TempDir()
-	e := &Etcd{Endpoint: client, t: t, binary: binary, log: filepath.Join(dir, "etcd.log")}
-	e.args = append([]string{
-		"--name=test", "--data-dir=" + filepath.Join(dir, "data"),
-		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
-		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
-		"--initial-cluster=test=" + peer,
-		"--heartbeat-interval=20", "--election-timeout=200", // a member alone elects itself sooner
-	}, args...)
-	e.Start()
-	t.Cleanup(e.Kill)
-	return e
+	return binary
+}
+
+// StartEtcdCluster starts n members of one cluster, as StartEtcd does.
+func StartEtcdCluster(t testing.TB, n int, args ...string) []*Etcd {
+	t.Helper()
+	return startMembers(t, findEtcd(t), n, args)
+}
+
+func startMembers(t testing.TB, binary string, n int, args []string) []*Etcd {
+	t.Helper()
+	members := make([]*Etcd, n)
+	var cluster []string
+	for i := range members {
+		client, peer, name, dir := freePort(t), freePort(t), fmt.Sprintf("m%d", i), t.TempDir()
+		cluster = append(cluster, name+"="+peer)
+		members[i] = &Etcd{Endpoint: client, t: t, binary: binary, log: filepath.Join(dir, "etcd.log")}
+		members[i].args = []string{
+			"--name=" + name, "--data-dir=" + filepath.Join(dir, "data"),
+			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
+			"--heartbeat-interval=50", "--election-timeout=500", // a leader is found sooner
+		}
+	}
+	for _, m := range members {
+		m.args = append(append(m.args, "--initial-cluster="+strings.Join(cluster, ",")), args...)
+		m.launch()
+		t.Cleanup(m.Kill)
+	}
+	for _, m := range members {
+		m.waitHealthy()
+	}
+	return members
 }
 
 // freePort returns a loopback URL nobody listens on right now.
@@ -66,6 +92,12 @@ func freePort(t testing.TB) string {
 
 // Start starts the process, again after Kill with the same data, and waits until it is healthy.
 func (e *Etcd) Start() {
+	e.t.Helper()
+	e.launch()
+	e.waitHealthy()
+}
+
+func (e *Etcd) launch() {
 	e.t.Helper()
 	out, err := os.OpenFile(e.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -84,7 +116,6 @@ func (e *Etcd) Start() {
 		_ = process.Wait()
 		close(exited)
 	}()
-	e.waitHealthy()
 }
 
 func (e *Etcd) waitHealthy() {
