@@ -122,7 +122,7 @@ func randomText(r *rand.Rand) (number, suffix string) {
 }
 
 func TestRandomHistoriesAgainstRationals(t *testing.T) {
-	for seed := range seeds(t, 20000) {
+	for seed := range seeds(t, 6000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 0))
 		text, suffix := randomText(r)
 		q, err := resource.Parse(text + suffix)
