@@ -159,7 +159,7 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 			case actMessage:
 				if to <= end {
 					if !r.message(f.elem, q, from, to) {
-						r.errPath = append(r.errPath, segment{f.name, -1})
+						r.errPath = append(r.errPath, segment{f.names.json, -1})
 						return false
 					}
 					i = to
@@ -180,7 +180,7 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 			}
 		}
 		if i = r.field(f, q, protowire.Type(f.wire), i, end); i < 0 {
-			r.errPath = append(r.errPath, segment{f.name, -1})
+			r.errPath = append(r.errPath, segment{f.names.json, -1})
 			return false
 		}
 	}
@@ -210,7 +210,7 @@ func (r *protoReader) otherField(n *node, p unsafe.Pointer, i, end int) int {
 		return i + k
 	}
 	if i = r.field(f, unsafe.Add(p, f.off), wire, i, end); i < 0 {
-		r.errPath = append(r.errPath, segment{f.name, -1})
+		r.errPath = append(r.errPath, segment{f.names.json, -1})
 	}
 	return i
 }
@@ -263,16 +263,17 @@ func (r *protoReader) list(f *protoField, p unsafe.Pointer, wire protowire.Type,
 		if !r.follows(f, i, end) {
 			return i
 		}
-		i += len(f.tag)
+		i += int(f.tagLen)
 	}
 }
 
 // follows reports whether the tag of f is at i.
 func (r *protoReader) follows(f *protoField, i, end int) bool {
-	if len(f.tag) == 1 {
+	k := int(f.tagLen)
+	if k == 1 {
 		return i < end && r.data[i] == f.tag[0]
 	}
-	return end-i >= len(f.tag) && string(r.data[i:i+len(f.tag)]) == string(f.tag)
+	return end-i >= k && string(r.data[i:i+k]) == string(f.tag[:k])
 }
 
 // count looks ahead for how many values of a list follow each other, the one
@@ -291,7 +292,7 @@ func (r *protoReader) count(f *protoField, i, end, have int) int {
 		if !r.follows(f, i, end) {
 			return n
 		}
-		i += len(f.tag)
+		i += int(f.tagLen)
 		n++
 	}
 }
@@ -438,7 +439,7 @@ func (r *protoReader) stringMap(f *protoField, p unsafe.Pointer, i, end int) int
 		if !r.follows(f, to, end) {
 			return to
 		}
-		i = to + len(f.tag)
+		i = to + int(f.tagLen)
 	}
 }
 
@@ -466,7 +467,7 @@ func (r *protoReader) anyMap(f *protoField, p unsafe.Pointer, i, end int) int {
 			return to
 		}
 		value.SetZero()
-		i = to + len(f.tag)
+		i = to + int(f.tagLen)
 	}
 }
 

@@ -137,13 +137,18 @@ func (w *protoWriter) tag(at int, f *protoField) int {
 	if at < 10 {
 		at = w.grow(at, 10)
 	}
-	if len(f.tag) == 1 {
+	switch f.tagLen {
+	case 1:
 		at--
 		w.buf[at] = f.tag[0]
-		return at
+	case 2:
+		at -= 2
+		w.buf[at+1] = f.tag[1]
+		w.buf[at] = f.tag[0]
+	default:
+		at -= int(f.tagLen)
+		copy(w.buf[at:], f.tagBytes())
 	}
-	at -= len(f.tag)
-	copy(w.buf[at:], f.tag)
 	return at
 }
 
@@ -177,6 +182,12 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 	for i := len(n.pb.fields) - 1; i >= 0; i-- {
 		f := &n.pb.fields[i]
 		q := unsafe.Add(p, f.off)
+		if f.act == actMaybe {
+			if *(*unsafe.Pointer)(q) != nil {
+				at = w.field(f, q, at)
+			}
+			continue
+		}
 		if at < 32 {
 			at = w.grow(at, 32)
 		}

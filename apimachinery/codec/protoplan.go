@@ -49,6 +49,7 @@ type protoAct uint8
 
 const (
 	actOther protoAct = iota
+	actMaybe          // not written if the first word is nil: pointers, maps, slices
 	actText           // a string
 	actMessage
 	actBool
@@ -56,29 +57,43 @@ const (
 	actInt64
 )
 
+// A protoField is kept small: a message is written and read by walking an array of them.
 type protoField struct {
 	act    protoAct
 	card   protoCard
 	scalar op // the shape of elem if it is a scalar, else opStruct
 	intern bool
-	wire   protowire.Type
-	off    uintptr
-	elem   *node  // the type of one value: of the pointee, element or map value
-	n      *node  // the field's type
-	tag    []byte // number and wire type
+	wire   uint8
+	tagLen uint8
+	tag    [5]byte // number and wire type, tagLen bytes
+	off    uint32
+	elem   *node // the type of one value: of the pointee, element or map value
+	n      *node // the field's type
+	names  *protoNames
+}
+
+// protoNames is what is needed about a field only when plans are made or something is wrong.
+type protoNames struct {
 	num    protowire.Number
-	name   string // JSON name, for errors
+	json   string
 	goName string
 }
 
+func (f *protoField) tagBytes() []byte { return f.tag[:f.tagLen] }
+
 func (f *protoField) chooseAct() protoAct {
 	if f.card != cardOne {
-		return actOther
+		return actMaybe
 	}
 	switch f.scalar {
+	case opBytes:
+		return actMaybe
 	case opString:
 		return actText
 	case opStruct:
+		if f.elem.pb.form == protoList {
+			return actMaybe
+		}
 		return actMessage
 	case opBool:
 		return actBool
@@ -148,10 +163,10 @@ func (b *builder) protoStruct(n *node) {
 		if !ok || !sf.IsExported() {
 			continue
 		}
-		f := protoField{num: num, off: sf.Offset, goName: sf.Name, n: b.node(sf.Type)}
-		f.name = parseTag(sf.Tag.Get("json")).name
-		if f.name == "" || f.name == "-" {
-			f.name = sf.Name
+		f := protoField{off: uint32(sf.Offset), n: b.node(sf.Type), names: &protoNames{num: num, goName: sf.Name}}
+		f.names.json = parseTag(sf.Tag.Get("json")).name
+		if f.names.json == "" || f.names.json == "-" {
+			f.names.json = sf.Name
 		}
 		ft := sf.Type
 		switch {
@@ -166,7 +181,7 @@ func (b *builder) protoStruct(n *node) {
 		default:
 			f.card, f.elem = cardOne, f.n
 		}
-		f.intern = f.elem.typ.Kind() == reflect.String && (f.elem.typ != stringType || internedNames[f.name])
+		f.intern = f.elem.typ.Kind() == reflect.String && (f.elem.typ != stringType || internedNames[f.names.json])
 		n.pb.fields = append(n.pb.fields, f)
 	}
 	if len(n.pb.fields) == 0 {
@@ -174,16 +189,17 @@ func (b *builder) protoStruct(n *node) {
 	}
 	n.pb.form = protoFields
 	fs := n.pb.fields
-	slices.SortFunc(fs, func(x, y protoField) int { return int(x.num) - int(y.num) })
+	slices.SortFunc(fs, func(x, y protoField) int { return int(x.names.num) - int(y.names.num) })
 	for i := range fs {
-		if i > 0 && fs[i].num == fs[i-1].num {
-			n.pb.bad = fmt.Errorf("fields %s and %s have the same protobuf number %d", fs[i-1].goName, fs[i].goName, fs[i].num)
+		num := fs[i].names.num
+		if i > 0 && num == fs[i-1].names.num {
+			n.pb.bad = fmt.Errorf("fields %s and %s have the same protobuf number %d", fs[i-1].names.goName, fs[i].names.goName, num)
 		}
-		if fs[i].num < 128 && i < 255 {
-			for len(n.pb.byNum) <= int(fs[i].num) {
+		if num < 128 && i < 255 {
+			for len(n.pb.byNum) <= int(num) {
 				n.pb.byNum = append(n.pb.byNum, 0)
 			}
-			n.pb.byNum[fs[i].num] = uint8(i + 1)
+			n.pb.byNum[num] = uint8(i + 1)
 		}
 	}
 }
@@ -199,9 +215,9 @@ func (n *node) finishProto() {
 		if f.card != cardMap {
 			wire = wireOf(f.elem)
 		}
-		f.tag = protowire.AppendTag(nil, f.num, wire)
-		f.wire = wire
-		if f.num < 16 && i < 255 {
+		f.tagLen = uint8(copy(f.tag[:], protowire.AppendTag(nil, f.names.num, wire)))
+		f.wire = uint8(wire)
+		if f.names.num < 16 && i < 255 {
 			n.pb.byTag[f.tag[0]] = uint8(i + 1)
 		}
 		f.scalar = opStruct
@@ -232,7 +248,7 @@ func (p *protoPlan) field(num protowire.Number) *protoField {
 		}
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(p.fields, num, func(f protoField, num protowire.Number) int { return int(f.num) - int(num) })
+	i, ok := slices.BinarySearchFunc(p.fields, num, func(f protoField, num protowire.Number) int { return int(f.names.num) - int(num) })
 	if !ok {
 		return nil
 	}
@@ -260,7 +276,7 @@ func (n *node) checkProto() error {
 			return nil, false
 		}, func(m *node, visit func(string, *node)) {
 			for i := range m.pb.fields {
-				visit(m.pb.fields[i].goName, m.pb.fields[i].elem)
+				visit(m.pb.fields[i].names.goName, m.pb.fields[i].elem)
 			}
 		})
 	})
