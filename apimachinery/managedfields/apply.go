@@ -1,0 +1,246 @@
+package managedfields
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// Apply merges an applied configuration, the JSON value of a partial object, into live. The manager then owns exactly the fields the
+// configuration sets: others that it owned alone before are removed. Without force a field of another manager that
+// would change is a *ConflictError and nothing is merged. A malformed configuration is a *PatchError.
+//
+// live is the object as stored; to create one, an empty object of its type. live is not changed. When the apply changes nothing,
+// live itself is returned and changed is false. The result carries the new managed fields; defaults and
+// validation are the caller's.
+func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force bool) (merged metav1.Object, changed bool, err error) {
+	if meta, ok := config["metadata"].(map[string]any); ok && meta["managedFields"] != nil {
+		return nil, false, &PatchError{Path: Path{Field("metadata"), Field("managedFields")}, Reason: "must not be set when applying"}
+	}
+	entries, former, err := t.startApply(live, w)
+	if err != nil {
+		return nil, false, err
+	}
+	before, err := root(live)
+	if err != nil {
+		return nil, false, err
+	}
+	config = prepare(config, before)
+	set := &Set{}
+	if err := t.fieldSet(config, nil, set); err != nil {
+		return nil, false, err
+	}
+	set = set.Difference(untrackedSet).Without(w.Reset)
+	after, _ := t.merge(before, config).(map[string]any)
+	by := w.owner(metav1.ManagedFieldsOperationApply)
+	var last *Set
+	if e := find(entries, by); e != nil {
+		last = e.set
+		e.replace(set)
+		e.version = w.APIVersion
+	} else {
+		entries = append(entries, entry{owner: by, version: w.APIVersion, set: set})
+	}
+	if !last.Empty() {
+		after = t.prune(after, entries, last)
+	}
+
+	c := &comparer{path: make(Path, 0, 16)}
+	c.walk(t, before, any(after))
+	c.without(w.Reset)
+	if err := settle(entries, by, &c.changes, force); err != nil {
+		return nil, false, err
+	}
+	clean(after)
+	unowned := equalEntries(entries, former)
+	if unowned && equalValues(before, after) {
+		return live, false, nil
+	}
+	if merged, err = fromRoot(after, live); err != nil {
+		return nil, false, err
+	}
+	meta := metav1.MetaOf(merged)
+	if unowned && sameApart(merged, live, meta) {
+		return live, false, nil // other words for the same values, such as 0.5 and 500m
+	}
+	find(entries, by).time = now()
+	meta.ManagedFields = encode(limitUpdaters(entries))
+	return merged, true, nil
+}
+
+// sameApart compares two objects, managed fields aside. meta is a's.
+func sameApart(a, b metav1.Object, meta *metav1.ObjectMeta) bool {
+	own := meta.ManagedFields
+	meta.ManagedFields = metav1.MetaOf(b).ManagedFields
+	defer func() { meta.ManagedFields = own }()
+	return codec.Equal(a, b)
+}
+
+// prepare drops what a configuration cannot set, and gives live the kind the configuration names, which typed objects need not carry.
+func prepare(config, live map[string]any) map[string]any {
+	for _, name := range []string{"apiVersion", "kind"} {
+		if v, ok := config[name]; ok {
+			live[name] = v
+		}
+	}
+	meta, ok := config["metadata"].(map[string]any)
+	if !ok || !slices.ContainsFunc(untracked, func(name string) bool { v, ok := meta[name]; return ok && v == nil }) {
+		return config
+	}
+	out, kept := maps.Clone(config), maps.Clone(meta)
+	for _, name := range untracked {
+		if kept[name] == nil {
+			delete(kept, name) // such as creationTimestamp: null, which tools write
+		}
+	}
+	out["metadata"] = kept
+	return out
+}
+
+// startApply reads the live object's entries, and a copy to compare with. What an untracked object holds belongs to [BeforeFirstApply].
+func (t *Type) startApply(live metav1.Object, w Write) (entries, former []entry, err error) {
+	entries, ok := decode(metav1.MetaOf(live).ManagedFields)
+	if !ok {
+		entries = nil
+	}
+	if len(entries) == 0 {
+		found, err := t.compareObjects(blank(live), live)
+		if err != nil {
+			return nil, nil, err
+		}
+		first := Write{Manager: BeforeFirstApply, Subresource: w.Subresource, APIVersion: w.APIVersion}
+		entries = record(nil, found, first.owner(metav1.ManagedFieldsOperationUpdate), w.APIVersion)
+	}
+	return entries, slices.Clone(entries), nil
+}
+
+// settle gives the changes of an apply to the applier, or says who minds.
+func settle(entries []entry, by owner, found *changes, force bool) error {
+	taken := found.modified.Union(&found.added)
+	conflicts := &ConflictError{}
+	for i := range entries {
+		if e := &entries[i]; e.owner != by && !force && overlaps(e.set, taken) {
+			conflicts.add(e, e.set.Intersection(taken))
+		}
+	}
+	if len(conflicts.Conflicts) > 0 {
+		conflicts.sort()
+		return conflicts
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.owner == by {
+			continue
+		}
+		if overlaps(e.set, taken) {
+			e.replace(e.set.Difference(taken))
+		}
+		if overlaps(e.set, &found.removed) {
+			e.replace(e.set.Difference(&found.removed))
+		}
+	}
+	return nil
+}
+
+// keptSet has the metadata that nobody owns and no apply removes.
+var keptSet = untrackedSet.Union(NewSet(FieldPath("metadata", "deletionTimestamp"), FieldPath("metadata", "deletionGracePeriodSeconds")))
+
+// prune removes from merged what the applier owned before and nobody owns now. An item that still holds
+// something of others stays.
+func (t *Type) prune(merged map[string]any, entries []entry, last *Set) map[string]any {
+	last = t.withParents(last)
+	pruned := t.remove(merged, last)
+	mergedSet, prunedSet := t.members(merged), t.members(pruned)
+	owned := keptSet
+	for i := range entries {
+		owned = owned.Union(entries[i].set)
+	}
+	// Back comes what somebody still owns, ...
+	pruned = t.remove(merged, mergedSet.Difference(prunedSet.Union(t.withParents(owned))))
+	// ... and what nobody owned but went because something around it did.
+	prunedSet = t.members(pruned)
+	pruned = t.remove(merged, mergedSet.Difference(prunedSet).Intersection(last))
+	out, _ := pruned.(map[string]any)
+	if out == nil {
+		out = map[string]any{}
+	}
+	return out
+}
+
+// members is the field set of a value with the parents of every path. Values that cannot be told apart are left out.
+func (t *Type) members(v any) *Set {
+	s := &Set{}
+	if err := t.tolerantSet(v, nil, s); err != nil {
+		return s
+	}
+	return t.withParents(s)
+}
+
+// tolerantSet is fieldSet for live values, which may repeat list items.
+func (t *Type) tolerantSet(v any, path Path, out *Set) error {
+	switch t.shape {
+	case structure, dictionary, deduced:
+		m, ok := v.(map[string]any)
+		if !ok {
+			out.Insert(path)
+			return nil
+		}
+		for name, c := range m {
+			p := append(path, Field(name))
+			if err := t.child(name).tolerantSet(c, p, out); err != nil {
+				return err
+			}
+			_, named := t.field(name)
+			if cm, isMap := c.(map[string]any); !named || c == nil || c == any(emptied{}) || isMap && len(cm) == 0 {
+				out.Insert(p)
+			}
+		}
+	case keyedList, setList:
+		list, ok := v.([]any)
+		if !ok {
+			out.Insert(path)
+			return nil
+		}
+		for _, it := range list {
+			el, err := t.element(it)
+			if err != nil {
+				continue
+			}
+			p := append(path, el)
+			if err := t.elem.tolerantSet(it, p, out); err != nil {
+				return err
+			}
+			out.Insert(p)
+		}
+	default:
+		out.Insert(path)
+	}
+	return nil
+}
+
+// equalEntries compares owners, versions and sets, times aside.
+func equalEntries(a, b []entry) bool {
+	count := func(entries []entry) (n int) {
+		for i := range entries {
+			if !entries[i].set.Empty() {
+				n++
+			}
+		}
+		return n
+	}
+	if count(a) != count(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].set.Empty() {
+			continue
+		}
+		e := find(b, a[i].owner)
+		if e == nil || e.version != a[i].version || !e.set.Equal(a[i].set) {
+			return false
+		}
+	}
+	return true
+}

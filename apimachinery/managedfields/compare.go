@@ -1,0 +1,277 @@
+package managedfields
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// changes are the paths at which two objects differ.
+type changes struct {
+	added, modified, removed Set
+}
+
+func (c *changes) none() bool {
+	return c.added.Empty() && c.modified.Empty() && c.removed.Empty()
+}
+
+// comparer finds changes. Only subtrees that differ are looked into.
+type comparer struct {
+	changes
+	path Path
+}
+
+// untracked are the metadata fields nobody owns.
+var untracked = []string{
+	"name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion",
+}
+
+// untrackedSet has the paths nobody owns.
+var untrackedSet = func() *Set {
+	s := NewSet(Path{Field("apiVersion")}, Path{Field("kind")}, Path{Field("metadata")})
+	for _, name := range untracked {
+		s.Insert(Path{Field("metadata"), Field(name)})
+	}
+	return s
+}()
+
+func (c *comparer) skips(name string) bool {
+	switch len(c.path) {
+	case 0:
+		return name == "apiVersion" || name == "kind"
+	case 1:
+		return c.path[0].kind == fieldKind && c.path[0].text == "metadata" && slices.Contains(untracked, name)
+	}
+	return false
+}
+
+// compareObjects finds the changes from l to r, objects of one Go type.
+func (t *Type) compareObjects(l, r metav1.Object) (*changes, error) {
+	c := &comparer{path: make(Path, 0, 16)}
+	if lu, ok := l.(*metav1.Unstructured); ok {
+		ru, ok := r.(*metav1.Unstructured)
+		if !ok {
+			return nil, errors.New("managedfields: objects of different types")
+		}
+		return &c.changes, c.unstructured(t, lu, ru)
+	}
+	if t.goType == nil || reflect.TypeOf(l) != reflect.TypeOf(r) || reflect.TypeOf(l).Elem() != t.goType {
+		lv, err := root(l)
+		if err != nil {
+			return nil, err
+		}
+		rv, err := root(r)
+		if err != nil {
+			return nil, err
+		}
+		c.walk(t, lv, rv)
+		return &c.changes, nil
+	}
+	err := c.typed(t, reflect.ValueOf(l).UnsafePointer(), reflect.ValueOf(r).UnsafePointer())
+	return &c.changes, err
+}
+
+// unstructured compares the metadata as typed and the rest as JSON values.
+func (c *comparer) unstructured(t *Type, l, r *metav1.Unstructured) error {
+	if f, ok := t.field("metadata"); ok && f.typ.goType != nil {
+		c.path = append(c.path, Field("metadata"))
+		if err := c.typed(f.typ, unsafe.Pointer(&l.ObjectMeta), unsafe.Pointer(&r.ObjectMeta)); err != nil {
+			return err
+		}
+		c.path = c.path[:0]
+	}
+	c.members(t, l.Fields, r.Fields)
+	return nil
+}
+
+// typed compares two structs of the Go type t was compiled from.
+func (c *comparer) typed(t *Type, l, r unsafe.Pointer) error {
+	for i := range t.fields {
+		f := &t.fields[i]
+		if c.skips(f.name) {
+			continue
+		}
+		lp, rp := unsafe.Add(l, f.offset), unsafe.Add(r, f.offset)
+		descend := f.descend
+		if descend == throughPointer {
+			lq, rq := *(*unsafe.Pointer)(lp), *(*unsafe.Pointer)(rp)
+			if lq == rq {
+				continue
+			}
+			if lq == nil || rq == nil {
+				descend = asValue
+			} else {
+				lp, rp = lq, rq
+			}
+		}
+		if descend != asValue {
+			c.path = append(c.path, Field(f.name))
+			if err := c.typed(f.typ, lp, rp); err != nil {
+				return err
+			}
+			c.path = c.path[:len(c.path)-1]
+			continue
+		}
+		if err := c.values(f, lp, rp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values compares a field through its JSON form, unless it is plainly equal.
+func (c *comparer) values(f *field, lp, rp unsafe.Pointer) error {
+	if codec.Equal(reflect.NewAt(f.goType, lp).Interface(), reflect.NewAt(f.goType, rp).Interface()) {
+		return nil
+	}
+	lv, err := fieldValue(f, lp)
+	if err != nil {
+		return err
+	}
+	rv, err := fieldValue(f, rp)
+	if err != nil {
+		return err
+	}
+	c.path = append(c.path, Field(f.name))
+	c.walk(f.typ, lv, rv)
+	c.path = c.path[:len(c.path)-1]
+	return nil
+}
+
+// walk compares two JSON values of type t.
+func (c *comparer) walk(t *Type, l, r any) {
+	if isAbsent(l) && isAbsent(r) {
+		return
+	}
+	if c.leaf(t, l, r) {
+		switch {
+		case isAbsent(l):
+			c.added.Insert(c.path)
+		case isAbsent(r):
+			c.removed.Insert(c.path)
+		case !equalValues(l, r):
+			c.modified.Insert(c.path)
+		}
+		return
+	}
+	switch t.shape {
+	case structure, dictionary, deduced:
+		lm, _ := object(l)
+		rm, _ := object(r)
+		c.members(t, lm, rm)
+	default:
+		ll, _ := array(l)
+		rl, _ := array(r)
+		c.items(t, ll, rl)
+	}
+	switch {
+	case len(c.path) == 0:
+	case isAbsent(l):
+		c.added.Insert(c.path)
+	case isAbsent(r):
+		c.removed.Insert(c.path)
+	}
+}
+
+// leaf reports whether the pair is compared as a whole: by its type, because both are empty, or because a side has another shape.
+func (c *comparer) leaf(t *Type, l, r any) bool {
+	switch t.shape {
+	case structure, dictionary, deduced:
+		lm, lok := object(l)
+		rm, rok := object(r)
+		return !lok || !rok || len(lm)+len(rm) == 0
+	case keyedList, setList:
+		ll, lok := array(l)
+		rl, rok := array(r)
+		return !lok || !rok || len(ll)+len(rl) == 0
+	}
+	return true
+}
+
+func (c *comparer) members(t *Type, l, r map[string]any) {
+	for name, lv := range l {
+		rv, ok := r[name]
+		if !ok {
+			rv = absent
+		}
+		c.member(t, name, lv, rv)
+	}
+	for name, rv := range r {
+		if _, ok := l[name]; !ok {
+			c.member(t, name, absent, rv)
+		}
+	}
+}
+
+func (c *comparer) member(t *Type, name string, l, r any) {
+	if c.skips(name) {
+		return
+	}
+	c.path = append(c.path, Field(name))
+	c.walk(t.child(name), l, r)
+	c.path = c.path[:len(c.path)-1]
+}
+
+// items compares lists whose items are told apart. Items that occur more than once are compared all together.
+func (c *comparer) items(t *Type, l, r []any) {
+	li, lorder, lok := t.index(l)
+	ri, rorder, rok := t.index(r)
+	if !lok || !rok {
+		if !equalValues(any(l), any(r)) {
+			c.modified.Insert(c.path)
+		}
+		return
+	}
+	for _, el := range lorder {
+		c.item(t, el, li[el.text], ri[el.text])
+	}
+	for _, el := range rorder {
+		if _, ok := li[el.text]; !ok {
+			c.item(t, el, nil, ri[el.text])
+		}
+	}
+}
+
+func (c *comparer) item(t *Type, el Element, l, r []any) {
+	c.path = append(c.path, el)
+	defer func() { c.path = c.path[:len(c.path)-1] }()
+	if len(l) > 1 || len(r) > 1 {
+		switch {
+		case len(l) == 0:
+			c.added.Insert(c.path)
+		case len(r) == 0:
+			c.removed.Insert(c.path)
+		case !equalValues(l, r):
+			c.modified.Insert(c.path)
+		}
+		return
+	}
+	lv, rv := absent, absent
+	if len(l) > 0 {
+		lv = l[0]
+	}
+	if len(r) > 0 {
+		rv = r[0]
+	}
+	c.walk(t.elem, lv, rv)
+}
+
+// index groups a list's items by element, in order of first occurrence. ok is false if an item cannot be told apart.
+func (t *Type) index(list []any) (byText map[string][]any, order []Element, ok bool) {
+	byText = make(map[string][]any, len(list))
+	for _, it := range list {
+		el, err := t.element(it)
+		if err != nil {
+			return nil, nil, false
+		}
+		if _, seen := byText[el.text]; !seen {
+			order = append(order, el)
+		}
+		byText[el.text] = append(byText[el.text], it)
+	}
+	return byText, order, true
+}

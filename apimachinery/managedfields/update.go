@@ -1,0 +1,150 @@
+package managedfields
+
+import (
+	"reflect"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// Write says who writes, and how.
+type Write struct {
+	// Manager is the field manager's name.
+	Manager string
+	// Subresource that is written, empty for the main resource.
+	Subresource string
+	// APIVersion of the objects, "group/version".
+	APIVersion string
+	// Reset holds the paths below which this endpoint changes nothing whatever the request says, such as status
+	// outside the status subresource. Nobody gains or loses their ownership; nil for none.
+	Reset *Set
+}
+
+func (w *Write) owner(op metav1.ManagedFieldsOperationType) owner {
+	o := owner{manager: w.Manager, operation: op, version: w.APIVersion, subresource: w.Subresource}
+	if op == metav1.ManagedFieldsOperationApply {
+		o.version = ""
+	}
+	return o
+}
+
+// Update accounts for a write of obj over live by anything but apply: what the write changed belongs to the writer, and to nobody else. It
+// sets obj's managed fields and nothing else. live is nil when obj is created. An object whose managed fields were cleared (by a list
+// of one empty entry) stays untracked until it is applied to.
+func (t *Type) Update(live, obj metav1.Object, w Write) error {
+	meta := metav1.MetaOf(obj)
+	var liveFields []metav1.ManagedFieldsEntry
+	before := live
+	if live == nil {
+		before = blank(obj)
+	} else {
+		liveFields = metav1.MetaOf(live).ManagedFields
+	}
+	given, own := w.given(meta.ManagedFields, liveFields)
+	if live != nil && len(given) == 0 {
+		meta.ManagedFields = nil
+		return nil
+	}
+	found, err := t.compareObjects(before, obj)
+	if err != nil {
+		return err
+	}
+	found.without(w.Reset)
+	if found.none() && !own {
+		meta.ManagedFields = given
+		return nil
+	}
+	entries, ok := decode(given)
+	if !ok {
+		if entries, ok = decode(liveFields); !ok {
+			entries = nil
+		}
+	}
+	meta.ManagedFields = encode(limitUpdaters(record(entries, found, w.owner(metav1.ManagedFieldsOperationUpdate), w.APIVersion)))
+	return nil
+}
+
+// given picks the managed fields to start from: the request's, if it has any that a client may set, else those of the
+// live object. own reports that they are the request's.
+func (w *Write) given(request, live []metav1.ManagedFieldsEntry) (fields []metav1.ManagedFieldsEntry, own bool) {
+	if w.Subresource != "" {
+		return live, false
+	}
+	if len(request) == 1 && reflect.DeepEqual(request[0], metav1.ManagedFieldsEntry{}) {
+		return nil, true
+	}
+	if len(request) == 0 || codec.Equal(request, live) {
+		return live, false
+	}
+	return request, true
+}
+
+// blank is an object of obj's type with nothing set.
+func blank(obj metav1.Object) metav1.Object {
+	return reflect.New(reflect.TypeOf(obj).Elem()).Interface().(metav1.Object)
+}
+
+func (c *changes) without(reset *Set) {
+	if reset.Empty() {
+		return
+	}
+	c.added, c.modified, c.removed = *c.added.Without(reset), *c.modified.Without(reset), *c.removed.Without(reset)
+}
+
+// record moves what changed to the writer.
+func record(entries []entry, found *changes, by owner, version string) []entry {
+	taken := found.modified.Union(&found.added)
+	former := &Set{}
+	known := false
+	if e := find(entries, by); e != nil {
+		former, known = e.set, true
+	}
+	lose(entries, taken, &found.removed)
+	if taken.Empty() {
+		return entries
+	}
+	e := find(entries, by)
+	if e == nil {
+		entries = append(entries, entry{owner: by, set: &Set{}})
+		e = &entries[len(entries)-1]
+	}
+	e.version = version
+	e.replace(e.set.Union(taken))
+	if !known || !e.set.Equal(former) {
+		e.time = now()
+	}
+	return entries
+}
+
+// lose takes paths away from every entry.
+func lose(entries []entry, taken, removed *Set) {
+	for i := range entries {
+		e := &entries[i]
+		if overlaps(e.set, taken) {
+			e.replace(e.set.Difference(taken))
+		}
+		if overlaps(e.set, removed) {
+			e.replace(e.set.Difference(removed))
+		}
+	}
+}
+
+// overlaps reports whether a path is in both sets.
+func overlaps(s, t *Set) bool {
+	a, b := s.list(), t.list()
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch c := compareElements(&a[i].el, &b[j].el); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			if a[i].owned && b[j].owned || overlaps(a[i].sub, b[j].sub) {
+				return true
+			}
+			i++
+			j++
+		}
+	}
+	return false
+}

@@ -1,0 +1,224 @@
+package managedfields
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// missing stands for a value that is not there, as opposed to null.
+type missing struct{}
+
+var absent any = missing{}
+
+func isAbsent(v any) bool {
+	_, ok := v.(missing)
+	return ok
+}
+
+// emptied stands for a map or list whose last member was removed. It counts as null and does not reach the result.
+type emptied struct{}
+
+// object returns v as a map; null and the absent are empty ones.
+func object(v any) (map[string]any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return v, true
+	case nil, missing, emptied:
+		return nil, true
+	}
+	return nil, false
+}
+
+// array returns v as a list; null and the absent are empty ones.
+func array(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case nil, missing, emptied:
+		return nil, true
+	}
+	return nil, false
+}
+
+// equalValues compares JSON values; 1 and 1.0 are equal.
+func equalValues(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for k, v := range x {
+			w, ok := y[k]
+			if !ok || !equalValues(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !equalValues(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case int64, float64:
+		switch b.(type) {
+		case int64, float64:
+			return compareValues(a, b) == 0
+		}
+		return false
+	case nil, emptied:
+		return b == nil || b == emptied{}
+	}
+	if b, ok := b.(emptied); ok {
+		return a == b
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+// fieldValue is the JSON form of a struct's field, or absent when the tags leave it out.
+func fieldValue(f *field, p unsafe.Pointer) (any, error) {
+	v := reflect.NewAt(f.goType, p).Elem()
+	if f.omitEmpty && isEmpty(v) || f.omitZero && isZero(v) {
+		return absent, nil
+	}
+	return jsonValue(v)
+}
+
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+func isZero(v reflect.Value) bool {
+	if z, ok := v.Addr().Interface().(interface{ IsZero() bool }); ok {
+		return z.IsZero()
+	}
+	return v.IsZero()
+}
+
+// jsonValue is the JSON form of an addressable value.
+func jsonValue(v reflect.Value) (any, error) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		if v.IsNil() {
+			return nil, nil
+		}
+	}
+	text, err := codec.Marshal(v.Addr().Interface())
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	if err := codec.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// root is the JSON form of a whole object.
+func root(obj metav1.Object) (map[string]any, error) {
+	text, err := codec.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	if err := codec.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// fromRoot makes an object of the same Go type as like from its JSON form.
+func fromRoot(v map[string]any, like metav1.Object) (metav1.Object, error) {
+	text, err := codec.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	out := reflect.New(reflect.TypeOf(like).Elem()).Interface()
+	if err := codec.Unmarshal(text, out); err != nil {
+		return nil, err
+	}
+	return out.(metav1.Object), nil
+}
+
+// clean drops what became empty by removal.
+func clean(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, c := range v {
+			if _, gone := c.(emptied); gone {
+				delete(v, k)
+				continue
+			}
+			v[k] = clean(c)
+		}
+	case []any:
+		for i := range v {
+			v[i] = clean(v[i])
+		}
+	case emptied:
+		return nil
+	}
+	return v
+}
+
+// element tells a list item apart. zero keys count when their default is known.
+func (t *Type) element(item any) (Element, error) {
+	if t.shape == setList {
+		switch item.(type) {
+		case map[string]any, []any, nil:
+			return Element{}, fmt.Errorf("an item of a set must be a scalar")
+		}
+		return Value(item), nil
+	}
+	m, ok := item.(map[string]any)
+	if !ok {
+		return Element{}, fmt.Errorf("an item of a list with keys must be an object")
+	}
+	keys := make([]keyField, 0, len(t.keys))
+	for _, name := range t.keys {
+		v, ok := m[name]
+		if !ok || v == nil {
+			if f, known := t.elem.field(name); known {
+				v = f.zero
+			} else {
+				v = nil
+			}
+		}
+		if v != nil {
+			keys = append(keys, keyField{name, v})
+		}
+	}
+	if len(keys) == 0 {
+		return Element{}, fmt.Errorf("the item has none of the keys %v", t.keys)
+	}
+	sortKeys(keys)
+	return Element{kind: keyKind, keys: keys, text: keysText(keys)}, nil
+}
+
+func sortKeys(keys []keyField) {
+	for i := 1; i < len(keys); i++ {
+		for j := i; j > 0 && keys[j].name < keys[j-1].name; j-- {
+			keys[j], keys[j-1] = keys[j-1], keys[j]
+		}
+	}
+}
