@@ -132,7 +132,7 @@ func setTypeMeta(v any, apiVersion, kind string) {
 		return
 	}
 	for name, s := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
-		if k := n.find([]byte(name)); k >= 0 && n.fields[k].n.typ.Kind() == reflect.String && n.fields[k].via == nil {
+		if k := n.find([]byte(name)); k >= 0 && n.fields[k].n.typ.Kind() == reflect.String && !n.fields[k].indirect {
 			*(*string)(n.fields[k].address(p)) = s
 		}
 	}

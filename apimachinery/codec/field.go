@@ -25,19 +25,26 @@ const (
 	omitMemory // the value is zero, found by reflection
 )
 
-// A field is one JSON member of a struct, embedded structs flattened in.
+// A field is one JSON member of a struct, embedded structs flattened in. It is
+// kept small: writing a struct walks an array of them.
 type field struct {
-	name   string
-	comma  []byte // `,"name":`
+	name     string
+	comma    []byte // `,"name":`
+	n        *node
+	off      uint32
+	enc      op       // n.enc, or opInvalid where the general way must be taken
+	omit     omitRule // omitempty
+	zero     omitRule // omitzero
+	quoted   bool     // the tag option "string"
+	intern   bool
+	indirect bool // reached through embedded pointers
+	*fieldInfo
+}
+
+// fieldInfo is the part of a field that is seldom needed.
+type fieldInfo struct {
 	goPath string // Meta.Name
-	off    uintptr
-	via    []hop // pointers to follow before off counts; nil almost always
-	n      *node
-	omit   omitRule // omitempty
-	zero   omitRule // omitzero
-	enc    op       // n.enc, kept here for the walker's switch
-	quoted bool     // the tag option "string"
-	intern bool
+	via    []hop  // pointers to follow before off counts
 	sf     reflect.StructField
 
 	zeroWord unsafe.Pointer
@@ -221,9 +228,10 @@ func (b *builder) levelFields(n *node, l level) (found []candidate, deeper []lev
 			name = sf.Name
 		}
 		c.field = field{
-			name: name, goPath: path, off: l.off + sf.Offset, via: l.via,
-			n: b.node(sf.Type), quoted: ft.quoted, sf: sf,
-			intern: sf.Type.Kind() == reflect.String && (sf.Type != stringType || internedNames[name]),
+			name: name, n: b.node(sf.Type), off: uint32(l.off + sf.Offset),
+			quoted: ft.quoted, indirect: len(l.via) > 0,
+			fieldInfo: &fieldInfo{goPath: path, via: l.via, sf: sf},
+			intern:    sf.Type.Kind() == reflect.String && (sf.Type != stringType || internedNames[name]),
 		}
 		c.comma = append(appendString([]byte{','}, name), ':')
 		if ft.omitEmpty {

@@ -601,7 +601,7 @@ func (d *jsonDecoder) structure(n *node, p unsafe.Pointer, i int) int {
 			d.object(DuplicateField, f.name)
 		}
 		q := unsafe.Add(p, f.off)
-		if f.via != nil {
+		if f.indirect {
 			q = f.reach(p)
 		}
 		before := len(d.issues)

@@ -178,7 +178,7 @@ func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
 	for i := range n.fields {
 		f := &n.fields[i]
 		q := unsafe.Add(p, f.off)
-		if f.via != nil {
+		if f.indirect {
 			if q = f.address(p); q == nil {
 				continue
 			}

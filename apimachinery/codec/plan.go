@@ -161,7 +161,7 @@ func (f *field) introspect() Field {
 		PatchStrategy: tag.Get("patchStrategy"), PatchMergeKey: tag.Get("patchMergeKey"),
 		ListType: tag.Get("listType"), MapType: tag.Get("mapType"), Default: tag.Get("default"),
 	}
-	if f.via != nil {
+	if f.indirect {
 		out.Offset = -1
 	}
 	if keys := tag.Get("listMapKey"); keys != "" {
