@@ -1,7 +1,65 @@
 package apiserver
 
-import "context"
+import (
+	"context"
+	"fmt"
 
-func (s *Server) bootstrap(context.Context) error { return nil }
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
 
-func (s *Server) maintain(ctx context.Context) { <-ctx.Done() }
+// The service by which pods reach the server.
+const kubernetesService = "kubernetes"
+
+// bootstrap writes the objects every cluster has, those that are missing, in one transaction.
+func (s *Server) bootstrap(ctx context.Context) error {
+	if s.options.NoBootstrap {
+		return nil
+	}
+	if err := s.registry.Seed(ctx, s.systemObjects()...); err != nil {
+		return fmt.Errorf("apiserver: bootstrap: %w", err)
+	}
+	if s.advertises() {
+		if err := s.publishEndpoints(ctx); err != nil {
+			return fmt.Errorf("apiserver: bootstrap: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) systemObjects() []metav1.Object {
+	var objs []metav1.Object
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+		objs = append(objs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	var cidrs []string
+	for _, p := range s.registry.ServiceRanges() {
+		cidrs = append(cidrs, p.String())
+	}
+	objs = append(objs, &networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
+	}, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService, Namespace: metav1.NamespaceDefault,
+			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, ClusterIP: s.registry.ServiceAddress(1).String(),
+			Ports: []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP,
+				TargetPort: intstr.FromInt32(int32(s.options.AdvertisePort))}},
+		},
+	})
+	for _, c := range []struct {
+		name  string
+		value int32
+		text  string
+	}{
+		{"system-node-critical", 2000001000, "Used for system critical pods that must not be moved from their current node."},
+		{"system-cluster-critical", 2000000000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."},
+	} {
+		objs = append(objs, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Value: c.value, Description: c.text})
+	}
+	return objs
+}

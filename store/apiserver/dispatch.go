@@ -15,6 +15,9 @@ func (s *Server) dispatch(r *request) {
 	}
 	select {
 	case <-s.booted:
+	case <-s.ending.Done():
+		r.fail(apierrors.NewServiceUnavailable("the server is shutting down"))
+		return
 	case <-r.Context().Done():
 		r.fail(apierrors.NewServiceUnavailable("the server is still starting"))
 		return

@@ -47,7 +47,8 @@ type Options struct {
 	// Checks are further health checks by name, beside ping, etcd and informer-sync.
 	Checks map[string]func(ctx context.Context) error
 
-	// AdvertiseAddress is the IP address of the endpoints of the service kubernetes; empty leaves the endpoints alone.
+	// AdvertiseAddress is the IP address of the endpoints of the service kubernetes; an empty or loopback one leaves the
+	// endpoints alone.
 	AdvertiseAddress string
 	// AdvertisePort is the port beside it; zero means 6443.
 	AdvertisePort int

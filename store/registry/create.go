@@ -109,7 +109,6 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 			return apierrors.NewInternalError(err)
 		}
 		if w.DryRun {
-			res.undo()
 			setTypeMeta(obj, r.info.GVK)
 			return r.dryRunInsert(ctx, key, obj.GetName())
 		}

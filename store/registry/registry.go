@@ -21,7 +21,7 @@ type Options struct {
 	Cache cache.Options
 	// EventTTL is how long Events are kept. Zero means an hour.
 	EventTTL Seconds
-	// ServiceCIDR is the range of cluster IPs, IPv4. Empty means 10.96.0.0/16.
+	// ServiceCIDR is the range of cluster IPs, or two of different families separated by a comma. Empty means DefaultServiceCIDR.
 	ServiceCIDR string
 	// NodePorts is the range of node ports, both ends included. Zero means 30000 to 32767.
 	NodePorts PortRange
@@ -37,6 +37,8 @@ type Registry struct {
 	chain   atomic.Pointer[chain]
 
 	table atomic.Pointer[table]
+	addrs *addressAllocator
+	ports *portAllocator
 
 	mu      sync.Mutex // guards what follows, and who swaps table
 	watched map[string]*watched
@@ -63,6 +65,13 @@ func New(s store.Store, o Options) (*Registry, error) {
 	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}, started: make(chan struct{})}
 	r.table.Store(&table{})
 	r.chain.Store(&chain{})
+	var err error
+	if r.addrs, err = newAddressAllocator(r, o.ServiceCIDR); err != nil {
+		return nil, err
+	}
+	if r.ports, err = newPortAllocator(r, o.NodePorts); err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 

@@ -160,3 +160,6 @@ func typeMetaOf(obj metav1.Object) (apiVersion, kind string) {
 }
 
 var noKind schema.GroupVersionKind
+
+// typeOf is the struct type of an object.
+func typeOf(obj metav1.Object) reflect.Type { return reflect.TypeOf(obj).Elem() }

@@ -329,7 +329,6 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 			return nil, false, apierrors.NewInternalError(err)
 		}
 		if o.DryRun || len(res.Ops) == 0 && bytes.Equal(value, cur.raw) {
-			res.undo()
 			return obj, false, nil
 		}
 		op := store.Op{Type: store.OpUpdate, Key: r.key(key), Value: value, Expected: cur.revision, TTL: r.ttl(obj)}

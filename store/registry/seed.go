@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store"
+)
+
+// Seed creates those of objs that do not exist, in as few transactions as the store's bound on operations allows, past
+// admission. It is how a server writes the objects every cluster has.
+func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
+	for {
+		var ops []store.Op
+		flush := func() error {
+			if len(ops) == 0 {
+				return nil
+			}
+			_, err := r.store.Txn(ctx, ops, nil)
+			ops = nil
+			return err
+		}
+		err := func() error {
+			for _, obj := range objs {
+				next, err := r.seedOps(ctx, obj)
+				if err != nil {
+					return err
+				}
+				if len(ops)+len(next) > store.MaxTxnOps {
+					if err := flush(); err != nil {
+						return err
+					}
+				}
+				ops = append(ops, next...)
+			}
+			return flush()
+		}()
+		if _, ok := errors.AsType[*store.ExistsError](err); ok {
+			continue // another server is starting too
+		}
+		return err
+	}
+}
+
+// seedOps returns the operations that create obj, none if it exists. obj is not changed.
+func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, error) {
+	res := r.forType(obj)
+	if res == nil {
+		return nil, nil // the server does not serve that kind
+	}
+	key := res.key(metav1.KeyOf(obj))
+	if _, _, err := r.store.Get(ctx, key); err == nil || !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	raw, err := res.encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	if obj, err = res.decode(raw, 0); err != nil {
+		return nil, err
+	}
+	if res.info.Rules.Default != nil {
+		res.info.Rules.Default(obj)
+	}
+	res.beginLife(ctx, metav1.MetaOf(obj), obj)
+	if errs := validateNew(res.info, obj); len(errs) > 0 {
+		return nil, res.invalid(obj.GetName(), errs)
+	}
+	more, err := res.reserve(ctx, obj, nil)
+	if err != nil {
+		return nil, fmt.Errorf("registry: %s %s: %w", res.gr, obj.GetName(), err)
+	}
+	value, err := res.encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	op := store.CreateOp(key, value)
+	op.TTL = res.ttl(obj)
+	return append([]store.Op{op}, more.Ops...), nil
+}
+
+// forType returns the resource that stores objects of obj's Go type.
+func (r *Registry) forType(obj metav1.Object) *Resource {
+	t := typeOf(obj)
+	for _, res := range r.table.Load().byGVR {
+		if res.info.Type == t && res.def.Stored == nil {
+			return res
+		}
+	}
+	return nil
+}
