@@ -82,16 +82,15 @@ func AppendEnvelope(b []byte, apiVersion, kind string, raw []byte) []byte {
 	return append(b, 3<<3|2, 0, 4<<3|2, 0)
 }
 
-// ProtoMeta reads the metadata of an object's message.
+// ProtoMeta reads the metadata of an object's message. A message field may come in several parts, which add up.
 func ProtoMeta(b []byte) (Meta, error) {
 	var m Meta
 	var inner error
 	err := fields(b, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
 		if num == 1 {
 			inner = m.readProto(v)
-			return false
 		}
-		return true
+		return inner == nil
 	})
 	if err == nil {
 		err = inner
@@ -101,7 +100,6 @@ func ProtoMeta(b []byte) (Meta, error) {
 
 func (m *Meta) readProto(meta []byte) error {
 	var inner error
-	labels := 0
 	err := fields(meta, func(num protowire.Number, v []byte, n uint64, from, _ int) bool {
 		switch num {
 		case 1:
@@ -117,10 +115,9 @@ func (m *Meta) readProto(meta []byte) error {
 		case 9:
 			m.Deleting = true
 		case 11:
-			if labels == 0 {
+			if m.Labels == nil {
 				// Entries follow one another: count them once and allocate exactly.
-				labels = countRun(meta[from:], 11)
-				m.Labels = make([]Pair, 0, labels)
+				m.Labels = make([]Pair, 0, countRun(meta[from:], 11))
 			}
 			k, val, err := entry(v)
 			m.Labels, inner = append(m.Labels, Pair{k, val}), err
@@ -221,33 +218,58 @@ func ProtoWatchEvent(b []byte) (typ string, object []byte, err error) {
 // ProtoWithoutManaged returns a copy of the object's message without managed fields, of exactly the needed size.
 func ProtoWithoutManaged(b []byte) []byte {
 	const managedFields = 17
-	var meta []byte
-	metaFrom, metaTo, cut := -1, -1, 0
-	_ = fields(b, func(num protowire.Number, v []byte, _ uint64, from, to int) bool {
+	// First what goes, then what stays: the size must be known before the memory is got.
+	size, cut := 0, 0
+	err := fields(b, func(num protowire.Number, v []byte, _ uint64, from, to int) bool {
+		n := to - from
 		if num == 1 {
-			meta, metaFrom, metaTo = v, from, to
-			return false
+			less := sizeOf(v, managedFields)
+			if less < 0 {
+				cut = -1
+				return false
+			}
+			if cut += less; less > 0 {
+				n = 1 + protowire.SizeBytes(len(v)-less)
+			}
 		}
+		size += n
 		return true
 	})
-	err := fields(meta, func(num protowire.Number, _ []byte, _ uint64, from, to int) bool {
-		if num == managedFields {
-			cut += to - from
-		}
-		return true
-	})
-	if metaFrom < 0 || cut == 0 || err != nil {
+	if err != nil || cut <= 0 {
 		return bytes.Clone(b)
 	}
-	kept := len(meta) - cut
-	out := make([]byte, 0, metaFrom+1+protowire.SizeBytes(kept)+len(b)-metaTo)
-	out = append(out, b[:metaFrom]...)
-	out = protowire.AppendVarint(append(out, 1<<3|2), uint64(kept))
-	_ = fields(meta, func(num protowire.Number, _ []byte, _ uint64, from, to int) bool {
-		if num != managedFields {
-			out = append(out, meta[from:to]...)
+	out := make([]byte, 0, size)
+	_ = fields(b, func(num protowire.Number, v []byte, _ uint64, from, to int) bool {
+		less := 0
+		if num == 1 {
+			less = sizeOf(v, managedFields)
 		}
+		if less == 0 {
+			out = append(out, b[from:to]...)
+			return true
+		}
+		out = protowire.AppendVarint(append(out, 1<<3|2), uint64(len(v)-less))
+		_ = fields(v, func(num protowire.Number, _ []byte, _ uint64, from, to int) bool {
+			if num != managedFields {
+				out = append(out, v[from:to]...)
+			}
+			return true
+		})
 		return true
 	})
-	return append(out, b[metaTo:]...)
+	return out
+}
+
+// sizeOf is how many bytes of a message are fields of a number, -1 if it is malformed.
+func sizeOf(b []byte, want protowire.Number) int {
+	n := 0
+	if fields(b, func(num protowire.Number, _ []byte, _ uint64, from, to int) bool {
+		if num == want {
+			n += to - from
+		}
+		return true
+	}) != nil {
+		return -1
+	}
+	return n
 }
