@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -15,16 +16,39 @@ import (
 // candidates for one new lease that does not exist yet; it is called by every
 // subtest.
 func Test(t *testing.T, newLocks func(t *testing.T) (a, b leaderelection.Lock)) {
-	t.Run("a lease that is not there", func(t *testing.T) {
-		a, b := newLocks(t)
+	for name, check := range Suite() {
+		t.Run(name, func(t *testing.T) {
+			a, b := newLocks(t)
+			check(t, a, b)
+		})
+	}
+}
+
+// Suite is the checks of Test by name, for tests that cannot have subtests, as in
+// a bubble. Each needs the locks of two candidates for one lease that does not
+// exist yet.
+func Suite() iter.Seq2[string, func(t *testing.T, a, b leaderelection.Lock)] {
+	return func(yield func(string, func(*testing.T, leaderelection.Lock, leaderelection.Lock)) bool) {
+		for _, c := range checks {
+			if !yield(c.name, c.check) {
+				return
+			}
+		}
+	}
+}
+
+var checks = []struct {
+	name  string
+	check func(t *testing.T, a, b leaderelection.Lock)
+}{
+	{"a lease that is not there", func(t *testing.T, a, b leaderelection.Lock) {
 		require.Equal(t, a.Key(), b.Key())
 		_, err := a.Get(t.Context())
 		require.ErrorIs(t, err, leaderelection.ErrNotFound)
 		_, err = a.Update(t.Context(), record("a", 0))
 		require.ErrorIs(t, err, leaderelection.ErrNotFound)
-	})
-	t.Run("a record is read as it was written", func(t *testing.T) {
-		a, b := newLocks(t)
+	}},
+	{"a record is read as it was written", func(t *testing.T, a, b leaderelection.Lock) {
 		want := record("a", 3)
 		created, err := a.Create(t.Context(), want)
 		require.NoError(t, err)
@@ -42,16 +66,14 @@ func Test(t *testing.T, newLocks func(t *testing.T) (a, b leaderelection.Lock)) 
 		got, err = a.Get(t.Context())
 		require.NoError(t, err)
 		requireRecord(t, want, got)
-	})
-	t.Run("the second creator loses", func(t *testing.T) {
-		a, b := newLocks(t)
+	}},
+	{"the second creator loses", func(t *testing.T, a, b leaderelection.Lock) {
 		_, err := a.Create(t.Context(), record("a", 0))
 		require.NoError(t, err)
 		_, err = b.Create(t.Context(), record("b", 0))
 		require.ErrorIs(t, err, leaderelection.ErrConflict)
-	})
-	t.Run("an update of an old version loses", func(t *testing.T) {
-		a, b := newLocks(t)
+	}},
+	{"an update of an old version loses", func(t *testing.T, a, b leaderelection.Lock) {
 		first, err := a.Create(t.Context(), record("a", 0))
 		require.NoError(t, err)
 		renewed := first
@@ -63,9 +85,8 @@ func Test(t *testing.T, newLocks func(t *testing.T) (a, b leaderelection.Lock)) 
 		second.RenewTime = second.RenewTime.Add(time.Second)
 		_, err = a.Update(t.Context(), second)
 		require.NoError(t, err, "the version an update returns is good for the next one")
-	})
-	t.Run("of many updates one wins", func(t *testing.T) {
-		a, b := newLocks(t)
+	}},
+	{"of many updates one wins", func(t *testing.T, a, b leaderelection.Lock) {
 		base, err := a.Create(t.Context(), record("a", 0))
 		require.NoError(t, err)
 		won := make(chan bool, 16)
@@ -87,19 +108,17 @@ func Test(t *testing.T, newLocks func(t *testing.T) (a, b leaderelection.Lock)) 
 			}
 		}
 		require.Equal(t, 1, winners)
-	})
-	t.Run("an ended context", func(t *testing.T) {
-		a, _ := newLocks(t)
+	}},
+	{"an ended context", func(t *testing.T, a, _ leaderelection.Lock) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := a.Get(ctx)
 		require.ErrorIs(t, err, context.Canceled)
-	})
-	t.Run("a watcher hears of a change", func(t *testing.T) {
-		a, b := newLocks(t)
+	}},
+	{"a watcher hears of a change", func(t *testing.T, a, b leaderelection.Lock) {
 		w, ok := b.(leaderelection.Watcher)
 		if !ok {
-			t.Skip("not a Watcher")
+			return
 		}
 		first, err := a.Create(t.Context(), record("a", 0))
 		require.NoError(t, err)
@@ -128,7 +147,7 @@ func Test(t *testing.T, newLocks func(t *testing.T) (a, b leaderelection.Lock)) 
 		cancel()
 		_, err = w.Wait(ctx, second)
 		require.Error(t, err)
-	})
+	}},
 }
 
 func record(holder string, transitions int32) leaderelection.Record {
