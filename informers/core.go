@@ -179,6 +179,7 @@ func (n *copyIn[T]) Commit(version string) {
 	}
 	c.mu.Lock()
 	first := !s.synced
+	var back error
 	for ns, m := range c.spaces {
 		if s.namespace != "" && s.namespace != ns {
 			continue
@@ -195,15 +196,16 @@ func (n *copyIn[T]) Commit(version string) {
 			if old == o {
 				continue
 			}
-			if old != nil && older(o, old) {
-				// A server behind the one that told us of old; its watch will catch up.
-				continue
-			}
 			c.change(old, o, first, false)
 		}
 	}
 	s.commited = n.seq
 	s.synced = true
+	if num, ok := decimal(version); ok && num < s.number {
+		// The server went back, as after its data was restored from a backup: what it says now is what counts.
+		s.number = num
+		back = &WentBackError{Resource: c.name(), From: s.version, To: strings.Clone(version)}
+	}
 	c.over.drop(func(e *own[T]) bool {
 		if s.namespace != "" && s.namespace != e.key.Namespace {
 			return false
@@ -222,9 +224,25 @@ func (n *copyIn[T]) Commit(version string) {
 	hs := slices.Clone(c.handlers)
 	c.mu.Unlock()
 	c.signal(hs)
+	if back != nil {
+		c.fail(back)
+	}
 	if f := c.set.o.Metrics.Read; f != nil {
 		f(c.name(), !first)
 	}
+}
+
+// WentBackError reports a collection that was read at an earlier version than before.
+type WentBackError struct {
+	// Resource that was read.
+	Resource string
+	// From and To are the versions.
+	From, To string
+}
+
+// Error names the resource and the versions.
+func (e *WentBackError) Error() string {
+	return fmt.Sprintf("informers: %s went back from version %s to %s", e.Resource, e.From, e.To)
 }
 
 // older reports whether a is an earlier version of the same incarnation than b.
@@ -315,13 +333,15 @@ func (s *source[T]) Gone() {
 func (c *core[T]) reached(s *source[T], version string) {
 	s.at = time.Now()
 	s.lastErr = nil
-	if version != s.version {
-		// A copy: the version of an event shares memory with its object.
-		s.version = string([]byte(version))
-	}
 	n, ok := decimal(version)
-	if ok {
-		s.number = n
+	if !ok || n >= s.number {
+		if version != s.version {
+			// A copy: the version of an event shares memory with its object.
+			s.version = string([]byte(version))
+		}
+		if ok {
+			s.number = n
+		}
 	}
 	if len(c.over.byKey) > 0 {
 		c.over.sweep(s, c.reindex)

@@ -180,7 +180,8 @@ func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflec
 		if v < m.floor {
 			return nil, apierrors.NewResourceExpired("too old")
 		}
-		s.next = v + 1
+		// Now and then a server tells again what was told before.
+		s.next = v + 1 - min(v, uint64(m.rng.IntN(3)))
 	}
 	m.streams[s] = true
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -126,7 +127,7 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		m.streaming, m.fruitless = false, false
 		return m, Command{Do: Follow}
 	case Moved:
-		if in.Version != "" && m.Phase == Watching {
+		if in.Version != "" && m.Phase == Watching && !earlier(in.Version, m.Version) {
 			m.Version = in.Version
 		}
 		m.Failures, m.fruitless = 0, false
@@ -138,6 +139,13 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		return m.failed(in.Err, jitter)
 	}
 	panic("reflector: unknown outcome")
+}
+
+// earlier reports whether version a is certainly before b. A server that is behind another must not take us back.
+func earlier(a, b string) bool {
+	x, err1 := strconv.ParseUint(a, 10, 64)
+	y, err2 := strconv.ParseUint(b, 10, 64)
+	return err1 == nil && err2 == nil && x < y
 }
 
 // read begins a reading of the whole collection.
