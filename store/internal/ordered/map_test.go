@@ -182,3 +182,34 @@ func BenchmarkMapUpdate(b *testing.B) {
 		m = e.Map()
 	}
 }
+
+// FuzzMap reads a program of edits: a key byte and what to do with it.
+func FuzzMap(f *testing.F) {
+	f.Add([]byte("abcABCabc"), "a", "c")
+	f.Fuzz(func(t *testing.T, program []byte, from, to string) {
+		e := Map[int]{}.Edit()
+		want := map[string]int{}
+		for i, b := range program {
+			key := string(rune(b & 0x7f))
+			if b&0x80 != 0 {
+				e.Delete(key)
+				delete(want, key)
+			} else {
+				e.Set(key, i)
+				want[key] = i
+			}
+			if b == 'Z' { // a new generation: nothing may be changed in place any more
+				e = e.Map().Edit()
+			}
+		}
+		m := e.Map()
+		require.Equal(t, len(want), m.Len())
+		n := 0
+		for k, v := range m.Range(from, to) {
+			require.Equal(t, want[k], v)
+			require.True(t, k >= from && (to == "" || k < to))
+			n++
+		}
+		require.Equal(t, n, m.Count(from, to))
+	})
+}
