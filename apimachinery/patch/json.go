@@ -174,6 +174,7 @@ func diffMerge(from, to map[string]any) map[string]any {
 	return out
 }
 
+// decodeBoth reads a patch, and of the document what the patch touches.
 func decodeBoth(doc, patch []byte) (target, changes map[string]any, err error) {
 	if err := checkSize(patch); err != nil {
 		return nil, nil, err
@@ -181,7 +182,7 @@ func decodeBoth(doc, patch []byte) (target, changes map[string]any, err error) {
 	if changes, err = decode(patch, ErrMalformed); err != nil {
 		return nil, nil, err
 	}
-	if target, err = decode(doc, ErrBadDocument); err != nil {
+	if target, err = decodeTouched(doc, changes); err != nil {
 		return nil, nil, err
 	}
 	return target, changes, nil
@@ -205,12 +206,4 @@ func decode(data []byte, kind error) (map[string]any, error) {
 	return out, nil
 }
 
-func encode(v map[string]any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+func encode(v map[string]any) ([]byte, error) { return appendValue(make([]byte, 0, 1024), v) }

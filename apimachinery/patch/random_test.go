@@ -222,6 +222,36 @@ func FuzzStrategic(f *testing.F) {
 	})
 }
 
+// Reading a document lazily must make no difference.
+func FuzzLazyDocument(f *testing.F) {
+	f.Add([]byte(` { "a" : { "b" : [ 1 , "x]\\"}" ] , "\u0063" : null } , "d" : -1.5e3 } `), []byte(`{"a":{"c":1},"d":{"e":[1]}}`))
+	f.Add([]byte(`{"finalizers":["a"],"labels":"x","spec":{"containers":[{"name":"a"}]}}`), []byte(`{"$deleteFromPrimitiveList/finalizers":["a"],"labels":{"x":"y"},"spec":{"containers":[{"name":"a","image":"x"}]}}`))
+	f.Fuzz(func(t *testing.T, doc, changes []byte) {
+		lazy, lazyErr := patch.Strategic(doc, changes, objectType)
+		var target, decoded m
+		if json.Unmarshal(doc, &target) != nil || json.Unmarshal(changes, &decoded) != nil || target == nil || decoded == nil {
+			if lazyErr == nil {
+				t.Fatalf("%q with %q gives %q", doc, changes, lazy)
+			}
+			return
+		}
+		whole, err := patch.StrategicMap(target, decoded, objectType)
+		if (err == nil) != (lazyErr == nil) {
+			t.Fatalf("%q with %q: %v, lazily %v", doc, changes, err, lazyErr)
+		}
+		if err != nil {
+			return
+		}
+		var got any
+		if err := json.Unmarshal(lazy, &got); err != nil {
+			t.Fatalf("%q with %q gives %q: %v", doc, changes, lazy, err)
+		}
+		if !reflect.DeepEqual(got, any(whole)) {
+			t.Fatalf("%q with %q: %v, lazily %v", doc, changes, whole, got)
+		}
+	})
+}
+
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":2}]}`), []byte(`[{"op":"copy","from":"/a/1","path":"/a/-"},{"op":"test","path":"/a/0","value":1},{"op":"move","from":"/a","path":"/c"}]`))
 	f.Add([]byte(`[1]`), []byte(`[{"op":"add","path":"/-1","value":null},{"op":"remove","path":""}]`))
