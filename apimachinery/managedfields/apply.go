@@ -47,13 +47,13 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		after = t.prune(after, entries, last)
 	}
 
+	clean(after)
 	c := &comparer{path: make(Path, 0, 16)}
 	c.walk(t, before, any(after))
 	c.without(w.Reset)
 	if err := settle(entries, by, &c.changes, force); err != nil {
 		return nil, false, err
 	}
-	clean(after)
 	unowned := equalEntries(entries, former)
 	if unowned && equalValues(before, after) {
 		return live, false, nil
