@@ -28,9 +28,15 @@ func DeepCopy[T any](v T) T {
 		n := nodeOf(t.Elem())
 		n.mustCopy()
 		c := copier{}
+		c.prepare(n, src)
 		dst := c.pointee(n, src)
 		return *(*T)(unsafe.Pointer(&dst))
 	}
+	return copyValue(t, v)
+}
+
+// copyValue is apart from DeepCopy so that only values, not pointers, move to the heap.
+func copyValue[T any](t reflect.Type, v T) T {
 	n := nodeOf(t)
 	n.mustCopy()
 	c := copier{}
@@ -69,7 +75,14 @@ func (n *node) mustCopy() {
 	}
 }
 
-type copier struct{ depth int }
+type copier struct {
+	depth int
+
+	// The block the copy is made in, if there is one, and how much of it is used.
+	shape *shape
+	block unsafe.Pointer
+	next  int
+}
 
 func (c *copier) enter() {
 	if c.depth++; c.depth > maxNesting {
@@ -82,13 +95,15 @@ func (c *copier) pointee(n *node, src unsafe.Pointer) unsafe.Pointer {
 	if n.copy.how == copyByPtr {
 		return n.copy.ptr(src)
 	}
-	v := reflect.New(n.typ)
-	dst := v.UnsafePointer()
+	dst := c.take(n, 1)
+	if dst == nil {
+		dst = n.newValue()
+	}
 	if n.copy.how == copyByInto {
 		n.copy.into(src, dst)
 		return dst
 	}
-	v.Elem().Set(n.at(src))
+	n.at(dst).Set(n.at(src))
 	c.fix(n, dst, src)
 	return dst
 }
@@ -104,10 +119,8 @@ func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
 		for i := range n.copy.fixes {
 			f := &n.copy.fixes[i]
 			d := unsafe.Add(dst, f.off)
-			if f.n.op == opPtr || f.n.op == opStrMap || f.n.op == opMap || f.n.op == opSlice {
-				if *(*unsafe.Pointer)(d) == nil {
-					continue
-				}
+			if f.nilable && *(*unsafe.Pointer)(d) == nil {
+				continue
 			}
 			c.fix(f.n, d, unsafe.Add(src, f.off))
 		}
@@ -143,10 +156,12 @@ func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
 	case opMap:
 		c.mapping(n, dst, src)
 	case opAny:
-		*(*any)(dst) = c.dynamic(*(*any)(src))
+		inner := copier{depth: c.depth}
+		*(*any)(dst) = inner.dynamic(*(*any)(src))
 	case opIface:
 		if v := n.at(src); !v.IsNil() {
-			n.at(dst).Set(reflect.ValueOf(c.dynamic(v.Interface())))
+			inner := copier{depth: c.depth}
+			n.at(dst).Set(reflect.ValueOf(inner.dynamic(v.Interface())))
 		}
 	}
 }
@@ -163,8 +178,12 @@ func (c *copier) slice(n *node, dst, src unsafe.Pointer) {
 	}
 	*to = sliceHeader{}
 	v := n.at(dst)
-	v.Grow(from.len)
-	to.len = from.len
+	if p := c.take(n.elem, from.len); p != nil {
+		*to = sliceHeader{p, from.len, from.len}
+	} else {
+		v.Grow(from.len)
+		to.len = from.len
+	}
 	reflect.Copy(v, n.at(src))
 	if n.elem.noPtrs {
 		return
@@ -183,6 +202,9 @@ func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
 		return
 	}
 	c.enter()
+	whole := c.shape
+	c.shape = nil // contents of maps are not part of the block
+	defer func() { c.shape = whole }()
 	to := reflect.MakeMapWithSize(n.typ, from.Len())
 	s := n.borrow(2)
 	old := (*sliceHeader)(s.slots).data

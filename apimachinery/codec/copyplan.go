@@ -34,9 +34,10 @@ type copyPlan struct {
 type assignable interface{ AssignmentCopies() }
 
 type copyPart struct {
-	name string
-	off  uintptr
-	n    *node
+	n       *node
+	off     uint32
+	nilable bool // its first word is nil when there is nothing to copy
+	name    string
 }
 
 var (
@@ -96,7 +97,7 @@ func (b *builder) copyFields(n *node) {
 			}
 			continue
 		}
-		n.copy.parts = append(n.copy.parts, copyPart{f.Name, f.Offset, b.node(f.Type)})
+		n.copy.parts = append(n.copy.parts, copyPart{name: f.Name, off: uint32(f.Offset), n: b.node(f.Type)})
 	}
 }
 
@@ -161,7 +162,7 @@ func (n *node) plain() bool {
 	return false
 }
 
-func (n *node) flatten(out []copyPart, name string, off uintptr) []copyPart {
+func (n *node) flatten(out []copyPart, name string, off uint32) []copyPart {
 	for _, p := range n.copy.parts {
 		if p.n.noPtrs {
 			continue
@@ -170,7 +171,12 @@ func (n *node) flatten(out []copyPart, name string, off uintptr) []copyPart {
 			out = p.n.flatten(out, name+p.name+".", off+p.off)
 			continue
 		}
-		out = append(out, copyPart{name + p.name, off + p.off, p.n})
+		nilable := false
+		switch p.n.op {
+		case opPtr, opSlice, opBytes, opStrMap, opMap, opAny, opIface:
+			nilable = true
+		}
+		out = append(out, copyPart{n: p.n, off: off + p.off, nilable: nilable, name: name + p.name})
 	}
 	return out
 }

@@ -99,6 +99,7 @@ type node struct {
 
 	model   reflect.Value // an addressable value of the type, for at
 	scratch sync.Pool     // *mapScratch, of a map
+	shapes  shapeCache
 
 	pb   protoPlan
 	copy copyPlan

@@ -1,0 +1,209 @@
+package codec
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Copying a Pod is mostly allocating: some twenty pointers and slices. Objects
+// of one workload have the same shape, that is, the same list of allocations.
+// For shapes that come up again, a struct type that holds all of them is made, and a
+// copy takes one block of that type. What it costs is that any part of a copy keeps
+// the whole block alive, so blocks are small, and that types made at run time
+// stay, so there are few.
+const (
+	maxShapes     = 32      // per type of object
+	maxShapeBytes = 8 << 10 // of one block
+	minShapeLen   = 4       // fewer allocations are not worth it
+	maxShapeLen   = 48
+)
+
+// An allocation is a pointer's target (count 1) or a slice's elements.
+type allocation struct {
+	n     *node
+	count int
+}
+
+// A shape is the sequence of allocations that copying an object makes, in order.
+type shape struct {
+	allocs  []allocation
+	typ     reflect.Type
+	offsets []uintptr
+}
+
+// shapeCache holds the shapes of one type of object.
+type shapeCache struct {
+	known atomic.Pointer[[]*shape]
+	// strikes counts objects that matched nothing since the last that did; with too
+	// many of them shapes are no longer looked for.
+	strikes atomic.Int32
+
+	mu   sync.Mutex
+	once [64]uint32 // hashes seen once, by their low bits
+}
+
+const maxStrikes = 1000
+
+// find returns the shape for a sequence of allocations, or nil. A sequence
+// becomes a shape when it comes up the second time.
+func (s *shapeCache) find(seq []allocation) *shape {
+	known := s.known.Load()
+	if known != nil {
+		for _, sh := range *known {
+			if slices.Equal(sh.allocs, seq) {
+				if s.strikes.Load() != 0 {
+					s.strikes.Store(0)
+				}
+				return sh
+			}
+		}
+	}
+	s.strikes.Add(1)
+	if known != nil && len(*known) >= maxShapes {
+		return nil
+	}
+	return s.learn(seq)
+}
+
+func (s *shapeCache) learn(seq []allocation) *shape {
+	h := uint32(2166136261)
+	for _, a := range seq {
+		h = (h ^ uint32(a.count)) * 16777619
+		h = (h ^ uint32(uintptr(unsafe.Pointer(a.n))>>4)) * 16777619
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot := &s.once[h%uint32(len(s.once))]; *slot != h {
+		*slot = h
+		return nil
+	}
+	var list []*shape
+	if known := s.known.Load(); known != nil {
+		list = slices.Clone(*known)
+	}
+	if len(list) >= maxShapes || slices.ContainsFunc(list, func(sh *shape) bool { return slices.Equal(sh.allocs, seq) }) {
+		return nil
+	}
+	sh := newShape(seq)
+	list = append(list, sh)
+	s.known.Store(&list)
+	return sh
+}
+
+func newShape(seq []allocation) *shape {
+	sh := &shape{allocs: slices.Clone(seq)}
+	fields := make([]reflect.StructField, len(seq))
+	for i, a := range seq {
+		t := a.n.typ
+		if a.count > 1 {
+			t = reflect.ArrayOf(a.count, t)
+		}
+		fields[i] = reflect.StructField{Name: "F" + strconv.Itoa(i), Type: t}
+	}
+	sh.typ = reflect.StructOf(fields)
+	for i := range seq {
+		sh.offsets = append(sh.offsets, sh.typ.Field(i).Offset)
+	}
+	return sh
+}
+
+// A measurer lists the allocations of a copy, in the order the copier makes them.
+type measurer struct {
+	seq  [maxShapeLen]allocation
+	len  int
+	size uintptr
+}
+
+// add reports false when the copy is too large for a block.
+func (m *measurer) add(n *node, count int) bool {
+	if m.len == maxShapeLen {
+		return false
+	}
+	m.seq[m.len] = allocation{n, count}
+	m.len++
+	m.size += n.size * uintptr(count)
+	return m.size <= maxShapeBytes
+}
+
+func (m *measurer) pointee(n *node, src unsafe.Pointer) bool {
+	if n.copy.how == copyByPtr || n.size == 0 {
+		return true
+	}
+	return m.add(n, 1) && (n.noPtrs || m.parts(n, src))
+}
+
+// parts follows what the copier's fix follows, but for maps and interfaces,
+// whose contents are not part of a block.
+func (m *measurer) parts(n *node, src unsafe.Pointer) bool {
+	if n.copy.how == copyFields {
+		for i := range n.copy.fixes {
+			f := &n.copy.fixes[i]
+			if q := unsafe.Add(src, f.off); !f.n.noPtrs && (!f.nilable || *(*unsafe.Pointer)(q) != nil) && !m.parts(f.n, q) {
+				return false
+			}
+		}
+		return true
+	}
+	if n.copy.how != copyByOp {
+		return true
+	}
+	switch n.op {
+	case opPtr:
+		q := *(*unsafe.Pointer)(src)
+		return q == nil || m.pointee(n.elem, q)
+	case opSlice:
+		h := (*sliceHeader)(src)
+		if h.len == 0 || n.elem.size == 0 {
+			return true
+		}
+		if uintptr(h.len) > maxShapeBytes || !m.add(n.elem, h.len) {
+			return false
+		}
+		return n.elem.noPtrs || m.elements(n.elem, h.data, h.len)
+	case opArray:
+		return m.elements(n.elem, src, n.length)
+	}
+	return true
+}
+
+func (m *measurer) elements(n *node, src unsafe.Pointer, count int) bool {
+	for i := range count {
+		if !m.parts(n, unsafe.Add(src, uintptr(i)*n.size)) {
+			return false
+		}
+	}
+	return true
+}
+
+// prepare takes a block for a copy of the value of type n at src if its shape is known.
+func (c *copier) prepare(n *node, src unsafe.Pointer) {
+	if n.noPtrs || n.copy.how != copyFields || n.shapes.strikes.Load() > maxStrikes {
+		return
+	}
+	var m measurer
+	if !m.pointee(n, src) || m.len < minShapeLen {
+		return
+	}
+	if sh := n.shapes.find(m.seq[:m.len]); sh != nil {
+		c.shape, c.block = sh, reflect.New(sh.typ).UnsafePointer()
+	}
+}
+
+// take returns the next part of the block, zeroed memory for count values of type n, or nil
+// if there is no block.
+func (c *copier) take(n *node, count int) unsafe.Pointer {
+	if c.shape == nil || n.size == 0 {
+		return nil
+	}
+	if c.next >= len(c.shape.allocs) || c.shape.allocs[c.next] != (allocation{n, count}) {
+		c.shape = nil // the source changed meanwhile, which its owner must not let happen
+		return nil
+	}
+	p := unsafe.Add(c.block, c.shape.offsets[c.next])
+	c.next++
+	return p
+}
