@@ -185,6 +185,39 @@ func TestSlowWatchExpires(t *testing.T) {
 	})
 }
 
+func TestProgressReportsEveryRevisionOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := memory.New(memory.Options{})
+		var reports []int64
+		done := make(chan error)
+		go func() {
+			done <- s.Watch(ctx, "/a/", 1, store.WatchOptions{}, func(b store.Batch) error {
+				reports = append(reports, b.Revision)
+				return nil
+			})
+		}()
+		synctest.Wait()
+		for i := range 3 {
+			_, err := s.Create(ctx, fmt.Sprintf("/b/%d", i), nil, none)
+			require.NoError(t, err)
+			for range 2 {
+				_, err = s.Progress(ctx, "/a/")
+				require.NoError(t, err)
+				_, err = s.Progress(ctx, "/elsewhere/")
+				require.NoError(t, err)
+				synctest.Wait()
+			}
+		}
+		_, err := s.Progress(ctx, "")
+		require.NoError(t, err)
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.Equal(t, []int64{2, 3, 4}, reports)
+		require.NoError(t, s.Close())
+	})
+}
+
 func TestNoSizeLimit(t *testing.T) {
 	s := memory.New(memory.Options{MaxBytes: -1})
 	_, err := s.Create(t.Context(), "/a", make([]byte, 20<<20), none)

@@ -103,11 +103,10 @@ func (s *Store) take(w *watcher) (store.Batch, bool, error) {
 	if w.pending == 0 {
 		w.progress = false
 	}
-	after := w.after
-	w.after = max(after, upTo)
+	w.after = max(w.after, upTo)
 	s.mu.Unlock()
 
-	events := w.filter(commits, after)
+	events := w.filter(commits)
 	if len(events) == 0 && !report {
 		return store.Batch{}, len(commits) > 0, nil
 	}
@@ -119,13 +118,10 @@ func (s *Store) take(w *watcher) (store.Batch, bool, error) {
 
 // filter returns the events under the watch's prefix. A commit whose events all are, and
 // that comes alone, is shared and not copied.
-func (w *watcher) filter(commits []*commit, after int64) []store.Event {
+func (w *watcher) filter(commits []*commit) []store.Event {
 	var out []store.Event
 	shared := false
 	for _, c := range commits {
-		if c.revision <= after {
-			continue
-		}
 		n := c.matching(w.prefix)
 		if n == 0 {
 			continue

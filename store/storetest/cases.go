@@ -381,6 +381,23 @@ func testWatchTxn(t *testing.T, ctx context.Context, s store.Store) {
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
+func testWatchLongHistory(t *testing.T, ctx context.Context, s store.Store) {
+	const n = 600
+	rev, err := s.Progress(ctx, "")
+	require.NoError(t, err)
+	first, live := rev, Watch(t, ctx, s, "/a/", rev)
+	for i := range n {
+		rev = create(t, ctx, s, fmt.Sprintf("/a/%d", i), "1")
+	}
+	for _, w := range []*Watcher{live, Watch(t, ctx, s, "/a/", first)} {
+		events, err := w.Until(ctx, n)
+		require.NoError(t, err)
+		require.Len(t, events, n)
+		require.Equal(t, rev, events[n-1].KV.Revision)
+		require.NoError(t, w.Stop())
+	}
+}
+
 func testWatchFuture(t *testing.T, ctx context.Context, s store.Store) {
 	rev := create(t, ctx, s, "/a/1", "1")
 	w := Watch(t, ctx, s, "/a/", rev+2)

@@ -47,6 +47,7 @@ var cases = []struct {
 	{"WatchFromRevision", testWatchFromRevision},
 	{"WatchPrefix", testWatchPrefix},
 	{"WatchTxnIsOneBatch", testWatchTxn},
+	{"WatchLongHistory", testWatchLongHistory},
 	{"WatchFuture", testWatchFuture},
 	{"WatchEnds", testWatchEnds},
 	{"WatchMayWrite", testWatchMayWrite},
