@@ -1,8 +1,10 @@
 package informers
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -25,4 +27,34 @@ func (c schemeConn) Do(_ context.Context, r *client.Request) (*client.Response, 
 
 func (schemeConn) Stream(context.Context, *client.Request) (*client.Stream, error) {
 	return nil, errors.New("connected to nowhere")
+}
+
+// streamConn answers every stream with the same bytes and then says nothing more.
+type streamConn struct {
+	schemeConn
+	body []byte
+}
+
+func (c streamConn) Stream(ctx context.Context, _ *client.Request) (*client.Stream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	return &client.Stream{ContentType: client.MediaProtobuf + ";stream=watch", Body: &heldOpen{Reader: bytes.NewReader(c.body), ctx: ctx, cancel: cancel}}, nil
+}
+
+type heldOpen struct {
+	*bytes.Reader
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (h *heldOpen) Read(p []byte) (int, error) {
+	if n, err := h.Reader.Read(p); err == nil {
+		return n, nil
+	}
+	<-h.ctx.Done()
+	return 0, io.EOF
+}
+
+func (h *heldOpen) Close() error {
+	h.cancel()
+	return nil
 }

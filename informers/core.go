@@ -90,20 +90,26 @@ func (c *core[T]) putBase(o *object[T]) {
 		c.spaces[strings.Clone(o.key.Namespace)] = m
 	}
 	if old := m[o.key.Name]; old != nil {
-		c.bytes -= int64(len(old.body))
+		c.weigh(-len(old.body))
 	} else {
 		c.count++
 	}
 	// Assigning replaces the key too, so the old object's memory is let go.
 	m[o.key.Name] = o
-	c.bytes += int64(len(o.body))
+	c.weigh(len(o.body))
+}
+
+// weigh counts bytes kept. The lock is held.
+func (c *core[T]) weigh(n int) {
+	c.bytes += int64(n)
+	c.set.bytes.Add(int64(n))
 }
 
 func (c *core[T]) deleteBase(key types.NamespacedName) {
 	m := c.spaces[key.Namespace]
 	if old := m[key.Name]; old != nil {
 		c.count--
-		c.bytes -= int64(len(old.body))
+		c.weigh(-len(old.body))
 		delete(m, key.Name)
 		if len(m) == 0 {
 			delete(c.spaces, key.Namespace)
@@ -153,7 +159,7 @@ func (n *copyIn[T]) Add(e client.Encoded) {
 	// What is known already is kept, so that a second reading costs no second copy.
 	if known == nil || !known.same(e.UID, e.ResourceVersion) {
 		var err error
-		if known, err = c.admit(e); err != nil {
+		if known, err = c.admit(e, false); err != nil {
 			c.fail(err)
 			return
 		}
@@ -271,7 +277,7 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	c := s.core
 	var o *object[T]
 	var err error
-	if o, err = c.admit(ev.Object); err != nil {
+	if o, err = c.admit(ev.Object, ev.Type == client.Deleted); err != nil {
 		c.fail(err)
 		return
 	}
@@ -360,8 +366,9 @@ func (c *core[T]) changed() <-chan struct{} {
 	return c.gate
 }
 
-// admit turns what came off the wire into what is kept.
-func (c *core[T]) admit(e client.Encoded) (*object[T], error) {
+// admit turns what came off the wire into what is kept. whole keeps the body even over the memory budget, for
+// what is passed on and not kept.
+func (c *core[T]) admit(e client.Encoded, whole bool) (*object[T], error) {
 	if c.o.Transform != nil {
 		t, err := c.transform(e)
 		if err != nil {
@@ -375,6 +382,9 @@ func (c *core[T]) admit(e client.Encoded) (*object[T], error) {
 			return nil, err
 		}
 		return c.decodedObject(obj), nil
+	}
+	if most := c.set.o.MemoryBudget; most > 0 && !whole && c.set.bytes.Load()+int64(len(e.Body)) > most {
+		return bare[T](e), nil
 	}
 	return newObject[T](e), nil
 }
@@ -456,11 +466,19 @@ func (c *core[T]) sharedOrError(o *object[T]) (T, error) {
 	return obj, nil
 }
 
-// live reads an object whose bytes were given up from the server.
+// ErrNotKept says that an object's past state was not kept, because of SetOptions.MemoryBudget.
+var ErrNotKept = errors.New("informers: the memory budget did not allow to keep this state")
+
+// live reads an object whose bytes were not kept from the server. It may have changed since, but must be the same one.
 func (c *core[T]) live(o *object[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	return c.client.Get(ctx, o.key)
+	obj, err := c.client.Get(ctx, o.key)
+	if err == nil && metav1.MetaOf(obj).UID != o.uid {
+		var zero T
+		return zero, fmt.Errorf("%w: %s %s was deleted", ErrNotKept, c.name(), o.key)
+	}
+	return obj, err
 }
 
 // fail reports an error that does not stop the informer.

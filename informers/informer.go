@@ -67,6 +67,12 @@ func (i *Informer[T]) Release() {
 	if cancel != nil {
 		cancel()
 	}
+	// The weight of the copy goes with it; a late event of its reflector finds the budget a little fuller.
+	c := i.core
+	c.mu.Lock()
+	c.set.bytes.Add(-c.bytes)
+	c.bytes = 0
+	c.mu.Unlock()
 }
 
 // Status describes an informer at one moment.
@@ -142,6 +148,9 @@ func (i *Informer[T]) own(w client.Write) {
 		return
 	}
 	e := &own[T]{key: w.Key, uid: w.UID, at: time.Now(), gone: w.Gone}
+	if w.Object != nil {
+		e.number, _ = decimal(w.Object.ResourceVersion)
+	}
 	if !w.Gone {
 		if w.Object == nil || len(w.Object.Body) == 0 {
 			return
@@ -155,7 +164,7 @@ func (i *Informer[T]) own(w client.Write) {
 		if !ok {
 			return
 		}
-		o, err := c.admit(enc)
+		o, err := c.admit(enc, true)
 		if err != nil {
 			c.fail(err)
 			return
@@ -179,8 +188,18 @@ func (c *core[T]) overlayWrite(e *own[T]) {
 		if e.uid == "" && b != nil {
 			e.uid = b.uid
 		}
-		if b != nil && b.uid != e.uid && (before == nil || before.uid != e.uid) {
-			return
+		if b != nil {
+			n, ok := decimal(b.version)
+			if ok && b.uid != e.uid && n > e.number && (before == nil || before.uid != e.uid) {
+				// What is known already came after the one deleted.
+				return
+			}
+			if b.uid == e.uid {
+				e.number = max(e.number, n)
+			}
+		}
+		if before != nil {
+			e.number = max(e.number, before.number)
 		}
 	} else {
 		s := c.sourceOf(e.key.Namespace)

@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"strings"
 	"sync/atomic"
 	"unsafe"
 	"weak"
@@ -40,6 +41,19 @@ func newObject[T metav1.Object](e client.Encoded) *object[T] {
 		body: text(e.Body), key: e.Key, uid: e.UID, version: e.ResourceVersion, generation: e.Generation,
 		labels: e.Labels, form: e.Form, deleting: e.Terminating, finalizers: uint16(min(e.Finalizers, 1<<16-1)),
 	}
+}
+
+// bare is an object without its body. Its strings are copies, so the body can go.
+func bare[T metav1.Object](e client.Encoded) *object[T] {
+	o := newObject[T](e)
+	o.body = ""
+	o.key = types.NamespacedName{Namespace: strings.Clone(o.key.Namespace), Name: strings.Clone(o.key.Name)}
+	o.uid, o.version = types.UID(strings.Clone(string(o.uid))), strings.Clone(o.version)
+	o.labels = make([]client.Label, len(e.Labels))
+	for i, l := range e.Labels {
+		o.labels[i] = client.Label{Key: strings.Clone(l.Key), Value: strings.Clone(l.Value)}
+	}
+	return o
 }
 
 // text is b as a string without copying; b must never change again.

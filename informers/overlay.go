@@ -21,7 +21,7 @@ type own[T metav1.Object] struct {
 	key types.NamespacedName
 	// obj is what was written; nil if it is out of sight: deleted, or no longer selected.
 	obj *object[T]
-	// number is the version of the write; 0 for a deletion, whose version is not known.
+	// number is the version of the write; for a deletion, whose own is not known, the latest the object had.
 	number uint64
 	uid    types.UID
 	gone   bool
@@ -39,8 +39,11 @@ func (v *overlay[T]) see(key types.NamespacedName, b *object[T]) *object[T] {
 	case e == nil:
 		return b
 	case e.gone:
+		// Another incarnation is in sight only if it came after the one deleted.
 		if b != nil && b.uid != e.uid && e.uid != "" {
-			return b
+			if n, ok := decimal(b.version); ok && n > e.number {
+				return b
+			}
 		}
 		return nil
 	}

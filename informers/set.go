@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/fields"
@@ -68,7 +69,7 @@ type Set struct {
 	ctx       context.Context // of Run; nil before
 	ended     bool
 	wg        sync.WaitGroup
-	bytes     int64 // bodies kept
+	bytes     atomic.Int64 // bodies kept
 }
 
 // identity tells collections apart.
