@@ -28,7 +28,16 @@ var known = map[metav1.StatusReason]bool{
 	metav1.StatusReasonInternalError:         true,
 	metav1.StatusReasonExpired:               true,
 	metav1.StatusReasonServiceUnavailable:    true,
+	ReasonFenced:                             true,
 }
+
+// ReasonFenced is the reason of the 409 that the write of a leader gets who was
+// replaced (see apimachinery/fence). It is ours, not Kubernetes'.
+const ReasonFenced metav1.StatusReason = "Fenced"
+
+// IsFenced reports that the request was made as a leader who is none any more.
+// It is no conflict in the sense of IsConflict: trying again is no use.
+func IsFenced(err error) bool { return is(err, ReasonFenced, 0) }
 
 // is reports the reason, or the code with a reason that is not known. Code 0
 // means that the reason alone decides.
