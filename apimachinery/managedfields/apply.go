@@ -37,13 +37,13 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	by := w.owner(metav1.ManagedFieldsOperationApply)
 	var last *Set
 	if e := find(entries, by); e != nil {
-		last = e.set
+		last = e.fields()
 		e.replace(set)
 		e.version = w.APIVersion
 	} else {
 		entries = append(entries, entry{owner: by, version: w.APIVersion, set: set})
 	}
-	if !last.Empty() {
+	if !last.Difference(set).Empty() {
 		after = t.prune(after, entries, last)
 	}
 
@@ -101,10 +101,7 @@ func prepare(config, live map[string]any) map[string]any {
 
 // startApply reads the live object's entries, and a copy to compare with. What an untracked object holds belongs to [BeforeFirstApply].
 func (t *Type) startApply(live metav1.Object, w Write) (entries, former []entry, err error) {
-	entries, ok := decode(metav1.MetaOf(live).ManagedFields)
-	if !ok {
-		entries = nil
-	}
+	entries, _ = decode(metav1.MetaOf(live).ManagedFields, false)
 	if len(entries) == 0 {
 		found, err := t.compareObjects(blank(live), live)
 		if err != nil {
@@ -121,8 +118,8 @@ func settle(entries []entry, by owner, found *changes, force bool) error {
 	taken := found.modified.Union(&found.added)
 	conflicts := &ConflictError{}
 	for i := range entries {
-		if e := &entries[i]; e.owner != by && !force && overlaps(e.set, taken) {
-			conflicts.add(e, e.set.Intersection(taken))
+		if e := &entries[i]; e.owner != by && !force && e.has(taken) {
+			conflicts.add(e, e.fields().Intersection(taken))
 		}
 	}
 	if len(conflicts.Conflicts) > 0 {
@@ -130,15 +127,9 @@ func settle(entries []entry, by owner, found *changes, force bool) error {
 		return conflicts
 	}
 	for i := range entries {
-		e := &entries[i]
-		if e.owner == by {
-			continue
-		}
-		if overlaps(e.set, taken) {
-			e.replace(e.set.Difference(taken))
-		}
-		if overlaps(e.set, &found.removed) {
-			e.replace(e.set.Difference(&found.removed))
+		if e := &entries[i]; e.owner != by {
+			e.lose(taken)
+			e.lose(&found.removed)
 		}
 	}
 	return nil
@@ -155,7 +146,7 @@ func (t *Type) prune(merged map[string]any, entries []entry, last *Set) map[stri
 	mergedSet, prunedSet := t.members(merged), t.members(pruned)
 	owned := keptSet
 	for i := range entries {
-		owned = owned.Union(entries[i].set)
+		owned = owned.Union(entries[i].fields())
 	}
 	// Back comes what somebody still owns, ...
 	pruned = t.remove(merged, mergedSet.Difference(prunedSet.Union(t.withParents(owned))))
@@ -224,7 +215,7 @@ func (t *Type) tolerantSet(v any, path Path, out *Set) error {
 func equalEntries(a, b []entry) bool {
 	count := func(entries []entry) (n int) {
 		for i := range entries {
-			if !entries[i].set.Empty() {
+			if !entries[i].empty() {
 				n++
 			}
 		}
@@ -234,11 +225,14 @@ func equalEntries(a, b []entry) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].set.Empty() {
+		if a[i].empty() {
 			continue
 		}
 		e := find(b, a[i].owner)
-		if e == nil || e.version != a[i].version || !e.set.Equal(a[i].set) {
+		if e == nil || e.version != a[i].version {
+			return false
+		}
+		if unchanged := len(a[i].raw) > 0 && len(e.raw) > 0 && &a[i].raw[0] == &e.raw[0]; !unchanged && !e.fields().Equal(a[i].fields()) {
 			return false
 		}
 	}

@@ -19,10 +19,13 @@ type Element struct {
 	kind kind
 	// text is the field name, or the canonical JSON of the keys or the value; equal elements have equal text.
 	text string
-	// keys of an item, sorted by name.
-	keys []keyField
-	// value of an item of a set, or the index as int64.
-	value any
+	// parsed is what text says about keys or a value; nil until it is needed.
+	parsed *keyValues
+}
+
+type keyValues struct {
+	keys  []keyField // of an item, sorted by name
+	value any        // of an item of a set, or the index as int64
 }
 
 type kind uint8
@@ -45,22 +48,21 @@ func Field(name string) Element { return Element{text: name} }
 
 // Key is the element of the list item whose fields have the given scalar values.
 func Key(fields map[string]any) Element {
-	e := Element{kind: keyKind, keys: make([]keyField, 0, len(fields))}
+	keys := make([]keyField, 0, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		e.keys = append(e.keys, keyField{name, fields[name]})
+		keys = append(keys, keyField{name, fields[name]})
 	}
-	e.text = keysText(e.keys)
-	return e
+	return Element{kind: keyKind, text: keysText(keys), parsed: &keyValues{keys: keys}}
 }
 
 // Value is the element of a set item.
 func Value(v any) Element {
-	return Element{kind: valueKind, value: v, text: string(appendJSON(nil, v))}
+	return Element{kind: valueKind, text: string(appendJSON(nil, v)), parsed: &keyValues{value: v}}
 }
 
 // Index is the element at a position of a list.
 func Index(i int) Element {
-	return Element{kind: indexKind, value: int64(i), text: strconv.Itoa(i)}
+	return Element{kind: indexKind, text: strconv.Itoa(i), parsed: &keyValues{value: int64(i)}}
 }
 
 func keysText(keys []keyField) string {
@@ -107,8 +109,45 @@ func plainString(s string) bool {
 	return true
 }
 
-// wire is the element as a member name of fieldsV1.
-func (e *Element) wire() string { return "fkvi"[e.kind:e.kind+1] + ":" + e.text }
+// appendWire writes the element as a member name of fieldsV1, quotes included.
+func (e *Element) appendWire(b []byte) []byte {
+	b = append(b, '"', "fkvi"[e.kind], ':')
+	switch {
+	case e.kind != fieldKind:
+		// The text is JSON already, so only quotes and backslashes can need an escape.
+		for i := range len(e.text) {
+			if c := e.text[i]; c == '"' || c == '\\' {
+				b = append(b, '\\')
+			}
+			b = append(b, e.text[i])
+		}
+	case plainString(e.text):
+		b = append(b, e.text...)
+	default:
+		text, _ := json.Marshal(e.text) // a string always has a JSON form
+		b = append(b, text[1:len(text)-1]...)
+	}
+	return append(b, '"')
+}
+
+// values reads the text of an item or value that came from the wire.
+func (e *Element) values() *keyValues {
+	if e.parsed != nil {
+		return e.parsed
+	}
+	v := &keyValues{}
+	switch e.kind {
+	case keyKind:
+		var fields map[string]any
+		_ = codec.Unmarshal([]byte(e.text), &fields) // was read before
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			v.keys = append(v.keys, keyField{name, fields[name]})
+		}
+	default:
+		_ = codec.Unmarshal([]byte(e.text), &v.value)
+	}
+	return v
+}
 
 // String is the element as it appears in a printed path.
 func (e Element) String() string {
@@ -116,8 +155,9 @@ func (e Element) String() string {
 	case fieldKind:
 		return "." + e.text
 	case keyKind:
-		parts := make([]string, len(e.keys))
-		for i, k := range e.keys {
+		keys := e.values().keys
+		parts := make([]string, len(keys))
+		for i, k := range keys {
 			parts[i] = k.name + "=" + string(appendJSON(nil, k.value))
 		}
 		return "[" + strings.Join(parts, ",") + "]"
@@ -137,6 +177,9 @@ func parseElement(name string) (Element, error) {
 	case 'f':
 		return Field(text), nil
 	case 'k':
+		if canonicalKeys(text) {
+			return Element{kind: keyKind, text: text}, nil
+		}
 		var fields map[string]any
 		if err := codec.Unmarshal([]byte(text), &fields); err != nil {
 			return Element{}, fmt.Errorf("keys %q: %w", text, err)
@@ -146,6 +189,9 @@ func parseElement(name string) (Element, error) {
 		}
 		return Key(fields), nil
 	case 'v':
+		if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' && plainString(text[1:len(text)-1]) {
+			return Element{kind: valueKind, text: text}, nil
+		}
 		var v any
 		if err := codec.Unmarshal([]byte(text), &v); err != nil {
 			return Element{}, fmt.Errorf("value %q: %w", text, err)
@@ -170,21 +216,95 @@ func compareElements(a, b *Element) int {
 	case fieldKind:
 		return strings.Compare(a.text, b.text)
 	case keyKind:
-		if a.text == b.text {
-			return 0
+		if c, ok := compareTexts(a.text, b.text); ok {
+			return c
 		}
-		for i := range min(len(a.keys), len(b.keys)) {
-			x, y := &a.keys[i], &b.keys[i]
-			if c := cmp.Or(strings.Compare(x.name, y.name), compareValues(x.value, y.value)); c != 0 {
+		x, y := a.values().keys, b.values().keys
+		for i := range min(len(x), len(y)) {
+			if c := cmp.Or(strings.Compare(x[i].name, y[i].name), compareValues(x[i].value, y[i].value)); c != 0 {
 				return c
 			}
 		}
-		return cmp.Compare(len(a.keys), len(b.keys))
+		return cmp.Compare(len(x), len(y))
 	}
-	if a.text == b.text {
-		return 0
+	if c, ok := compareTexts(a.text, b.text); ok {
+		return c
 	}
-	return compareValues(a.value, b.value)
+	return compareValues(a.values().value, b.values().value)
+}
+
+// compareTexts orders two canonical JSON texts by their bytes where that is the order of their values: when they first
+// differ inside a string, and no escapes are around.
+func compareTexts(a, b string) (int, bool) {
+	if a == b {
+		return 0, true
+	}
+	inside := false
+	for i := range min(len(a), len(b)) {
+		x, y := a[i], b[i]
+		switch {
+		case x == '\\' || y == '\\':
+			return 0, false
+		case x == y:
+			if x == '"' {
+				inside = !inside
+			}
+		case !inside:
+			return 0, false
+		case x == '"': // the shorter string comes first
+			return -1, true
+		case y == '"':
+			return 1, true
+		default:
+			return cmp.Compare(x, y), true
+		}
+	}
+	return 0, false
+}
+
+// canonicalKeys reports whether text is surely the canonical form of one or more keys, sorted, with plain strings or integers as values.
+func canonicalKeys(text string) bool {
+	last, i := "", 1
+	if len(text) < 2 || text[0] != '{' {
+		return false
+	}
+	quoted := func() (string, bool) {
+		if i >= len(text) || text[i] != '"' {
+			return "", false
+		}
+		end := strings.IndexByte(text[i+1:], '"')
+		if end < 0 || !plainString(text[i+1:i+1+end]) {
+			return "", false
+		}
+		s := text[i+1 : i+1+end]
+		i += end + 2
+		return s, true
+	}
+	for {
+		name, ok := quoted()
+		if !ok || name <= last || i >= len(text) || text[i] != ':' {
+			return false
+		}
+		last = name
+		i++
+		if _, ok := quoted(); !ok {
+			digits := i
+			for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+				i++
+			}
+			if n := i - digits; n == 0 || n > 18 || n > 1 && text[digits] == '0' {
+				return false
+			}
+		}
+		switch {
+		case i == len(text)-1 && text[i] == '}':
+			return true
+		case i < len(text) && text[i] == ',':
+			i++
+		default:
+			return false
+		}
+	}
 }
 
 // compareValues orders JSON values: numbers, strings, booleans, lists, maps, null.

@@ -30,40 +30,80 @@ type entry struct {
 	owner   owner
 	version string
 	time    *metav1.Time
-	set     *Set
-	raw     []byte // the wire form of set while it is unchanged
+	// raw is the wire form while the set is unchanged, set the read form, which is made when it is needed. One
+	// of the two is there: most writes look at few entries, and reading one costs more than the rest of a write.
+	raw []byte
+	set *Set
+}
+
+// fields reads the entry's set. A malformed one is empty.
+func (e *entry) fields() *Set {
+	if e.set == nil {
+		var err error
+		if e.set, err = ParseSet(e.raw); err != nil {
+			e.set, e.raw = &Set{}, nil
+		}
+	}
+	return e.set
+}
+
+// has reports whether a path of t is in the entry.
+func (e *entry) has(t *Set) bool {
+	if e.set != nil {
+		return overlaps(e.set, t)
+	}
+	return rawOverlaps(e.raw, t)
+}
+
+// empty reports whether the entry holds nothing.
+func (e *entry) empty() bool {
+	if e.set != nil {
+		return e.set.Empty()
+	}
+	return len(e.raw) <= len("{}")
+}
+
+// lose removes the paths of t from the entry.
+func (e *entry) lose(t *Set) {
+	if e.has(t) {
+		e.replace(e.fields().Difference(t))
+	}
 }
 
 func (e *entry) applied() bool { return e.owner.operation == metav1.ManagedFieldsOperationApply }
 
 // replace gives the entry another set.
 func (e *entry) replace(s *Set) {
-	if s != e.set && !s.Equal(e.set) {
+	if s != e.set && !s.Equal(e.fields()) {
 		e.set, e.raw = s, nil
 	}
 }
 
-// decode reads managed fields. ok is false if an entry is malformed.
-func decode(fields []metav1.ManagedFieldsEntry) (out []entry, ok bool) {
+// decode reads managed fields. ok is false if an entry is malformed; sets are looked at only if checked.
+func decode(fields []metav1.ManagedFieldsEntry, checked bool) (out []entry, ok bool) {
 	out = make([]entry, 0, len(fields)+1)
 	for i := range fields {
 		f := &fields[i]
 		if f.FieldsType != "" && f.FieldsType != "FieldsV1" {
 			return nil, false
 		}
-		e := entry{owner: ownerOf(f), version: f.APIVersion, time: f.Time, set: &Set{}}
+		e := entry{owner: ownerOf(f), version: f.APIVersion, time: f.Time}
 		if e.owner.operation != metav1.ManagedFieldsOperationApply && e.owner.operation != metav1.ManagedFieldsOperationUpdate {
 			return nil, false
 		}
-		if f.FieldsV1 != nil && len(f.FieldsV1.Raw) > 0 {
-			s, err := ParseSet(f.FieldsV1.Raw)
-			if err != nil {
+		if f.FieldsV1 == nil || len(f.FieldsV1.Raw) == 0 {
+			e.set = &Set{}
+		} else {
+			e.raw = f.FieldsV1.Raw
+		}
+		if checked && e.set == nil {
+			var err error
+			if e.set, err = ParseSet(e.raw); err != nil {
 				return nil, false
 			}
-			e.set, e.raw = s, f.FieldsV1.Raw
 		}
 		if at := slices.IndexFunc(out, func(o entry) bool { return o.owner == e.owner }); at >= 0 {
-			out[at].replace(out[at].set.Union(e.set))
+			out[at].replace(out[at].fields().Union(e.fields()))
 			continue
 		}
 		out = append(out, e)
@@ -81,7 +121,7 @@ func ownerOf(f *metav1.ManagedFieldsEntry) owner {
 
 // encode writes entries in their order: appliers first, then by time, then by name.
 func encode(entries []entry) []metav1.ManagedFieldsEntry {
-	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.set.Empty() })
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.empty() })
 	if len(entries) == 0 {
 		return nil
 	}
@@ -129,7 +169,7 @@ func now() *metav1.Time {
 func limitUpdaters(entries []entry) []entry {
 	var updaters []owner
 	for i := range entries {
-		if !entries[i].applied() && !entries[i].set.Empty() {
+		if !entries[i].applied() && !entries[i].empty() {
 			updaters = append(updaters, entries[i].owner)
 		}
 	}
@@ -158,7 +198,7 @@ func limitUpdaters(entries []entry) []entry {
 			b.owner = bucket
 		}
 		from := find(entries, u)
-		b.replace(b.set.Union(from.set))
+		b.replace(b.fields().Union(from.fields()))
 		b.time = from.time
 		if from != b {
 			entries = slices.DeleteFunc(entries, func(e entry) bool { return e.owner == u })

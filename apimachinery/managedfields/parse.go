@@ -12,7 +12,7 @@ const maxDepth = 500
 
 // ParseSet reads the fieldsV1 form. Errors are *SyntaxError.
 func ParseSet(data []byte) (*Set, error) {
-	p := setParser{data: data}
+	p := setParser{data: data, text: string(data)}
 	p.spaces()
 	s, _, err := p.object(0)
 	if err != nil {
@@ -39,6 +39,7 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 
 type setParser struct {
 	data []byte
+	text string // data once more: names are parts of it
 	pos  int
 }
 
@@ -97,6 +98,9 @@ func (p *setParser) object(depth int) (s *Set, self bool, err error) {
 			if n := len(s.items); n > 0 && compareElements(&s.items[n-1].el, &el) >= 0 {
 				sorted = false
 			}
+			if s.items == nil {
+				s.items = make([]item, 0, 6)
+			}
 			s.items = append(s.items, it)
 		}
 		switch {
@@ -143,7 +147,7 @@ func (p *setParser) name() (string, error) {
 	var name string
 	if bytes.IndexByte(raw, '\\') < 0 {
 		p.pos = start + end + 1
-		name = string(raw)
+		name = p.text[start : start+end]
 	} else {
 		i := start
 		for i < len(p.data) && p.data[i] != '"' {

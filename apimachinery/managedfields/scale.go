@@ -22,10 +22,10 @@ func FieldPath(names ...string) Path {
 
 // ScaleEntries returns the managed fields of an object's Scale: the owners of its replicas, which are at path replicas.
 func ScaleEntries(parent []metav1.ManagedFieldsEntry, replicas Path) []metav1.ManagedFieldsEntry {
-	entries, _ := decode(parent)
+	entries, _ := decode(parent, false)
 	var out []entry
 	for _, e := range entries {
-		if e.set.Has(replicas) {
+		if e.fields().Has(replicas) {
 			e.version, e.set, e.raw = scaleVersion, NewSet(scaleReplicas), nil
 			if !e.applied() {
 				e.owner.version = scaleVersion
@@ -39,8 +39,8 @@ func ScaleEntries(parent []metav1.ManagedFieldsEntry, replicas Path) []metav1.Ma
 // FromScale returns the managed fields of an object after a write to its Scale left the Scale's at scale. version is that of
 // the object. Entries of managers that came in through the scale have no time, as clients know it.
 func FromScale(parent, scale []metav1.ManagedFieldsEntry, replicas Path, version string) []metav1.ManagedFieldsEntry {
-	entries, _ := decode(parent)
-	scaled, _ := decode(scale)
+	entries, _ := decode(parent, false)
+	scaled, _ := decode(scale, false)
 	inParent := func(o owner) owner {
 		if o.operation == metav1.ManagedFieldsOperationUpdate {
 			o.version = version
@@ -51,22 +51,22 @@ func FromScale(parent, scale []metav1.ManagedFieldsEntry, replicas Path, version
 	only := NewSet(replicas)
 	for i := range entries {
 		e := &entries[i]
-		if !e.set.Has(replicas) {
+		if !e.fields().Has(replicas) {
 			continue
 		}
 		if slices.ContainsFunc(scaled, func(s entry) bool { return inParent(s.owner) == e.owner }) {
 			known = append(known, e.owner)
 		} else {
-			e.replace(e.set.Difference(only))
+			e.replace(e.fields().Difference(only))
 		}
 	}
 	for _, s := range scaled {
 		o := inParent(s.owner)
-		if slices.Contains(known, o) || !s.set.Has(scaleReplicas) {
+		if slices.Contains(known, o) || !s.fields().Has(scaleReplicas) {
 			continue
 		}
 		if e := find(entries, o); e != nil {
-			e.replace(e.set.Union(only))
+			e.replace(e.fields().Union(only))
 			continue
 		}
 		entries = append(entries, entry{owner: o, version: version, set: only})

@@ -1,7 +1,6 @@
 package managedfields
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -304,14 +303,7 @@ func (s *Set) appendJSON(b []byte, self bool) []byte {
 			b = append(b, ',')
 		}
 		first = false
-		if name := it.el.wire(); plainString(name) {
-			b = append(b, '"')
-			b = append(b, name...)
-			b = append(b, '"')
-		} else {
-			text, _ := json.Marshal(name) // a string always has a JSON form
-			b = append(b, text...)
-		}
+		b = it.el.appendWire(b)
 		b = append(b, ':')
 		if it.sub.Empty() {
 			b = append(b, "{}"...)

@@ -54,11 +54,9 @@ func (t *Type) Update(live, obj metav1.Object, w Write) error {
 		meta.ManagedFields = given
 		return nil
 	}
-	entries, ok := decode(given)
+	entries, ok := decode(given, own)
 	if !ok {
-		if entries, ok = decode(liveFields); !ok {
-			entries = nil
-		}
+		entries, _ = decode(liveFields, false)
 	}
 	meta.ManagedFields = encode(limitUpdaters(record(entries, found, w.owner(metav1.ManagedFieldsOperationUpdate), w.APIVersion)))
 	return nil
@@ -97,7 +95,7 @@ func record(entries []entry, found *changes, by owner, version string) []entry {
 	former := &Set{}
 	known := false
 	if e := find(entries, by); e != nil {
-		former, known = e.set, true
+		former, known = e.fields(), true
 	}
 	lose(entries, taken, &found.removed)
 	if taken.Empty() {
@@ -109,8 +107,8 @@ func record(entries []entry, found *changes, by owner, version string) []entry {
 		e = &entries[len(entries)-1]
 	}
 	e.version = version
-	e.replace(e.set.Union(taken))
-	if !known || !e.set.Equal(former) {
+	e.replace(e.fields().Union(taken))
+	if !known || !e.fields().Equal(former) {
 		e.time = now()
 	}
 	return entries
@@ -119,13 +117,8 @@ func record(entries []entry, found *changes, by owner, version string) []entry {
 // lose takes paths away from every entry.
 func lose(entries []entry, taken, removed *Set) {
 	for i := range entries {
-		e := &entries[i]
-		if overlaps(e.set, taken) {
-			e.replace(e.set.Difference(taken))
-		}
-		if overlaps(e.set, removed) {
-			e.replace(e.set.Difference(removed))
-		}
+		entries[i].lose(taken)
+		entries[i].lose(removed)
 	}
 }
 

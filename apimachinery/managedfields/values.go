@@ -212,7 +212,7 @@ func (t *Type) element(item any) (Element, error) {
 		return Element{}, fmt.Errorf("the item has none of the keys %v", t.keys)
 	}
 	sortKeys(keys)
-	return Element{kind: keyKind, keys: keys, text: keysText(keys)}, nil
+	return Element{kind: keyKind, text: keysText(keys), parsed: &keyValues{keys: keys}}, nil
 }
 
 func sortKeys(keys []keyField) {
