@@ -20,6 +20,8 @@
 //   - Decoded values share no memory with the input. Short strings of one
 //     decode call are carved from common blocks of at most 1 KiB, so keeping one
 //     string alive keeps at most its block alive.
+//   - The parts of a copy (not its maps and strings) may lie in one block of at most
+//     8 KiB, which then lives as long as any of them is referred to.
 //   - All functions may be called from many goroutines at once. Values being
 //     encoded, copied or compared must not be written meanwhile.
 //

@@ -1059,6 +1059,13 @@ func (d *jsonDecoder) byMethod(n *node, p unsafe.Pointer, i int) int {
 		case raw[0] == 'n':
 		case raw[0] == '-' || isDigit(raw[0]):
 			*(*string)(p) = string(raw)
+		case raw[0] == '"':
+			// encoding/json takes a number in quotes, too.
+			text, _ := d.raw(i)
+			if stop, _ := skipNumber(text, 0); len(text) == 0 || stop != len(text) {
+				return d.mismatch(n, i)
+			}
+			*(*string)(p) = string(text)
 		default:
 			return d.mismatch(n, i)
 		}

@@ -38,6 +38,7 @@ func TestUnsupportedTypesNameTheField(t *testing.T) {
 	cases := map[string]any{
 		"field Deep.Calls[]: a func is not data":  hooks{},
 		"a chan is not data":                      make(chan int),
+		"a pointer to itself is not data":         loop(nil),
 		"field C: a chan is not data":             struct{ C chan int }{},
 		"field M: keys of type [2]int":            keyed{},
 		"field Mu: a lock is not data":            &locked{},
@@ -61,6 +62,8 @@ func TestUnsupportedTypesNameTheField(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"a":1}`, string(out))
 }
+
+type loop *loop
 
 type ring struct {
 	Next *ring `json:"next"`

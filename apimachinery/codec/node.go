@@ -187,7 +187,12 @@ func (b *builder) fill(n *node) {
 	n.op = shapeOf(t)
 	n.intern = t.Kind() == reflect.String && t != stringType
 	switch n.op {
-	case opPtr, opSlice, opBytes:
+	case opPtr:
+		n.elem = b.node(t.Elem())
+		if pointsToItself(t) {
+			n.bad = errors.New("a pointer to itself is not data")
+		}
+	case opSlice, opBytes:
 		n.elem = b.node(t.Elem())
 	case opArray:
 		n.elem = b.node(t.Elem())
@@ -283,6 +288,21 @@ func shapeOf(t reflect.Type) op {
 		return opIface
 	}
 	return opInvalid
+}
+
+// pointsToItself recognises types such as type P *P.
+func pointsToItself(t reflect.Type) bool {
+	slow := t
+	for hops := 0; t.Kind() == reflect.Pointer; hops++ {
+		t = t.Elem()
+		if t == slow {
+			return true
+		}
+		if hops%2 == 1 {
+			slow = slow.Elem()
+		}
+	}
+	return false
 }
 
 // isLock recognises the types of package sync and sync/atomic, whose copies are bugs.

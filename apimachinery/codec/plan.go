@@ -13,8 +13,7 @@ type Plan struct {
 	Type reflect.Type
 	// Kind is the shape of the JSON form.
 	Kind Kind
-	// Elem is the plan of the elements of a List, the values of a Map, or nil. It is
-	// reached through a method because types may be recursive.
+
 	node   *node
 	fields []Field
 	byName map[string]int
@@ -66,7 +65,7 @@ type Field struct {
 // [*TypeError] for types that have no JSON form or cannot be copied: those that
 // hold channels, functions, locks or hidden pointers, named by field path.
 func PlanOf(t reflect.Type) (*Plan, error) {
-	for t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer && !pointsToItself(t) {
 		t = t.Elem()
 	}
 	n := nodeOf(t)

@@ -71,6 +71,48 @@ func TestStreamedListEqualsWholeList(t *testing.T) {
 	}
 }
 
+func TestSplitList(t *testing.T) {
+	count := int64(7)
+	h := codec.ListHeader{APIVersion: "v1", Kind: "ConfigMapList", ResourceVersion: "12", Continue: "c", RemainingItemCount: &count}
+	var inJSON, inProto bytes.Buffer
+	var items []codec.Item
+	for _, cm := range configMaps(3) {
+		body, err := codec.MarshalProto(cm)
+		require.NoError(t, err)
+		items = append(items, codec.Item{Body: body})
+	}
+	require.NoError(t, codec.WriteListJSON(&inJSON, h, codec.ItemsJSON(noError(slices.Values(configMaps(3))))))
+	require.NoError(t, codec.WriteListProto(&inProto, h, slices.Values(items)))
+	l, err := codec.SplitListJSON(inJSON.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, h, l.ListHeader)
+	for i, cm := range configMaps(3) {
+		want, err := codec.Marshal(cm)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(l.Items[i]))
+	}
+	l, err = codec.SplitListProto(inProto.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, h, l.ListHeader)
+	require.Len(t, l.Items, 3)
+	require.Equal(t, items[2].Body, l.Items[2])
+
+	l, err = codec.SplitListJSON([]byte(` { "items" : [ {"a":[1,2]} , 5 ] , "zz":{}, "metadata":{}, "kind":null} `))
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"a":[1,2]}`, "5"}, []string{string(l.Items[0]), string(l.Items[1])})
+	for text, path := range map[string]string{`[]`: "", `{"items":[{}`: "items", `{"items":[{},{"a":}]}`: "items[1]", `{"kind":1}`: "kind",
+		`{"items":{}}`: "items", `{"metadata":{"continue":5}}`: "metadata", `{} {}`: "", ``: "", `{"items":[]`: ""} {
+		_, err := codec.SplitListJSON([]byte(text))
+		var de *codec.DecodeError
+		require.ErrorAs(t, err, &de, text)
+		require.Equal(t, path, de.Path, text)
+	}
+	_, err = codec.SplitListProto([]byte("k8s\x00\x12\x02\x0a\xff"))
+	require.Error(t, err)
+	_, err = codec.SplitListProto([]byte("k8s\x00\x12\x03\x0a\x01\xff"))
+	require.Error(t, err)
+}
+
 func TestListWritersReportErrors(t *testing.T) {
 	broken := errors.New("broken")
 	failAfterOne := func(yield func(codec.Item, error) bool) {
