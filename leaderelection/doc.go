@@ -44,6 +44,18 @@
 // leader notices at its next renewal. Only fencing protects the time between.
 // Candidates with equal Identity are treated as different ones.
 //
+// # Coming from client-go
+//
+//	RunOrDie, NewLeaderElector + Run          New, Elector.Run
+//	OnStartedLeading(ctx)                     the function given to Run; it returns when its work has ended
+//	OnStoppedLeading()                        Run has returned
+//	OnNewLeader(id)                           Options.OnNewLeader
+//	ReleaseOnCancel                           always, after the work has returned
+//	WatchDog, NewLeaderHealthzAdaptor         Elector.Healthy
+//	resourcelock.LeaseLock                    leaselock.New
+//	resourcelock.ResourceLockConfig           Options.Identity, leaselock.Options.Event
+//	SetProvider (metrics)                     Options.Metrics
+//
 // The package uses package time, keeps no lock while it calls out, and runs on
 // virtual time in a testing/synctest bubble.
 package leaderelection

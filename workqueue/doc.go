@@ -56,6 +56,24 @@
 // its size is bounded by the number of distinct keys. Priorities and fairness
 // order the hand-outs, they do not interrupt running work.
 //
+// # Coming from client-go or controller-runtime
+//
+//	NewTypedRateLimitingQueue, NewTypedDelayingQueue,
+//	priorityqueue.New                                   New
+//	Add, AddAfter, AddRateLimited, Forget, NumRequeues  the same
+//	AddWithOpts(AddOpts{Priority, After, RateLimited})  AddWith(key, AddOptions{...})
+//	Get() (key, shutdown)                               Get(ctx) (key, error), ErrShutDown
+//	GetWithPriority()                                   Get, then Entry(key)
+//	Done, Len, ShutDown                                 the same
+//	ShutDownWithDrain()                                 ShutDownWithDrain(ctx) error
+//	DefaultTypedControllerRateLimiter,
+//	NewTypedItemExponentialFailureRateLimiter,
+//	NewTypedItemFastSlowRateLimiter, BucketRateLimiter,
+//	MaxOfRateLimiter, WithMaxWaitRateLimiter            DefaultLimiter, Exponential, FastSlow, Bucket, MaxOf, MaxWait
+//	the Queue interface (Touch, Push, Len, Pop)         Order
+//	MetricsProvider, SetProvider                        Options.Metrics, Stats
+//	clock.WithTicker                                    testing/synctest
+//
 // # Time, goroutines and locks
 //
 // The queue uses package time, so in a testing/synctest bubble it runs on
