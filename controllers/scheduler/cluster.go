@@ -1,0 +1,214 @@
+package scheduler
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// Cluster is what placements are decided on: nodes, and the pods on them. It is not safe for concurrent use.
+// Objects given to it are kept and must not change.
+type Cluster struct {
+	nodes map[string]*node
+	order []*node // nodes that exist, in the order in which they came
+	pods  map[types.UID]*placed
+	// namespaces by name, for terms that select namespaces by label.
+	namespaces map[string]map[string]string
+	// next is where the search for feasible nodes begins, so that all nodes get their turn.
+	next int
+	// affine and antiAffine count the placed pods that have such terms: without any, nobody need look.
+	affine, antiAffine int
+	// random breaks ties.
+	random func(n int) int
+}
+
+// node is one node and what is on it. It may be known by its pods only (obj is nil).
+type node struct {
+	name        string
+	obj         *corev1.Node
+	allocatable amounts
+	maxPods     int
+	used        amounts
+	usedNonZero amounts
+	pods        map[types.UID]*placed
+	// terms are the pods of this node with affinity or anti-affinity terms.
+	terms map[types.UID]*placed
+	ports map[hostPort]int
+}
+
+// placed is a pod on a node.
+type placed struct {
+	*podInfo
+	node string
+}
+
+// podInfo is what decisions need of a pod, computed once.
+type podInfo struct {
+	pod           *corev1.Pod
+	need, nonZero amounts
+	ports         []hostPort
+	affinity      podAffinity
+	nodeSelector  labels.Selector
+	nodeAffinity  *nodeTerms
+	spread        []spreadConstraint
+}
+
+type hostPort struct {
+	ip, protocol string
+	port         int32
+}
+
+// NewCluster returns an empty cluster. random returns a number below n to break ties; nil always picks the first.
+func NewCluster(random func(n int) int) *Cluster {
+	if random == nil {
+		random = func(int) int { return 0 }
+	}
+	return &Cluster{nodes: map[string]*node{}, pods: map[types.UID]*placed{}, namespaces: map[string]map[string]string{}, random: random}
+}
+
+func inspect(pod *corev1.Pod) *podInfo {
+	p := &podInfo{pod: pod}
+	p.need, p.nonZero = requestOf(pod)
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			c := &list[i]
+			for _, cp := range c.Ports {
+				port := cp.HostPort
+				if pod.Spec.HostNetwork && port == 0 {
+					port = cp.ContainerPort
+				}
+				if port > 0 {
+					hp := hostPort{cp.HostIP, string(cp.Protocol), port}
+					if hp.ip == "" {
+						hp.ip = "0.0.0.0"
+					}
+					if hp.protocol == "" {
+						hp.protocol = "TCP"
+					}
+					p.ports = append(p.ports, hp)
+				}
+			}
+		}
+	}
+	if len(pod.Spec.NodeSelector) > 0 {
+		p.nodeSelector = labels.SelectorFromSet(pod.Spec.NodeSelector)
+	}
+	p.nodeAffinity = compileNodeAffinity(pod)
+	p.affinity = compilePodAffinity(pod)
+	p.spread = compileSpread(pod)
+	return p
+}
+
+func (c *Cluster) node(name string) *node {
+	n := c.nodes[name]
+	if n == nil {
+		n = &node{name: name, pods: map[types.UID]*placed{}, terms: map[types.UID]*placed{}, ports: map[hostPort]int{}}
+		c.nodes[name] = n
+	}
+	return n
+}
+
+// SetNode adds or replaces a node.
+func (c *Cluster) SetNode(obj *corev1.Node) {
+	n := c.node(obj.Name)
+	if n.obj == nil {
+		c.order = append(c.order, n)
+	}
+	n.obj, n.allocatable, n.maxPods = obj, amountsOf(obj.Status.Allocatable), podsAllowed(obj.Status.Allocatable)
+}
+
+// RemoveNode takes a node out; the pods on it stay known until they are removed.
+func (c *Cluster) RemoveNode(name string) {
+	n := c.nodes[name]
+	if n == nil || n.obj == nil {
+		return
+	}
+	n.obj = nil
+	c.order = slices.DeleteFunc(c.order, func(o *node) bool { return o == n })
+	if len(n.pods) == 0 {
+		delete(c.nodes, name)
+	}
+}
+
+// SetNamespace tells of a namespace's labels.
+func (c *Cluster) SetNamespace(name string, labels map[string]string) {
+	c.namespaces[name] = maps.Clone(labels)
+}
+
+// RemoveNamespace forgets a namespace.
+func (c *Cluster) RemoveNamespace(name string) { delete(c.namespaces, name) }
+
+// SetPod places a pod on spec.nodeName, or moves its record to the new state. A pod without a node, or one that
+// has ended, takes no room and is removed.
+func (c *Cluster) SetPod(pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		c.RemovePod(pod.UID)
+		return
+	}
+	c.place(inspect(pod), pod.Spec.NodeName)
+}
+
+func (c *Cluster) place(info *podInfo, on string) {
+	c.RemovePod(info.pod.UID)
+	p := &placed{info, on}
+	n := c.node(on)
+	c.pods[info.pod.UID], n.pods[info.pod.UID] = p, p
+	n.used.add(&info.need, 1)
+	n.usedNonZero.add(&info.nonZero, 1)
+	for _, hp := range info.ports {
+		n.ports[hp]++
+	}
+	if info.affinity.any() {
+		n.terms[info.pod.UID] = p
+	}
+	c.count(info, 1)
+}
+
+func (c *Cluster) count(info *podInfo, d int) {
+	if len(info.affinity.required)+len(info.affinity.preferred)+len(info.affinity.preferredAnti) > 0 {
+		c.affine += d
+	}
+	if len(info.affinity.requiredAnti) > 0 {
+		c.antiAffine += d
+	}
+}
+
+// RemovePod takes a pod out.
+func (c *Cluster) RemovePod(uid types.UID) {
+	p := c.pods[uid]
+	if p == nil {
+		return
+	}
+	delete(c.pods, uid)
+	n := c.nodes[p.node]
+	delete(n.pods, uid)
+	delete(n.terms, uid)
+	n.used.add(&p.need, -1)
+	n.usedNonZero.add(&p.nonZero, -1)
+	for _, hp := range p.ports {
+		if n.ports[hp]--; n.ports[hp] == 0 {
+			delete(n.ports, hp)
+		}
+	}
+	c.count(p.podInfo, -1)
+	if n.obj == nil && len(n.pods) == 0 {
+		delete(c.nodes, p.node)
+	}
+}
+
+// NodeOf returns where a pod is placed.
+func (c *Cluster) NodeOf(uid types.UID) (string, bool) {
+	p := c.pods[uid]
+	if p == nil {
+		return "", false
+	}
+	return p.node, true
+}
+
+// conflicts reports whether two host ports cannot be used on one node.
+func (a hostPort) conflicts(b hostPort) bool {
+	return a.port == b.port && a.protocol == b.protocol && (a.ip == b.ip || a.ip == "0.0.0.0" || b.ip == "0.0.0.0")
+}

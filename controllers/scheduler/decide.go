@@ -1,0 +1,314 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// Decision is where a pod goes, or why nowhere.
+type Decision struct {
+	// Node is the chosen node; empty when none can take the pod.
+	Node string
+	// Feasible are the nodes that were found able to take the pod, with their scores. The search ends early in large clusters.
+	Feasible []Scored
+	// Reasons counts nodes by the reason they cannot.
+	Reasons map[string]int
+	// Nodes is how many nodes there are.
+	Nodes int
+
+	// mendable are the nodes where deleting other pods might help.
+	mendable []*node
+}
+
+// Scored is a feasible node with its total score.
+type Scored struct {
+	Node  string
+	Score int64
+}
+
+// Message is what people are told when no node can take the pod: "0/3 nodes are available: 2 Insufficient cpu, ...".
+func (d *Decision) Message() string {
+	if d.Nodes == 0 {
+		return "no nodes available to schedule pods"
+	}
+	var parts []string
+	for reason, n := range d.Reasons {
+		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("0/%d nodes are available: %s.", d.Nodes, strings.Join(parts, ", "))
+}
+
+// decision is the work on one pod.
+type decision struct {
+	cluster      *Cluster
+	info         *podInfo
+	affinity     *affinityState
+	spread       []spreadState
+	softDefaults bool
+}
+
+// Schedule decides where pod should go. It changes nothing but the place where the next search begins.
+func (c *Cluster) Schedule(pod *corev1.Pod) Decision { return c.schedule(inspect(pod)) }
+
+func (c *Cluster) schedule(info *podInfo) Decision {
+	d := &decision{cluster: c, info: info}
+	d.prepareAffinity()
+	d.prepareSpread()
+	out := Decision{Nodes: len(c.order), Reasons: map[string]int{}}
+	enough := enoughFeasible(len(c.order))
+	var feasible []*node
+	for i := range c.order {
+		n := c.order[(c.next+i)%len(c.order)]
+		reasons, final := d.filter(n)
+		if len(reasons) == 0 {
+			if feasible = append(feasible, n); len(feasible) >= enough {
+				c.next = (c.next + i + 1) % len(c.order)
+				break
+			}
+			continue
+		}
+		for _, r := range reasons {
+			out.Reasons[r]++
+		}
+		if !final {
+			out.mendable = append(out.mendable, n)
+		}
+	}
+	if len(feasible) == 0 {
+		return out
+	}
+	out.Feasible = d.score(feasible)
+	out.Node = d.best(out.Feasible)
+	return out
+}
+
+// best picks among the highest scores, at random among equals.
+func (d *decision) best(list []Scored) string {
+	top := slices.MaxFunc(list, func(a, b Scored) int { return cmp.Compare(a.Score, b.Score) }).Score
+	var ties []string
+	for _, s := range list {
+		if s.Score == top {
+			ties = append(ties, s.Node)
+		}
+	}
+	return ties[d.cluster.random(len(ties))]
+}
+
+// enoughFeasible is how many feasible nodes are enough to stop searching: all of a small cluster, and a share of a large
+// one that falls from half to a twentieth, but never fewer than a hundred.
+func enoughFeasible(nodes int) int {
+	const least = 100
+	if nodes < least {
+		return nodes
+	}
+	percent := max(50-nodes/125, 5)
+	return max(nodes*percent/100, least)
+}
+
+// The weights of the scores, as clusters have them by default.
+const (
+	weightTaints   = 3
+	weightAffinity = 2
+	weightSpread   = 2
+	weightPods     = 2
+	maxScore       = 100
+)
+
+// score ranks feasible nodes. Every part is brought to 0..100 and weighted.
+func (d *decision) score(nodes []*node) []Scored {
+	total := make([]int64, len(nodes))
+	part := make([]int64, len(nodes))
+	each := func(weight int64, normalize func([]int64), f func(n *node) int64) {
+		for i, n := range nodes {
+			part[i] = f(n)
+		}
+		if normalize != nil {
+			normalize(part)
+		}
+		for i := range nodes {
+			total[i] += weight * part[i]
+		}
+	}
+	each(1, nil, d.leastAllocated)
+	each(1, nil, d.balanced)
+	each(weightTaints, scaleDown, d.untoleratedPreferences)
+	if a := d.info.nodeAffinity; a != nil && len(a.preferred) > 0 {
+		each(weightAffinity, scaleUp, d.preferredNodes)
+	}
+	if st := d.affinity; st != nil && len(st.score) > 0 {
+		each(weightPods, stretch, d.nearPods)
+	}
+	if d.hasSoftSpread() {
+		each(weightSpread, scaleDown, d.crowding)
+	}
+	if hasImages(nodes) {
+		each(1, nil, func(n *node) int64 { return d.imageLocality(n, nodes) })
+	}
+	out := make([]Scored, len(nodes))
+	for i, n := range nodes {
+		out[i] = Scored{n.name, total[i]}
+	}
+	return out
+}
+
+// leastAllocated prefers nodes with much left of what pods ask for.
+func (d *decision) leastAllocated(n *node) int64 {
+	free := func(have, used, want int64) int64 {
+		if have == 0 || used+want > have {
+			return 0
+		}
+		return (have - used - want) * maxScore / have
+	}
+	w := &d.info.nonZero
+	return (free(n.allocatable.cpu, n.usedNonZero.cpu, w.cpu) + free(n.allocatable.memory, n.usedNonZero.memory, w.memory)) / 2
+}
+
+// balanced prefers nodes whose CPU and memory are used in like measure.
+func (d *decision) balanced(n *node) int64 {
+	share := func(have, used int64) float64 {
+		if have == 0 {
+			return 1
+		}
+		return min(float64(used)/float64(have), 1)
+	}
+	w := &d.info.need
+	diff := share(n.allocatable.cpu, n.used.cpu+w.cpu) - share(n.allocatable.memory, n.used.memory+w.memory)
+	if diff < 0 {
+		diff = -diff
+	}
+	return int64((1 - diff/2) * maxScore)
+}
+
+func (d *decision) untoleratedPreferences(n *node) (count int64) {
+	for i := range n.obj.Spec.Taints {
+		t := &n.obj.Spec.Taints[i]
+		if t.Effect == corev1.TaintEffectPreferNoSchedule && !toleratesTaint(d.info.pod.Spec.Tolerations, t) {
+			count++
+		}
+	}
+	return count
+}
+
+func (d *decision) preferredNodes(n *node) (sum int64) {
+	for i := range d.info.nodeAffinity.preferred {
+		if t := &d.info.nodeAffinity.preferred[i]; t.matches(n.obj) {
+			sum += t.weight
+		}
+	}
+	return sum
+}
+
+func (d *decision) nearPods(n *node) (sum int64) {
+	for p, w := range d.affinity.score {
+		if v, ok := n.obj.Labels[p.key]; ok && v == p.value {
+			sum += w
+		}
+	}
+	return sum
+}
+
+func (d *decision) hasSoftSpread() bool {
+	return slices.ContainsFunc(d.spread, func(s spreadState) bool { return !s.constraint.hard })
+}
+
+// crowding is how many siblings share the node's domains.
+func (d *decision) crowding(n *node) (sum int64) {
+	for i := range d.spread {
+		st := &d.spread[i]
+		if st.constraint.hard {
+			continue
+		}
+		v, ok := n.obj.Labels[st.constraint.topology]
+		if !ok {
+			if d.softDefaults {
+				continue // a cluster without zones is one zone
+			}
+			sum += 1000
+			continue
+		}
+		sum += int64(st.counts[v]) * 10 / int64(max(len(st.counts), 1)) // many small domains weigh like few large ones
+		sum += int64(st.counts[v])
+	}
+	return sum
+}
+
+func hasImages(nodes []*node) bool {
+	return slices.ContainsFunc(nodes, func(n *node) bool { return len(n.obj.Status.Images) > 0 })
+}
+
+// Images below the first size save nothing worth a preference, and above the second all count alike, per container.
+const (
+	smallImage = 23 << 20
+	largeImage = 1000 << 20
+)
+
+// imageLocality prefers nodes that have the pod's images, the less the rarer they are, lest one node draws all.
+func (d *decision) imageLocality(n *node, nodes []*node) int64 {
+	var sum int64
+	for i := range d.info.pod.Spec.Containers {
+		size := imageSize(n, d.info.pod.Spec.Containers[i].Image)
+		if size == 0 {
+			continue
+		}
+		having := 0
+		for _, o := range nodes {
+			if imageSize(o, d.info.pod.Spec.Containers[i].Image) > 0 {
+				having++
+			}
+		}
+		sum += size * int64(having) / int64(len(nodes))
+	}
+	top := int64(largeImage * max(len(d.info.pod.Spec.Containers), 1))
+	sum = min(max(sum, smallImage), top)
+	return maxScore * (sum - smallImage) / (top - smallImage)
+}
+
+func imageSize(n *node, name string) int64 {
+	if !strings.Contains(name, ":") {
+		name += ":latest"
+	}
+	for i := range n.obj.Status.Images {
+		if img := &n.obj.Status.Images[i]; slices.Contains(img.Names, name) {
+			return img.SizeBytes
+		}
+	}
+	return 0
+}
+
+// scaleUp brings values to 0..100 so that the largest becomes 100.
+func scaleUp(v []int64) {
+	if top := slices.Max(v); top > 0 {
+		for i := range v {
+			v[i] = v[i] * maxScore / top
+		}
+	}
+}
+
+// scaleDown is scaleUp with the smallest best.
+func scaleDown(v []int64) {
+	top := slices.Max(v)
+	for i := range v {
+		if top == 0 {
+			v[i] = maxScore
+			continue
+		}
+		v[i] = maxScore - v[i]*maxScore/top
+	}
+}
+
+// stretch maps the smallest value to 0 and the largest to 100.
+func stretch(v []int64) {
+	low, high := slices.Min(v), slices.Max(v)
+	for i := range v {
+		if high == low {
+			v[i] = 0
+			continue
+		}
+		v[i] = (v[i] - low) * maxScore / (high - low)
+	}
+}

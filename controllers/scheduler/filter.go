@@ -1,0 +1,218 @@
+package scheduler
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+)
+
+// The reasons filters give, in the words people search for.
+const (
+	reasonUnschedulable = "node(s) were unschedulable"
+	reasonNodeName      = "node(s) didn't match the requested node name"
+	reasonNodeAffinity  = "node(s) didn't match Pod's node affinity/selector"
+	reasonPorts         = "node(s) didn't have free ports for the requested pod ports"
+	reasonTooManyPods   = "Too many pods"
+	reasonAffinity      = "node(s) didn't match pod affinity rules"
+	reasonAntiAffinity  = "node(s) didn't match pod anti-affinity rules"
+	reasonExistingAnti  = "node(s) didn't satisfy existing pods anti-affinity rules"
+	reasonSpread        = "node(s) didn't match pod topology spread constraints"
+	reasonSpreadLabel   = "node(s) didn't match pod topology spread constraints (missing required label)"
+	reasonInsufficient  = "Insufficient "
+	unschedulableTaint  = "node.kubernetes.io/unschedulable"
+	hostnameLabel       = "kubernetes.io/hostname"
+	taintReason         = "node(s) had untolerated taint(s)"
+)
+
+// filter says why a node cannot take the pod; none means it can. Cheap checks come first. Reasons that preempting other pods
+// cannot mend are marked final.
+func (d *decision) filter(n *node) (reasons []string, final bool) {
+	pod := d.info.pod
+	if name := pod.Spec.NodeName; name != "" && name != n.name {
+		return []string{reasonNodeName}, true
+	}
+	if n.obj.Spec.Unschedulable && !toleratesTaint(pod.Spec.Tolerations, &corev1.Taint{Key: unschedulableTaint, Effect: corev1.TaintEffectNoSchedule}) {
+		return []string{reasonUnschedulable}, true
+	}
+	for i := range n.obj.Spec.Taints {
+		t := &n.obj.Spec.Taints[i]
+		if (t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute) && !toleratesTaint(pod.Spec.Tolerations, t) {
+			return []string{taintReason + " {" + t.Key + ": " + t.Value + "}"}, true
+		}
+	}
+	if !d.info.matchesNode(n.obj) {
+		return []string{reasonNodeAffinity}, true
+	}
+	if len(d.info.ports) > 0 && !n.portsFree(d.info.ports) {
+		return []string{reasonPorts}, false
+	}
+	if reasons := n.lacks(&d.info.need); len(reasons) > 0 {
+		return reasons, n.neverFits(&d.info.need)
+	}
+	if reason, final := d.filterSpread(n); reason != "" {
+		return []string{reason}, final
+	}
+	if reason, final := d.filterAffinity(n); reason != "" {
+		return []string{reason}, final
+	}
+	return nil, false
+}
+
+func (n *node) portsFree(want []hostPort) bool {
+	for _, w := range want {
+		for used := range n.ports {
+			if w.conflicts(used) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lacks names the resources a node has too little of.
+func (n *node) lacks(need *amounts) (reasons []string) {
+	if len(n.pods)+1 > n.maxPods {
+		reasons = append(reasons, reasonTooManyPods)
+	}
+	short := func(want, used, have int64, name string) {
+		if want > 0 && want > have-used {
+			reasons = append(reasons, reasonInsufficient+name)
+		}
+	}
+	short(need.cpu, n.used.cpu, n.allocatable.cpu, "cpu")
+	short(need.memory, n.used.memory, n.allocatable.memory, "memory")
+	short(need.ephemeral, n.used.ephemeral, n.allocatable.ephemeral, "ephemeral-storage")
+	for name, want := range need.others {
+		short(want, n.used.others[name], n.allocatable.others[name], string(name))
+	}
+	return reasons
+}
+
+// neverFits reports whether the node is too small even when empty.
+func (n *node) neverFits(need *amounts) bool {
+	if need.cpu > n.allocatable.cpu || need.memory > n.allocatable.memory || need.ephemeral > n.allocatable.ephemeral || n.maxPods < 1 {
+		return true
+	}
+	for name, want := range need.others {
+		if want > n.allocatable.others[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func toleratesTaint(tolerations []corev1.Toleration, taint *corev1.Taint) bool {
+	for i := range tolerations {
+		t := &tolerations[i]
+		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+			continue
+		}
+		switch t.Operator {
+		case corev1.TolerationOpExists:
+			return true
+		case "", corev1.TolerationOpEqual:
+			if t.Key != "" && t.Value == taint.Value {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nodeTerms is a compiled node affinity.
+type nodeTerms struct {
+	// required is nil when nothing is required; otherwise one of them must match.
+	required  []nodeTerm
+	preferred []weightedNodeTerm
+}
+
+type nodeTerm struct {
+	labels labels.Selector
+	// fields are requirements on metadata.name, the only field there is.
+	names []nameRequirement
+	// never is set for a term without requirements, or with one that does not parse: it matches nothing.
+	never bool
+}
+
+type weightedNodeTerm struct {
+	nodeTerm
+	weight int64
+}
+
+type nameRequirement struct {
+	not  bool
+	name string
+}
+
+func compileNodeAffinity(pod *corev1.Pod) *nodeTerms {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	a := pod.Spec.Affinity.NodeAffinity
+	out := &nodeTerms{}
+	if r := a.RequiredDuringSchedulingIgnoredDuringExecution; r != nil {
+		out.required = []nodeTerm{}
+		for i := range r.NodeSelectorTerms {
+			out.required = append(out.required, compileNodeTerm(&r.NodeSelectorTerms[i]))
+		}
+	}
+	for i := range a.PreferredDuringSchedulingIgnoredDuringExecution {
+		p := &a.PreferredDuringSchedulingIgnoredDuringExecution[i]
+		out.preferred = append(out.preferred, weightedNodeTerm{compileNodeTerm(&p.Preference), int64(p.Weight)})
+	}
+	return out
+}
+
+func compileNodeTerm(t *corev1.NodeSelectorTerm) nodeTerm {
+	if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
+		return nodeTerm{never: true}
+	}
+	var out nodeTerm
+	operators := map[corev1.NodeSelectorOperator]labels.Operator{
+		corev1.NodeSelectorOpIn: labels.In, corev1.NodeSelectorOpNotIn: labels.NotIn, corev1.NodeSelectorOpExists: labels.Exists,
+		corev1.NodeSelectorOpDoesNotExist: labels.DoesNotExist, corev1.NodeSelectorOpGt: labels.GreaterThan, corev1.NodeSelectorOpLt: labels.LessThan,
+	}
+	var reqs []labels.Requirement
+	for _, e := range t.MatchExpressions {
+		r, err := labels.NewRequirement(e.Key, operators[e.Operator], e.Values)
+		if err != nil {
+			return nodeTerm{never: true}
+		}
+		reqs = append(reqs, *r)
+	}
+	out.labels = labels.NewSelector(reqs...)
+	for _, f := range t.MatchFields {
+		if f.Key != "metadata.name" || len(f.Values) != 1 {
+			return nodeTerm{never: true}
+		}
+		out.names = append(out.names, nameRequirement{f.Operator == corev1.NodeSelectorOpNotIn, f.Values[0]})
+	}
+	return out
+}
+
+func (t *nodeTerm) matches(n *corev1.Node) bool {
+	if t.never || !t.labels.Matches(n.Labels) {
+		return false
+	}
+	for _, r := range t.names {
+		if (r.name == n.Name) == r.not {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesNode checks nodeSelector and required node affinity.
+func (p *podInfo) matchesNode(n *corev1.Node) bool {
+	if len(p.pod.Spec.NodeSelector) > 0 && !p.nodeSelector.Matches(n.Labels) {
+		return false
+	}
+	if p.nodeAffinity == nil || p.nodeAffinity.required == nil {
+		return true
+	}
+	for i := range p.nodeAffinity.required {
+		if p.nodeAffinity.required[i].matches(n) {
+			return true
+		}
+	}
+	return false
+}

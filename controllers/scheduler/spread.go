@@ -1,0 +1,133 @@
+package scheduler
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// spreadConstraint is a compiled topology spread constraint.
+type spreadConstraint struct {
+	topology   string
+	selector   labels.Selector
+	maxSkew    int
+	minDomains int
+	hard       bool
+	// honourAffinity and honourTaints leave nodes the pod cannot use anyway out of the count.
+	honourAffinity, honourTaints bool
+	selfMatch                    int
+}
+
+func compileSpread(pod *corev1.Pod) (out []spreadConstraint) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		t := &pod.Spec.TopologySpreadConstraints[i]
+		sel := labels.Nothing()
+		if t.LabelSelector != nil {
+			if s, err := selectorWithKeys(t.LabelSelector, pod.Labels, t.MatchLabelKeys, nil); err == nil {
+				sel = s
+			}
+		}
+		c := spreadConstraint{topology: t.TopologyKey, selector: sel, maxSkew: int(t.MaxSkew), minDomains: 1,
+			hard:           t.WhenUnsatisfiable == corev1.DoNotSchedule,
+			honourAffinity: t.NodeAffinityPolicy == nil || *t.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
+			honourTaints:   t.NodeTaintsPolicy != nil && *t.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor}
+		if t.MinDomains != nil {
+			c.minDomains = int(*t.MinDomains)
+		}
+		if sel.Matches(pod.Labels) {
+			c.selfMatch = 1
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// defaultSpread is what clusters use for pods without constraints that belong to something: softly over hosts and zones. selector
+// is that of the pod's own labels, which is what its siblings share with it.
+func defaultSpread(pod *corev1.Pod) []spreadConstraint {
+	if metav1.ControllerOf(pod) == nil || len(pod.Labels) == 0 {
+		return nil
+	}
+	sel := labels.SelectorFromSet(pod.Labels)
+	return []spreadConstraint{
+		{topology: hostnameLabel, selector: sel, maxSkew: 3, minDomains: 1, honourAffinity: true, selfMatch: 1},
+		{topology: corev1.LabelTopologyZone, selector: sel, maxSkew: 5, minDomains: 1, honourAffinity: true, selfMatch: 1},
+	}
+}
+
+// spreadState counts matching pods per domain of each constraint.
+type spreadState struct {
+	constraint *spreadConstraint
+	counts     map[string]int
+	least      int
+}
+
+// prepareSpread counts once per decision.
+func (d *decision) prepareSpread() {
+	list := d.info.spread
+	d.softDefaults = false
+	if len(list) == 0 {
+		list = defaultSpread(d.info.pod)
+		d.softDefaults = true
+	}
+	for i := range list {
+		con := &list[i]
+		st := spreadState{constraint: con, counts: map[string]int{}}
+		for _, n := range d.cluster.order {
+			v, ok := n.obj.Labels[con.topology]
+			if !ok || !d.counts(con, n) {
+				continue
+			}
+			count := 0
+			for _, p := range n.pods {
+				if p.pod.Namespace == d.info.pod.Namespace && p.pod.DeletionTimestamp == nil && con.selector.Matches(p.pod.Labels) {
+					count++
+				}
+			}
+			st.counts[v] += count
+		}
+		first := true
+		for _, v := range st.counts {
+			if first || v < st.least {
+				st.least, first = v, false
+			}
+		}
+		if len(st.counts) < con.minDomains {
+			st.least = 0
+		}
+		d.spread = append(d.spread, st)
+	}
+}
+
+// counts reports whether a node is a domain of the constraint for this pod.
+func (d *decision) counts(con *spreadConstraint, n *node) bool {
+	if con.honourAffinity && !d.info.matchesNode(n.obj) {
+		return false
+	}
+	if con.honourTaints {
+		for i := range n.obj.Spec.Taints {
+			t := &n.obj.Spec.Taints[i]
+			if t.Effect != corev1.TaintEffectPreferNoSchedule && !toleratesTaint(d.info.pod.Spec.Tolerations, t) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (d *decision) filterSpread(n *node) (reason string, final bool) {
+	for i := range d.spread {
+		st := &d.spread[i]
+		if !st.constraint.hard {
+			continue
+		}
+		v, ok := n.obj.Labels[st.constraint.topology]
+		if !ok {
+			return reasonSpreadLabel, true
+		}
+		if st.counts[v]+st.constraint.selfMatch-st.least > st.constraint.maxSkew {
+			return reasonSpread, false
+		}
+	}
+	return "", false
+}
