@@ -1,10 +1,108 @@
 package apiserver
 
 import (
+	"net/http"
+
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-func (s *Server) apply(_ *route, r *request, _ output, _ *patchRequest, _ registry.UpdateOptions) {
-	r.fail(apierrors.NewUnsupportedMediaType("server-side apply is not served"))
+// configuration is an applied object as the client sent it.
+type configuration struct {
+	fields map[string]any
+	force  bool
+}
+
+// readConfiguration decodes the body of an apply. shape is an empty object of the kind, with which fields that do not belong
+// are found; nil for kinds whose schema is checked elsewhere.
+func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind, shape metav1.Object) (*configuration, error) {
+	if r.query.Get("fieldManager") == "" {
+		return nil, invalidOptions("PatchOptions", validation.Required(validation.NewPath("fieldManager"), "is required for apply patch"))
+	}
+	data, err := codec.YAMLToJSON(p.data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+	}
+	c := &configuration{force: isTrue(r.query.Get("force"))}
+	if err := codec.Unmarshal(data, &c.fields); err != nil {
+		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+	}
+	kind, _ := c.fields["kind"].(string)
+	apiVersion, _ := c.fields["apiVersion"].(string)
+	if kind == "" || apiVersion == "" {
+		return nil, apierrors.NewBadRequest("an applied configuration must have apiVersion and kind")
+	}
+	if err := sameKind(schema.FromAPIVersionAndKind(apiVersion, kind), gvk); err != nil {
+		return nil, err
+	}
+	if shape != nil {
+		issues, err := codec.UnmarshalOptions(data, shape, codec.DecodeOptions{Strict: p.fv != fieldsIgnore})
+		if err != nil {
+			return nil, apierrors.NewBadRequest(cannotHandle(gvk, err.Error()))
+		}
+		if err := r.report(issues, gvk, p.fv); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.name(types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name})
+}
+
+// name compares name and namespace with the path's, and fills them in.
+func (c *configuration) name(key types.NamespacedName) error {
+	meta, ok := c.fields["metadata"].(map[string]any)
+	if !ok {
+		meta = map[string]any{}
+		c.fields["metadata"] = meta
+	}
+	if name, _ := meta["name"].(string); name != "" && name != key.Name {
+		return apierrors.NewBadRequest("the name in the configuration does not match the name on the URL (" + key.Name + ")")
+	}
+	if ns, _ := meta["namespace"].(string); ns != "" && key.Namespace != "" && ns != key.Namespace {
+		return apierrors.NewBadRequest("the namespace in the configuration does not match the namespace on the URL (" + key.Namespace + ")")
+	}
+	meta["name"] = key.Name
+	return nil
+}
+
+// apply answers a server-side apply: it creates the object or merges into it what the client's configuration says.
+func (s *Server) apply(rt *route, r *request, out output, p *patchRequest, o registry.UpdateOptions) {
+	shape := rt.info.New()
+	if rt.res.Definition().Custom {
+		shape = nil
+	}
+	config, err := r.readConfiguration(p, rt.info.GVK, shape)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	ctx, err := s.fenced(r)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	o.Patch, o.Create = true, r.info.Subresource == ""
+	o.Write = r.write(p.wo, patchOptions(r, p))
+	o.Tracked = true
+	key := r.key(rt.info.Namespaced)
+	obj, created, err := rt.res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
+		obj, err := rt.res.Apply(current, config.fields, o.Write, config.force)
+		if err == nil && current.Object == nil {
+			obj.SetNamespace(key.Namespace)
+		}
+		return obj, err
+	}, o)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	code := http.StatusOK
+	if created {
+		code = http.StatusCreated
+	}
+	r.sendObject(rt, code, out, obj)
 }

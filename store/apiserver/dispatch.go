@@ -32,6 +32,7 @@ func (s *Server) dispatch(r *request) {
 			r.warn(text)
 		}
 	}
+	r.announceFencing()
 	if text := deprecations[rt.info.GVR]; text != "" {
 		r.warn(text)
 	}

@@ -35,8 +35,11 @@ type Options struct {
 	// a plugin that reads API objects is made here. Its error is New's.
 	Secure func(a registry.Access, o *Options) error
 
-	// Nodes reaches the kubelets for logs, exec, attach, port-forward and node proxies. Nil answers 503.
-	Nodes NodeConn
+	// Nodes reaches the servers of kubelets for logs, exec, attach, port-forward and node proxies: a transport that dials the
+	// request's host over TLS with the server's client certificate, HTTP/1.1 only. Nil answers 503.
+	Nodes http.RoundTripper
+	// Backends reaches pods for the proxy subresources of pods and services. Nil means http.DefaultTransport.
+	Backends http.RoundTripper
 	// Tokens serves the token subresource of service accounts. Nil answers 404.
 	Tokens TokenIssuer
 	// Computed are resources that are not stored.

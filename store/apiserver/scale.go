@@ -9,6 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -138,7 +139,15 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	replicas := managedfields.FieldPath("spec", "replicas")
+	if paths != nil {
+		replicas = managedfields.FieldPath(pathOf(paths.Spec)...)
+	}
+	w.Tracked = true
 	obj, _, err := rt.res.Update(ctx, r.key(rt.info.Namespaced), func(current registry.Current) (metav1.Object, error) {
+		if current.Object == nil {
+			return nil, apierrors.NewNotFound(rt.info.GVR.GroupResource(), r.info.Name)
+		}
 		obj, err := current.Copy()
 		if err != nil {
 			return nil, err
@@ -147,6 +156,8 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		if err != nil {
 			return nil, err
 		}
+		m := metav1.MetaOf(obj)
+		old.ManagedFields = managedfields.ScaleEntries(m.ManagedFields, replicas)
 		scale, err := change(old)
 		if err != nil {
 			return nil, err
@@ -159,6 +170,7 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.Name,
 				validation.ErrorList{validation.Invalid(p, scale.Spec.Replicas, "must be greater than or equal to 0")})
 		}
+		m.ManagedFields = managedfields.FromScale(m.ManagedFields, scale.ManagedFields, replicas, rt.info.GVK.GroupVersion().String())
 		return obj, setReplicas(obj, paths, scale.Spec.Replicas)
 	}, registry.UpdateOptions{Write: w, Patch: true})
 	return obj, err
@@ -166,6 +178,10 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 
 // scaleChange returns what the request makes of a Scale.
 func (r *request) scaleChange() (func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error), registry.Write, error) {
+	owners, err := managedfields.ForType(scaleType)
+	if err != nil {
+		return nil, registry.Write{}, apierrors.NewInternalError(err)
+	}
 	if r.info.Verb == "update" {
 		wo, err := r.writeOptions("UpdateOptions")
 		if err != nil {
@@ -175,35 +191,72 @@ func (r *request) scaleChange() (func(old *autoscalingv1.Scale) (*autoscalingv1.
 		if err := r.decode(body, scaleKind); err != nil {
 			return nil, registry.Write{}, err
 		}
-		key := types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name}
 		if body.Name != "" {
-			if err := sameName(body, key); err != nil {
+			if err := sameName(body, r.key(true)); err != nil {
 				return nil, registry.Write{}, err
 			}
 		}
-		return func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error) { return body, nil }, r.write(wo, updateOptions(r, wo)), nil
+		return func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+			scale := *body
+			return &scale, trackScale(owners, old, &scale, wo)
+		}, r.write(wo, updateOptions(r, wo)), nil
 	}
 	p, err := r.readPatch(true)
 	if err != nil {
 		return nil, registry.Write{}, err
+	}
+	w := r.write(p.wo, patchOptions(r, p))
+	if p.kind == types.ApplyYAMLPatchType {
+		config, err := r.readConfiguration(p, scaleKind, &autoscalingv1.Scale{})
+		if err != nil {
+			return nil, registry.Write{}, err
+		}
+		return func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+			return applyScale(owners, old, config, p.wo)
+		}, w, nil
 	}
 	return func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
 		doc, err := codec.Marshal(old)
 		if err != nil {
 			return nil, err
 		}
-		if p.kind == types.ApplyYAMLPatchType {
-			p = &patchRequest{kind: types.MergePatchType, data: p.data, wo: p.wo, fv: p.fv}
-			if p.data, err = codec.YAMLToJSON(p.data); err != nil {
-				return nil, apierrors.NewBadRequest(err.Error())
-			}
-		}
 		patched, err := p.apply(doc, scaleType)
 		if err != nil {
 			return nil, err
 		}
 		scale := &autoscalingv1.Scale{}
-		_, err = r.decodePatched(patched, scale, scaleKind, p.fv)
-		return scale, err
-	}, r.write(p.wo, patchOptions(r, p)), nil
+		if _, err := r.decodePatched(patched, scale, scaleKind, p.fv); err != nil {
+			return nil, err
+		}
+		return scale, trackScale(owners, old, scale, p.wo)
+	}, w, nil
+}
+
+func scaleWrite(wo writeOptions) managedfields.Write {
+	return managedfields.Write{Manager: wo.fieldManager, Subresource: "scale", APIVersion: scaleKind.GroupVersion().String()}
+}
+
+// trackScale records who wrote the Scale's replicas. What else a client sent of the Scale is not stored.
+func trackScale(owners *managedfields.Type, old, scale *autoscalingv1.Scale, wo writeOptions) error {
+	scale.TypeMeta, scale.ObjectMeta, scale.Status = old.TypeMeta, withVersion(old.ObjectMeta, scale.ResourceVersion), old.Status
+	if err := owners.Update(old, scale, scaleWrite(wo)); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
+}
+
+func withVersion(m metav1.ObjectMeta, version string) metav1.ObjectMeta {
+	m.ResourceVersion = version
+	return m
+}
+
+func applyScale(owners *managedfields.Type, old *autoscalingv1.Scale, config *configuration, wo writeOptions) (*autoscalingv1.Scale, error) {
+	merged, changed, err := owners.Apply(old, config.fields, scaleWrite(wo), config.force)
+	switch {
+	case err != nil:
+		return nil, registry.ApplyError(err)
+	case !changed:
+		return nil, registry.ErrUnchanged
+	}
+	return merged.(*autoscalingv1.Scale), nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
 )
@@ -73,6 +74,8 @@ type Write struct {
 	Annotate func(key, value string)
 	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, for admission.
 	Options any
+	// Tracked says that managedFields are up to date already, because Apply made the object.
+	Tracked bool
 	// Subresource is the one written to, such as status; empty for the resource itself.
 	Subresource string
 }
@@ -103,4 +106,15 @@ func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operati
 		a.Namespace, a.Name = named.GetNamespace(), named.GetName()
 	}
 	return a
+}
+
+// Connect asks admission about a request that opens a connection to an object, such as exec. body holds its options.
+func (r *Resource) Connect(ctx context.Context, key types.NamespacedName, body any, w Write) error {
+	a := r.admissionAttributes(ctx, admission.Connect, w, nil, nil)
+	a.Namespace, a.Name, a.Body, a.Options = key.Namespace, key.Name, body, nil
+	chain := r.registry.chain.Load()
+	if err := chain.admit(ctx, a); err != nil {
+		return err
+	}
+	return chain.validate(ctx, a)
 }

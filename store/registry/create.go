@@ -158,9 +158,21 @@ func (res Reservation) undo() {
 	}
 }
 
-// commit makes one write, with others if there are any, under the guards the request carries.
+// commit makes one write, with others if there are any, under the fence the request carries.
 func (r *Resource) commit(ctx context.Context, op store.Op, more []store.Op) (int64, error) {
-	guards := guardsFrom(ctx)
+	for first := true; ; first = false {
+		guards, err := r.registry.guardsOf(ctx, first)
+		if err != nil {
+			return 0, err
+		}
+		revision, err := r.commitOnce(ctx, op, more, guards)
+		if !guardFailed(err) {
+			return revision, err
+		}
+	}
+}
+
+func (r *Resource) commitOnce(ctx context.Context, op store.Op, more []store.Op, guards []store.Guard) (int64, error) {
 	s := r.registry.store
 	if len(more) > 0 {
 		return s.Txn(ctx, append([]store.Op{op}, more...), guards)
@@ -198,17 +210,13 @@ func (r *Resource) storeError(err error, name, verb string) error {
 	if _, ok := errors.AsType[*store.ExistsError](err); ok {
 		return apierrors.NewAlreadyExists(r.gr, name)
 	}
-	if e, ok := errors.AsType[*store.GuardError](err); ok {
-		return r.guardError(e, name)
-	}
 	if _, ok := errors.AsType[*store.ConflictError](err); ok {
 		return apierrors.NewConflict(r.gr, name, errModified)
 	}
 	if _, ok := errors.AsType[*store.TooLargeError](err); ok {
 		return apierrors.NewRequestEntityTooLarge(err.Error())
 	}
-	if e, ok := errors.AsType[*store.ExpiredError](err); ok {
-		_ = e
+	if _, ok := errors.AsType[*store.ExpiredError](err); ok {
 		return apierrors.NewResourceExpired("the resourceVersion is too old")
 	}
 	if _, ok := errors.AsType[*store.UnavailableError](err); ok {

@@ -3,27 +3,75 @@ package registry
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/fence"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store"
 )
 
-type guardsKey struct{}
+// ReasonFenced is the reason of the 409 that a leader's write gets when the leader was replaced.
+const ReasonFenced metav1.StatusReason = "Fenced"
 
-// WithGuard returns ctx under which every write commits only if g holds too. Fencing uses it: a leader's
-// writes are guarded with the key its token names.
-func WithGuard(ctx context.Context, g store.Guard) context.Context {
-	return context.WithValue(ctx, guardsKey{}, append(slices.Clip(guardsFrom(ctx)), g))
+var leasesGVR = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// guardsOf returns what must hold for a write under the fence token in ctx, if there is one: that the lease is as it
+// was when its holder and transitions were compared with the token's. The comparison and the write are thus one
+// transaction. first may use the cached lease; after a guard has failed the store is asked, because the lease may only have been renewed.
+func (r *Registry) guardsOf(ctx context.Context, first bool) ([]store.Guard, error) {
+	token, fenced := fence.FromContext(ctx)
+	if !fenced {
+		return nil, nil
+	}
+	leases := r.Resource(leasesGVR)
+	if leases == nil {
+		return nil, fencedOff(token, "leases are not served")
+	}
+	f := Freshness{Any: first}
+	o, err := leases.Get(ctx, token.Lease, f)
+	if first && (err != nil || !sameTerm(leases, o.Value, token)) {
+		o, err = leases.Get(ctx, token.Lease, Freshness{}) // the cache may be behind
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fencedOff(token, "the lease does not exist")
+	case err != nil:
+		return nil, err
+	case !sameTerm(leases, o.Value, token):
+		return nil, fencedOff(token, "the lease has changed hands")
+	}
+	return []store.Guard{{Key: o.Key, Revision: o.Revision}}, nil
 }
 
-func guardsFrom(ctx context.Context) []store.Guard {
-	g, _ := ctx.Value(guardsKey{}).([]store.Guard)
-	return g
+// sameTerm reports whether a stored lease is in the token's term.
+func sameTerm(leases *Resource, value []byte, token fence.Token) bool {
+	obj, err := leases.decodeStored(value)
+	if err != nil {
+		return false
+	}
+	lease, ok := obj.(*coordinationv1.Lease)
+	if !ok || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != token.Holder {
+		return false
+	}
+	var transitions int32
+	if lease.Spec.LeaseTransitions != nil {
+		transitions = *lease.Spec.LeaseTransitions
+	}
+	return transitions == token.Transitions
 }
 
-var errGuard = errors.New("a condition of the request does not hold any more")
+func fencedOff(token fence.Token, why string) error {
+	err := apierrors.New(409, ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d: %s",
+		token.Holder, token.Lease.Namespace, token.Lease.Name, token.Transitions, why))
+	err.ErrStatus.Details = &metav1.StatusDetails{Name: token.Lease.Name, Group: leasesGVR.Group, Kind: leasesGVR.Resource}
+	return err
+}
 
-func (r *Resource) guardError(_ *store.GuardError, name string) error {
-	return apierrors.NewConflict(r.gr, name, errGuard)
+// guardFailed reports that a write failed because the lease was written meanwhile.
+func guardFailed(err error) bool {
+	_, ok := errors.AsType[*store.GuardError](err)
+	return ok
 }

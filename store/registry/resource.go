@@ -8,6 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -80,6 +81,8 @@ type Definition struct {
 	Scale *ScalePaths
 	// Custom is true for custom resources: stored as JSON with apiVersion and kind, listed with them too.
 	Custom bool
+	// Managed is how fields are owned; nil means by the tags of the Go type, or nothing known for custom resources.
+	Managed *managedfields.Type
 	// Table is how objects are shown to people; the zero value means the columns of a built-in kind or the default ones.
 	Table columns.Table
 	// Deprecated is the warning every request for the resource gets; empty for none.

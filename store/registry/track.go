@@ -1,8 +1,115 @@
 package registry
 
-import "github.com/keelson-dev/keelson/apimachinery/metav1"
+import (
+	"errors"
+	"reflect"
 
-// trackCreate and trackUpdate record in managedFields which manager wrote what.
-func (r *Resource) trackCreate(metav1.Object, Write) error { return nil }
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/managedfields"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
 
-func (r *Resource) trackUpdate(metav1.Object, metav1.Object, UpdateOptions) error { return nil }
+// serverManager owns what the server's own parts write without naming a manager.
+const serverManager = "kube-apiserver"
+
+// owners returns how the resource's fields are owned.
+func (r *Resource) owners() (*managedfields.Type, error) {
+	switch {
+	case r.def.Managed != nil:
+		return r.def.Managed, nil
+	case r.shape.unstructured:
+		return managedfields.ObjectOf(nil, nil)
+	}
+	return managedfields.ForType(r.info.Type)
+}
+
+var (
+	statusFields = managedfields.NewSet(managedfields.FieldPath("status"))
+	specFields   = managedfields.NewSet(managedfields.FieldPath("spec"))
+	// customMetadata cannot be written through the status of a custom resource.
+	customFields = managedfields.NewSet(managedfields.FieldPath("spec"), managedfields.FieldPath("metadata"))
+)
+
+// fieldWrite describes a write to the field owners.
+func (r *Resource) fieldWrite(w Write) managedfields.Write {
+	fw := managedfields.Write{Manager: w.FieldManager, Subresource: w.Subresource, APIVersion: r.apiVersion}
+	if fw.Manager == "" {
+		fw.Manager = serverManager
+	}
+	switch {
+	case w.Subresource == "status" && r.def.Custom:
+		fw.Reset = customFields
+	case w.Subresource == "status":
+		fw.Reset = specFields
+	case w.Subresource == "" && r.def.StatusSubresource:
+		fw.Reset = statusFields
+	}
+	return fw
+}
+
+// trackCreate records who wrote a new object.
+func (r *Resource) trackCreate(obj metav1.Object, w Write) error {
+	if w.Tracked {
+		return nil
+	}
+	return r.track(nil, obj, w)
+}
+
+// trackUpdate records who wrote what of an object.
+func (r *Resource) trackUpdate(obj, old metav1.Object, w Write) error {
+	if w.Tracked {
+		return nil
+	}
+	return r.track(old, obj, w)
+}
+
+func (r *Resource) track(old, obj metav1.Object, w Write) error {
+	t, err := r.owners()
+	if err == nil {
+		err = t.Update(old, obj, r.fieldWrite(w))
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
+}
+
+// ErrUnchanged is returned by a Change that leaves the object as it is: nothing is written or checked.
+var ErrUnchanged = errors.New("registry: the object is left as it is")
+
+// Apply merges an applied configuration into the current object, or into nothing, and records the ownership. The result is to be
+// written with Write.Tracked. Errors: ErrUnchanged, and answers for the client.
+func (r *Resource) Apply(current Current, config map[string]any, w Write, force bool) (metav1.Object, error) {
+	t, err := r.owners()
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	live := current.Object
+	if live == nil {
+		live = reflect.New(r.info.Type).Interface().(metav1.Object)
+	}
+	obj, changed, err := t.Apply(live, config, r.fieldWrite(w), force)
+	switch {
+	case err != nil:
+		return nil, ApplyError(err)
+	case !changed && current.Object != nil:
+		return nil, ErrUnchanged
+	case !changed:
+		obj = live
+	}
+	return obj, nil
+}
+
+// ApplyError is the answer to a client whose apply failed with err.
+func ApplyError(err error) error {
+	if e, ok := errors.AsType[*managedfields.ConflictError](err); ok {
+		return apierrors.NewApplyConflict(e.Causes(), e.Error())
+	}
+	if e, ok := errors.AsType[*managedfields.PatchError](err); ok {
+		return apierrors.NewBadRequest(e.Error())
+	}
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return err
+	}
+	return apierrors.NewBadRequest(err.Error())
+}

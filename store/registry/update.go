@@ -139,6 +139,9 @@ func createOptionsOf(w Write) *metav1.CreateOptions {
 // on a version.
 func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur *state, change Change, o UpdateOptions) (_ metav1.Object, retry bool, _ error) {
 	obj, err := change(Current{Object: cur.obj, res: r, state: cur})
+	if errors.Is(err, ErrUnchanged) {
+		return cur.obj, false, nil
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -159,7 +162,7 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	}
 	attrs := r.admissionAttributes(ctx, admission.Update, o.Write, obj, cur.obj)
 	chain := r.registry.chain.Load()
-	if err := r.trackUpdate(obj, cur.obj, o); err != nil {
+	if err := r.trackUpdate(obj, cur.obj, o.Write); err != nil {
 		return nil, false, err
 	}
 	if err := chain.admit(ctx, attrs); err != nil {

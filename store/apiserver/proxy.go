@@ -1,0 +1,111 @@
+package apiserver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// proxyNode passes a request on to the kubelet.
+func (s *Server) proxyNode(r *request, node *corev1.Node) {
+	host, err := kubeletOf(node)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	s.forward(r, s.options.Nodes, s.proxyURL(r, "https", host))
+}
+
+// proxyURL is the rest of the path and the query at another host.
+func (s *Server) proxyURL(r *request, scheme, host string) *url.URL {
+	if scheme == "" {
+		scheme = "http"
+	}
+	return &url.URL{Scheme: scheme, Host: host, Path: "/" + r.info.Rest, RawQuery: r.URL.RawQuery}
+}
+
+// backends reaches pods and services.
+func (s *Server) backends() http.RoundTripper {
+	if s.options.Backends != nil {
+		return s.options.Backends
+	}
+	return http.DefaultTransport
+}
+
+func (s *Server) proxyPod(r *request, pod *corev1.Pod) {
+	scheme, _, port := splitTarget(r.info.Name)
+	if pod.Status.PodIP == "" {
+		r.fail(apierrors.NewServiceUnavailable("the pod has no address yet"))
+		return
+	}
+	if port == "" {
+		port = "80"
+		if len(pod.Spec.Containers) > 0 && len(pod.Spec.Containers[0].Ports) > 0 {
+			port = strconv.Itoa(int(pod.Spec.Containers[0].Ports[0].ContainerPort))
+		}
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		r.fail(apierrors.NewBadRequest(fmt.Sprintf("invalid port %q", port)))
+		return
+	}
+	s.forward(r, s.backends(), s.proxyURL(r, scheme, joinHostPort(pod.Status.PodIP, n)))
+}
+
+func (s *Server) proxyService(r *request, svc *corev1.Service) {
+	scheme, _, port := splitTarget(r.info.Name)
+	host, err := s.endpointOf(r, svc, port)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	s.forward(r, s.backends(), s.proxyURL(r, scheme, host))
+}
+
+// endpointOf picks a ready endpoint of a service at random.
+func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (string, error) {
+	name, ok := "", len(svc.Spec.Ports) == 1 && port == ""
+	for _, p := range svc.Spec.Ports {
+		if ok || p.Name == port || strconv.Itoa(int(p.Port)) == port || p.TargetPort == intstr.Parse(port) && port != "" {
+			name, ok = p.Name, true
+			break
+		}
+	}
+	if !ok {
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port, svc.Name))
+	}
+	slices, err := registry.List[*discoveryv1.EndpointSlice](r.Context(), s.Access(), gvr{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+		svc.Namespace, labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: svc.Name}))
+	if err != nil {
+		return "", err
+	}
+	var hosts []string
+	for _, slice := range slices {
+		for _, p := range slice.Ports {
+			if p.Port == nil || p.Name != nil && *p.Name != name {
+				continue
+			}
+			for _, e := range slice.Endpoints {
+				if e.Conditions.Ready != nil && !*e.Conditions.Ready {
+					continue
+				}
+				for _, a := range e.Addresses {
+					hosts = append(hosts, joinHostPort(a, int(*p.Port)))
+				}
+			}
+		}
+	}
+	if len(hosts) == 0 {
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", svc.Name))
+	}
+	return hosts[rand.IntN(len(hosts))], nil
+}

@@ -1,0 +1,65 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// shutdownPatience is how long Serve waits for requests being served when its context has ended.
+const shutdownPatience = 10 * time.Second
+
+// Serve answers connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2 with prior knowledge included) if
+// config is nil. Then it stops accepting, waits for requests being served, and closes l. Run must be running beside it; give both
+// the same ctx.
+func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
+	return ServeHandler(ctx, l, config, s, s.logger)
+}
+
+// ServeHandler is Serve for a handler around a server.
+func ServeHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, logger *slog.Logger) error {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(config != nil)
+	protocols.SetUnencryptedHTTP2(config == nil)
+	srv := &http.Server{
+		Handler:           h,
+		Protocols:         &protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000},
+		ReadHeaderTimeout: 32 * time.Second,
+		IdleTimeout:       3 * time.Minute,
+		MaxHeaderBytes:    1 << 20,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if config == nil {
+			ended <- srv.Serve(l)
+			return
+		}
+		srv.TLSConfig = config.Clone()
+		ended <- srv.ServeTLS(l, "", "")
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownPatience)
+	defer cancel()
+	err := srv.Shutdown(patience)
+	if err != nil {
+		err = errors.Join(err, srv.Close())
+	}
+	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return err
+	}
+	return ctx.Err()
+}
