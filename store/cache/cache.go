@@ -95,6 +95,9 @@ type Cache struct {
 	recent  []*Snapshot // older states that SnapshotAt made lately
 }
 
+// patience is how long a consistent read waits for the cache before it reads the store.
+const patience = 3 * time.Second
+
 // waiter is a Wait that has not reached its revision.
 type waiter struct {
 	revision int64
@@ -231,7 +234,8 @@ func (c *Cache) forget(reached chan struct{}) {
 
 // Consistent returns a snapshot that includes every write acknowledged before the call: it asks
 // the store for its revision and waits for the cache to reach it. Where the store cannot
-// report progress it lists the store instead.
+// report progress, or the cache does not get there within three seconds because its watch is in
+// trouble, it lists the store instead.
 func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
 	can := c.store.Capabilities()
 	if !can.Progress {
@@ -245,5 +249,14 @@ func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.wait(ctx, revision)
+	if snap := c.snapshot.Load(); snap.revision >= revision {
+		return snap, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	snap, err := c.wait(waiting, revision)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return c.quorum(ctx)
+	}
+	return snap, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 var none store.WriteOptions
@@ -509,6 +510,34 @@ func TestConsistentWithoutProgressReadsTheStore(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, other, snap.Revision())
 		require.Equal(t, 1, snap.Len())
+	})
+}
+
+func TestConsistentWhenTheWatchHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, hang := memory.New(memory.Options{}), make(chan struct{})
+		var hung atomic.Bool
+		s := storetest.NewFaulty(mem, storetest.Hooks{Batch: func(ctx context.Context, _ string, _ store.Batch) error {
+			if hung.Load() {
+				<-hang
+			}
+			return nil
+		}})
+		f := start(t, s, cache.Options{})
+		hung.Store(true)
+		f.create("/pods/a/x", "1")
+		begun := time.Now()
+		snap, err := f.c.Consistent(f.ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, snap.Len())
+		require.Equal(t, 3*time.Second, time.Since(begun))
+		require.Zero(t, f.c.Snapshot().Len())
+		short, cancel := context.WithTimeout(f.ctx, time.Second)
+		defer cancel()
+		_, err = f.c.Consistent(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		hung.Store(false)
+		close(hang)
 	})
 }
 

@@ -10,7 +10,7 @@
 //     *store.ExpiredError, or with *SlowError when its reader fell behind. After a
 //     watch has failed nothing more is delivered.
 //  3. Consistent returns a snapshot that includes every write acknowledged before the call.
-//  4. An encoded form of an object or of an event is made at most once, when first
+//  4. An encoded form of a current object or a recent event is made at most once, when first
 //     asked for, and shared by all readers (Object.Form, Event.Form).
 //  5. An object that cannot be decoded does not stop anything: it is in the snapshot with
 //     Object.Err set, and its changes are events like any other.

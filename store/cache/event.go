@@ -92,5 +92,19 @@ func (c *change) gone() *Object {
 	return c.left.Load()
 }
 
+// cool lets go of encoded forms that hardly anybody will ask for again.
+func (c *change) cool() {
+	c.forms.drop()
+	if c.prev != nil {
+		c.prev.forms.drop()
+	}
+	if c.kind == Deleted {
+		c.obj.forms.drop()
+	}
+	if left := c.left.Load(); left != nil {
+		left.forms.drop()
+	}
+}
+
 // size estimates the bytes that the log keeps alive for the change.
 func (c *change) size() int { return c.obj.size() + 200 }

@@ -9,7 +9,9 @@ const (
 	// checkpointEvery is about how many changes apart the log remembers a whole
 	// snapshot, and so about the most changes that reading an old revision undoes.
 	checkpointEvery = 256
-	// hotForms is how many of the latest changes keep their encoded events.
+	// hotForms is how many of the latest changes keep what was encoded for them: the
+	// events, and the forms of states that are not current any more. What the log holds
+	// beyond that is bounded by the size of the stored objects.
 	hotForms = 1024
 )
 
@@ -44,7 +46,7 @@ func (l *changeLog) add(changes []*change, snap *Snapshot) {
 	}
 	cold := len(l.entries) - hotForms
 	for i := max(0, cold-len(changes)); i < cold; i++ {
-		l.entries[i].forms.drop()
+		l.entries[i].cool()
 	}
 	n := 0
 	for bytes := l.bytes; n < len(l.entries)-1 && (len(l.entries)-n > l.limit || bytes > l.limitBytes); n++ {

@@ -41,8 +41,8 @@ type FormKey struct {
 }
 
 // Form returns the encoded form named by key, made by make when first asked for. All
-// callers share the bytes, which live as long as the object does. An error is kept as
-// well. make must not block and must not ask the same object for the same form.
+// callers share the bytes, which live as long as the object is current, and a little
+// longer. An error is kept as well. make must not block and must not ask the same object for the same form.
 func (o *Object) Form(key FormKey, make func(*Object) ([]byte, error)) ([]byte, error) {
 	f := o.forms.get(formID{FormKey: key})
 	if !f.made.Load() {
