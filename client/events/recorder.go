@@ -1,183 +1,307 @@
-// Package events records what happened to objects as core/v1 Events, the ones kubectl describe shows.
-//
-// A [Recorder] never blocks its caller: events wait in a bounded queue for Run to write them, and are
-// counted as dropped when it is full. Repetitions of one event raise the count of the Event that is there.
 package events
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"sync"
-	"sync/atomic"
+	"maps"
+	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/scheme"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Options of a Recorder.
+// The types of events.
+const (
+	Normal  = "Normal"
+	Warning = "Warning"
+)
+
+// Options tune a Recorder.
 type Options struct {
-	// Queue is how many events may wait; 0 means 1,000.
-	Queue int
-	// Remember is how many distinct events are remembered for counting repetitions; 0 means 4,096.
-	Remember int
-	// Host is the node the component runs on, if any.
+	// Component names the program or controller that records. Required.
+	Component string
+	// Instance names this copy of it; empty means the host's name.
+	Instance string
+	// Host is the source's host, for components that run per node; empty leaves it out.
 	Host string
-	// Logger is told of events that could not be written; nil discards.
+	// Queue is how many events may wait to be written; 0 means 1000.
+	Queue int
+	// Burst is how many events one object gets at once, 0 means 25; Refill is the time for one more, 0 means 5 minutes.
+	Burst  int
+	Refill time.Duration
+	// Similar is how many events that differ only in their message are written within Interval before they are combined; 0
+	// means 10 and 10 minutes.
+	Similar  int
+	Interval time.Duration
+	// Logger gets each event at level Info and failures; nil discards.
 	Logger *slog.Logger
+	// Metrics are told what becomes of events.
+	Metrics Metrics
 }
 
-// Recorder writes the events of one component. Eventf may be called from any goroutine, before and during Run.
+// Metrics are functions a Recorder calls; each may be nil. They must not block.
+type Metrics struct {
+	// Written is called for each event created or counted up.
+	Written func(created bool)
+	// Dropped is called for each event that is not written; why is "queue", "spam", "refused" or "failed".
+	Dropped func(why string)
+}
+
+// Recorder records events. Its recording methods may be called from many goroutines, before Run and after it, and
+// never block.
 type Recorder struct {
-	component string
-	opts      Options
-	client    *client.Client[*corev1.Event]
-	scheme    *scheme.Scheme
-	queue     chan *corev1.Event
-	dropped   atomic.Int64
-
-	mu    sync.Mutex
-	known map[string]known // by what makes two events the same
-	order []string         // keys of known, oldest first
+	conn   client.Conn
+	o      Options
+	core   *client.Client[*corev1.Event]
+	modern *client.Client[*eventsv1.Event]
+	queue  chan pending
 }
 
-type known struct {
-	key   types.NamespacedName
-	count int32
+// pending is an event on its way.
+type pending struct {
+	core   *corev1.Event
+	modern *eventsv1.Event
 }
 
-// New makes a recorder for a component; its name becomes the events' source.
-func New(c client.Conn, component string, o Options) *Recorder {
-	if o.Queue == 0 {
+// New returns a recorder that writes through conn once Run runs.
+func New(conn client.Conn, o Options) *Recorder {
+	if o.Queue <= 0 {
 		o.Queue = 1000
 	}
-	if o.Remember == 0 {
-		o.Remember = 4096
+	if o.Burst <= 0 {
+		o.Burst = 25
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if o.Refill <= 0 {
+		o.Refill = 5 * time.Minute
 	}
-	return &Recorder{component: component, opts: o, client: client.For[*corev1.Event](c), scheme: c.Scheme(),
-		queue: make(chan *corev1.Event, o.Queue), known: map[string]known{}}
+	if o.Similar <= 0 {
+		o.Similar = 10
+	}
+	if o.Interval <= 0 {
+		o.Interval = 10 * time.Minute
+	}
+	if o.Instance == "" {
+		if o.Instance, _ = os.Hostname(); o.Instance == "" {
+			o.Instance = o.Component
+		}
+	}
+	return &Recorder{
+		conn: conn, o: o, core: client.For[*corev1.Event](conn), modern: client.For[*eventsv1.Event](conn),
+		queue: make(chan pending, o.Queue),
+	}
 }
 
-// Eventf records that something happened to obj. eventType is Normal or Warning, reason a CamelCase word for programs,
-// the rest a sentence for people.
-func (r *Recorder) Eventf(obj metav1.Object, eventType, reason, format string, args ...any) {
-	ref, err := Reference(r.scheme, obj)
+// Event records something about obj as a core Event. typ is Normal or Warning; reason is a CamelCase word for programs, message is
+// for people.
+func (r *Recorder) Event(obj metav1.Object, typ, reason, message string) {
+	r.Annotated(obj, nil, typ, reason, message)
+}
+
+// Eventf is Event with a format.
+func (r *Recorder) Eventf(obj metav1.Object, typ, reason, format string, args ...any) {
+	r.Annotated(obj, nil, typ, reason, fmt.Sprintf(format, args...))
+}
+
+// Annotated is Event with annotations on the Event object.
+func (r *Recorder) Annotated(obj metav1.Object, annotations map[string]string, typ, reason, message string) {
+	ref, err := Reference(r.conn.Scheme(), obj)
 	if err != nil {
-		r.opts.Logger.Warn("cannot record an event", "reason", reason, "err", err)
+		r.drop("failed", err)
 		return
 	}
-	namespace := ref.Namespace
-	if namespace == "" {
-		namespace = "default"
+	r.About(ref, annotations, typ, reason, message)
+}
+
+// About is Annotated for an object known by reference, or part of one (FieldPath).
+func (r *Recorder) About(ref corev1.ObjectReference, annotations map[string]string, typ, reason, message string) {
+	if typ != Normal && typ != Warning {
+		r.drop("failed", fmt.Errorf("events: %q is not Normal or Warning", typ))
+		return
 	}
-	now := metav1.Now()
+	now := time.Now()
 	e := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: ref.Name + "." + strconv.FormatInt(now.UnixNano(), 16)},
-		InvolvedObject: *ref, Type: eventType, Reason: reason, Message: limit(fmt.Sprintf(format, args...)),
-		FirstTimestamp: now, LastTimestamp: now, Count: 1,
-		Source: corev1.EventSource{Component: r.component, Host: r.opts.Host}, ReportingController: r.component,
+		InvolvedObject: ref, Reason: reason, Message: message, Type: typ, Count: 1,
+		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now),
+		Source:              corev1.EventSource{Component: r.o.Component, Host: r.o.Host},
+		ReportingController: r.o.Component, ReportingInstance: r.o.Instance,
 	}
+	e.Namespace, e.Name = namespaceOf(ref), nameOf(ref, now)
+	e.Annotations = maps.Clone(annotations)
+	r.log(ref, typ, reason, message)
+	r.enqueue(pending{core: e})
+}
+
+// Action records that the component did something to regarding, on account of related, which may be nil, as an
+// events.k8s.io Event. action is a CamelCase word for what was done or tried, reason one for why.
+func (r *Recorder) Action(regarding, related metav1.Object, typ, reason, action, note string) {
+	ref, err := Reference(r.conn.Scheme(), regarding)
+	if err != nil || typ != Normal && typ != Warning {
+		r.drop("failed", err)
+		return
+	}
+	now := time.Now()
+	e := &eventsv1.Event{
+		EventTime: metav1.NewMicroTime(now), ReportingController: r.o.Component, ReportingInstance: r.o.Instance,
+		Action: action, Reason: reason, Regarding: ref, Note: truncate(note, 1024), Type: typ,
+	}
+	if related != nil {
+		if rel, err := Reference(r.conn.Scheme(), related); err == nil {
+			e.Related = &rel
+		}
+	}
+	e.Namespace, e.Name = namespaceOf(ref), nameOf(ref, now)
+	r.log(ref, typ, reason, note)
+	r.enqueue(pending{modern: e})
+}
+
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+func namespaceOf(ref corev1.ObjectReference) string {
+	if ref.Namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return ref.Namespace
+}
+
+func nameOf(ref corev1.ObjectReference, now time.Time) string {
+	// The name of an object may be as long as that of an event may be.
+	return fmt.Sprintf("%s.%x", truncate(ref.Name, 253-17), now.UnixNano())
+}
+
+func (r *Recorder) log(ref corev1.ObjectReference, typ, reason, message string) {
+	if r.o.Logger != nil {
+		r.o.Logger.Info(message, "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "type", typ, "reason", reason)
+	}
+}
+
+func (r *Recorder) drop(why string, err error) {
+	if r.o.Metrics.Dropped != nil {
+		r.o.Metrics.Dropped(why)
+	}
+	if r.o.Logger != nil && err != nil {
+		r.o.Logger.Warn("event dropped", "why", why, "error", err)
+	}
+}
+
+func (r *Recorder) enqueue(p pending) {
 	select {
-	case r.queue <- e:
+	case r.queue <- p:
 	default:
-		r.dropped.Add(1)
+		r.drop("queue", nil)
 	}
 }
 
-// Dropped is how many events found the queue full.
-func (r *Recorder) Dropped() int64 { return r.dropped.Load() }
-
-// limit is the API's bound on a message.
-func limit(s string) string {
-	if len(s) > 1024 {
-		return s[:1024]
-	}
-	return s
-}
-
-// Reference describes obj as Events refer to it.
-func Reference(s *scheme.Scheme, obj metav1.Object) (*corev1.ObjectReference, error) {
-	info, err := s.ForObject(obj)
-	if err != nil {
-		return nil, err
-	}
-	m := metav1.MetaOf(obj)
-	return &corev1.ObjectReference{Kind: info.GVK.Kind, APIVersion: info.GVK.GroupVersion().String(),
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}, nil
-}
-
-// Run writes events until ctx ends; what then still waits is written within a second or lost.
+// Run writes what is recorded until ctx ends, and then what is queued, for two seconds at most. It returns nil.
 func (r *Recorder) Run(ctx context.Context) error {
+	c := newCorrelator(r.o)
+	s := newSeries()
+	tick := time.NewTicker(seriesTick)
+	defer tick.Stop()
 	for {
 		select {
-		case e := <-r.queue:
-			r.write(ctx, e)
+		case p := <-r.queue:
+			r.write(ctx, c, s, p)
+		case <-tick.C:
+			r.sweep(ctx, s)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer cancel()
-			for last.Err() == nil {
+			for {
 				select {
-				case e := <-r.queue:
-					r.write(last, e)
+				case p := <-r.queue:
+					r.write(last, c, s, p)
 				default:
 					return nil
 				}
 			}
-			return nil
 		}
 	}
 }
 
-func (r *Recorder) write(ctx context.Context, e *corev1.Event) {
-	same := fmt.Sprint(e.InvolvedObject.UID, e.InvolvedObject.Name, e.InvolvedObject.FieldPath, e.Type, e.Reason, e.Message)
-	if k, ok := r.recall(same); ok {
-		patch, err := json.Marshal(map[string]any{"count": k.count + 1, "lastTimestamp": e.LastTimestamp})
-		if err == nil {
-			_, err = r.client.Patch(ctx, k.key, client.Patch{Type: types.MergePatchType, Data: patch})
-		}
-		if err == nil {
-			r.remember(same, known{k.key, k.count + 1})
-			return
-		}
-		if !apierrors.IsNotFound(err) { // the old one has expired
-			r.opts.Logger.Debug("cannot update an event", "err", err)
-		}
+func (r *Recorder) write(ctx context.Context, c *correlator, s *series, p pending) {
+	if p.modern != nil {
+		r.writeModern(ctx, s, p.modern)
+		return
 	}
-	created, err := r.client.Create(ctx, e)
+	e, known := c.correlate(p.core)
+	if e == nil {
+		r.drop("spam", nil)
+		return
+	}
+	err := r.try(ctx, func() error {
+		if e.Count > 1 && known.name != "" {
+			patch := corePatch(e)
+			key := metav1.KeyOf(e)
+			key.Name = known.name
+			_, err := r.core.Patch(ctx, key, patch)
+			if err == nil {
+				r.wrote(false)
+				return nil
+			}
+			if !apierrors.IsNotFound(err) {
+				return err
+			}
+			// It has expired: begin again, with the count so far.
+		}
+		made, err := r.core.Create(ctx, e)
+		if err == nil {
+			known.name = made.Name
+			r.wrote(true)
+		}
+		return err
+	})
+	r.failed(err)
+}
+
+func (r *Recorder) wrote(created bool) {
+	if r.o.Metrics.Written != nil {
+		r.o.Metrics.Written(created)
+	}
+}
+
+func (r *Recorder) failed(err error) {
 	switch {
 	case err == nil:
-		r.remember(same, known{metav1.KeyOf(created), 1})
-	case ctx.Err() == nil && !apierrors.HasCause(err, "NamespaceTerminating") && !apierrors.IsNotFound(err):
-		r.opts.Logger.Warn("cannot write an event", "reason", e.Reason, "err", err)
+	case apierrors.CodeOf(err) != 0:
+		r.drop("refused", err)
+	default:
+		r.drop("failed", err)
 	}
 }
 
-func (r *Recorder) recall(same string) (known, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k, ok := r.known[same]
-	return k, ok
-}
-
-func (r *Recorder) remember(same string, k known) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.known[same]; !ok {
-		if len(r.order) >= r.opts.Remember {
-			delete(r.known, r.order[0])
-			r.order = r.order[1:]
+// try writes, again with growing waits while there is no answer or the server is overloaded, for about a minute.
+func (r *Recorder) try(ctx context.Context, write func() error) error {
+	wait := 500 * time.Millisecond
+	for n := 0; ; n++ {
+		err := write()
+		code := apierrors.CodeOf(err)
+		if err == nil || n == 7 || code != 0 && code != 429 && code < 500 {
+			if apierrors.IsAlreadyExists(err) {
+				return nil
+			}
+			return err
 		}
-		r.order = append(r.order, same)
+		t := time.NewTimer(wait/2 + rand.N(wait/2))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return err
+		}
+		wait = min(2*wait, 20*time.Second)
 	}
-	r.known[same] = k
 }

@@ -1,0 +1,109 @@
+package events
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// remembered is how many keys each cache of a correlator holds.
+const remembered = 4096
+
+// combined is put in front of the message of a combined event.
+const combined = "(combined from similar events): "
+
+// object is what identifies the object of an event.
+type object struct {
+	kind, namespace, name, apiVersion, fieldPath string
+	uid                                          types.UID
+}
+
+// similar is what events that are combined have in common.
+type similar struct {
+	object            object
+	typ, reason       string
+	component, host   string
+	instance, message string
+}
+
+// entry is an event that was written, or is about to be.
+type entry struct {
+	name  string
+	count int32
+	first corev1.Event
+	seen  time.Time
+}
+
+// group counts the messages of similar events.
+type group struct {
+	messages map[string]struct{}
+	last     time.Time
+	name     string
+}
+
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// correlator decides what becomes of each event. It is used by one goroutine.
+type correlator struct {
+	o       Options
+	entries *lru[similar, *entry]
+	groups  *lru[similar, *group]
+	buckets *lru[object, *bucket]
+}
+
+func newCorrelator(o Options) *correlator {
+	return &correlator{o: o, entries: newLRU[similar, *entry](remembered), groups: newLRU[similar, *group](remembered), buckets: newLRU[object, *bucket](remembered)}
+}
+
+// correlate returns the event to write, changed to count what came before, and what is known of it; nil if there are too many.
+func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
+	now := e.LastTimestamp.Time
+	o := e.InvolvedObject
+	key := similar{
+		object: object{o.Kind, o.Namespace, o.Name, o.APIVersion, o.FieldPath, o.UID},
+		typ:    e.Type, reason: e.Reason, component: e.Source.Component, host: e.Source.Host, instance: e.ReportingInstance,
+	}
+	b := c.buckets.get(key.object, func() *bucket { return &bucket{tokens: float64(c.o.Burst), at: now} })
+	b.tokens = min(float64(c.o.Burst), b.tokens+float64(now.Sub(b.at))/float64(c.o.Refill))
+	b.at = now
+	if b.tokens < 1 {
+		return nil, nil
+	}
+	b.tokens--
+	g := c.groups.get(key, func() *group { return &group{messages: map[string]struct{}{}, last: now} })
+	if now.Sub(g.last) > c.o.Interval {
+		g.messages = map[string]struct{}{}
+	}
+	g.last = now
+	g.messages[e.Message] = struct{}{}
+	if len(g.messages) >= c.o.Similar {
+		// Bounded: which messages there were no longer matters.
+		for m := range g.messages {
+			if len(g.messages) <= c.o.Similar {
+				break
+			}
+			delete(g.messages, m)
+		}
+		e.Message = combined + e.Message
+		// All combined ones count as one, whatever their message.
+	} else {
+		key.message = e.Message
+	}
+	k := c.entries.get(key, func() *entry { return &entry{first: *e} })
+	k.count++
+	k.seen = now
+	e.Count, e.FirstTimestamp = k.count, k.first.FirstTimestamp
+	return e, k
+}
+
+// corePatch counts an event up.
+func corePatch(e *corev1.Event) client.Patch {
+	b, _ := json.Marshal(map[string]any{"count": e.Count, "lastTimestamp": e.LastTimestamp, "message": e.Message})
+	return client.Patch{Type: types.StrategicMergePatchType, Data: b}
+}

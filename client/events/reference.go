@@ -1,0 +1,46 @@
+package events
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+)
+
+// Reference returns a reference to obj. Its kind is the one registered for obj's type, or the one obj carries. An
+// *corev1.ObjectReference cannot be given; it is a reference already.
+func Reference(s *scheme.Scheme, obj metav1.Object) (corev1.ObjectReference, error) {
+	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return corev1.ObjectReference{}, fmt.Errorf("events: a reference to no object")
+	}
+	m := metav1.MetaOf(obj)
+	gvk := kindOf(s, obj)
+	if gvk.Kind == "" {
+		return corev1.ObjectReference{}, fmt.Errorf("events: the kind of a %T is not known", obj)
+	}
+	return corev1.ObjectReference{
+		Kind: gvk.Kind, APIVersion: gvk.APIVersion(), Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+	}, nil
+}
+
+func kindOf(s *scheme.Scheme, obj metav1.Object) schema.GroupVersionKind {
+	// Types that serve several kinds carry their own.
+	switch o := obj.(type) {
+	case *metav1.Unstructured:
+		return o.TypeMeta.GroupVersionKind()
+	case *metav1.PartialObjectMetadata:
+		return o.TypeMeta.GroupVersionKind()
+	}
+	if info, err := s.ForObject(obj); err == nil {
+		return info.GVK
+	}
+	if o, ok := obj.(interface {
+		GroupVersionKind() schema.GroupVersionKind
+	}); ok {
+		return o.GroupVersionKind()
+	}
+	return schema.GroupVersionKind{}
+}
