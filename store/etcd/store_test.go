@@ -93,6 +93,8 @@ func TestCompaction(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
+	other := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, CompactInterval: 200 * time.Millisecond})
+	go func() { done <- other.Run(ctx) }() // two servers share the work
 	first, err := s.Create(ctx, "/a/x", nil, store.WriteOptions{})
 	require.NoError(t, err)
 	_, err = s.Update(ctx, "/a/x", []byte("2"), first, store.WriteOptions{})
@@ -116,6 +118,7 @@ func TestCompaction(t *testing.T) {
 		require.NoError(t, ctx.Err())
 	}
 	cancel()
+	require.NoError(t, <-done)
 	require.NoError(t, <-done)
 }
 
