@@ -521,6 +521,12 @@ func (e *jsonEncoder) byMethod(b []byte, n *node, p unsafe.Pointer) []byte {
 // settle checks that b[start:] is one JSON value and brings it into the form
 // encoding/json gives the output of methods: compact, HTML characters escaped.
 func settle(b []byte, start int) ([]byte, error) {
+	if n := len(b) - start; n >= 2 && b[start] == '"' && b[len(b)-1] == '"' {
+		inner := b[start+1 : len(b)-1]
+		if plainLen(unsafe.String(unsafe.SliceData(inner), len(inner))) == len(inner) {
+			return b, nil // a plain string, as times and quantities are
+		}
+	}
 	s := scanner{data: b}
 	i := skipSpace(b, start)
 	end, err := s.skip(i)
