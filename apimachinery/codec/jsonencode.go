@@ -1,9 +1,7 @@
 package codec
 
 import (
-	"encoding"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -298,94 +296,6 @@ func (e *jsonEncoder) bytes(b []byte, n *node, p unsafe.Pointer) []byte {
 	return append(b, '"')
 }
 
-func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
-	if m == nil {
-		return append(b, "null"...)
-	}
-	b = append(b, '{')
-	base := len(e.keys)
-	for k := range m {
-		e.keys = append(e.keys, k)
-	}
-	keys := e.keys[base:]
-	if len(keys) > 1 {
-		slices.Sort(keys)
-	}
-	for i, k := range keys {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendString(b, k), ':')
-		b = appendString(b, m[k])
-	}
-	e.keys = e.keys[:base]
-	return append(b, '}')
-}
-
-// mapping writes a map by reflection, sorted by the text of its keys.
-func (e *jsonEncoder) mapping(b []byte, n *node, p unsafe.Pointer) []byte {
-	v := n.at(p)
-	if v.IsNil() {
-		return append(b, "null"...)
-	}
-	if !e.enter() {
-		return b
-	}
-	b = append(b, '{')
-	if v.Len() > 0 {
-		b = e.entries(b, n, v)
-	}
-	e.depth--
-	return append(b, '}')
-}
-
-func (e *jsonEncoder) entries(b []byte, n *node, v reflect.Value) []byte {
-	s := n.borrow(v.Len())
-	defer n.giveBack(s)
-	var text func() (string, error)
-	if n.key.op != opString {
-		text = func() (string, error) { return e.keyText(n.key, s.keySlot) }
-	}
-	if err := s.load(n, v, text); err != nil {
-		e.fail(err)
-		return b
-	}
-	for i := range s.entries {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendString(b, s.entries[i].key), ':')
-		b = e.value(b, n.elem, s.entries[i].value)
-		if e.err != nil {
-			break
-		}
-	}
-	return b
-}
-
-// keyText is the text of a map key, as encoding/json resolves it: strings as
-// they are, then the text method, then integers.
-func (e *jsonEncoder) keyText(n *node, p unsafe.Pointer) (string, error) {
-	if n.op == opString {
-		return *(*string)(p), nil
-	}
-	if n.typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
-		v := n.at(p)
-		if v.Kind() == reflect.Pointer && v.IsNil() {
-			return "", nil
-		}
-		text, err := v.Interface().(encoding.TextMarshaler).MarshalText()
-		return string(text), err
-	}
-	switch v := n.at(p); v.Kind() {
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return strconv.FormatInt(v.Int(), 10), nil
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return strconv.FormatUint(v.Uint(), 10), nil
-	}
-	return "", fmt.Errorf("codec: keys of type %v have no JSON form", n.typ)
-}
-
 // any writes the value of an interface; the types a JSON decode makes come first.
 func (e *jsonEncoder) any(b []byte, v any) []byte {
 	switch v := v.(type) {
@@ -424,36 +334,6 @@ func (e *jsonEncoder) any(b []byte, v any) []byte {
 	return e.dynamic(b, reflect.ValueOf(v))
 }
 
-func (e *jsonEncoder) object(b []byte, m map[string]any) []byte {
-	if m == nil {
-		return append(b, "null"...)
-	}
-	if !e.enter() {
-		return b
-	}
-	b = append(b, '{')
-	base := len(e.keys)
-	for k := range m {
-		e.keys = append(e.keys, k)
-	}
-	end := len(e.keys)
-	slices.Sort(e.keys[base:end])
-	for i := base; i < end; i++ {
-		if i > base {
-			b = append(b, ',')
-		}
-		k := e.keys[i]
-		b = append(appendString(b, k), ':')
-		b = e.any(b, m[k])
-		if e.err != nil {
-			break
-		}
-	}
-	e.keys = e.keys[:base]
-	e.depth--
-	return append(b, '}')
-}
-
 // dynamic writes what an interface of any kind holds.
 func (e *jsonEncoder) dynamic(b []byte, v reflect.Value) []byte {
 	if !v.IsValid() {
@@ -472,100 +352,4 @@ func (e *jsonEncoder) dynamic(b []byte, v reflect.Value) []byte {
 		return append(b, "null"...)
 	}
 	return e.value(b, n, p)
-}
-
-// byMethod writes a value through a method of its type.
-func (e *jsonEncoder) byMethod(b []byte, n *node, p unsafe.Pointer) []byte {
-	start := len(b)
-	var err error
-	switch n.enc {
-	case opOwn:
-		if b, err = bind[jsonAppender](n.encWord, p).AppendJSON(b); err == nil {
-			b, err = settle(b, start)
-		}
-	case opStd:
-		var raw []byte
-		if raw, err = bind[json.Marshaler](n.encWord, p).MarshalJSON(); err == nil {
-			b, err = settle(append(b, raw...), start)
-		}
-	case opRawJSON:
-		raw := *(*[]byte)(p)
-		if raw == nil {
-			return append(b, "null"...)
-		}
-		b, err = settle(append(b, raw...), start)
-	case opText:
-		var text []byte
-		if text, err = bind[encoding.TextMarshaler](n.encWord, p).MarshalText(); err == nil {
-			b = appendString(b, string(text))
-		}
-	case opNumber:
-		s := *(*string)(p)
-		if s == "" {
-			s = "0"
-		}
-		b = append(b, s...)
-		if end, _ := skipNumber(b, start); end != len(b) {
-			err = fmt.Errorf("invalid number literal %q", s)
-		}
-	default:
-		err = fmt.Errorf("no JSON form")
-	}
-	if err != nil {
-		e.fail(fmt.Errorf("codec: encoding JSON: type %v: %w", n.typ, err))
-		return b[:start]
-	}
-	return b
-}
-
-// settle checks that b[start:] is one JSON value and brings it into the form
-// encoding/json gives the output of methods: compact, HTML characters escaped.
-func settle(b []byte, start int) ([]byte, error) {
-	if n := len(b) - start; n >= 2 && b[start] == '"' && b[len(b)-1] == '"' {
-		inner := b[start+1 : len(b)-1]
-		if plainLen(unsafe.String(unsafe.SliceData(inner), len(inner))) == len(inner) {
-			return b, nil // a plain string, as times and quantities are
-		}
-	}
-	s := scanner{data: b}
-	i := skipSpace(b, start)
-	end, err := s.skip(i)
-	if err != nil {
-		return b, err
-	}
-	rest := skipSpace(b, end)
-	if rest != len(b) {
-		return b, &DecodeError{Offset: rest - start, Msg: "more than one JSON value"}
-	}
-	if !s.loose && i == start && rest == end {
-		return b, nil
-	}
-	raw := slices.Clone(b[i:end])
-	return appendCompact(b[:start], raw), nil
-}
-
-// appendCompact appends the valid JSON raw without white space and with HTML
-// characters escaped.
-func appendCompact(b, raw []byte) []byte {
-	quoted := false
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		switch {
-		case c == '<' || c == '>' || c == '&':
-			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		case c == 0xE2 && i+2 < len(raw) && raw[i+1] == 0x80 && raw[i+2]&^1 == 0xA8:
-			b = append(b, '\\', 'u', '2', '0', '2', hexDigits[raw[i+2]&15])
-			i += 2
-		case c == '"':
-			quoted = !quoted
-			b = append(b, c)
-		case quoted && c == '\\':
-			b = append(b, c, raw[i+1])
-			i++
-		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-		default:
-			b = append(b, c)
-		}
-	}
-	return b
 }

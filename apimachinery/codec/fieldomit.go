@@ -1,0 +1,110 @@
+package codec
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// omitRule says when a field is left out of JSON.
+type omitRule uint8
+
+const (
+	omitNever omitRule = iota
+	omitZero1          // one byte is zero
+	omitZero2
+	omitZero4
+	omitZero8
+	omitWord   // a pointer, map or interface word is nil
+	omitLen    // the length of a string or slice is 0
+	omitMap    // the map is nil or empty
+	omitArray0 // an array of length 0: always
+	omitMethod // IsZero says so
+	omitMemory // the value is zero, found by reflection
+)
+
+func emptyRule(t reflect.Type) omitRule {
+	switch t.Kind() {
+	case reflect.String, reflect.Slice:
+		return omitLen
+	case reflect.Map:
+		return omitMap
+	case reflect.Pointer, reflect.Interface:
+		return omitWord
+	case reflect.Array:
+		if t.Len() == 0 {
+			return omitArray0
+		}
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
+		reflect.Float32, reflect.Float64:
+		switch t.Size() {
+		case 1:
+			return omitZero1
+		case 2:
+			return omitZero2
+		case 4:
+			return omitZero4
+		default:
+			return omitZero8
+		}
+	}
+	return omitNever
+}
+
+func (b *builder) zeroRule(f *field) omitRule {
+	t := f.n.typ
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		f.askZero = t.Implements(reflect.TypeFor[zeroer]())
+		return omitMemory
+	}
+	if z, ok := reflect.Zero(reflect.PointerTo(t)).Interface().(zeroer); ok {
+		f.zeroWord = wordOf(z)
+		return omitMethod
+	}
+	return omitMemory
+}
+
+// omitted applies a rule to the value at p.
+func (f *field) omitted(rule omitRule, p unsafe.Pointer) bool {
+	switch rule {
+	case omitZero1:
+		return *(*uint8)(p) == 0
+	case omitZero2:
+		return *(*uint16)(p) == 0
+	case omitZero4:
+		return *(*uint32)(p) == 0
+	case omitZero8:
+		return *(*uint64)(p) == 0
+	case omitWord:
+		return *(*unsafe.Pointer)(p) == nil
+	case omitLen:
+		return (*(*[2]int)(p))[1] == 0
+	case omitMap:
+		return mapLen(p) == 0
+	case omitArray0:
+		return true
+	case omitMethod:
+		return bind[zeroer](f.zeroWord, p).IsZero()
+	case omitMemory:
+		v := f.n.at(p)
+		if k := v.Kind(); k == reflect.Pointer || k == reflect.Interface {
+			if v.IsNil() {
+				return true
+			}
+			if !f.askZero {
+				return false
+			}
+			if k == reflect.Interface && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() {
+				return true
+			}
+			return v.Interface().(zeroer).IsZero()
+		}
+		return v.IsZero()
+	}
+	return false
+}
+
+// mapLen is the length of the map of any type at p. Every map is a pointer to
+// a header that len reads the same way whatever the key and value types.
+func mapLen(p unsafe.Pointer) int { return len(*(*map[string]struct{})(p)) }

@@ -1,0 +1,114 @@
+package codec
+
+import (
+	"strconv"
+)
+
+// any reads the value at i as encoding/json would into an empty interface,
+// but with integers as int64.
+func (d *jsonDecoder) any(i int) (any, int) {
+	if i >= len(d.data) {
+		return nil, d.fail(i, msgEOF)
+	}
+	switch c := d.data[i]; c {
+	case '{':
+		return d.anyObject(i)
+	case '[':
+		return d.anyArray(i)
+	case '"':
+		s, i := d.text(i, false)
+		return s, i
+	case 't':
+		if d.word(i, "true") {
+			return true, i + 4
+		}
+	case 'f':
+		if d.word(i, "false") {
+			return false, i + 5
+		}
+	case 'n':
+		return nil, d.null(i)
+	default:
+		if c == '-' || isDigit(c) {
+			return d.anyNumber(i)
+		}
+	}
+	return nil, d.syntax(i)
+}
+
+func (d *jsonDecoder) anyNumber(i int) (any, int) {
+	end, whole := skipNumber(d.data, i)
+	if end < 0 {
+		return nil, d.fail(i, msgNumber)
+	}
+	if whole {
+		if v, err := strconv.ParseInt(string(d.data[i:end]), 10, 64); err == nil {
+			return v, end
+		}
+	}
+	v, err := strconv.ParseFloat(string(d.data[i:end]), 64)
+	if err != nil {
+		return nil, d.fail(i, "number "+clip(d.data[i:end])+" is out of range")
+	}
+	return v, end
+}
+
+func (d *jsonDecoder) anyObject(i int) (any, int) {
+	if !d.enter(i) {
+		return nil, -1
+	}
+	defer d.leave()
+	m := map[string]any{}
+	i, done := d.empty(i+1, '}')
+	for more := !done; more; {
+		var name []byte
+		if name, i = d.keyBytes(i); i < 0 {
+			return nil, -1
+		}
+		key := d.mapKey(name, i)
+		if d.strict {
+			if _, dup := m[key]; dup {
+				d.object(DuplicateField, key)
+			}
+		}
+		before := len(d.issues)
+		var v any
+		v, i = d.any(d.next(i))
+		if i < 0 || len(d.issues) > before {
+			d.within(i, before, segment{key, -1})
+			if i < 0 {
+				return nil, -1
+			}
+		}
+		m[key] = v
+		if i, more = d.more(i, '}', msgObject); i < 0 {
+			return nil, -1
+		}
+	}
+	return m, i
+}
+
+func (d *jsonDecoder) anyArray(i int) (any, int) {
+	if !d.enter(i) {
+		return nil, -1
+	}
+	defer d.leave()
+	list := []any{}
+	i, done := d.empty(i+1, ']')
+	for more := !done; more; {
+		before := len(d.issues)
+		var v any
+		v, i = d.any(d.next(i))
+		if i < 0 || len(d.issues) > before {
+			d.within(i, before, segment{"", len(list)})
+			if i < 0 {
+				return nil, -1
+			}
+		}
+		list = append(list, v)
+		if i, more = d.more(i, ']', msgArray); i < 0 {
+			return nil, -1
+		}
+	}
+	return list, i
+}

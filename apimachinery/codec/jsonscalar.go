@@ -1,0 +1,228 @@
+package codec
+
+import (
+	"encoding/base64"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+	"unsafe"
+)
+
+func (d *jsonDecoder) word(i int, w string) bool {
+	return len(d.data)-i >= len(w) && string(d.data[i:i+len(w)]) == w
+}
+
+// text reads the string at i, whose quote has been seen.
+func (d *jsonDecoder) text(i int, interning bool) (string, int) {
+	start := i + 1
+	end := stringEnd(d.data, start)
+	var raw []byte
+	if end < len(d.data) && d.data[end] == '"' {
+		raw = d.data[start:end]
+		i = end + 1
+	} else if raw, i = d.unescape(start, end); i < 0 {
+		return "", -1
+	}
+	if interning {
+		if s, ok := intern(raw, &d.turn); ok {
+			return s, i
+		}
+	}
+	return d.strings.keep(raw, len(d.data)-i), i
+}
+
+// unescape reads the rest of a string that begins at start and is plain up to
+// i. The result is valid until the next call.
+func (d *jsonDecoder) unescape(start, i int) ([]byte, int) {
+	b := d.data
+	out := append(d.scratch[:0], b[start:i]...)
+	for i < len(b) {
+		c := b[i]
+		switch {
+		case c == '"':
+			d.scratch = out
+			return out, i + 1
+		case c == '\\':
+			n, ok := escapeLen(b[i:])
+			if !ok {
+				if n == 0 {
+					return nil, d.fail(len(b), msgEOF)
+				}
+				return nil, d.fail(i, msgEscape)
+			}
+			if n == 2 {
+				out = append(out, shortEscape(b[i+1]))
+				i += 2
+				continue
+			}
+			r, _ := hex4(b[i+2:])
+			i += 6
+			if utf16.IsSurrogate(r) {
+				pair := rune(utf8.RuneError)
+				if n, ok := escapeLen(b[i:]); ok && n == 6 && b[i] == '\\' {
+					low, _ := hex4(b[i+2:])
+					if pair = utf16.DecodeRune(r, low); pair != utf8.RuneError {
+						i += 6
+					}
+				}
+				r = pair
+			}
+			out = utf8.AppendRune(out, r)
+		case c < 0x20:
+			return nil, d.fail(i, msgString)
+		case c < utf8.RuneSelf:
+			end := stringEnd(b, i)
+			out = append(out, b[i:end]...)
+			i = end
+		default:
+			r, n := utf8.DecodeRune(b[i:])
+			out = utf8.AppendRune(out, r) // invalid bytes become U+FFFD
+			i += n
+		}
+	}
+	return nil, d.fail(i, msgEOF)
+}
+
+func shortEscape(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+func (d *jsonDecoder) integer(n *node, p unsafe.Pointer, i int) int {
+	end, whole := skipNumber(d.data, i)
+	if end < 0 {
+		return d.fail(i, msgNumber)
+	}
+	if !whole {
+		return d.mismatch(n, i)
+	}
+	bits := int(n.size) * 8
+	var v int64
+	if end-i <= 18 {
+		neg := d.data[i] == '-'
+		j := i
+		if neg {
+			j++
+		}
+		for ; j < end; j++ {
+			v = v*10 + int64(d.data[j]-'0')
+		}
+		if neg {
+			v = -v
+		}
+		if bits < 64 && (v < -1<<(bits-1) || v > 1<<(bits-1)-1) {
+			return d.mismatch(n, i)
+		}
+	} else {
+		var err error
+		if v, err = strconv.ParseInt(string(d.data[i:end]), 10, bits); err != nil {
+			return d.mismatch(n, i)
+		}
+	}
+	switch n.size {
+	case 1:
+		*(*int8)(p) = int8(v)
+	case 2:
+		*(*int16)(p) = int16(v)
+	case 4:
+		*(*int32)(p) = int32(v)
+	default:
+		*(*int64)(p) = v
+	}
+	return end
+}
+
+func (d *jsonDecoder) unsigned(n *node, p unsafe.Pointer, i int) int {
+	end, _ := skipNumber(d.data, i)
+	if end < 0 {
+		return d.fail(i, msgNumber)
+	}
+	v, err := strconv.ParseUint(string(d.data[i:end]), 10, int(n.size)*8)
+	if err != nil {
+		return d.mismatch(n, i)
+	}
+	switch n.size {
+	case 1:
+		*(*uint8)(p) = uint8(v)
+	case 2:
+		*(*uint16)(p) = uint16(v)
+	case 4:
+		*(*uint32)(p) = uint32(v)
+	default:
+		*(*uint64)(p) = v
+	}
+	return end
+}
+
+func (d *jsonDecoder) float(n *node, p unsafe.Pointer, i int) int {
+	end, _ := skipNumber(d.data, i)
+	if end < 0 {
+		return d.fail(i, msgNumber)
+	}
+	v, err := strconv.ParseFloat(string(d.data[i:end]), int(n.size)*8)
+	if err != nil {
+		return d.mismatch(n, i)
+	}
+	if n.size == 4 {
+		*(*float32)(p) = float32(v)
+	} else {
+		*(*float64)(p) = v
+	}
+	return end
+}
+
+// quoted reads a field with the tag option "string".
+func (d *jsonDecoder) quoted(f *field, p unsafe.Pointer, i int) int {
+	i = d.next(i)
+	if i < len(d.data) && d.data[i] == 'n' {
+		return d.value(f.n, p, i, false)
+	}
+	if i >= len(d.data) || d.data[i] != '"' {
+		return d.mismatch(f.n, i)
+	}
+	s, end := d.text(i, false)
+	if end < 0 {
+		return -1
+	}
+	inner := jsonDecoder{data: []byte(s), max: 1}
+	if j := inner.value(f.n, p, 0, false); j != len(s) {
+		return d.fail(i, "cannot decode string "+strconv.Quote(clip([]byte(s)))+" into "+f.n.typ.String())
+	}
+	return end
+}
+
+func (d *jsonDecoder) bytes(n *node, p unsafe.Pointer, i int) int {
+	s, end := d.raw(i)
+	if end < 0 {
+		return -1
+	}
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(s)))
+	k, err := base64.StdEncoding.Decode(out, s)
+	if err != nil {
+		d.cause = err
+		return d.fail(i, "cannot decode string into "+n.typ.String()+": "+err.Error())
+	}
+	*(*[]byte)(p) = out[:k:k]
+	return end
+}
+
+// raw is text without making a string; valid until the next call of unescape.
+func (d *jsonDecoder) raw(i int) ([]byte, int) {
+	start := i + 1
+	end := stringEnd(d.data, start)
+	if end < len(d.data) && d.data[end] == '"' {
+		return d.data[start:end], end + 1
+	}
+	return d.unescape(start, end)
+}

@@ -1,0 +1,80 @@
+package codec
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// mapScratch is what going through a map needs: room for a key and for
+// copies of the values, which reflection cannot give addresses of.
+type mapScratch struct {
+	keySlot unsafe.Pointer
+	key     reflect.Value
+	slots   unsafe.Pointer // *[]T
+	values  reflect.Value  // the []T
+	entries []mapEntry
+	iter    reflect.MapIter
+}
+
+// mapEntry is a map entry ready for sorting.
+type mapEntry struct {
+	key   string
+	value unsafe.Pointer
+}
+
+// borrow takes a scratch for maps of n's type with room for count values.
+func (n *node) borrow(count int) *mapScratch {
+	s, ok := n.scratch.Get().(*mapScratch)
+	if !ok {
+		key := reflect.New(n.key.typ)
+		values := reflect.New(reflect.SliceOf(n.elem.typ))
+		s = &mapScratch{keySlot: key.UnsafePointer(), key: key.Elem(), slots: values.UnsafePointer(), values: values.Elem()}
+	}
+	if s.values.Cap() < count {
+		s.values.SetLen(0)
+		s.values.Grow(count)
+	}
+	s.values.SetLen(count)
+	return s
+}
+
+// giveBack returns a scratch, emptied so that it keeps nothing alive.
+func (n *node) giveBack(s *mapScratch) {
+	s.values.Clear()
+	s.key.SetZero()
+	clear(s.entries)
+	s.entries = s.entries[:0]
+	s.iter.Reset(reflect.Value{})
+	if s.values.Len() <= 256 {
+		n.scratch.Put(s)
+	}
+}
+
+// load copies the entries of the map v into the scratch; keys that are not
+// strings get their text from keyText.
+func (s *mapScratch) load(n *node, v reflect.Value, keyText func() (string, error)) error {
+	s.iter.Reset(v)
+	base := (*sliceHeader)(s.slots).data
+	count := s.values.Len()
+	for i := 0; i < count && s.iter.Next(); i++ {
+		s.key.SetIterKey(&s.iter)
+		slot := unsafe.Add(base, uintptr(i)*n.elem.size)
+		n.elem.at(slot).SetIterValue(&s.iter)
+		var k string
+		if keyText == nil {
+			k = *(*string)(s.keySlot)
+		} else {
+			var err error
+			if k, err = keyText(); err != nil {
+				return err
+			}
+		}
+		s.entries = append(s.entries, mapEntry{k, slot})
+	}
+	if len(s.entries) > 1 {
+		slices.SortFunc(s.entries, func(x, y mapEntry) int { return strings.Compare(x.key, y.key) })
+	}
+	return nil
+}

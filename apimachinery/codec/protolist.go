@@ -1,0 +1,107 @@
+package codec
+
+import (
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// list reads an element of a list, and those that follow it directly.
+func (r *protoReader) list(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
+	h := (*sliceHeader)(p)
+	for {
+		if h.len == h.cap {
+			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
+		}
+		h.len++
+		i = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wire, i, end)
+		if i < 0 {
+			r.errPath = append(r.errPath, segment{"", h.len - 1})
+			return -1
+		}
+		if !r.follows(f, i, end) {
+			return i
+		}
+		i += int(f.tagLen)
+	}
+}
+
+// follows reports whether the tag of f is at i.
+func (r *protoReader) follows(f *protoField, i, end int) bool {
+	k := int(f.tagLen)
+	if k == 1 {
+		return i < end && r.data[i] == f.tag[0]
+	}
+	return end-i >= k && string(r.data[i:i+k]) == string(f.tag[:k])
+}
+
+// count looks ahead for how many values of a list follow each other, the one
+// whose tag was read included. It is a guess that costs a step per value.
+func (r *protoReader) count(f *protoField, i, end, have int) int {
+	n := 1
+	for {
+		if wireOf(f.elem) != protowire.BytesType {
+			return max(4, have)
+		}
+		l, k := protowire.ConsumeVarint(r.data[i:end])
+		if k < 0 || l > uint64(end-i-k) {
+			return n
+		}
+		i += k + int(l)
+		if !r.follows(f, i, end) {
+			return n
+		}
+		i += int(f.tagLen)
+		n++
+	}
+}
+
+// packed reads a list of numbers in one length-delimited value.
+func (r *protoReader) packed(f *protoField, p unsafe.Pointer, i, end int) int {
+	from, to, ok := r.span(i, end)
+	if !ok {
+		return -1
+	}
+	h := (*sliceHeader)(p)
+	for from < to {
+		if h.len == h.cap {
+			f.n.grow(p, max(4, h.len))
+		}
+		h.len++
+		from = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wireOf(f.elem), from, to)
+		if from < 0 {
+			return -1
+		}
+	}
+	return to
+}
+
+// stringList reads the message around a named list of strings.
+func (r *protoReader) stringList(n *node, p unsafe.Pointer, i, end int) bool {
+	s := (*[]string)(p)
+	if *s == nil {
+		*s = []string{}
+	}
+	for i < end {
+		var tag uint64
+		if tag, i = r.varint(i, end); i < 0 {
+			return false
+		}
+		num, wire := protowire.DecodeTag(tag)
+		if num == 1 && wire == protowire.BytesType {
+			from, to, ok := r.span(i, end)
+			if !ok {
+				return false
+			}
+			*s = append(*s, r.text(from, to, true))
+			i = to
+			continue
+		}
+		k := protowire.ConsumeFieldValue(num, wire, r.data[i:end])
+		if num < protowire.MinValidNumber || k < 0 {
+			return r.fail(i, "protobuf: invalid field")
+		}
+		i += k
+	}
+	return true
+}

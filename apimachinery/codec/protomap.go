@@ -1,0 +1,103 @@
+package codec
+
+import (
+	"reflect"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// mapping reads a map entry, and those that follow it directly.
+func (r *protoReader) mapping(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
+	if wire != protowire.BytesType {
+		r.fail(i, "protobuf: a map entry is not a message")
+		return -1
+	}
+	outer := r.key // the value of an entry may hold maps itself
+	if f.n.op == opStrMap {
+		i = r.stringMap(f, p, i, end)
+	} else {
+		i = r.anyMap(f, p, i, end)
+	}
+	r.key = outer
+	return i
+}
+
+func (r *protoReader) stringMap(f *protoField, p unsafe.Pointer, i, end int) int {
+	m := *(*map[string]string)(p)
+	if m == nil {
+		m = map[string]string{}
+		*(*map[string]string)(p) = m
+	}
+	for {
+		from, to, ok := r.span(i, end)
+		r.key, r.value1 = "", ""
+		if !ok || !r.entry(f, from, to, unsafe.Pointer(&r.value1)) {
+			return -1
+		}
+		m[r.key] = r.value1
+		if !r.follows(f, to, end) {
+			return to
+		}
+		i = to + int(f.tagLen)
+	}
+}
+
+func (r *protoReader) anyMap(f *protoField, p unsafe.Pointer, i, end int) int {
+	m := f.n.at(p)
+	if m.IsNil() {
+		m.Set(reflect.MakeMap(f.n.typ))
+	}
+	s := f.n.borrow(1)
+	defer f.n.giveBack(s)
+	elem := (*sliceHeader)(s.slots).data
+	value := f.elem.at(elem)
+	for {
+		from, to, ok := r.span(i, end)
+		if f.scalar == opBytes {
+			*(*[]byte)(elem) = []byte{} // an entry without a value has an empty one
+		}
+		r.key = ""
+		if !ok || !r.entry(f, from, to, elem) {
+			return -1
+		}
+		*(*string)(s.keySlot) = r.key
+		m.SetMapIndex(s.key, value)
+		if !r.follows(f, to, end) {
+			return to
+		}
+		value.SetZero()
+		i = to + int(f.tagLen)
+	}
+}
+
+func (r *protoReader) entry(f *protoField, i, end int, value unsafe.Pointer) bool {
+	for i < end {
+		var tag uint64
+		if tag, i = r.varint(i, end); i < 0 {
+			return false
+		}
+		num, wire := protowire.DecodeTag(tag)
+		switch {
+		case num == 1 && wire == protowire.BytesType:
+			from, to, ok := r.span(i, end)
+			if !ok {
+				return false
+			}
+			r.key = r.text(from, to, true)
+			i = to
+		case num == 2:
+			if i = r.value(f, f.elem, value, wire, i, end); i < 0 {
+				r.errPath = append(r.errPath, segment{r.key, -1})
+				return false
+			}
+		default:
+			k := protowire.ConsumeFieldValue(num, wire, r.data[i:end])
+			if num < protowire.MinValidNumber || k < 0 {
+				return r.fail(i, "protobuf: invalid field")
+			}
+			i += k
+		}
+	}
+	return true
+}
