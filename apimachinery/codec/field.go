@@ -75,8 +75,8 @@ var internedNames = map[string]bool{
 }
 
 type fieldTag struct {
-	name                                string
-	omitEmpty, omitZero, quoted, unkown bool
+	name                                 string
+	omitEmpty, omitZero, quoted, unknown bool
 }
 
 func parseTag(tag string) fieldTag {
@@ -94,7 +94,7 @@ func parseTag(tag string) fieldTag {
 		case "string":
 			ft.quoted = true
 		case "unknown":
-			ft.unkown = true
+			ft.unknown = true
 		}
 	}
 	return ft
@@ -187,7 +187,7 @@ func (b *builder) levelFields(n *node, l level) (found []candidate, deeper []lev
 			continue
 		}
 		ft := parseTag(tag)
-		if ft.unkown && sf.Type == anyMapType && len(l.via) == 0 {
+		if ft.unknown && sf.Type == anyMapType && len(l.via) == 0 {
 			n.unknown = &unknownField{off: l.off + sf.Offset}
 			continue
 		}

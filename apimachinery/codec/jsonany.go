@@ -1,8 +1,6 @@
 package codec
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // any reads the value at i as encoding/json would into an empty interface,
 // but with integers as int64.

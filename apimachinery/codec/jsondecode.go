@@ -111,7 +111,7 @@ func (d *jsonDecoder) report() []FieldIssue {
 	return out
 }
 
-// object to a member of the object being read.
+// object notes an issue with a member of the object being read.
 func (d *jsonDecoder) object(kind IssueKind, name string) {
 	if len(d.issues) < maxIssues {
 		d.issues = append(d.issues, issue{kind, []segment{{name: name, index: -1}}})

@@ -1,8 +1,6 @@
 package codec
 
-import (
-	"unsafe"
-)
+import "unsafe"
 
 func (d *jsonDecoder) slice(n *node, p unsafe.Pointer, i int) int {
 	if !d.enter(i) {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// key reads an object key at i and the colon after it. The result is valid
+// keyBytes reads an object key at i and the colon after it. The result is valid
 // until the next call of unescape.
 func (d *jsonDecoder) keyBytes(i int) ([]byte, int) {
 	b := d.data

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 	"unsafe"
 )
@@ -229,87 +228,6 @@ func (b *builder) finish() {
 	b.finishCopy()
 }
 
-func shapeOf(t reflect.Type) op {
-	switch t.Kind() {
-	case reflect.Bool:
-		return opBool
-	case reflect.Int8:
-		return opInt8
-	case reflect.Int16:
-		return opInt16
-	case reflect.Int32:
-		return opInt32
-	case reflect.Int64:
-		return opInt64
-	case reflect.Int:
-		if t.Size() == 4 {
-			return opInt32
-		}
-		return opInt64
-	case reflect.Uint8:
-		return opUint8
-	case reflect.Uint16:
-		return opUint16
-	case reflect.Uint32:
-		return opUint32
-	case reflect.Uint64:
-		return opUint64
-	case reflect.Uint, reflect.Uintptr:
-		if t.Size() == 4 {
-			return opUint32
-		}
-		return opUint64
-	case reflect.Float32:
-		return opFloat32
-	case reflect.Float64:
-		return opFloat64
-	case reflect.String:
-		return opString
-	case reflect.Struct:
-		return opStruct
-	case reflect.Pointer:
-		return opPtr
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return opBytes
-		}
-		return opSlice
-	case reflect.Array:
-		return opArray
-	case reflect.Map:
-		if t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String {
-			return opStrMap
-		}
-		return opMap
-	case reflect.Interface:
-		if t.NumMethod() == 0 {
-			return opAny
-		}
-		return opIface
-	}
-	return opInvalid
-}
-
-// pointsToItself recognises types such as type P *P.
-func pointsToItself(t reflect.Type) bool {
-	slow := t
-	for hops := 0; t.Kind() == reflect.Pointer; hops++ {
-		t = t.Elem()
-		if t == slow {
-			return true
-		}
-		if hops%2 == 1 {
-			slow = slow.Elem()
-		}
-	}
-	return false
-}
-
-// isLock recognises the types of package sync and sync/atomic, whose copies are bugs.
-func isLock(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && (t.PkgPath() == "sync" || t.PkgPath() == "sync/atomic")
-}
-
 // jsonMethods decides which methods, if any, give a type its JSON form.
 func (b *builder) jsonMethods(n *node) {
 	t := n.typ
@@ -340,72 +258,4 @@ func (b *builder) jsonMethods(n *node) {
 	} else if m, ok := zero.(encoding.TextUnmarshaler); ok {
 		n.dec, n.decWord = opText, wordOf(m)
 	}
-}
-
-// checkJSON walks the graph below n for a part without a JSON form.
-func (n *node) checkJSON() error {
-	n.jsonOnce.Do(func() {
-		n.jsonErr = n.search(func(m *node) (error, bool) {
-			if m.enc != m.op && m.dec != m.op {
-				return nil, false
-			}
-			if m.bad != nil {
-				return m.bad, false
-			}
-			if m.op == opMap && !m.mapKeyOK() {
-				return fmt.Errorf("keys of type %v have no JSON form", m.key.typ), false
-			}
-			return nil, true
-		}, func(m *node, visit func(name string, c *node)) {
-			for i := range m.fields {
-				visit(m.fields[i].goPath, m.fields[i].n)
-			}
-		})
-	})
-	return n.jsonErr
-}
-
-func (n *node) mapKeyOK() bool {
-	switch n.key.op {
-	case opString, opInt8, opInt16, opInt32, opInt64, opUint8, opUint16, opUint32, opUint64:
-		return true
-	}
-	return n.key.enc == opText && n.key.dec == opText
-}
-
-// search looks for the first node that test objects to and wraps its reason
-// with the path. test also says whether to go on below; fields enumerates the
-// parts of a struct.
-func (n *node) search(test func(*node) (error, bool), fields func(*node, func(string, *node))) error {
-	seen := map[*node]bool{}
-	var walk func(m *node, path string) error
-	walk = func(m *node, path string) error {
-		if seen[m] {
-			return nil
-		}
-		seen[m] = true
-		err, down := test(m)
-		if err != nil {
-			return &TypeError{Type: n.typ, Path: strings.TrimPrefix(path, "."), Err: err}
-		}
-		if !down {
-			return nil
-		}
-		switch m.op {
-		case opPtr:
-			return walk(m.elem, path)
-		case opSlice, opArray, opMap:
-			return walk(m.elem, path+"[]")
-		case opStruct:
-			var first error
-			fields(m, func(name string, c *node) {
-				if first == nil {
-					first = walk(c, path+"."+name)
-				}
-			})
-			return first
-		}
-		return nil
-	}
-	return walk(n, "")
 }
