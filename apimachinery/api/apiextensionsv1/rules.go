@@ -10,6 +10,9 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*CustomResourceDefinition]{Default: DefaultCustomResourceDefinition}.Attach(s),
+		scheme.RulesFor[*CustomResourceDefinition]{
+			Default: DefaultCustomResourceDefinition, Validate: ValidateCustomResourceDefinition,
+			ValidateUpdate: ValidateCustomResourceDefinitionUpdate, ValidateStatus: ValidateCustomResourceDefinitionStatus,
+		}.Attach(s),
 	)
 }

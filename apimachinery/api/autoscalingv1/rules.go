@@ -10,6 +10,9 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*HorizontalPodAutoscaler]{Default: DefaultHorizontalPodAutoscaler}.Attach(s),
+		scheme.RulesFor[*HorizontalPodAutoscaler]{
+			Default: DefaultHorizontalPodAutoscaler, Validate: ValidateHorizontalPodAutoscaler,
+			ValidateUpdate: ValidateHorizontalPodAutoscalerUpdate, ValidateStatus: ValidateHorizontalPodAutoscalerStatus,
+		}.Attach(s),
 	)
 }

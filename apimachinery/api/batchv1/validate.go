@@ -38,7 +38,9 @@ func ValidateJob(j *Job) validation.ErrorList {
 	return r.List()
 }
 
-func indexed(s *JobSpec) bool { return s.CompletionMode != nil && *s.CompletionMode == IndexedCompletion }
+func indexed(s *JobSpec) bool {
+	return s.CompletionMode != nil && *s.CompletionMode == IndexedCompletion
+}
 
 // validateGenerated checks that a generated selector and the labels it looks for are as generated.
 func validateGenerated(j *Job) validation.ErrorList {
@@ -374,4 +376,3 @@ func holds(s *JobStatus, t JobConditionType) bool {
 	}
 	return false
 }
-

@@ -110,7 +110,7 @@ func validatePodSpec(s *PodSpec, p *path, scope podScope) validation.ErrorList {
 	}
 	check.OneOfOpt(&r, p.Child("preemptionPolicy"), s.PreemptionPolicy, PreemptLowerPriority, PreemptNever)
 	if len(s.Overhead) > 0 {
-		r.Add(validateResources(&ResourceRequirements{Limits: s.Overhead}, nil, p.Child("overhead")))
+		r.Add(ValidateOverhead(s.Overhead, p.Child("overhead")))
 	}
 	r.Add(validatePodOS(s, p))
 	return r.List()

@@ -134,6 +134,11 @@ func validateResources(req *ResourceRequirements, claims map[string]bool, p *pat
 	return r.List()
 }
 
+// ValidateOverhead checks what a runtime needs beside the containers of a pod.
+func ValidateOverhead(overhead ResourceList, p *path) validation.ErrorList {
+	return validateResources(&ResourceRequirements{Limits: overhead}, nil, p)
+}
+
 func validateHugePages(name ResourceName, q resource.Quantity, p *path) validation.ErrorList {
 	size, err := resource.Parse(strings.TrimPrefix(string(name), ResourceHugePagesPrefix))
 	if err != nil || size.Value() <= 0 {

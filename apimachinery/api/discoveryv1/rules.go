@@ -10,6 +10,8 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*EndpointSlice]{Default: DefaultEndpointSlice}.Attach(s),
+		scheme.RulesFor[*EndpointSlice]{
+			Default: DefaultEndpointSlice, Validate: ValidateEndpointSlice, ValidateUpdate: ValidateEndpointSliceUpdate,
+		}.Attach(s),
 	)
 }

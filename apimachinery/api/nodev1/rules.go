@@ -10,6 +10,8 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*RuntimeClass]{Default: DefaultRuntimeClass}.Attach(s),
+		scheme.RulesFor[*RuntimeClass]{
+			Default: DefaultRuntimeClass, Validate: ValidateRuntimeClass, ValidateUpdate: ValidateRuntimeClassUpdate,
+		}.Attach(s),
 	)
 }

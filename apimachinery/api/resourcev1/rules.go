@@ -4,14 +4,29 @@ import (
 	"errors"
 
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // AddRules attaches what a server applies to the kinds of this package: defaults, validation of
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*ResourceClaim]{Default: DefaultResourceClaim}.Attach(s),
-		scheme.RulesFor[*ResourceClaimTemplate]{Default: DefaultResourceClaimTemplate}.Attach(s),
-		scheme.RulesFor[*ResourceSlice]{Default: DefaultResourceSlice}.Attach(s),
+		scheme.RulesFor[*DeviceClass]{Validate: ValidateDeviceClass, ValidateUpdate: onUpdate(ValidateDeviceClass)}.Attach(s),
+		scheme.RulesFor[*ResourceClaim]{
+			Default: DefaultResourceClaim, Validate: ValidateResourceClaim, ValidateUpdate: ValidateResourceClaimUpdate,
+			ValidateStatus: ValidateResourceClaimStatus,
+		}.Attach(s),
+		scheme.RulesFor[*ResourceClaimTemplate]{
+			Default: DefaultResourceClaimTemplate, Validate: ValidateResourceClaimTemplate,
+			ValidateUpdate: ValidateResourceClaimTemplateUpdate,
+		}.Attach(s),
+		scheme.RulesFor[*ResourceSlice]{
+			Default: DefaultResourceSlice, Validate: ValidateResourceSlice, ValidateUpdate: ValidateResourceSliceUpdate,
+		}.Attach(s),
 	)
+}
+
+// onUpdate checks the new object as if it were created.
+func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
+	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }

@@ -10,6 +10,8 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*PriorityClass]{Default: DefaultPriorityClass}.Attach(s),
+		scheme.RulesFor[*PriorityClass]{
+			Default: DefaultPriorityClass, Validate: ValidatePriorityClass, ValidateUpdate: ValidatePriorityClassUpdate,
+		}.Attach(s),
 	)
 }

@@ -10,8 +10,20 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*StorageClass]{Default: DefaultStorageClass}.Attach(s),
-		scheme.RulesFor[*CSIDriver]{Default: DefaultCSIDriver}.Attach(s),
-		scheme.RulesFor[*VolumeAttachment]{Default: DefaultVolumeAttachment}.Attach(s),
+		scheme.RulesFor[*StorageClass]{
+			Default: DefaultStorageClass, Validate: ValidateStorageClass, ValidateUpdate: ValidateStorageClassUpdate,
+		}.Attach(s),
+		scheme.RulesFor[*CSIDriver]{
+			Default: DefaultCSIDriver, Validate: ValidateCSIDriver, ValidateUpdate: ValidateCSIDriverUpdate,
+		}.Attach(s),
+		scheme.RulesFor[*CSINode]{Validate: ValidateCSINode, ValidateUpdate: ValidateCSINodeUpdate}.Attach(s),
+		scheme.RulesFor[*CSIStorageCapacity]{Validate: ValidateCSIStorageCapacity, ValidateUpdate: ValidateCSIStorageCapacityUpdate}.Attach(s),
+		scheme.RulesFor[*VolumeAttachment]{
+			Default: DefaultVolumeAttachment, Validate: ValidateVolumeAttachment,
+			ValidateUpdate: ValidateVolumeAttachmentUpdate, ValidateStatus: ValidateVolumeAttachmentStatus,
+		}.Attach(s),
+		scheme.RulesFor[*VolumeAttributesClass]{
+			Validate: ValidateVolumeAttributesClass, ValidateUpdate: ValidateVolumeAttributesClassUpdate,
+		}.Attach(s),
 	)
 }

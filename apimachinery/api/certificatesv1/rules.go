@@ -1,0 +1,19 @@
+package certificatesv1
+
+import (
+	"errors"
+
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+// AddRules attaches what a server applies to the kinds of this package: defaults, validation of
+// creates, updates and status updates, name rules and warnings. AddToScheme must come first.
+func AddRules(s *scheme.Scheme) error {
+	return errors.Join(
+		scheme.RulesFor[*CertificateSigningRequest]{
+			Validate: ValidateCertificateSigningRequest, ValidateUpdate: ValidateCertificateSigningRequestUpdate,
+			ValidateStatus: ValidateCertificateSigningRequestStatus, NameRule: validation.NameIsPathSegment,
+		}.Attach(s),
+	)
+}

@@ -1,0 +1,215 @@
+package resourcev1
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+// ValidateResourceSlice checks a slice to be created.
+func ValidateResourceSlice(s *ResourceSlice) validation.ErrorList {
+	var r check.Report
+	spec, p := &s.Spec, at("spec")
+	r.Add(validateDriver(spec.Driver, p.Child("driver")))
+	r.Add(validatePool(&spec.Pool, p.Child("pool")))
+	set := 0
+	if spec.NodeName != nil {
+		set++
+		r.Name(p.Child("nodeName"), *spec.NodeName, validation.NameIsSubdomain)
+	}
+	if spec.NodeSelector != nil {
+		set++
+		r.Add(corev1.ValidateNodeSelector(spec.NodeSelector, p.Child("nodeSelector")))
+		r.If(len(spec.NodeSelector.NodeSelectorTerms) > 1, p.Child("nodeSelector", "nodeSelectorTerms"), spec.NodeSelector, "must have exactly one node selector term")
+	}
+	if spec.AllNodes != nil {
+		if *spec.AllNodes {
+			set++
+		} else {
+			r.Invalid(p.Child("allNodes"), false, "must be either unset or set to true")
+		}
+	}
+	if d := spec.PerDeviceNodeSelection; d != nil {
+		if *d {
+			set++
+		} else {
+			r.Invalid(p.Child("perDeviceNodeSelection"), false, "must be either unset or set to true")
+		}
+	}
+	const one = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+	switch {
+	case set == 0 && r.OK():
+		r.Required(p, one)
+	case set > 1:
+		r.Invalid(p, nil, one+", but multiple fields are set")
+	}
+	devices := p.Child("devices")
+	if n := len(spec.Devices); n > ResourceSliceMaxDevices {
+		r.TooMany(devices, n, ResourceSliceMaxDevices)
+	}
+	names := map[string]bool{}
+	for i := range spec.Devices {
+		r.Add(validateDevice(&spec.Devices[i], devices.Index(i)))
+		if !check.Unique(names, spec.Devices[i].Name) {
+			r.Duplicate(devices.Index(i), spec.Devices[i].Name)
+		}
+	}
+	sets := p.Child("sharedCounters")
+	if n := len(spec.SharedCounters); n > ResourceSliceMaxCounterSets {
+		r.TooMany(sets, n, ResourceSliceMaxCounterSets)
+	}
+	clear(names)
+	for i := range spec.SharedCounters {
+		c, q := &spec.SharedCounters[i], sets.Index(i)
+		r.Name(q.Child("name"), c.Name, validation.NameIsLabel)
+		if !check.Unique(names, c.Name) {
+			r.Duplicate(q.Child("name"), c.Name)
+		}
+		if len(c.Counters) == 0 {
+			r.Required(q.Child("counters"), "")
+		}
+	}
+	return r.List()
+}
+
+func validatePool(pool *ResourcePool, p *path) validation.ErrorList {
+	var r check.Report
+	if pool.Name == "" {
+		r.Required(p.Child("name"), "")
+	} else {
+		if len(pool.Name) > PoolNameMaxLength {
+			r.TooLong(p.Child("name"), PoolNameMaxLength)
+		}
+		r.Add(validatePoolName(pool.Name, p.Child("name")))
+	}
+	r.If(pool.ResourceSliceCount <= 0, p.Child("resourceSliceCount"), pool.ResourceSliceCount, "must be greater than zero")
+	r.If(pool.Generation < 0, p.Child("generation"), pool.Generation, validation.NegativeText)
+	return r.List()
+}
+
+// validatePoolName checks DNS subdomains joined by slashes.
+func validatePoolName(name string, p *path) validation.ErrorList {
+	var r check.Report
+	for from, i := 0, 0; i <= len(name); i++ {
+		if i == len(name) || name[i] == '/' {
+			r.Each(p, name[from:i], validation.IsDNS1123Subdomain(name[from:i]))
+			from = i + 1
+		}
+	}
+	return r.List()
+}
+
+func validateDevice(d *Device, p *path) validation.ErrorList {
+	var r check.Report
+	r.Name(p.Child("name"), d.Name, validation.NameIsLabel)
+	if n := len(d.Attributes) + len(d.Capacity); n > ResourceSliceMaxAttributesAndCapacitiesPerDevice {
+		r.TooMany(p, n, ResourceSliceMaxAttributesAndCapacitiesPerDevice)
+	}
+	for _, name := range check.Keys(d.Attributes) {
+		a, q := d.Attributes[name], p.Child("attributes").Key(string(name))
+		r.Add(validateQualified(string(name), q))
+		r.Add(validateAttribute(&a, q))
+	}
+	for _, name := range check.Keys(d.Capacity) {
+		r.Add(validateQualified(string(name), p.Child("capacity").Key(string(name))))
+	}
+	if n := len(d.Taints); n > DeviceTaintsMaxLength {
+		r.TooMany(p.Child("taints"), n, DeviceTaintsMaxLength)
+	}
+	for i, t := range d.Taints {
+		q := p.Child("taints").Index(i)
+		if t.Key == "" {
+			r.Required(q.Child("key"), "")
+		} else {
+			r.Add(validation.LabelName(q.Child("key"), t.Key))
+		}
+		r.Each(q.Child("value"), t.Value, validation.IsLabelValue(t.Value))
+		check.Chosen(&r, q.Child("effect"), t.Effect, DeviceTaintEffectNoSchedule, DeviceTaintEffectNoExecute, DeviceTaintEffectNone)
+	}
+	if d.NodeName != nil {
+		r.Name(p.Child("nodeName"), *d.NodeName, validation.NameIsSubdomain)
+	}
+	if d.NodeSelector != nil {
+		r.Add(corev1.ValidateNodeSelector(d.NodeSelector, p.Child("nodeSelector")))
+	}
+	return r.List()
+}
+
+func validateAttribute(a *DeviceAttribute, p *path) validation.ErrorList {
+	var r check.Report
+	n := 0
+	for _, set := range []bool{
+		a.IntValue != nil, a.BoolValue != nil, a.StringValue != nil, a.VersionValue != nil,
+		a.IntValues != nil, a.BoolValues != nil, a.StringValues != nil, a.VersionValues != nil,
+	} {
+		if set {
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		r.Required(p, "exactly one value must be specified")
+	case n > 1:
+		r.Invalid(p, a, "exactly one value must be specified")
+	}
+	for _, f := range []struct {
+		name string
+		v    *string
+	}{{"string", a.StringValue}, {"version", a.VersionValue}} {
+		if f.v != nil && len(*f.v) > DeviceAttributeMaxValueLength {
+			r.TooLong(p.Child(f.name), DeviceAttributeMaxValueLength)
+		}
+	}
+	return r.List()
+}
+
+// ValidateResourceSliceUpdate checks a change of a slice; whose it is and of which pool stays.
+func ValidateResourceSliceUpdate(s, old *ResourceSlice) validation.ErrorList {
+	var r check.Report
+	r.Add(ValidateResourceSlice(s))
+	p := at("spec")
+	check.Immutable(&r, p.Child("driver"), s.Spec.Driver, old.Spec.Driver)
+	check.Immutable(&r, p.Child("pool", "name"), s.Spec.Pool.Name, old.Spec.Pool.Name)
+	check.Immutable(&r, p.Child("nodeName"), s.Spec.NodeName, old.Spec.NodeName)
+	return r.List()
+}
+
+// ValidateResourceClaimStatus checks a change of a claim's status: an allocation once made stays until
+// it is taken back whole, and who reserved the claim is unique.
+func ValidateResourceClaimStatus(c, old *ResourceClaim) validation.ErrorList {
+	var r check.Report
+	p := at("status")
+	reserved := p.Child("reservedFor")
+	if n := len(c.Status.ReservedFor); n > ResourceClaimReservedForMaxSize {
+		r.TooMany(reserved, n, ResourceClaimReservedForMaxSize)
+	}
+	seen := map[string]bool{}
+	for i, ref := range c.Status.ReservedFor {
+		q := reserved.Index(i)
+		r.NonEmpty(q.Child("resource"), ref.Resource)
+		r.NonEmpty(q.Child("name"), ref.Name)
+		r.NonEmpty(q.Child("uid"), string(ref.UID))
+		if ref.UID != "" && !check.Unique(seen, string(ref.UID)) {
+			r.Duplicate(q.Child("uid"), ref.UID)
+		}
+	}
+	r.ForbidIf(len(c.Status.ReservedFor) > 0 && c.Status.Allocation == nil, reserved, "may not be specified when `allocated` is not set")
+	if old.Status.Allocation != nil && c.Status.Allocation != nil {
+		check.Immutable(&r, p.Child("allocation"), c.Status.Allocation, old.Status.Allocation)
+	} else if a := c.Status.Allocation; a != nil {
+		if n := len(a.Devices.Results); n > AllocationResultsMaxSize {
+			r.TooMany(p.Child("allocation", "devices", "results"), n, AllocationResultsMaxSize)
+		}
+		for i := range a.Devices.Results {
+			d, q := &a.Devices.Results[i], p.Child("allocation", "devices", "results").Index(i)
+			r.NonEmpty(q.Child("request"), d.Request)
+			r.Add(validateDriver(d.Driver, q.Child("driver")))
+			r.NonEmpty(q.Child("pool"), d.Pool)
+			r.NonEmpty(q.Child("device"), d.Device)
+		}
+		if a.NodeSelector != nil {
+			r.Add(corev1.ValidateNodeSelector(a.NodeSelector, p.Child("allocation", "nodeSelector")))
+		}
+	}
+	return r.List()
+}
