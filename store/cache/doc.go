@@ -26,7 +26,8 @@
 //
 // # Goroutines
 //
-// Cache.Run is the only goroutine of a cache; watches run on their callers'. All waiting
+// Every goroutine of a cache belongs to Cache.Run and has ended when Run returns; watches run on their
+// callers'. All waiting
 // is on channels and package time, so a cache over store/memory works inside a
 // testing/synctest bubble.
 package cache

@@ -34,7 +34,7 @@ func seeds(standard int) int {
 // that begin, stall and end at random, and compares what they and the snapshots show with a
 // model that keeps every state.
 func TestRandomHistoryAgainstModel(t *testing.T) {
-	for seed := range seeds(400) {
+	for seed := range seeds(2000) {
 		synctest.Test(t, func(t *testing.T) { runHistory(t, uint64(seed)) })
 	}
 }
