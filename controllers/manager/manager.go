@@ -83,7 +83,7 @@ func (m *Manager) Recorder(component string) *events.Recorder {
 	m.mu.Lock()
 	r, ok := m.recorders[component]
 	if !ok {
-		r = events.New(m.conn, component, events.Options{Logger: m.log})
+		r = events.New(m.conn, events.Options{Component: component, Logger: m.log})
 		m.recorders[component] = r
 	}
 	m.mu.Unlock()

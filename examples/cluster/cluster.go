@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/controlplane"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// cluster is everything of one run.
+type cluster struct {
+	*config
+	log *slog.Logger
+	say func(format string, args ...any)
+
+	pki         pki
+	listener    net.Listener
+	server      *controlplane.ControlPlane
+	kubeconfig  string
+	runtimeName string // "fake" or "cri (containerd ...)"
+}
+
+// pki is the cluster's keys and certificates.
+type pki struct {
+	ca      *certs.Authority
+	serving *certs.Pair
+	admin   *certs.Pair
+	system  *certs.Pair // of the components in this process
+	node    *certs.Pair // serving certificate of the nodes' kubelet API
+	kubelet *certs.Pair // client certificate of the API server towards kubelets
+	account *ecdsa.PrivateKey
+}
+
+// run starts the parts in order, calls ready once everything answers, and blocks until ctx ends or a part fails.
+func (c *cluster) run(ctx context.Context, ready func()) (err error) {
+	if c.dataDir != "" {
+		unlock, err := lockDir(c.dataDir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	st, closeStore, err := c.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	if err := c.listen(); err != nil {
+		return err
+	}
+	defer c.listener.Close() // a second close after Serve's is harmless
+	if err := c.makePKI(); err != nil {
+		return err
+	}
+	if err := c.newServer(st); err != nil {
+		return err
+	}
+	if err := c.writeConfig(); err != nil {
+		return err
+	}
+	if c.writeKubeconfig == "" && c.dataDir == "" {
+		defer os.Remove(c.kubeconfig)
+	}
+
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	// The server outlives the parts that use it, so that they can end in order.
+	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServer()
+	var server, parts sync.WaitGroup
+	server.Go(func() {
+		if err := c.serve(serverCtx); err != nil && serverCtx.Err() == nil {
+			fail(fmt.Errorf("API server: %w", err))
+		}
+	})
+	if err := c.waitReady(ctx); err != nil {
+		fail(err)
+	} else {
+		c.say("API server on https://%s", c.listener.Addr())
+		c.startParts(ctx, fail, &parts, ready)
+	}
+	<-ctx.Done()
+	parts.Wait()
+	stopServer()
+	server.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+func (c *cluster) listen() error {
+	addr := net.JoinHostPort(c.bindAddress, strconv.Itoa(c.securePort))
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s (another cluster? choose --secure-port): %w", addr, err)
+	}
+	c.listener = l
+	return nil
+}
+
+// url is how this process and the kubeconfig reach the server.
+func (c *cluster) url() string {
+	host := c.bindAddress
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(c.port()))
+}
+
+func (c *cluster) port() int { return c.listener.Addr().(*net.TCPAddr).Port }
+
+func (c *cluster) makePKI() error {
+	dir := ""
+	if c.dataDir != "" {
+		dir = filepath.Join(c.dataDir, "pki")
+	}
+	caPair, err := certs.LoadOrMake(dir, "ca", func() (*certs.Pair, error) {
+		a, err := certs.NewAuthority("keelson")
+		if err != nil {
+			return nil, err
+		}
+		return &a.Pair, nil
+	})
+	if err != nil {
+		return err
+	}
+	ca := &certs.Authority{Pair: *caPair}
+	account, err := certs.LoadOrMake(dir, "service-account", func() (*certs.Pair, error) { return ca.Client("service-account-key") })
+	if err != nil {
+		return err
+	}
+	first, err := serviceAddress(c.serviceCIDR, 1)
+	if err != nil {
+		return err
+	}
+	hosts := []string{"localhost", "127.0.0.1", "::1", c.bindAddress, first, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	c.pki = pki{ca: ca, account: account.Key}
+	// Leaves are made anew at every start; only the authority and the token key must outlive one.
+	var errs [5]error
+	c.pki.serving, errs[0] = ca.Serving("kube-apiserver", hosts...)
+	c.pki.admin, errs[1] = ca.Client("kubernetes-admin", "system:masters")
+	c.pki.system, errs[2] = ca.Client("system:kube-controller-manager", "system:masters")
+	c.pki.node, errs[3] = ca.Serving("fake-kubelet", "127.0.0.1", "localhost", c.bindAddress)
+	c.pki.kubelet, errs[4] = ca.Client("kube-apiserver-kubelet-client", "system:masters")
+	return errors.Join(errs[:]...)
+}
+
+// serviceAddress is the n-th address of the service range.
+func serviceAddress(cidr string, n int) (string, error) {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return "", fmt.Errorf("--service-cluster-ip-range: %w", err)
+	}
+	a := p.Masked().Addr()
+	for range n {
+		a = a.Next()
+	}
+	return a.String(), nil
+}
+
+func (c *cluster) newServer(st store.Store) error {
+	var static authn.TokenAuthenticator
+	if c.tokenFile != "" {
+		f, err := os.Open(c.tokenFile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if static, err = authn.TokenFile(f); err != nil {
+			return fmt.Errorf("%s: %w", c.tokenFile, err)
+		}
+	}
+	advertise := c.bindAddress
+	if ip, err := netip.ParseAddr(advertise); err != nil || ip.IsUnspecified() {
+		advertise = "127.0.0.1"
+	}
+	pool := c.pki.ca.Pool()
+	var err error
+	c.server, err = controlplane.New(controlplane.Options{
+		Server: apiserver.Options{
+			Store: st, Registry: registry.Options{ServiceCIDR: c.serviceCIDR},
+			AdvertiseAddress: advertise, AdvertisePort: c.port(), Nodes: c.nodeConn(),
+		},
+		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, Anonymous: true, AuthorizationModes: c.authorization,
+		ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
+	})
+	return err
+}
+
+// serve runs the server's loops and its listener until ctx ends.
+func (c *cluster) serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		served <- c.server.Serve(ctx, c.listener, &tls.Config{
+			Certificates: []tls.Certificate{c.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
+		stop()
+	}()
+	err := c.server.Run(ctx)
+	stop()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, <-served)
+}
+
+func (c *cluster) restConfig(who *certs.Pair, agent string) rest.Config {
+	return rest.Config{Host: c.url(), UserAgent: agent, TLS: rest.TLSConfig{CAData: c.pki.ca.CertPEM(), CertData: who.CertPEM(), KeyData: who.KeyPEM()}}
+}
+
+// waitReady polls /readyz.
+func (c *cluster) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("the API server did not become ready within a minute"))
+	defer cancel()
+	conn, err := rest.New(c.restConfig(c.pki.system, "cluster"), rest.Options{Logger: c.log})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for {
+		if _, err = conn.Do(ctx, readyz); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// startParts runs controllers, scheduler and nodes, and calls ready when the first node is.
+func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.WaitGroup, ready func()) {
+	start := func(name string, build func(*manager.Manager) error) bool {
+		conn, err := rest.New(c.restConfig(c.pki.system, name), rest.Options{Logger: c.log})
+		if err != nil {
+			fail(err)
+			return false
+		}
+		m := manager.New(conn, manager.Options{Logger: c.log.With("component", name)})
+		if err := build(m); err != nil {
+			fail(fmt.Errorf("%s: %w", name, err))
+			return false
+		}
+		wg.Go(func() {
+			defer conn.Close()
+			if err := m.Run(ctx); err != nil && ctx.Err() == nil {
+				fail(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+		return true
+	}
+	ok := start("controller-manager", func(m *manager.Manager) error {
+		return controllermanager.Add(m, controllermanager.Options{RootCA: c.pki.ca.CertPEM()})
+	}) && start("scheduler", c.addScheduler) && c.startNodes(ctx, start, fail, wg)
+	if !ok {
+		return
+	}
+	c.say("controllers and scheduler run; waiting for nodes")
+	wg.Go(func() {
+		if err := c.waitNodes(ctx); err != nil {
+			if ctx.Err() == nil {
+				fail(err)
+			}
+			return
+		}
+		ready()
+	})
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/fakenode"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/scheduler"
+	"github.com/keelson-dev/keelson/store/apiserver"
+)
+
+var readyz = &client.Request{Method: http.MethodGet, Path: "/readyz"}
+
+func (c *cluster) addScheduler(m *manager.Manager) error {
+	return scheduler.Add(m, scheduler.Options{})
+}
+
+// nodeConn is how the API server reaches kubelets: with its client certificate, trusting the cluster's authority.
+func (c *cluster) nodeConn() apiserver.NodeConn {
+	return &http.Transport{
+		TLSClientConfig:     &tls.Config{RootCAs: c.pki.ca.Pool(), Certificates: []tls.Certificate{c.pki.kubelet.TLS()}, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute,
+	}
+}
+
+type starter func(name string, build func(*manager.Manager) error) bool
+
+// startNodes starts the nodes of the chosen runtime.
+func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error), wg *sync.WaitGroup) bool {
+	kind, why := c.chooseRuntime()
+	if why != "" {
+		c.say("%s", why)
+	}
+	if kind == "cri" {
+		return c.startRealNode(ctx, start, fail, wg)
+	}
+	c.runtimeName = "fake"
+	c.say("simulating %d node(s)", c.nodes)
+	prefix, err := netip.ParsePrefix(c.podCIDR)
+	if err != nil {
+		fail(fmt.Errorf("--cluster-cidr: %w", err))
+		return false
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fail(err)
+		return false
+	}
+	return start("fake-nodes", func(m *manager.Manager) error {
+		o := fakenode.Options{Count: c.nodes, PodCIDR: prefix, Port: int32(l.Addr().(*net.TCPAddr).Port)}
+		if c.nodes > 1<<(24-min(prefix.Bits(), 24)) {
+			o.PodCIDR = netip.Prefix{} // the default grows with the number of nodes
+		}
+		if err := fakenode.Add(m, o); err != nil {
+			return err
+		}
+		m.AddAlways("fake kubelet API", manager.Func(func(ctx context.Context) error { return c.serveKubelet(ctx, l, fakenode.NewServer(m)) }))
+		return nil
+	})
+}
+
+// serveKubelet serves the fake nodes' kubelet API to the API server, which alone has a certificate of the cluster's authority
+// for it.
+func (c *cluster) serveKubelet(ctx context.Context, l net.Listener, h http.Handler) error {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{c.pki.node.TLS()}, ClientCAs: c.pki.ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
+			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}}
+	done := make(chan error, 1)
+	go func() { done <- s.ServeTLS(l, "", "") }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		_ = s.Close() // streams end with the cluster
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// waitNodes waits until every node is ready and schedulable, and says how far it is.
+func (c *cluster) waitNodes(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("the nodes did not become ready within two minutes"))
+	defer cancel()
+	conn, err := rest.New(c.restConfig(c.pki.system, "cluster"), rest.Options{Logger: c.log})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	want := c.nodes
+	if strings.HasPrefix(c.runtimeName, "cri") {
+		want = 1
+	}
+	said := time.Now()
+	for {
+		n := 0
+		list, err := client.For[*corev1.Node](conn).List(ctx, client.ListOptions{ResourceVersion: "0"})
+		if err == nil {
+			for _, node := range list.Items {
+				if len(node.Spec.Taints) == 0 && nodeReady(node) {
+					n++
+				}
+			}
+		}
+		if n >= want {
+			return nil
+		}
+		if time.Since(said) > 2*time.Second {
+			c.say("%d of %d nodes ready", n, want)
+			said = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func nodeReady(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/etcd"
+	"github.com/keelson-dev/keelson/store/memory"
+)
+
+// openStore opens the store the flags ask for.
+func (c *cluster) openStore(ctx context.Context) (store.Store, func(), error) {
+	switch {
+	case len(c.etcdServers) > 0:
+		st, err := etcd.New(ctx, etcd.Options{Endpoints: c.etcdServers, Logger: c.log})
+		if err != nil {
+			return nil, nil, fmt.Errorf("etcd at %s: %w", strings.Join(c.etcdServers, ","), err)
+		}
+		c.say("using etcd at %s", strings.Join(c.etcdServers, ","))
+		return st, func() { _ = st.Close() }, nil
+	case c.dataDir != "":
+		return c.embeddedStore(ctx)
+	}
+	st := memory.New(memory.Options{})
+	return st, func() { _ = st.Close() }, nil
+}
+
+// embeddedStore runs etcd in this process, on a socket in the data folder.
+func (c *cluster) embeddedStore(ctx context.Context) (store.Store, func(), error) {
+	c.say("starting the embedded etcd in %s", c.dataDir)
+	cfg := embed.NewConfig()
+	cfg.Name, cfg.Dir = "default", filepath.Join(c.dataDir, "etcd")
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	client, peer, cleanup, err := etcdURLs()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	cfg.InitialCluster = cfg.Name + "=" + peer.String()
+	cfg.ForceNewCluster = exists(filepath.Join(cfg.Dir, "member")) // the peer address may be another one than last time
+	cfg.QuotaBackendBytes = 8 << 30
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		cleanup()
+		return nil, nil, fmt.Errorf("embedded etcd: %w", err)
+	}
+	closeEtcd := func() { e.Close(); cleanup() }
+	select {
+	case <-e.Server.ReadyNotify():
+	case err := <-e.Err():
+		closeEtcd()
+		return nil, nil, fmt.Errorf("embedded etcd: %w", err)
+	case <-time.After(time.Minute):
+		closeEtcd()
+		return nil, nil, errors.New("embedded etcd did not become ready within a minute")
+	case <-ctx.Done():
+		closeEtcd()
+		return nil, nil, context.Cause(ctx)
+	}
+	st, err := etcd.New(ctx, etcd.Options{Endpoints: []string{client.String()}, Logger: c.log})
+	if err != nil {
+		closeEtcd()
+		return nil, nil, err
+	}
+	return st, func() { _ = st.Close(); closeEtcd() }, nil
+}
+
+// etcdURLs are where the embedded etcd listens: unix sockets that only this user can open, or on Windows
+// free loopback ports.
+func etcdURLs() (client, peer url.URL, cleanup func(), err error) {
+	if runtime.GOOS == "windows" {
+		c, err := freePort()
+		if err != nil {
+			return url.URL{}, url.URL{}, nil, err
+		}
+		p, err := freePort()
+		return url.URL{Scheme: "http", Host: "127.0.0.1:" + c}, url.URL{Scheme: "http", Host: "127.0.0.1:" + p}, func() {}, err
+	}
+	// The path of a socket is short by nature, so not in the data folder. Etcd wants host:port after unix://.
+	dir, err := os.MkdirTemp("", "keelson-etcd-")
+	if err != nil {
+		return url.URL{}, url.URL{}, nil, err
+	}
+	return url.URL{Scheme: "unix", Host: filepath.Join(dir, "client:0")}, url.URL{Scheme: "unix", Host: filepath.Join(dir, "peer:0")},
+		func() { _ = os.RemoveAll(dir) }, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// lockDir makes sure that one process at a time uses a data folder, and says which one does.
+func lockDir(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); err != nil {
+		owner, _ := io.ReadAll(f)
+		_ = f.Close()
+		return nil, fmt.Errorf("%s is in use by process %s; end it first or choose another --data-dir", dir, strings.TrimSpace(string(owner)))
+	}
+	if err := f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil // closing releases the lock; so does the end of the process, however it comes
+}
