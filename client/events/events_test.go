@@ -18,7 +18,7 @@ import (
 )
 
 // recording runs a recorder against a server, lets f record, and returns after everything was written.
-func recording(t *testing.T, o events.Options, f func(rec *events.Recorder, conn client.Conn, cm *corev1.ConfigMap)) {
+func recording(t *testing.T, o events.Options, f func(t *testing.T, rec *events.Recorder, conn client.Conn, cm *corev1.ConfigMap)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{})
 		c := s.Conn(t, rest.Options{})
@@ -31,7 +31,7 @@ func recording(t *testing.T, o events.Options, f func(rec *events.Recorder, conn
 		done := make(chan struct{})
 		go func() { defer close(done); _ = rec.Run(ctx) }()
 		defer func() { cancel(); <-done }()
-		f(rec, c, cm)
+		f(t, rec, c, cm)
 	})
 }
 
@@ -43,7 +43,7 @@ func list(t *testing.T, c client.Conn) []*corev1.Event {
 
 func TestIdenticalEventsAreCounted(t *testing.T) {
 	dropped := map[string]int{}
-	recording(t, events.Options{Component: "test", Metrics: events.Metrics{Dropped: func(why string) { dropped[why]++ }}}, func(rec *events.Recorder, c client.Conn, cm *corev1.ConfigMap) {
+	recording(t, events.Options{Component: "test", Metrics: events.Metrics{Dropped: func(why string) { dropped[why]++ }}}, func(t *testing.T, rec *events.Recorder, c client.Conn, cm *corev1.ConfigMap) {
 		for range 20 {
 			rec.Event(cm, events.Warning, "Failed", "it failed")
 			time.Sleep(time.Second)
@@ -68,7 +68,7 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 }
 
 func TestSimilarEventsAreCombined(t *testing.T) {
-	recording(t, events.Options{Component: "test", Burst: 1000}, func(rec *events.Recorder, c client.Conn, cm *corev1.ConfigMap) {
+	recording(t, events.Options{Component: "test", Burst: 1000}, func(t *testing.T, rec *events.Recorder, c client.Conn, cm *corev1.ConfigMap) {
 		for i := range 40 {
 			rec.Eventf(cm, events.Normal, "Step", "step %d", i)
 		}
@@ -85,7 +85,7 @@ func TestSimilarEventsAreCombined(t *testing.T) {
 }
 
 func TestSeries(t *testing.T) {
-	recording(t, events.Options{Component: "test", Instance: "test-0"}, func(rec *events.Recorder, c client.Conn, cm *corev1.ConfigMap) {
+	recording(t, events.Options{Component: "test", Instance: "test-0"}, func(t *testing.T, rec *events.Recorder, c client.Conn, cm *corev1.ConfigMap) {
 		for range 10 {
 			rec.Action(cm, nil, events.Normal, "Because", "Doing", "a note")
 			time.Sleep(time.Second)

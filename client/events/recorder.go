@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -61,6 +62,7 @@ type Recorder struct {
 	core   *client.Client[*corev1.Event]
 	modern *client.Client[*eventsv1.Event]
 	queue  chan pending
+	last   atomic.Int64 // time in the name made last
 }
 
 // pending is an event on its way.
@@ -131,7 +133,7 @@ func (r *Recorder) About(ref corev1.ObjectReference, annotations map[string]stri
 		Source:              corev1.EventSource{Component: r.o.Component, Host: r.o.Host},
 		ReportingController: r.o.Component, ReportingInstance: r.o.Instance,
 	}
-	e.Namespace, e.Name = namespaceOf(ref), nameOf(ref, now)
+	e.Namespace, e.Name = namespaceOf(ref), r.nameOf(ref, now)
 	e.Annotations = maps.Clone(annotations)
 	r.log(ref, typ, reason, message)
 	r.enqueue(pending{core: e})
@@ -155,7 +157,7 @@ func (r *Recorder) Action(regarding, related metav1.Object, typ, reason, action,
 			e.Related = &rel
 		}
 	}
-	e.Namespace, e.Name = namespaceOf(ref), nameOf(ref, now)
+	e.Namespace, e.Name = namespaceOf(ref), r.nameOf(ref, now)
 	r.log(ref, typ, reason, note)
 	r.enqueue(pending{modern: e})
 }
@@ -177,9 +179,22 @@ func namespaceOf(ref corev1.ObjectReference) string {
 	return ref.Namespace
 }
 
-func nameOf(ref corev1.ObjectReference, now time.Time) string {
+// nameOf names an event after its object and a time, which is moved a little if it was used before.
+func (r *Recorder) nameOf(ref corev1.ObjectReference, now time.Time) string {
+	at := now.UnixNano()
+	for {
+		last := r.last.Load()
+		at = max(at, last+1)
+		if r.last.CompareAndSwap(last, at) {
+			break
+		}
+	}
+	return eventName(ref.Name, at)
+}
+
+func eventName(object string, at int64) string {
 	// The name of an object may be as long as that of an event may be.
-	return fmt.Sprintf("%s.%x", truncate(ref.Name, 253-17), now.UnixNano())
+	return fmt.Sprintf("%s.%x", truncate(object, 253-17), at)
 }
 
 func (r *Recorder) log(ref corev1.ObjectReference, typ, reason, message string) {
@@ -263,7 +278,7 @@ func (r *Recorder) write(ctx context.Context, c *correlator, s *series, p pendin
 			r.wrote(true)
 		}
 		return err
-	})
+	}, func() { e.Name = r.nameOf(e.InvolvedObject, time.Now().Add(rand.N(time.Millisecond))) })
 	r.failed(err)
 }
 
@@ -284,17 +299,25 @@ func (r *Recorder) failed(err error) {
 }
 
 // try writes, again with growing waits while there is no answer or the server is overloaded, for about a minute.
-func (r *Recorder) try(ctx context.Context, write func() error) error {
+// rename is called when the name is taken, by an event of somebody else.
+func (r *Recorder) try(ctx context.Context, write func() error, rename func()) error {
 	wait := 500 * time.Millisecond
-	for n := 0; ; n++ {
+	for n, lost := 0, false; ; n++ {
 		err := write()
-		code := apierrors.CodeOf(err)
-		if err == nil || n == 7 || code != 0 && code != 429 && code < 500 {
-			if apierrors.IsAlreadyExists(err) {
+		if apierrors.IsAlreadyExists(err) {
+			if lost {
+				// It was written before; only the answer did not come.
 				return nil
 			}
+			if rename(); n < 7 {
+				continue
+			}
+		}
+		code := apierrors.CodeOf(err)
+		if err == nil || n == 7 || code != 0 && code != 429 && code < 500 {
 			return err
 		}
+		lost = true
 		t := time.NewTimer(wait/2 + rand.N(wait/2))
 		select {
 		case <-t.C:

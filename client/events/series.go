@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
@@ -59,7 +60,8 @@ func (r *Recorder) writeModern(ctx context.Context, s *series, e *eventsv1.Event
 	k.seen = e.EventTime.Time
 	switch {
 	case fresh:
-		err := r.try(ctx, func() error { _, err := r.modern.Create(ctx, e); return err })
+		err := r.try(ctx, func() error { _, err := r.modern.Create(ctx, e); return err },
+			func() { e.Name = r.nameOf(e.Regarding, time.Now().Add(rand.N(time.Millisecond))) })
 		if err == nil {
 			k.written = k.seen
 			r.wrote(true)
@@ -88,7 +90,7 @@ func (r *Recorder) writeSeries(ctx context.Context, k *running) {
 			_, err = r.modern.Create(ctx, k.event)
 		}
 		return err
-	})
+	}, func() { k.event.Name = r.nameOf(k.event.Regarding, time.Now()) })
 	if err == nil {
 		k.written = time.Now()
 		r.wrote(false)

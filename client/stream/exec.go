@@ -1,0 +1,69 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// Exec runs a command in a container of a running pod and returns when it has ended: nil for code zero, an *ExitError
+// for another, any other error if it could not be run or followed. When ctx ends the streams are closed; what becomes of the
+// process is up to the node.
+func Exec(ctx context.Context, c client.Conn, pod types.NamespacedName, o Options) error {
+	if len(o.Command) == 0 {
+		return errors.New("stream: Options.Command is empty")
+	}
+	return run(ctx, c, pod, "exec", o)
+}
+
+// Attach joins the main process of a container and returns as Exec does, or when the container's streams end.
+func Attach(ctx context.Context, c client.Conn, pod types.NamespacedName, o Options) error {
+	o.Command = nil
+	return run(ctx, c, pod, "attach", o)
+}
+
+func run(ctx context.Context, c client.Conn, pod types.NamespacedName, sub string, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	q := url.Values{}
+	if o.Container != "" {
+		q.Set("container", o.Container)
+	}
+	for _, a := range o.Command {
+		q.Add("command", a)
+	}
+	for name, on := range map[string]bool{"stdin": o.Stdin != nil, "stdout": o.Stdout != nil, "stderr": o.Stderr != nil, "tty": o.TTY} {
+		if on {
+			q.Set(name, "true")
+		}
+	}
+	r := client.Request{Resource: pods, Namespace: pod.Namespace, Name: pod.Name, Subresource: sub, Query: q}
+	if o.Protocol != SPDY {
+		ws, err := dialWebSocket(ctx, c, r, "v5.channel.k8s.io")
+		if err == nil {
+			return runWebSocket(ctx, ws, o)
+		}
+		if o.Protocol == WebSocket || !fallBack(ctx, err) {
+			return fmt.Errorf("stream: %s %s: %w", sub, pod, err)
+		}
+	}
+	conn, version, err := dialSPDY(ctx, c, r, "v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io")
+	if err != nil {
+		return fmt.Errorf("stream: %s %s: %w", sub, pod, err)
+	}
+	return runSPDY(ctx, conn, version, o)
+}
+
+// fallBack reports whether another protocol may do better after err. A pod that is not there is not there.
+func fallBack(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsUnauthorized(err)
+}
