@@ -69,7 +69,7 @@ func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
 }
 
 func invalidVersion(v string) error {
-	return invalidOptions("ListOptions", validation.Invalid(validation.NewPath("resourceVersion"), v, "must be a decimal number"))
+	return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version %q: must be a decimal number", v))
 }
 
 // validate refuses the combinations that have no meaning.

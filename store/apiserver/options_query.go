@@ -12,14 +12,11 @@ import (
 )
 
 // invalidOption is the 422 of a request option.
-func invalidOption(name, value string, valid []string) error {
-	return invalidOptions("", validation.NotSupported(validation.NewPath(name), value, valid))
+func invalidOption(kind, name, value string, valid []string) error {
+	return invalidOptions(kind, validation.NotSupported(validation.NewPath(name), value, valid))
 }
 
 func invalidOptions(kind string, errs ...*validation.Error) error {
-	if kind == "" {
-		kind = "Options"
-	}
 	return apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: kind}, "", errs)
 }
 

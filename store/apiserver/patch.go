@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"errors"
 	"mime"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/patch"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -53,6 +55,9 @@ func (r *request) readPatch(strategic bool) (*patchRequest, error) {
 	if p.fv, err = r.fieldValidation(); err != nil {
 		return nil, err
 	}
+	if p.kind != types.ApplyYAMLPatchType && r.query.Has("force") {
+		return nil, invalidOptions("PatchOptions", validation.Forbidden(validation.NewPath("force"), "may not be specified for non-apply patch"))
+	}
 	if p.data, err = r.readBody(); err != nil {
 		return nil, err
 	}
@@ -88,7 +93,11 @@ func (p *patchRequest) apply(doc []byte, t reflect.Type) ([]byte, error) {
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return nil, err
 	}
-	switch patch.Code(err) {
+	code := patch.Code(err)
+	if code == http.StatusBadRequest && p.kind == types.JSONPatchType && bytes.HasPrefix(bytes.TrimSpace(p.data), []byte{'['}) {
+		code = http.StatusUnprocessableEntity // a list of operations, but not of good ones
+	}
+	switch code {
 	case http.StatusBadRequest:
 		return nil, apierrors.NewBadRequest(err.Error())
 	case http.StatusUnprocessableEntity:
@@ -157,7 +166,8 @@ func whole(rt *route, current registry.Current) ([]byte, error) {
 func (r *request) decodePatched(data []byte, obj metav1.Object, gvk schema.GroupVersionKind, fv fieldValidation) (metav1.Object, error) {
 	issues, err := codec.UnmarshalOptions(data, obj, codec.DecodeOptions{Strict: fv != fieldsIgnore})
 	if err != nil {
-		return nil, apierrors.New(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, cannotHandle(gvk, err.Error()))
+		return nil, apierrors.NewInvalid(gvk.GroupKind(), "", validation.ErrorList{
+			validation.Invalid(validation.NewPath("patch"), string(r.body[:min(len(r.body), 1<<10)]), cannotHandle(gvk, err.Error()))})
 	}
 	if k, ok := obj.(kinded); ok {
 		if err := sameKind(k.GroupVersionKind(), gvk); err != nil {

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -38,25 +39,28 @@ func (s *Server) bind(rt *route, r *request) {
 		r.fail(sameName(binding, r.key(true)))
 		return
 	}
-	if err := s.bindPod(r, rt, r.key(true), binding, wo); err != nil {
+	ctx, err := s.fenced(r)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if err := bindPod(ctx, rt.res, r.key(true), binding, r.write(wo, createOptions(r, wo))); err != nil {
 		r.fail(err)
 		return
 	}
 	r.succeed(http.StatusCreated, nil)
 }
 
-func (s *Server) bindPod(r *request, rt *route, key types.NamespacedName, binding *corev1.Binding, wo writeOptions) error {
+// bindingWrite is the write of a binding that came in by itself.
+var bindingWrite = registry.Write{Subresource: "binding", FieldManager: "kube-apiserver"}
+
+// bindPod assigns a pod that has no node yet.
+func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedName, binding *corev1.Binding, w registry.Write) error {
 	if err := checkBinding(binding); err != nil {
 		return err
 	}
-	ctx, err := s.fenced(r)
-	if err != nil {
-		return err
-	}
-	pods := rt.info.GVR.GroupResource()
-	w := r.write(wo, createOptions(r, wo))
-	w.Subresource = "binding"
-	_, _, err = rt.res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
+	pods := res.GroupResource()
+	_, _, err := res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
 		obj, err := current.Copy()
 		if err != nil {
 			return nil, err

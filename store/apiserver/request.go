@@ -131,7 +131,14 @@ func (r *request) fieldValidation() (fieldValidation, error) {
 	case metav1.FieldValidationIgnore:
 		return fieldsIgnore, nil
 	default:
-		return 0, invalidOption("fieldValidation", v, []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict})
+		kind := "UpdateOptions"
+		switch r.info.Verb {
+		case "create":
+			kind = "CreateOptions"
+		case "patch":
+			kind = "PatchOptions"
+		}
+		return 0, invalidOption(kind, "fieldValidation", v, []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict})
 	}
 }
 

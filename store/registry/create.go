@@ -23,9 +23,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 		return nil, apierrors.NewBadRequest("metadata.resourceVersion must not be set on an object to be created")
 	}
 	setTypeMeta(obj, r.info.GVK)
-	if r.info.Rules.Default != nil {
-		r.info.Rules.Default(obj)
-	}
+	r.complete(obj)
 	attrs := r.admissionAttributes(ctx, admission.Create, w, obj, nil)
 	chain := r.registry.chain.Load()
 	if err := r.trackCreate(obj, w); err != nil {
@@ -43,11 +41,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	if errs := validateNew(r.info, obj); len(errs) > 0 {
 		return nil, r.invalid(m.Name, errs)
 	}
-	if warnings := r.info.Rules.Warnings; warnings != nil && w.Warn != nil {
-		for _, text := range warnings(obj, nil) {
-			w.Warn(text)
-		}
-	}
+	r.warnOf(obj, nil, w)
 	attrs.Name = m.Name
 	if err := chain.validate(ctx, attrs); err != nil {
 		return nil, err
@@ -61,6 +55,31 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 			return nil, err
 		}
 		m.Name = generatedName(prefix)
+	}
+}
+
+// complete fills what the client left out.
+func (r *Resource) complete(obj metav1.Object) {
+	if r.info.Rules.Default != nil {
+		r.info.Rules.Default(obj)
+	}
+	if r.def.Strategy.Complete != nil {
+		r.def.Strategy.Complete(obj)
+	}
+}
+
+// warnOf sends what the kind has to say about a write that is fine.
+func (r *Resource) warnOf(obj, old metav1.Object, w Write) {
+	if w.Warn == nil {
+		return
+	}
+	for _, warnings := range [...]func(obj, old metav1.Object) []string{r.def.Strategy.Warnings, r.info.Rules.Warnings} {
+		if warnings == nil {
+			continue
+		}
+		for _, text := range warnings(obj, old) {
+			w.Warn(text)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
@@ -103,11 +104,12 @@ func (r *Resource) checkPreconditions(m *metav1.ObjectMeta, p *metav1.Preconditi
 	if p == nil {
 		return nil
 	}
+	kind := schema.GroupResource{Group: r.gr.Group, Resource: r.info.GVK.Kind} // as upstream names it here
 	if p.UID != nil && *p.UID != m.UID {
-		return apierrors.NewConflict(r.gr, m.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, m.UID))
+		return apierrors.NewConflict(kind, m.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, m.UID))
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != m.ResourceVersion {
-		return apierrors.NewConflict(r.gr, m.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, m.ResourceVersion))
+		return apierrors.NewConflict(kind, m.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, m.ResourceVersion))
 	}
 	return nil
 }

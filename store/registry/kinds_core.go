@@ -1,22 +1,26 @@
 package registry
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // coreStrategy is the strategy of kinds of the core group, and of events in both.
 func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
 	switch obj.(type) {
 	case *corev1.Pod:
-		return Strategy{PrepareCreate: on(preparePod), PrepareUpdate: onBoth(preparePodUpdate), Grace: podGrace, ReturnsDeleted: true}, true
+		return Strategy{PrepareCreate: on(preparePod), PrepareUpdate: onBoth(preparePodUpdate), Grace: podGrace, ReturnsDeleted: true,
+			Warnings: podWarnings}, true
 	case *corev1.Namespace:
 		return Strategy{
-			PrepareCreate: on(prepareNamespace),
+			Complete:      labelNamespace,
+			PrepareCreate: on(func(ns *corev1.Namespace) { prepareNamespace(ns); labelNamespace(ns) }),
 			PrepareUpdate: onBoth(func(ns, old *corev1.Namespace) { ns.Spec = old.Spec }),
 			Held:          func(obj metav1.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },
 			MarkDeleted:   func(obj metav1.Object) { obj.(*corev1.Namespace).Status.Phase = corev1.NamespaceTerminating },
@@ -39,6 +43,17 @@ func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
 		return Strategy{ReturnsDeleted: true}, true
 	}
 	return Strategy{}, false
+}
+
+// podWarnings warns of names that do not become good host names.
+func podWarnings(obj, old metav1.Object) []string {
+	if old != nil {
+		return nil
+	}
+	if wrong := validation.IsDNS1123Label(obj.GetName()); len(wrong) > 0 {
+		return []string{fmt.Sprintf("metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: %v", wrong)}
+	}
+	return nil
 }
 
 func preparePod(pod *corev1.Pod) {
@@ -121,11 +136,17 @@ func prepareNamespace(ns *corev1.Namespace) {
 	if !slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes) {
 		ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 	}
-	if ns.Labels[corev1.LabelMetadataName] == "" {
-		ns.Labels = maps.Clone(ns.Labels)
-		if ns.Labels == nil {
-			ns.Labels = map[string]string{}
-		}
-		ns.Labels[corev1.LabelMetadataName] = ns.Name
+}
+
+// labelNamespace gives a namespace the label by which selectors find it by name.
+func labelNamespace(obj metav1.Object) {
+	ns := obj.(*corev1.Namespace)
+	if ns.Name == "" || ns.Labels[corev1.LabelMetadataName] == ns.Name {
+		return
 	}
+	ns.Labels = maps.Clone(ns.Labels)
+	if ns.Labels == nil {
+		ns.Labels = map[string]string{}
+	}
+	ns.Labels[corev1.LabelMetadataName] = ns.Name
 }

@@ -18,6 +18,7 @@ import (
 func (r *Registry) serviceStrategy() Strategy {
 	return Strategy{
 		ReturnsDeleted: true,
+		Warnings:       func(obj, _ metav1.Object) []string { return headlessWarnings(&obj.(*corev1.Service).Spec) },
 		PrepareCreate:  on(func(svc *corev1.Service) { corev1.NormalizeService(svc, nil) }),
 		PrepareUpdate:  onBoth(corev1.NormalizeService),
 		Reserve: func(ctx context.Context, obj, old metav1.Object) (Reservation, error) {
@@ -30,6 +31,24 @@ func (r *Registry) serviceStrategy() Strategy {
 			return a.run()
 		},
 	}
+}
+
+// headlessWarnings warns of fields that mean nothing without a cluster IP.
+func headlessWarnings(s *corev1.ServiceSpec) []string {
+	if !isHeadless(s) {
+		return nil
+	}
+	var out []string
+	if s.LoadBalancerIP != "" {
+		out = append(out, "spec.loadBalancerIP is ignored for headless services")
+	}
+	if len(s.ExternalIPs) > 0 {
+		out = append(out, "spec.externalIPs is ignored for headless services")
+	}
+	if s.SessionAffinity != "" && s.SessionAffinity != corev1.ServiceAffinityNone {
+		out = append(out, "spec.SessionAffinity is ignored for headless services")
+	}
+	return out
 }
 
 // serviceAllocation works out what a write of a service takes and gives back.

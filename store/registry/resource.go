@@ -21,6 +21,8 @@ import (
 // Strategy is what a kind does differently from others, in code. The zero value suits most kinds.
 // Functions get private objects of the resource's Go type and may be called concurrently.
 type Strategy struct {
+	// Complete fills fields of every object to be written, right after its defaults.
+	Complete func(obj metav1.Object)
 	// PrepareCreate clears or fills fields of an object to be created, before it is validated.
 	PrepareCreate func(ctx context.Context, obj metav1.Object)
 	// KeepStatus stores the status a create brings along, although the kind has a status subresource.
@@ -29,6 +31,8 @@ type Strategy struct {
 	PrepareUpdate func(ctx context.Context, obj, old metav1.Object)
 	// PrepareStatus does so for an update through the status subresource.
 	PrepareStatus func(ctx context.Context, obj, old metav1.Object)
+	// Warnings are sent to the client beside those of the kind's rules; old is nil on create.
+	Warnings func(obj, old metav1.Object) []string
 	// Grace says whether obj is deleted gracefully and sets o.GracePeriodSeconds if so.
 	Grace func(obj metav1.Object, o *metav1.DeleteOptions) bool
 	// Held reports that obj, although marked for deletion and without finalizers, must stay.

@@ -61,9 +61,7 @@ func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, 
 	if obj, err = res.decode(raw, 0); err != nil {
 		return nil, err
 	}
-	if res.info.Rules.Default != nil {
-		res.info.Rules.Default(obj)
-	}
+	res.complete(obj)
 	res.beginLife(ctx, metav1.MetaOf(obj), obj)
 	if errs := validateNew(res.info, obj); len(errs) > 0 {
 		return nil, res.invalid(obj.GetName(), errs)

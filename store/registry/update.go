@@ -157,9 +157,7 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	if err := r.checkVersion(m, old, o); err != nil {
 		return nil, false, err
 	}
-	if r.info.Rules.Default != nil && o.Subresource == "" {
-		r.info.Rules.Default(obj)
-	}
+	r.complete(obj)
 	attrs := r.admissionAttributes(ctx, admission.Update, o.Write, obj, cur.obj)
 	chain := r.registry.chain.Load()
 	if err := r.trackUpdate(obj, cur.obj, o.Write); err != nil {
@@ -172,11 +170,7 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	if errs := r.validateUpdate(obj, cur.obj, o); len(errs) > 0 {
 		return nil, false, r.invalid(key.Name, errs)
 	}
-	if warnings := r.info.Rules.Warnings; warnings != nil && o.Warn != nil {
-		for _, text := range warnings(obj, cur.obj) {
-			o.Warn(text)
-		}
-	}
+	r.warnOf(obj, cur.obj, o.Write)
 	if err := chain.validate(ctx, attrs); err != nil {
 		return nil, false, err
 	}

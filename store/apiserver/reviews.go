@@ -1,3 +1,0 @@
-package apiserver
-
-func (s *Server) builtinComputed() []Computed { return nil }
