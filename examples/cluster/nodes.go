@@ -19,7 +19,6 @@ import (
 	"github.com/keelson-dev/keelson/controllers/fakenode"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
-	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
 var readyz = &client.Request{Method: http.MethodGet, Path: "/readyz"}
@@ -28,10 +27,11 @@ func (c *cluster) addScheduler(m *manager.Manager) error {
 	return scheduler.Add(m, scheduler.Options{})
 }
 
-// nodeConn is how the API server reaches kubelets: with its client certificate, trusting the cluster's authority.
-func (c *cluster) nodeConn() apiserver.NodeConn {
+// nodeConn is how the API server reaches kubelets: with its client certificate, trusting the cluster's authority,
+// over HTTP/1.1, which upgrades to streams need.
+func (c *cluster) nodeConn() http.RoundTripper {
 	return &http.Transport{
-		TLSClientConfig:     &tls.Config{RootCAs: c.pki.ca.Pool(), Certificates: []tls.Certificate{c.pki.kubelet.TLS()}, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:     &tls.Config{RootCAs: c.pki.ca.Pool(), Certificates: []tls.Certificate{c.pki.kubelet.TLS()}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute,
 	}
 }

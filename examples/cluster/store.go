@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func (c *cluster) openStore(ctx context.Context) (store.Store, func(), error) {
 			return nil, nil, fmt.Errorf("etcd at %s: %w", strings.Join(c.etcdServers, ","), err)
 		}
 		c.say("using etcd at %s", strings.Join(c.etcdServers, ","))
-		return st, func() { _ = st.Close() }, nil
+		return st, c.runStore(ctx, st), nil
 	case c.dataDir != "":
 		return c.embeddedStore(ctx)
 	}
@@ -76,7 +77,25 @@ func (c *cluster) embeddedStore(ctx context.Context) (store.Store, func(), error
 		closeEtcd()
 		return nil, nil, err
 	}
-	return st, func() { _ = st.Close(); closeEtcd() }, nil
+	closeStore := c.runStore(ctx, st)
+	return st, func() { closeStore(); closeEtcd() }, nil
+}
+
+// runStore runs the backend's own loops, compaction above all, and returns how to end them and close it.
+func (c *cluster) runStore(ctx context.Context, st *etcd.Store) (end func()) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := st.Run(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error("etcd maintenance ended", "err", err)
+		}
+	}()
+	return func() {
+		stop()
+		<-done
+		_ = st.Close() // nothing is buffered
+	}
 }
 
 // etcdURLs are where the embedded etcd listens: unix sockets that only this user can open, or on Windows
@@ -127,4 +146,15 @@ func lockDir(dir string) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() { _ = f.Close() }, nil // closing releases the lock; so does the end of the process, however it comes
+}
+
+// freePort asks the system for a port that nobody listens on.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
 }
