@@ -65,8 +65,11 @@ type Options struct {
 	RequestTimeout time.Duration
 	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
 	MinWatch time.Duration
-	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute.
+	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or less, down
+	// to 3 seconds, where the client asks for it with the header Keelson-Bookmark-Seconds.
 	BookmarkInterval time.Duration
+	// bookmarksAsked is whether clients may ask for more bookmarks.
+	bookmarksAsked bool
 
 	// Version is what /version says beside the build's own facts; empty fields are filled.
 	Version VersionInfo
@@ -121,6 +124,7 @@ func (o Options) withDefaults() Options {
 	setInt(&o.AdvertisePort, 6443)
 	setTime(&o.RequestTimeout, time.Minute)
 	setTime(&o.MinWatch, 30*time.Minute)
+	o.bookmarksAsked = o.BookmarkInterval == 0
 	setTime(&o.BookmarkInterval, time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

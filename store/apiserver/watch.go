@@ -70,7 +70,7 @@ func (s *Server) watchContext(r *request, o listOptions) (context.Context, conte
 func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.WatchOptions, error) {
 	wo := cache.WatchOptions{Match: o.matcher()}
 	if o.bookmarks {
-		wo.Bookmarks = s.options.BookmarkInterval
+		wo.Bookmarks = s.bookmarkInterval(r)
 		if o.timeout > 0 {
 			wo.Bookmarks = min(wo.Bookmarks, o.timeout*9/10)
 		}
@@ -97,6 +97,25 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 	}
 	wo.From = snap.Revision()
 	return wo, nil
+}
+
+// bookmarkHeader is how a client asks for bookmarks at least every so many seconds, to notice a watch that is dead. The
+// answer carries what it gets, so that it knows how long silence may last.
+const bookmarkHeader = "Keelson-Bookmark-Seconds"
+
+// minBookmarks is the shortest time between bookmarks a client may ask for.
+const minBookmarks = 3 * time.Second
+
+// bookmarkInterval is the time between bookmarks of a watch.
+func (s *Server) bookmarkInterval(r *request) time.Duration {
+	every := s.options.BookmarkInterval
+	n, err := strconv.Atoi(r.Header.Get(bookmarkHeader))
+	if err != nil || n <= 0 || n > 3600 || !s.options.bookmarksAsked {
+		return every
+	}
+	every = min(every, max(time.Duration(n)*time.Second, minBookmarks))
+	r.w.Header().Set(bookmarkHeader, strconv.Itoa(int(every/time.Second)))
+	return every
 }
 
 // eventStream writes watch events.
