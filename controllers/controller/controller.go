@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/workqueue"
 )
@@ -120,7 +121,11 @@ func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 	case ctx.Err() != nil: // stopping: the error says nothing about the object
 	default:
 		c.queue.AddRateLimited(req)
-		log.Warn("reconcile failed", "err", err, "requeues", c.queue.NumRequeues(req))
+		level := slog.LevelWarn
+		if apierrors.IsConflict(err) {
+			level = slog.LevelDebug // somebody else wrote first: the next run sees it
+		}
+		log.Log(ctx, level, "reconcile failed", "err", err, "requeues", c.queue.NumRequeues(req))
 	}
 	if m := c.opts.Metrics; m != nil && m.Reconciled != nil {
 		m.Reconciled(c.name, outcome, time.Since(began))
