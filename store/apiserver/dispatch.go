@@ -27,6 +27,7 @@ func (s *Server) dispatch(r *request) {
 		r.fail(errNoResource())
 		return
 	}
+	r.rt = rt
 	if rt.res != nil {
 		if text := rt.res.Definition().Deprecated; text != "" {
 			r.warn(text)

@@ -169,10 +169,9 @@ func (r *request) decodePatched(data []byte, obj metav1.Object, gvk schema.Group
 		return nil, apierrors.NewInvalid(gvk.GroupKind(), "", validation.ErrorList{
 			validation.Invalid(validation.NewPath("patch"), string(r.body[:min(len(r.body), 1<<10)]), cannotHandle(gvk, err.Error()))})
 	}
+	got := gvk
 	if k, ok := obj.(kinded); ok {
-		if err := sameKind(k.GroupVersionKind(), gvk); err != nil {
-			return nil, err
-		}
+		got = k.GroupVersionKind()
 	}
-	return obj, r.report(issues, gvk, fv)
+	return obj, r.checked(obj, got, gvk, issues, fv)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // maxBody is the greatest size of a request body, in bytes.
@@ -24,6 +25,7 @@ type request struct {
 	server   *Server
 	w        http.ResponseWriter
 	info     RequestInfo
+	rt       *route // nil until the resource has been found
 	query    url.Values
 	warnings []string
 	body     []byte
@@ -154,7 +156,7 @@ func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
 		return err
 	}
 	m, ok := contentMedia(r.Header.Get("Content-Type"))
-	if !ok {
+	if !ok || m == mediaProto && r.custom() {
 		return apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: " +
 			strings.Join([]string{typeJSON, typeYAML, typeProto}, ", "))
 	}
@@ -196,10 +198,36 @@ func (r *request) decodeAs(data []byte, m media, obj any, gvk schema.GroupVersio
 	if err != nil {
 		return apierrors.NewBadRequest(cannotHandle(gvk, err.Error()))
 	}
+	return r.checked(obj, got, gvk, issues, fv)
+}
+
+// checked compares the kind of what was decoded and deals with fields that do not belong.
+func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []codec.FieldIssue, fv fieldValidation) error {
+	_, unstructured := obj.(*metav1.Unstructured)
+	if unstructured && got.Kind != gvk.Kind && got.Kind != "" && got.GroupVersion() == gvk.GroupVersion() {
+		name := ""
+		if o, ok := obj.(metav1.Object); ok {
+			name = o.GetName()
+		}
+		return apierrors.NewInvalid(got.GroupKind(), name, validation.ErrorList{
+			validation.Invalid(validation.NewPath("kind"), got.Kind, "must be "+gvk.Kind)})
+	}
 	if err := sameKind(got, gvk); err != nil {
 		return err
 	}
+	if o, ok := obj.(metav1.Object); ok && unstructured && r.custom() {
+		if prune := r.rt.res.Definition().Prune; prune != nil {
+			for _, path := range prune(o) {
+				issues = append(issues, codec.FieldIssue{Kind: codec.UnknownField, Path: path})
+			}
+		}
+	}
 	return r.report(issues, gvk, fv)
+}
+
+// custom reports that the request is for a custom resource.
+func (r *request) custom() bool {
+	return r.rt != nil && r.rt.res != nil && r.rt.res.Definition().Custom
 }
 
 func cannotHandle(gvk schema.GroupVersionKind, why string) string {

@@ -74,6 +74,9 @@ type Definition struct {
 	// OnRead is applied to every object decoded from the store, after FromStored; nil means none. Custom
 	// resources default and prune here.
 	OnRead func(obj metav1.Object)
+	// Prune takes fields that do not belong out of an object a client sent and returns their paths, such as spec.zap, for
+	// field validation; nil means that decoding into the Go type has done so.
+	Prune func(obj metav1.Object) []string
 	// Prefix is the key prefix; empty means that of a built-in resource.
 	Prefix string
 	// Facts and Strategy of the kind.
