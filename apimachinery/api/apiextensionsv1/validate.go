@@ -149,52 +149,51 @@ func validateSpec(c *CustomResourceDefinition) validation.ErrorList {
 	return r.List()
 }
 
-// validateVersions checks what each version has. What is the same in all versions is reported once, in
-// the place where definitions had it before they had versions.
+// validateVersions checks what each version has.
 func validateVersions(c *CustomResourceDefinition, p *path) validation.ErrorList {
 	var r check.Report
-	s := &c.Spec
-	each := func(same func(a, b *CustomResourceDefinitionVersion) bool, body func(v *CustomResourceDefinitionVersion, q *path, top bool)) {
-		for i := 1; i < len(s.Versions); i++ {
-			if !same(&s.Versions[i], &s.Versions[0]) {
-				for j := range s.Versions {
-					body(&s.Versions[j], p.Child("versions").Index(j), false)
-				}
-				return
-			}
+	type version = CustomResourceDefinitionVersion
+	eachVersion(c, p, func(v *version) any { return v.Schema }, func(v *version, q *path, top bool) {
+		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			r.Add(ValidateSchema(v.Schema.OpenAPIV3Schema, schemaPath(q, top)))
 		}
-		if len(s.Versions) > 0 {
-			body(&s.Versions[0], p, true)
-		}
-	}
-	each(func(a, b *CustomResourceDefinitionVersion) bool { return check.Same(a.Schema, b.Schema) },
-		func(v *CustomResourceDefinitionVersion, q *path, top bool) {
-			if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-				return
-			}
-			q = q.Child("schema")
-			if top {
-				q = p.Child("validation")
-			}
-			r.Add(ValidateSchema(v.Schema.OpenAPIV3Schema, q.Child("openAPIV3Schema")))
-		})
-	each(func(a, b *CustomResourceDefinitionVersion) bool { return check.Same(a.Subresources, b.Subresources) },
-		func(v *CustomResourceDefinitionVersion, q *path, _ bool) {
-			r.Add(validateSubresources(v.Subresources, q.Child("subresources")))
-		})
-	each(func(a, b *CustomResourceDefinitionVersion) bool {
-		return check.Same(a.AdditionalPrinterColumns, b.AdditionalPrinterColumns)
-	}, func(v *CustomResourceDefinitionVersion, q *path, _ bool) {
+	})
+	eachVersion(c, p, func(v *version) any { return v.Subresources }, func(v *version, q *path, _ bool) {
+		r.Add(validateSubresources(v.Subresources, q.Child("subresources")))
+	})
+	eachVersion(c, p, func(v *version) any { return v.AdditionalPrinterColumns }, func(v *version, q *path, _ bool) {
 		for i := range v.AdditionalPrinterColumns {
 			r.Add(validateColumn(&v.AdditionalPrinterColumns[i], q.Child("additionalPrinterColumns").Index(i)))
 		}
 	})
-	each(func(a, b *CustomResourceDefinitionVersion) bool {
-		return check.Same(a.SelectableFields, b.SelectableFields)
-	}, func(v *CustomResourceDefinitionVersion, q *path, _ bool) {
+	eachVersion(c, p, func(v *version) any { return v.SelectableFields }, func(v *version, q *path, _ bool) {
 		r.Add(validateSelectable(v, q.Child("selectableFields")))
 	})
 	return r.List()
+}
+
+// eachVersion visits every version, or if all agree in part only the first, as top and with the path of
+// the spec itself: what is the same in all versions is reported where definitions had it before they had versions.
+func eachVersion(c *CustomResourceDefinition, p *path, part func(*CustomResourceDefinitionVersion) any, visit func(v *CustomResourceDefinitionVersion, q *path, top bool)) {
+	versions := c.Spec.Versions
+	for i := range versions {
+		if !check.Same(part(&versions[i]), part(&versions[0])) {
+			for j := range versions {
+				visit(&versions[j], p.Child("versions").Index(j), false)
+			}
+			return
+		}
+	}
+	if len(versions) > 0 {
+		visit(&versions[0], p, true)
+	}
+}
+
+func schemaPath(p *path, top bool) *path {
+	if top {
+		return p.Child("validation", "openAPIV3Schema")
+	}
+	return p.Child("schema", "openAPIV3Schema")
 }
 
 func validateNames(n *CustomResourceDefinitionNames, p *path) validation.ErrorList {

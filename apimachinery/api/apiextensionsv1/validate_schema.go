@@ -20,26 +20,26 @@ func ValidateSchema(s *JSONSchemaProps, p *path) validation.ErrorList {
 		r.Forbidden(p.Child("nullable"), "nullable cannot be true at the root")
 	}
 	c := schemaCheck{}
-	c.forbidden(s, p, false, 0)
+	c.forbidden(s, p, 0)
 	r.Add(c.List())
 	if !r.OK() {
 		return r.List()
 	}
 	c = schemaCheck{}
-	c.structural(s, p, rootLevel, 0)
+	c.structural(s, p, true)
 	r.Add(c.List())
 	if !r.OK() {
 		return r.List()
 	}
 	c = schemaCheck{}
-	c.defaults(s, p, 0)
+	c.defaults(s, p)
 	return c.List()
 }
 
 type schemaCheck struct{ check.Report }
 
-// forbidden finds what custom resources do not support at all. logic is true below allOf, anyOf, oneOf, not.
-func (c *schemaCheck) forbidden(s *JSONSchemaProps, p *path, logic bool, depth int) {
+// forbidden finds what custom resources do not support at all.
+func (c *schemaCheck) forbidden(s *JSONSchemaProps, p *path, depth int) {
 	if depth > maxSchemaDepth {
 		c.Forbidden(p, "is nested too deeply")
 		return
@@ -77,7 +77,7 @@ func (c *schemaCheck) forbidden(s *JSONSchemaProps, p *path, logic bool, depth i
 		}
 		check.OneOfOpt(&c.Report, q.Child("reason"), v.Reason, FieldValueRequired, FieldValueInvalid, FieldValueForbidden, FieldValueDuplicate)
 	}
-	c.each(s, p, logic, func(sub *JSONSchemaProps, q *path, _ level) { c.forbidden(sub, q, logic, depth+1) })
+	c.each(s, p, func(sub *JSONSchemaProps, q *path) { c.forbidden(sub, q, depth+1) })
 }
 
 // lists checks the extensions that say how lists and maps are merged.
@@ -132,27 +132,19 @@ func (c *schemaCheck) lists(s *JSONSchemaProps, p *path) {
 	}
 }
 
-type level int
-
-const (
-	rootLevel level = iota
-	fieldLevel
-	itemLevel
-)
-
-// each visits the schemas directly below s, those of allOf and the like only when logic is true or asked for.
-func (c *schemaCheck) each(s *JSONSchemaProps, p *path, _ bool, visit func(sub *JSONSchemaProps, q *path, l level)) {
+// each visits the schemas directly below s.
+func (c *schemaCheck) each(s *JSONSchemaProps, p *path, visit func(sub *JSONSchemaProps, q *path)) {
 	for _, name := range check.Keys(s.Properties) {
 		sub := s.Properties[name]
-		visit(&sub, p.Child("properties").Key(name), fieldLevel)
+		visit(&sub, p.Child("properties").Key(name))
 	}
 	if a := s.AdditionalProperties; a != nil && a.Schema != nil {
-		visit(a.Schema, p.Child("additionalProperties"), fieldLevel)
+		visit(a.Schema, p.Child("additionalProperties"))
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		visit(s.Items.Schema, p.Child("items"), itemLevel)
+		visit(s.Items.Schema, p.Child("items"))
 	}
-	c.eachLogic(s, p, func(sub *JSONSchemaProps, q *path) { visit(sub, q, fieldLevel) })
+	c.eachLogic(s, p, visit)
 }
 
 func (c *schemaCheck) eachLogic(s *JSONSchemaProps, p *path, visit func(sub *JSONSchemaProps, q *path)) {
@@ -170,7 +162,7 @@ func (c *schemaCheck) eachLogic(s *JSONSchemaProps, p *path, visit func(sub *JSO
 }
 
 // structural checks that every field, item and value outside logic has a type of its own.
-func (c *schemaCheck) structural(s *JSONSchemaProps, p *path, l level, depth int) {
+func (c *schemaCheck) structural(s *JSONSchemaProps, p *path, root bool) {
 	preserve := s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 	switch {
 	case s.XEmbeddedResource && s.Type != "object":
@@ -181,10 +173,10 @@ func (c *schemaCheck) structural(s *JSONSchemaProps, p *path, l level, depth int
 		}
 	case s.XIntOrString:
 		c.ForbidIf(s.Type != "", p.Child("type"), "must be empty if x-kubernetes-int-or-string is true")
-	case s.Type == "" && (!preserve || l == rootLevel):
+	case s.Type == "" && (!preserve || root):
 		c.Required(p.Child("type"), "must not be empty for specified object fields, array items and the root")
 	case s.Type == "":
-	case l == rootLevel && s.Type != "object":
+	case root && s.Type != "object":
 		c.Invalid(p.Child("type"), s.Type, "must be object at the root")
 	default:
 		check.OneOf(&c.Report, p.Child("type"), s.Type, "array", "boolean", "integer", "number", "object", "string")
@@ -196,21 +188,21 @@ func (c *schemaCheck) structural(s *JSONSchemaProps, p *path, l level, depth int
 	if s.Type == "array" && (s.Items == nil || s.Items.Schema == nil) {
 		c.Required(p.Child("items"), "must be specified")
 	}
-	if l == rootLevel || s.XEmbeddedResource {
+	if root || s.XEmbeddedResource {
 		c.reserved(s, p)
 	}
 	for _, name := range check.Keys(s.Properties) {
 		sub := s.Properties[name]
-		c.structural(&sub, p.Child("properties").Key(name), fieldLevel, depth+1)
+		c.structural(&sub, p.Child("properties").Key(name), false)
 	}
 	if a := s.AdditionalProperties; a != nil && a.Schema != nil {
-		c.ForbidIf(l == rootLevel, p.Child("additionalProperties"), "must not be used at the root")
-		c.structural(a.Schema, p.Child("additionalProperties"), fieldLevel, depth+1)
+		c.ForbidIf(root, p.Child("additionalProperties"), "must not be used at the root")
+		c.structural(a.Schema, p.Child("additionalProperties"), false)
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		c.structural(s.Items.Schema, p.Child("items"), itemLevel, depth+1)
+		c.structural(s.Items.Schema, p.Child("items"), false)
 	}
-	c.eachLogic(s, p, func(sub *JSONSchemaProps, q *path) { c.logic(sub, s, q, depth+1) })
+	c.eachLogic(s, p, func(sub *JSONSchemaProps, q *path) { c.logic(sub, s, q) })
 }
 
 // reserved checks what is said about apiVersion, kind and metadata.
@@ -234,7 +226,7 @@ func (c *schemaCheck) reserved(s *JSONSchemaProps, p *path) {
 
 // logic checks a schema below allOf and the like: it restricts values, and specifies nothing. around is the
 // structural schema it is part of, which must specify the fields it speaks of.
-func (c *schemaCheck) logic(s, around *JSONSchemaProps, p *path, depth int) {
+func (c *schemaCheck) logic(s, around *JSONSchemaProps, p *path) {
 	const why = "must be empty to be structural"
 	intOrString := around != nil && around.XIntOrString && (s.Type == "integer" || s.Type == "string")
 	c.ForbidIf(s.Type != "" && !intOrString, p.Child("type"), why)
@@ -258,14 +250,34 @@ func (c *schemaCheck) logic(s, around *JSONSchemaProps, p *path, depth int) {
 				c.Required(q, "because it is defined in a logical junction, it must also be specified outside")
 			}
 		}
-		c.logic(&sub, outer, q, depth+1)
+		c.logic(&sub, outer, q)
 	}
 	if s.Items != nil && s.Items.Schema != nil {
 		var outer *JSONSchemaProps
 		if around != nil && around.Items != nil {
 			outer = around.Items.Schema
 		}
-		c.logic(s.Items.Schema, outer, p.Child("items"), depth+1)
+		c.logic(s.Items.Schema, outer, p.Child("items"))
 	}
-	c.eachLogic(s, p, func(sub *JSONSchemaProps, q *path) { c.logic(sub, around, q, depth+1) })
+	c.eachLogic(s, p, func(sub *JSONSchemaProps, q *path) { c.logic(sub, around, q) })
+}
+
+// EachSchema visits every schema of a definition, nested ones included, with the path by which findings
+// about it are reported.
+func EachSchema(c *CustomResourceDefinition, visit func(s *JSONSchemaProps, p *path)) {
+	var walk func(s *JSONSchemaProps, p *path, depth int)
+	walk = func(s *JSONSchemaProps, p *path, depth int) {
+		if depth > maxSchemaDepth {
+			return
+		}
+		visit(s, p)
+		check := schemaCheck{}
+		check.each(s, p, func(sub *JSONSchemaProps, q *path) { walk(sub, q, depth+1) })
+	}
+	eachVersion(c, at("spec"), func(v *CustomResourceDefinitionVersion) any { return v.Schema }, func(v *CustomResourceDefinitionVersion, q *path, top bool) {
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			return
+		}
+		walk(v.Schema.OpenAPIV3Schema, schemaPath(q, top), 0)
+	})
 }

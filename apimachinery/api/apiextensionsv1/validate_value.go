@@ -14,7 +14,7 @@ import (
 )
 
 // defaults checks that default values fit the schema they are part of.
-func (c *schemaCheck) defaults(s *JSONSchemaProps, p *path, depth int) {
+func (c *schemaCheck) defaults(s *JSONSchemaProps, p *path) {
 	if s.Default != nil {
 		if v, err := parseValue(s.Default.Raw); err != nil {
 			c.Invalid(p.Child("default"), string(s.Default.Raw), "must be JSON")
@@ -24,13 +24,13 @@ func (c *schemaCheck) defaults(s *JSONSchemaProps, p *path, depth int) {
 	}
 	for _, name := range check.Keys(s.Properties) {
 		sub := s.Properties[name]
-		c.defaults(&sub, p.Child("properties").Key(name), depth+1)
+		c.defaults(&sub, p.Child("properties").Key(name))
 	}
 	if a := s.AdditionalProperties; a != nil && a.Schema != nil {
-		c.defaults(a.Schema, p.Child("additionalProperties"), depth+1)
+		c.defaults(a.Schema, p.Child("additionalProperties"))
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		c.defaults(s.Items.Schema, p.Child("items"), depth+1)
+		c.defaults(s.Items.Schema, p.Child("items"))
 	}
 }
 

@@ -63,7 +63,7 @@ func DefaultStatefulSet(set *StatefulSet) {
 	for i := range s.VolumeClaimTemplates {
 		c := &s.VolumeClaimTemplates[i]
 		c.APIVersion, c.Kind = "v1", "PersistentVolumeClaim"
-		corev1.DefaultPersistentVolumeClaim(c)
+		corev1.DefaultClaimTemplate(c)
 	}
 }
 

@@ -112,8 +112,35 @@ func DefaultPersistentVolumeSpec(s *PersistentVolumeSpec) {
 	}
 }
 
-// DefaultPersistentVolumeClaim fills the unset fields of a claim, also one used as a template.
+// DefaultPersistentVolumeClaim fills the unset fields of a claim and brings its two data sources into agreement.
 func DefaultPersistentVolumeClaim(c *PersistentVolumeClaim) {
+	DefaultClaimTemplate(c)
+	s := &c.Spec
+	// dataSource takes only claims and snapshots, and always ignored the rest; dataSourceRef takes anything.
+	if d := s.DataSource; d != nil && !populates(d) {
+		s.DataSource = nil
+	}
+	switch a, b := s.DataSource, s.DataSourceRef; {
+	case a != nil && b == nil:
+		s.DataSourceRef = &TypedObjectReference{APIGroup: a.APIGroup, Kind: a.Kind, Name: a.Name}
+	case a == nil && b != nil && (b.Namespace == nil || *b.Namespace == ""):
+		if d := (&TypedLocalObjectReference{APIGroup: b.APIGroup, Kind: b.Kind, Name: b.Name}); populates(d) {
+			s.DataSource = d
+		}
+	}
+}
+
+// populates reports whether dataSource may name d.
+func populates(d *TypedLocalObjectReference) bool {
+	group := ""
+	if d.APIGroup != nil {
+		group = *d.APIGroup
+	}
+	return group == "" && d.Kind == "PersistentVolumeClaim" || group == "snapshot.storage.k8s.io" && d.Kind == "VolumeSnapshot"
+}
+
+// DefaultClaimTemplate fills the unset fields of a claim that stands in another object as a template.
+func DefaultClaimTemplate(c *PersistentVolumeClaim) {
 	setIfZero(&c.Status.Phase, ClaimPending)
 	defaultClaimSpec(&c.Spec)
 	DefaultResourceList(c.Status.Capacity)
