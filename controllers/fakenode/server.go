@@ -1,0 +1,179 @@
+package fakenode
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/internal/nodestream"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// NewServer serves the kubelet API of all fake nodes of m: /exec, /attach, /portForward and /containerLogs in
+// the protocols of the kubelet, /pods and /healthz. Logs, exec and attach answer with one line that says
+// that nothing ran; the exit code of exec is that of [ExitCodeAnnotation].
+//
+// The handler authenticates nobody: whoever serves it does.
+func NewServer(m *manager.Manager) http.Handler {
+	s := &server{pods: informers.For[*corev1.Pod](m.Informers()).Lister()}
+	mux := http.NewServeMux()
+	mux.Handle("/", nodestream.NewHandler(s, m.Logger()))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) {
+		list := metav1.List[*corev1.Pod]{Items: s.pods.List(informers.ListOptions{})}
+		list.APIVersion, list.Kind = "v1", "PodList"
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	})
+	return mux
+}
+
+// server answers for fake containers.
+type server struct {
+	pods informers.Lister[*corev1.Pod]
+}
+
+// container finds a container's status. An empty name only finds the pod.
+func (s *server) container(namespace, name, container string) (*corev1.Pod, *corev1.ContainerStatus, error) {
+	pod, err := s.pods.Get(types.NamespacedName{Namespace: namespace, Name: name})
+	if err != nil {
+		return nil, nil, nodestream.NotFound("pod does not exist")
+	}
+	if container == "" {
+		return pod, nil, nil
+	}
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Name == container {
+				return pod, &list[i], nil
+			}
+		}
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			if list[i].Name == container {
+				return pod, &corev1.ContainerStatus{Name: container, Image: list[i].Image}, nil
+			}
+		}
+	}
+	return nil, nil, nodestream.NotFound("container %q not found in pod %q\n", container, name)
+}
+
+// Find implements nodestream.Backend.
+func (s *server) Find(_ context.Context, namespace, pod, container string) error {
+	_, _, err := s.container(namespace, pod, container)
+	return err
+}
+
+// Exec implements nodestream.Backend.
+func (s *server) Exec(_ context.Context, session *nodestream.Session) (int, error) {
+	return s.say(session, fmt.Sprintf("did not run %q", session.Command))
+}
+
+// Attach implements nodestream.Backend.
+func (s *server) Attach(_ context.Context, session *nodestream.Session) (int, error) {
+	_, err := s.say(session, "has no process to attach to")
+	return 0, err
+}
+
+func (s *server) say(session *nodestream.Session, what string) (int, error) {
+	pod, st, err := s.container(session.Namespace, session.Pod, session.Container)
+	if err != nil {
+		return 0, err
+	}
+	if st.State.Running == nil {
+		return 0, fmt.Errorf("container not found (%q)", session.Container)
+	}
+	out := session.Stdout
+	if out == nil {
+		out = session.Stderr
+	}
+	end := "\n"
+	if session.TTY {
+		end = "\r\n"
+	}
+	if out != nil {
+		if _, err := fmt.Fprintf(out, "fake container %s of pod %s/%s: %s%s", session.Container, pod.Namespace, pod.Name, what, end); err != nil {
+			return 0, err
+		}
+	}
+	sc, _ := scriptOf(pod)
+	return int(sc.exitCode), nil
+}
+
+// PortForward implements nodestream.Backend.
+func (s *server) PortForward(_ context.Context, namespace, pod string, port uint16, _ io.ReadWriteCloser) error {
+	return fmt.Errorf("fake pod %s/%s listens on no port, not on %d either", namespace, pod, port)
+}
+
+// followEvery is how often a followed fake container is looked at.
+const followEvery = time.Second
+
+// Logs implements nodestream.Backend.
+func (s *server) Logs(ctx context.Context, namespace, name, container string, o *corev1.PodLogOptions, w io.Writer) error {
+	pod, st, err := s.container(namespace, name, container)
+	if err != nil {
+		return err
+	}
+	state := st.State
+	if o.Previous || state.Running == nil && state.Terminated == nil {
+		state = st.LastTerminationState
+	}
+	var started time.Time
+	switch {
+	case state.Running != nil:
+		started = state.Running.StartedAt.Time
+	case state.Terminated != nil:
+		started = state.Terminated.StartedAt.Time
+	case o.Previous:
+		return nodestream.BadRequest("previous terminated container %q in pod %q not found", container, name)
+	default:
+		reason := "ContainerCreating"
+		if st.State.Waiting != nil && st.State.Waiting.Reason != "" {
+			reason = st.State.Waiting.Reason
+		}
+		return nodestream.BadRequest("container %q in pod %q is waiting to start: %s", container, name, reason)
+	}
+	if wantsLine(o, started) {
+		line := fmt.Sprintf("fake container %s of pod %s/%s: image %s, started at %s (no real output)\n",
+			container, pod.Namespace, pod.Name, st.Image, started.UTC().Format(time.RFC3339))
+		if o.Timestamps {
+			line = started.UTC().Format(time.RFC3339Nano) + " " + line
+		}
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
+	}
+	for o.Follow && !o.Previous {
+		_, now, err := s.container(namespace, name, container)
+		if err != nil || now.State.Running == nil || now.RestartCount != st.RestartCount {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followEvery):
+		}
+	}
+	return nil
+}
+
+// wantsLine reports whether the one line there is was asked for.
+func wantsLine(o *corev1.PodLogOptions, written time.Time) bool {
+	switch {
+	case o.TailLines != nil && *o.TailLines == 0, o.LimitBytes != nil && *o.LimitBytes == 0, o.Stream != nil && *o.Stream == "Stderr":
+		return false
+	case o.SinceSeconds != nil:
+		return written.After(time.Now().Add(-time.Duration(*o.SinceSeconds) * time.Second))
+	case o.SinceTime != nil:
+		return !written.Before(o.SinceTime.Time)
+	}
+	return true
+}

@@ -1,0 +1,303 @@
+package nodestream
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/moby/spdystream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// echo is a backend whose command says what the streams do.
+type echo struct{}
+
+func (echo) Find(_ context.Context, _, pod, container string) error {
+	if pod != "p" {
+		return NotFound("pod does not exist")
+	}
+	if container != "" && container != "c" {
+		return NotFound("container %q not found in pod %q\n", container, pod)
+	}
+	return nil
+}
+
+func (echo) Exec(ctx context.Context, s *Session) (int, error) {
+	switch s.Command[0] {
+	case "cat":
+		_, err := io.Copy(s.Stdout, s.Stdin)
+		return 0, err
+	case "fail":
+		_, _ = io.WriteString(s.Stderr, "no\n")
+		return 7, nil
+	case "error":
+		return 0, errors.New("broken")
+	case "size":
+		size := <-s.Resize
+		_, _ = fmt.Fprintf(s.Stdout, "%dx%d", size.Width, size.Height)
+		return 0, nil
+	case "many":
+		for i := range 2000 {
+			_, _ = fmt.Fprintf(s.Stdout, "line %d\n", i)
+		}
+		return 0, nil
+	case "hang":
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	_, _ = fmt.Fprint(s.Stdout, strings.Join(s.Command, " "))
+	return 0, nil
+}
+
+func (e echo) Attach(ctx context.Context, s *Session) (int, error) {
+	s.Command = []string{"attached"}
+	return e.Exec(ctx, s)
+}
+
+func (echo) PortForward(_ context.Context, _, _ string, port uint16, stream io.ReadWriteCloser) error {
+	if port == 1 {
+		return errors.New("nobody listens")
+	}
+	b, err := io.ReadAll(stream)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stream, "%d:%s", port, b)
+	return err
+}
+
+func (echo) Logs(ctx context.Context, _, _, _ string, o *corev1.PodLogOptions, w io.Writer) error {
+	if o.Previous {
+		return BadRequest("previous terminated container not found")
+	}
+	if _, err := io.WriteString(w, "one\ntwo\n"); err != nil {
+		return err
+	}
+	if o.Follow {
+		<-ctx.Done()
+	}
+	return nil
+}
+
+func serve(t *testing.T) string {
+	s := httptest.NewServer(NewHandler(echo{}, nil))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestExecOverSPDY(t *testing.T) {
+	url := serve(t)
+	run := func(query string, s *Session) (int, error) {
+		return Dial(within(t), url+"/exec/ns/p/c?"+query, s)
+	}
+	var out, errOut bytes.Buffer
+	exit, err := run("command=cat&input=1&output=1", &Session{Stdin: strings.NewReader(strings.Repeat("x", 200_000)), Stdout: &out})
+	require.NoError(t, err)
+	require.Zero(t, exit)
+	require.Len(t, out.String(), 200_000)
+
+	exit, err = run("command=fail&error=1", &Session{Stderr: &errOut})
+	require.NoError(t, err)
+	require.Equal(t, 7, exit)
+	require.Equal(t, "no\n", errOut.String())
+
+	_, err = run("command=error&output=1", &Session{Stdout: io.Discard})
+	require.ErrorContains(t, err, "broken")
+
+	for range 20 { // nothing is cut off when the session ends
+		out.Reset()
+		_, err = run("command=many&output=1", &Session{Stdout: &out})
+		require.NoError(t, err)
+		require.Equal(t, 2000, strings.Count(out.String(), "\n"))
+	}
+
+	out.Reset()
+	resize := make(chan Size, 1)
+	resize <- Size{Width: 80, Height: 25}
+	close(resize)
+	_, err = run("command=size&output=1&tty=1", &Session{Stdout: &out, TTY: true, Resize: resize})
+	require.NoError(t, err)
+	require.Equal(t, "80x25", out.String())
+
+	out.Reset()
+	_, err = Dial(within(t), url+"/attach/ns/p/c?output=1", &Session{Stdout: &out})
+	require.NoError(t, err)
+	require.Equal(t, "attached", out.String())
+}
+
+func TestClientGoneEndsTheCommand(t *testing.T) {
+	url := serve(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err := Dial(ctx, url+"/exec/ns/p/c?command=hang&output=1", &Session{Stdout: io.Discard})
+	require.ErrorIs(t, err, context.Canceled)
+	// httptest.Server.Close waits for nothing hijacked; the goroutine check is the test's end without a hang.
+}
+
+func TestExecOverWebSocket(t *testing.T) {
+	url := serve(t)
+	dial := func(query, protocol string) *websocket.Conn {
+		c, _, err := websocket.Dial(within(t), url+"/exec/ns/p/c?"+query, &websocket.DialOptions{Subprotocols: []string{protocol}})
+		require.NoError(t, err)
+		require.Equal(t, protocol, c.Subprotocol())
+		t.Cleanup(func() { _ = c.CloseNow() })
+		return c
+	}
+	collect := func(c *websocket.Conn) map[byte]string {
+		got := map[byte]string{}
+		for {
+			_, m, err := c.Read(within(t))
+			if err != nil {
+				require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err))
+				return got
+			}
+			got[m[0]] += string(m[1:])
+		}
+	}
+	c := dial("command=cat&input=1&output=1", "v5.channel.k8s.io")
+	require.NoError(t, c.Write(within(t), websocket.MessageBinary, append([]byte{channelStdin}, "hello"...)))
+	require.NoError(t, c.Write(within(t), websocket.MessageBinary, []byte{channelClose, channelStdin}))
+	got := collect(c)
+	require.Equal(t, "hello", got[channelStdout])
+	var st metav1.Status
+	require.NoError(t, json.Unmarshal([]byte(got[channelError]), &st))
+	require.Equal(t, metav1.StatusSuccess, st.Status)
+
+	got = collect(dial("command=fail&error=1&output=1", "v4.channel.k8s.io"))
+	require.Equal(t, "no\n", got[channelStderr])
+	exit, err := exitOf([]byte(got[channelError]))
+	require.NoError(t, err)
+	require.Equal(t, 7, exit)
+
+	got = collect(dial("command=a&command=b&output=1", "v4.base64.channel.k8s.io"))
+	text, err := base64.StdEncoding.DecodeString(got['0'+channelStdout])
+	require.NoError(t, err)
+	require.Equal(t, "a b", string(text))
+}
+
+func TestPortForward(t *testing.T) {
+	url := serve(t)
+	t.Run("SPDY", func(t *testing.T) {
+		a, b := net.Pipe()
+		go func() {
+			_, _ = io.WriteString(a, "ping")
+			_ = a.Close()
+		}()
+		var got bytes.Buffer
+		require.NoError(t, DialPortForward(within(t), url+"/portForward/ns/p", 80, struct {
+			io.ReadCloser
+			io.Writer
+		}{b, &got}))
+		require.Equal(t, "80:ping", got.String())
+		err := DialPortForward(within(t), url+"/portForward/ns/p", 1, struct {
+			io.ReadCloser
+			io.Writer
+		}{io.NopCloser(strings.NewReader("")), io.Discard})
+		require.ErrorContains(t, err, "error forwarding port 1 to pod p: nobody listens")
+	})
+	t.Run("WebSocket tunnel", func(t *testing.T) {
+		ctx := within(t)
+		c, _, err := websocket.Dial(ctx, url+"/portForward/ns/p", &websocket.DialOptions{Subprotocols: []string{tunnelProtocol}})
+		require.NoError(t, err)
+		sc, err := spdystream.NewConnection(websocket.NetConn(ctx, c, websocket.MessageBinary), false)
+		require.NoError(t, err)
+		go sc.Serve(spdystream.NoOpStreamHandler)
+		h := http.Header{streamType: {"error"}, portHeader: {"81"}, requestHeader: {"0"}}
+		report, err := openStream(sc, h)
+		require.NoError(t, err)
+		require.NoError(t, report.Close())
+		h = h.Clone()
+		h.Set(streamType, "data")
+		data, err := openStream(sc, h)
+		require.NoError(t, err)
+		require.NoError(t, data.WriteData([]byte("pong"), true))
+		b, err := io.ReadAll(data)
+		require.NoError(t, err)
+		require.Equal(t, "81:pong", string(b))
+		closeNow(sc)
+	})
+}
+
+func TestLogs(t *testing.T) {
+	url := serve(t)
+	get := func(path string) (int, string) {
+		r, err := http.Get(url + path)
+		require.NoError(t, err)
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return r.StatusCode, string(b)
+	}
+	for _, c := range []struct {
+		path string
+		code int
+		body string
+	}{
+		{"/containerLogs/ns/p/c", 200, "one\ntwo\n"},
+		{"/containerLogs/ns/p/c?limitBytes=5&follow=true", 200, "one\nt"},
+		{"/containerLogs/ns/p/c?previous=true", 400, "previous terminated container not found"},
+		{"/containerLogs/ns/q/c", 404, "pod \"q\" does not exist\n"},
+		{"/containerLogs/ns/p/d", 404, "container \"d\" not found in pod \"p\"\n"},
+		{"/containerLogs/ns/p/c?tailLines=-1", 400, "tailLines: \"-1\" is not a number of 0 or more"},
+		{"/exec/ns/q/c?command=x&output=1", 404, "pod does not exist"},
+		{"/exec/ns/p/c?output=1", 400, "you must specify at least 1 command"},
+		{"/exec/ns/p/c?command=x", 400, "you must specify at least 1 of stdin, stdout, stderr"},
+	} {
+		code, body := get(c.path)
+		require.Equal(t, c.code, code, c.path)
+		require.Equal(t, c.body, body, c.path)
+	}
+}
+
+func TestNoCommonProtocol(t *testing.T) {
+	r, err := http.NewRequest(http.MethodPost, serve(t)+"/exec/ns/p/c?command=x&output=1", nil)
+	require.NoError(t, err)
+	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"SPDY/3.1"}, protocolHeader: {"v9.channel.k8s.io"}}
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusForbidden, resp.StatusCode)
+	require.Contains(t, resp.Header.Values(acceptedHeader), "v4.channel.k8s.io")
+}
+
+func FuzzWebSocketMessage(f *testing.F) {
+	f.Add([]byte{0, 'x'}, false)
+	f.Add([]byte{255, 0}, false)
+	f.Add([]byte("4e30="), true)
+	url := ""
+	s := httptest.NewServer(NewHandler(echo{}, nil))
+	f.Cleanup(s.Close)
+	url = s.URL
+	f.Fuzz(func(t *testing.T, m []byte, text bool) {
+		protocol, kind := "v5.channel.k8s.io", websocket.MessageBinary
+		if text {
+			protocol, kind = "v4.base64.channel.k8s.io", websocket.MessageText
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c, _, err := websocket.Dial(ctx, url+"/exec/ns/p/c?command=cat&input=1&output=1&tty=1", &websocket.DialOptions{Subprotocols: []string{protocol}})
+		require.NoError(t, err)
+		_ = c.Write(ctx, kind, m)
+		_ = c.CloseNow()
+	})
+}

@@ -1,0 +1,131 @@
+package nodestream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/moby/spdystream"
+)
+
+const (
+	forwardProtocol = "portforward.k8s.io"
+	// tunnelProtocol carries the SPDY connection of a port forwarding in binary WebSocket messages.
+	tunnelProtocol = "SPDY/3.1+portforward.k8s.io"
+	// forwardIdle ends a connection on which nothing has been opened or sent.
+	forwardIdle = 4 * time.Hour
+)
+
+// portForward serves pairs of a data and an error stream, one pair per forwarded connection.
+func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
+	namespace, pod := r.PathValue("namespace"), r.PathValue("pod")
+	if err := h.backend.Find(r.Context(), namespace, pod, ""); err != nil {
+		fail(w, err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	var conn net.Conn
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		if !tokens(r.Header, "Sec-WebSocket-Protocol", tunnelProtocol) {
+			fail(w, BadRequest("unable to upgrade: the only subprotocol for port forwarding is %s", tunnelProtocol))
+			return
+		}
+		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{tunnelProtocol}, InsecureSkipVerify: true})
+		if err != nil {
+			h.log.Debug("no port forwarding", "path", r.URL.Path, "error", err)
+			return
+		}
+		c.SetReadLimit(maxMessage)
+		conn = websocket.NetConn(ctx, c, websocket.MessageBinary)
+	} else {
+		var err error
+		if conn, _, err = upgrade(w, r, []string{forwardProtocol}); err != nil {
+			h.log.Debug("no port forwarding", "path", r.URL.Path, "error", err)
+			return
+		}
+	}
+	sc, err := spdystream.NewConnection(conn, true)
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	sc.SetIdleTimeout(forwardIdle)
+	f := &forwarding{ctx: ctx, backend: h.backend, namespace: namespace, pod: pod, half: map[string]*spdystream.Stream{}}
+	sc.Serve(f.opened) // returns when the connection has ended
+	cancel()
+	f.running.Wait()
+	_ = conn.Close()
+}
+
+// forwarding pairs the streams of one connection.
+type forwarding struct {
+	ctx            context.Context
+	backend        Backend
+	namespace, pod string
+	running        sync.WaitGroup
+
+	mu   sync.Mutex
+	half map[string]*spdystream.Stream // by request, the first stream of a pair
+}
+
+// maxHalves bounds the streams that wait for the other of their pair.
+const maxHalves = 1000
+
+func (f *forwarding) opened(s *spdystream.Stream) {
+	kind, id := s.Headers().Get(streamType), s.Headers().Get(requestHeader)
+	port, err := strconv.ParseUint(s.Headers().Get(portHeader), 10, 16)
+	if kind != "data" && kind != "error" || err != nil || port == 0 {
+		_ = s.Refuse()
+		return
+	}
+	if id == "" {
+		// The oldest clients number nothing and open the error stream right before the data stream.
+		n := s.Identifier()
+		if kind == "data" {
+			n -= 2
+		}
+		id = "#" + strconv.FormatUint(uint64(n), 10)
+	}
+	f.mu.Lock()
+	other := f.half[id]
+	if other != nil {
+		delete(f.half, id)
+	} else if len(f.half) < maxHalves {
+		f.half[id] = s
+	} else {
+		f.mu.Unlock()
+		_ = s.Refuse()
+		return
+	}
+	f.mu.Unlock()
+	_ = s.SendReply(http.Header{}, false)
+	if other == nil {
+		return
+	}
+	if other.Headers().Get(streamType) == kind {
+		_, _ = s.Reset(), other.Reset()
+		return
+	}
+	data, report := s, other
+	if kind == "error" {
+		data, report = other, s
+	}
+	f.running.Go(func() { f.run(uint16(port), data, report) })
+}
+
+func (f *forwarding) run(port uint16, data, report *spdystream.Stream) {
+	err := f.backend.PortForward(f.ctx, f.namespace, f.pod, port, data)
+	if err != nil {
+		_, _ = io.WriteString(report, fmt.Sprintf("error forwarding port %d to pod %s: %v", port, f.pod, err))
+	}
+	_, _ = data.Close(), report.Close()
+	_, _ = data.Reset(), report.Reset()
+}

@@ -1,0 +1,203 @@
+package nodestream
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/spdystream"
+)
+
+const (
+	protocolHeader = "X-Stream-Protocol-Version"
+	acceptedHeader = "X-Accepted-Stream-Protocol-Versions"
+	streamType     = "streamType"
+	portHeader     = "port"
+	requestHeader  = "requestID"
+)
+
+// execProtocols are the versions spoken over SPDY, best first. Version 1 has no name in the oldest clients.
+var execProtocols = []string{"v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io"}
+
+// negotiate picks the first of the client's protocols that is supported.
+func negotiate(r *http.Request, supported []string) (string, bool) {
+	var asked []string
+	for _, v := range r.Header.Values(protocolHeader) {
+		for p := range strings.SplitSeq(v, ",") {
+			asked = append(asked, strings.TrimSpace(p))
+		}
+	}
+	if len(asked) == 0 {
+		return supported[len(supported)-1], true
+	}
+	for _, p := range asked {
+		if slices.Contains(supported, p) {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+// upgrade takes the connection over for SPDY. Errors have been answered.
+func upgrade(w http.ResponseWriter, r *http.Request, supported []string) (net.Conn, string, error) {
+	if !tokens(r.Header, "Connection", "upgrade") || !tokens(r.Header, "Upgrade", "spdy/3.1") {
+		err := BadRequest("unable to upgrade: missing upgrade headers in request: %v", r.Header.Values("Connection"))
+		fail(w, err)
+		return nil, "", err
+	}
+	protocol, ok := negotiate(r, supported)
+	if !ok {
+		for _, p := range supported {
+			w.Header().Add(acceptedHeader, p)
+		}
+		err := &Error{Code: http.StatusForbidden, Text: fmt.Sprintf("unable to upgrade: unable to negotiate protocol: client supports %v, server accepts %v",
+			r.Header.Values(protocolHeader), supported)}
+		fail(w, err)
+		return nil, "", err
+	}
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", "SPDY/3.1")
+	w.Header().Set(protocolHeader, protocol)
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, "", err
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return bufferedConn{conn, buffered.Reader}, protocol, nil
+}
+
+// tokens reports whether a header lists a token.
+func tokens(h http.Header, name, token string) bool {
+	for _, v := range h.Values(name) {
+		for t := range strings.SplitSeq(v, ",") {
+			if strings.EqualFold(strings.TrimSpace(t), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bufferedConn reads what the HTTP server has read ahead first.
+type bufferedConn struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (c bufferedConn) Read(b []byte) (int, error) { return c.r.Read(b) }
+
+// acceptSPDY upgrades and waits until the client has opened the streams of the session.
+func acceptSPDY(w http.ResponseWriter, r *http.Request, want wanted) (*link, error) {
+	conn, protocol, err := upgrade(w, r, execProtocols)
+	if err != nil {
+		return nil, err
+	}
+	version := slices.Index([]string{"", "channel.k8s.io", "v2.channel.k8s.io", "v3.channel.k8s.io", "v4.channel.k8s.io"}, protocol)
+	sc, err := spdystream.NewConnection(conn, true)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	need := 1
+	resize := want.resize && version >= 3
+	for _, wanted := range []bool{want.stdin, want.stdout, want.stderr, resize} {
+		if wanted {
+			need++
+		}
+	}
+	opened := make(chan *spdystream.Stream, need)
+	go sc.Serve(func(s *spdystream.Stream) {
+		_ = s.SendReply(http.Header{}, false)
+		select {
+		case opened <- s:
+		default:
+			_ = s.Reset() // more streams than agreed
+		}
+	})
+	streams := map[string]*spdystream.Stream{}
+	timeout := time.NewTimer(streamTimeout)
+	defer timeout.Stop()
+	for len(streams) < need {
+		select {
+		case s := <-opened:
+			name := s.Headers().Get(streamType)
+			if _, twice := streams[name]; twice || !slices.Contains([]string{"error", "stdin", "stdout", "stderr", "resize"}, name) {
+				_ = conn.Close()
+				return nil, fmt.Errorf("unexpected stream %q", name)
+			}
+			streams[name] = s
+		case <-sc.CloseChan():
+			return nil, errors.New("connection closed before all streams were open")
+		case <-timeout.C:
+			_ = conn.Close()
+			return nil, errors.New("timed out waiting for client to create streams")
+		}
+	}
+	done := make(chan struct{})
+	go func() { <-sc.CloseChan(); close(done) }()
+	l := &link{done: done}
+	if s := streams["stdin"]; s != nil {
+		l.stdin = s
+	}
+	if s := streams["stdout"]; s != nil {
+		l.stdout = s
+	}
+	if s := streams["stderr"]; s != nil {
+		l.stderr = s
+	}
+	if s := streams["resize"]; s != nil {
+		l.resize = sizes(s, done)
+	}
+	l.finish = func(exit int, err error) {
+		report := streams["error"]
+		switch {
+		case version >= 4:
+			b, _ := json.Marshal(status(exit, err))
+			_, _ = report.Write(b)
+		case err != nil:
+			_, _ = io.WriteString(report, err.Error())
+		case exit != 0:
+			_, _ = io.WriteString(report, exitText(exit))
+		}
+		for _, name := range []string{"stdout", "stderr", "error"} {
+			if s := streams[name]; s != nil {
+				_ = s.Close()
+			}
+		}
+		// The reset leaves no stream to wait for, so that closing does not depend on the client.
+		for _, s := range streams {
+			_ = s.Reset()
+		}
+		_ = sc.Close()
+	}
+	return l, nil
+}
+
+// sizes decodes the JSON values of a resize stream.
+func sizes(r io.Reader, done <-chan struct{}) <-chan Size {
+	c := make(chan Size)
+	go func() {
+		defer close(c)
+		d := json.NewDecoder(r)
+		for {
+			var s Size
+			if d.Decode(&s) != nil {
+				return
+			}
+			select {
+			case c <- s:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return c
+}

@@ -1,0 +1,139 @@
+package nodestream
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// The channels of a session in a WebSocket: the first byte of each message.
+const (
+	channelStdin = iota
+	channelStdout
+	channelStderr
+	channelError
+	channelResize
+	// channelClose, from version 5 on, closes the channel named by the byte after it.
+	channelClose = 255
+)
+
+// maxMessage bounds one message of a client, in bytes.
+const maxMessage = 4 << 20
+
+// webProtocols are the versions spoken over WebSockets, best first.
+var webProtocols = []string{"v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", "channel.k8s.io", "base64.channel.k8s.io"}
+
+// acceptWebSocket upgrades; the channels need no opening.
+func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link, error) {
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: webProtocols, InsecureSkipVerify: true})
+	if err != nil {
+		return nil, err
+	}
+	c.SetReadLimit(maxMessage)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ws := &webSession{conn: c, ctx: ctx, text: strings.Contains(c.Subprotocol(), "base64"), v5: c.Subprotocol() == "v5.channel.k8s.io"}
+	stdin, toStdin := io.Pipe()
+	resize, toResize := io.Pipe()
+	l := &link{done: ctx.Done(), stdin: stdin, stdout: ws.writer(channelStdout), stderr: ws.writer(channelStderr)}
+	if want.resize {
+		l.resize = sizes(resize, ctx.Done())
+	} else {
+		_ = resize.Close()
+	}
+	if !want.stdin {
+		_ = stdin.Close()
+	}
+	go func() {
+		err := ws.read(toStdin, toResize)
+		cancel()
+		_ = toStdin.CloseWithError(err)
+		_ = toResize.CloseWithError(err)
+	}()
+	// An empty message tells clients of old versions that the session is up.
+	first := byte(channelError)
+	if want.stdout {
+		first = channelStdout
+	} else if want.stderr {
+		first = channelStderr
+	}
+	_, _ = ws.writer(first).Write(nil)
+	l.finish = func(exit int, err error) {
+		_ = stdin.Close() // a reader stuck in a write to it goes on
+		_ = resize.Close()
+		report := ws.writer(channelError)
+		if strings.HasPrefix(c.Subprotocol(), "v") {
+			b, _ := json.Marshal(status(exit, err))
+			_, _ = report.Write(b)
+		} else if err != nil {
+			_, _ = io.WriteString(report, err.Error())
+		} else if exit != 0 {
+			_, _ = io.WriteString(report, exitText(exit))
+		}
+		_ = c.Close(websocket.StatusNormalClosure, "")
+		cancel()
+	}
+	return l, nil
+}
+
+type webSession struct {
+	conn *websocket.Conn
+	ctx  context.Context
+	text bool // base64
+	v5   bool
+}
+
+// read hands on what the client sends until the connection ends.
+func (ws *webSession) read(stdin, resize *io.PipeWriter) error {
+	for {
+		_, b, err := ws.conn.Read(ws.ctx)
+		if err != nil {
+			return io.EOF
+		}
+		if len(b) == 0 {
+			continue
+		}
+		channel, data := b[0], b[1:]
+		if ws.text {
+			channel -= '0'
+			if data, err = base64.StdEncoding.DecodeString(string(data)); err != nil {
+				return err
+			}
+		}
+		switch {
+		case channel == channelStdin:
+			if len(data) > 0 {
+				_, _ = stdin.Write(data) // fails when nobody reads it any more
+			}
+		case channel == channelResize:
+			_, _ = resize.Write(data)
+		case channel == channelClose && ws.v5 && len(data) == 1 && data[0] == channelStdin:
+			_ = stdin.Close()
+		}
+	}
+}
+
+func (ws *webSession) writer(channel byte) io.Writer { return &channelWriter{ws: ws, channel: channel} }
+
+type channelWriter struct {
+	ws      *webSession
+	channel byte
+}
+
+func (w *channelWriter) Write(b []byte) (int, error) {
+	ctx, cancel := context.WithTimeout(w.ws.ctx, 5*time.Minute)
+	defer cancel()
+	kind, m := websocket.MessageBinary, append([]byte{w.channel}, b...)
+	if w.ws.text {
+		kind, m = websocket.MessageText, base64.StdEncoding.AppendEncode([]byte{'0' + w.channel}, b)
+	}
+	if err := w.ws.conn.Write(ctx, kind, m); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
