@@ -1,0 +1,53 @@
+package cel
+
+import (
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+)
+
+const (
+	// PerCallLimit is the most one evaluation may cost.
+	PerCallLimit = 1_000_000
+	// Budget is the most all evaluations for one object may cost.
+	Budget = 10_000_000
+	// checkFrequency is after how many comprehension steps an evaluation looks at its context.
+	checkFrequency = 100
+)
+
+// Env returns the environment all expressions extend: the functions, without variables. It is made once, when it is first needed.
+func Env() (*cel.Env, error) { return env() }
+
+var env = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(Options()...)
+})
+
+// Options are the parts of the environment.
+func Options() []cel.EnvOption {
+	options := []cel.EnvOption{
+		cel.HomogeneousAggregateLiterals(),
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		cel.OptionalTypes(),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals(), cel.ValidateHomogeneousAggregateLiterals()),
+		ext.Strings(ext.StringsVersion(2)),
+		ext.Sets(),
+		ext.TwoVarComprehensions(),
+	}
+	for _, library := range [][]cel.EnvOption{lists(), regexes(), urls(), addresses(), ranges(), quantities(), versions(), named()} {
+		options = append(options, library...)
+	}
+	return options
+}
+
+// ProgramOptions are how expressions are run: with a cost limit, interruptible, and with optimized constants.
+func ProgramOptions() []cel.ProgramOption {
+	return []cel.ProgramOption{
+		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
+		cel.CostLimit(PerCallLimit),
+		cel.CostTracking(Estimator{}),
+		cel.InterruptCheckFrequency(checkFrequency),
+	}
+}
