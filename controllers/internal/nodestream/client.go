@@ -34,7 +34,7 @@ func Dial(ctx context.Context, target string, s *Session) (int, error) {
 			return nil
 		}
 		var st *spdystream.Stream
-		st, err = openStream(sc, http.Header{streamType: {kind}})
+		st, err = openStream(sc, streamHeader(kind))
 		return st
 	}
 	var stdin, stdout, stderr, resize *spdystream.Stream
@@ -120,7 +120,7 @@ func DialPortForward(ctx context.Context, target string, port uint16, stream io.
 	stop := context.AfterFunc(ctx, func() { closeNow(sc) })
 	defer stop()
 	defer closeNow(sc)
-	h := http.Header{streamType: {"error"}, portHeader: {strconv.Itoa(int(port))}, requestHeader: {"0"}}
+	h := streamHeader("error", portHeader, strconv.Itoa(int(port)), requestHeader, "0")
 	report, err := openStream(sc, h)
 	if err != nil {
 		return err
@@ -150,6 +150,16 @@ func DialPortForward(ctx context.Context, target string, port uint16, stream io.
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// streamHeader is the header of a stream of a kind, with further names and values.
+func streamHeader(kind string, more ...string) http.Header {
+	h := http.Header{}
+	h.Set(streamType, kind)
+	for i := 0; i+1 < len(more); i += 2 {
+		h.Set(more[i], more[i+1])
+	}
+	return h
 }
 
 func openStream(sc *spdystream.Connection, h http.Header) (*spdystream.Stream, error) {

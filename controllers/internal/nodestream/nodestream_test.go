@@ -222,7 +222,7 @@ func TestPortForward(t *testing.T) {
 		sc, err := spdystream.NewConnection(websocket.NetConn(ctx, c, websocket.MessageBinary), false)
 		require.NoError(t, err)
 		go sc.Serve(spdystream.NoOpStreamHandler)
-		h := http.Header{streamType: {"error"}, portHeader: {"81"}, requestHeader: {"0"}}
+		h := streamHeader("error", portHeader, "81", requestHeader, "0")
 		report, err := openStream(sc, h)
 		require.NoError(t, err)
 		require.NoError(t, report.Close())
