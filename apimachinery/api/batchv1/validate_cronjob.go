@@ -1,11 +1,8 @@
 package batchv1
 
 import (
-	"errors"
 	"strings"
 	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -33,7 +30,7 @@ func validateCronSpec(s, old *CronJobSpec, p *path) validation.ErrorList {
 	if s.Schedule == "" {
 		r.Required(f, "")
 	} else {
-		if err := parseSchedule(s.Schedule); err != nil {
+		if err := checkSchedule(s.Schedule); err != nil {
 			r.Invalid(f, s.Schedule, err.Error())
 		}
 		if strings.Contains(s.Schedule, "TZ") && (old == nil || !strings.Contains(old.Schedule, "TZ")) {
@@ -56,15 +53,6 @@ func validateCronSpec(s, old *CronJobSpec, p *path) validation.ErrorList {
 	check.NonNegativeOpt(&r, p.Child("successfulJobsHistoryLimit"), s.SuccessfulJobsHistoryLimit)
 	check.NonNegativeOpt(&r, p.Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit)
 	return r.List()
-}
-
-// parseSchedule is cron.ParseStandard without its panic on a time zone that nothing follows.
-func parseSchedule(text string) error {
-	if (strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=")) && !strings.Contains(text, " ") {
-		return errors.New("a schedule must follow the time zone")
-	}
-	_, err := cron.ParseStandard(text)
-	return err
 }
 
 func validateTimeZone(zone *string, p *path) validation.ErrorList {
