@@ -29,9 +29,9 @@ type Options struct {
 	// WatcherBuffer is how many changes a watch with something to read may lag
 	// behind before it is cut off. Zero means half of EventLog.
 	WatcherBuffer int
-	// Backfill is how many revisions before the current one a new cache of a durable store begins,
-	// so that watches of clients that outlived the server's restart go on without
-	// a list. Zero means 1,000, negative none.
+	// Backfill is how many revisions before the current one a new cache begins, if the store can report progress, so that
+	// watches of clients that outlived the server's restart, or that began with a write before the cache was started, go
+	// on without a list. Zero means 1,000, negative none.
 	Backfill int64
 	// Logger receives relists and undecodable objects. Nil discards.
 	Logger *slog.Logger

@@ -107,7 +107,7 @@ func (c *Cache) list(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	at := int64(0)
-	if can := c.store.Capabilities(); can.Durable && can.Progress && c.options.Backfill > 0 {
+	if c.store.Capabilities().Progress && c.options.Backfill > 0 {
 		at = max(1, current-c.options.Backfill)
 	}
 	items, revision, err := c.read(ctx, at)
