@@ -175,3 +175,19 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.out.setDeadline(&c.out.write, t)
 	return nil
 }
+
+// Unread returns how many bytes are on the way between the two ends of a connection made by this package, both directions together:
+// written by one side and not read by the other. It is 0 for any other connection.
+func Unread(c net.Conn) int {
+	p, ok := c.(*conn)
+	if !ok {
+		return 0
+	}
+	return p.in.unread() + p.out.unread()
+}
+
+func (s *stream) unread() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.data) - s.from
+}
