@@ -1,0 +1,194 @@
+// Package component is what the mains of controller-manager, scheduler and proxy share: the common flags, the
+// connection, leader election, the health server, and the life from start to SIGTERM.
+package component
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/leaderelection"
+	"github.com/keelson-dev/keelson/leaderelection/leaselock"
+	"github.com/keelson-dev/keelson/store/certs"
+)
+
+// Options are the common flags.
+type Options struct {
+	Name       string // of the component, and of its lease
+	Kubeconfig string
+	Master     string
+
+	LeaderElect                               bool
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	LeaseNamespace, LeaseName                 string
+
+	BindAddress string
+	SecurePort  int
+	Verbosity   int
+}
+
+// Flags registers the common flags with their upstream names and defaults.
+func (o *Options) Flags(f *pflag.FlagSet) {
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file of the API server (empty: in-cluster configuration)")
+	f.StringVar(&o.Master, "master", "", "address of the API server, instead of the kubeconfig's")
+	f.BoolVar(&o.LeaderElect, "leader-elect", true, "take a lease before working, so that several replicas may run")
+	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait after the leader's last sign of life")
+	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long the leader goes on without renewing")
+	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between attempts to take or renew the lease")
+	f.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", "kube-system", "namespace of the lease")
+	f.StringVar(&o.LeaseName, "leader-elect-resource-name", o.Name, "name of the lease")
+	f.StringVar(&o.BindAddress, "bind-address", "127.0.0.1", "address of the health server")
+	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the health server (https); 0 turns it off")
+	f.IntVarP(&o.Verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
+}
+
+// Parse parses the arguments; an unknown flag or a stray argument is an error.
+func Parse(f *pflag.FlagSet, what string, args []string) error {
+	f.SortFlags = true
+	f.Usage = func() {
+		fmt.Fprintf(os.Stderr, "%s\n\nUsage: %s [flags]\n\n%s", what, f.Name(), f.FlagUsages())
+	}
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
+	}
+	return nil
+}
+
+// Exit ends a main: --help is no failure.
+func Exit(name string, err error) {
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	os.Exit(1)
+}
+
+// Logger logs to standard error at the level of -v.
+func Logger(verbosity int) *slog.Logger {
+	level := slog.LevelWarn
+	switch {
+	case verbosity >= 4:
+		level = slog.LevelDebug
+	case verbosity >= 2:
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// Context ends with SIGINT or SIGTERM.
+func Context() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+}
+
+// Run connects, builds a manager and runs it until ctx ends or leadership is lost.
+func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn client.Conn, m *manager.Manager) error) error {
+	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: o.Kubeconfig, Paths: []string{}})
+	if err != nil {
+		return err
+	}
+	if o.Master != "" {
+		cfg.Host = o.Master
+	}
+	cfg.UserAgent = o.Name
+	conn, err := rest.New(cfg, rest.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	mo := manager.Options{Logger: log}
+	var elector *leaderelection.Elector
+	if o.LeaderElect {
+		lock := leaselock.New(conn, types.NamespacedName{Namespace: o.LeaseNamespace, Name: o.LeaseName}, leaselock.Options{})
+		elector, err = leaderelection.New(lock, leaderelection.Options{
+			LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Logger: log,
+			OnNewLeader: func(identity string) { log.Info("new leader", "identity", identity) },
+		})
+		if err != nil {
+			return err
+		}
+		mo.Elector = elector
+	}
+	m := manager.New(conn, mo)
+	if err := build(conn, m); err != nil {
+		return err
+	}
+	if o.SecurePort != 0 {
+		s, err := newHealth(net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), elector)
+		if err != nil {
+			return err
+		}
+		m.AddAlways("health server", s)
+	}
+	return m.Run(ctx)
+}
+
+// health serves /healthz, /livez and /readyz.
+type health struct {
+	listener net.Listener
+	cert     tls.Certificate
+	elector  *leaderelection.Elector
+}
+
+func newHealth(addr string, elector *leaderelection.Elector) (*health, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := certs.NewAuthority("health")
+	if err != nil {
+		return nil, err
+	}
+	pair, err := ca.Serving("localhost", "localhost", "127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	return &health{l, pair.TLS(), elector}, nil
+}
+
+// Run implements manager.Runnable.
+func (h *health) Run(ctx context.Context) error {
+	mux := http.NewServeMux()
+	check := func(w http.ResponseWriter, _ *http.Request) {
+		if h.elector != nil {
+			if err := h.elector.Healthy(20 * time.Second); err != nil {
+				http.Error(w, "leader election: "+err.Error(), http.StatusInternalServerError)
+				return
+			}
+		}
+		fmt.Fprint(w, "ok")
+	}
+	for _, p := range []string{"/healthz", "/livez", "/readyz"} {
+		mux.HandleFunc("GET "+p, check)
+	}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS12}}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		<-ctx.Done()
+		_ = s.Close() // health checks are over at once
+	})
+	if err := s.ServeTLS(h.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

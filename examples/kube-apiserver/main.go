@@ -1,0 +1,263 @@
+// Command kube-apiserver serves the Kubernetes API from etcd, or from memory.
+//
+//	kube-apiserver --storage-backend=memory --secure-port=6443
+//
+// serves its first request some milliseconds after it was started. With --etcd-servers any number of
+// servers work side by side.
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/controlplane"
+	"github.com/keelson-dev/keelson/store/etcd"
+	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+func main() { component.Exit("kube-apiserver", run(os.Args[1:])) }
+
+func run(args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := component.Context()
+	defer stop()
+	log := component.Logger(o.verbosity)
+	st, err := o.openStore(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	l, err := net.Listen("tcp", net.JoinHostPort(o.bindAddress, strconv.Itoa(o.securePort)))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	cp, err := o.controlPlane(st.Store, log)
+	if err != nil {
+		return err
+	}
+	serving, err := o.servingCertificate()
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "address", l.Addr().String())
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	served := make(chan error, 1)
+	go func() {
+		served <- cp.Serve(ctx, l, &tls.Config{GetCertificate: serving, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
+		end()
+	}()
+	err = cp.Run(ctx)
+	end()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, <-served)
+}
+
+// opened is a store with how to end it.
+type opened struct {
+	store.Store
+	close func()
+}
+
+func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, error) {
+	if o.backend == "memory" {
+		st := memory.New(memory.Options{})
+		return &opened{st, func() { _ = st.Close() }}, nil
+	}
+	eo := etcd.Options{Endpoints: o.etcdServers, Prefix: o.etcdPrefix, CompactInterval: o.etcdCompaction, Logger: log}
+	if o.etcdCAFile != "" || o.etcdCertFile != "" {
+		cfg, err := clientTLS(o.etcdCAFile, o.etcdCertFile, o.etcdKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcd: %w", err)
+		}
+		eo.TLS = cfg
+	}
+	st, err := etcd.New(ctx, eo)
+	if err != nil {
+		return nil, err
+	}
+	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := st.Run(loops); err != nil && loops.Err() == nil {
+			log.Error("etcd maintenance ended", "err", err)
+		}
+	})
+	return &opened{st, func() {
+		stop()
+		wg.Wait()
+		_ = st.Close() // nothing is buffered
+	}}, nil
+}
+
+// clientTLS is the configuration of connections this server makes.
+func clientTLS(caFile, certFile, keyFile string) (*tls.Config, error) {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile != "" {
+		pool, err := loadPool(caFile)
+		if err != nil {
+			return nil, err
+		}
+		cfg.RootCAs = pool
+	}
+	if certFile != "" {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+func loadPool(file string) (*x509.CertPool, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s holds no certificate", file)
+	}
+	return pool, nil
+}
+
+func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.ControlPlane, error) {
+	co := controlplane.Options{
+		Server: apiserver.Options{
+			Store: st, Registry: registry.Options{ServiceCIDR: o.serviceCIDR},
+			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort,
+			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, RequestTimeout: o.requestTimeout,
+		},
+		Anonymous: o.anonymous, AuthorizationModes: o.authorization, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
+		EnableAdmission: o.enable, DisableAdmission: o.disable, Logger: log,
+	}
+	if o.clientCAFile != "" {
+		pool, err := loadPool(o.clientCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("--client-ca-file: %w", err)
+		}
+		co.ClientCAs = func() *x509.CertPool { return pool }
+	}
+	if o.tokenFile != "" {
+		f, err := os.Open(o.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("--token-auth-file: %w", err)
+		}
+		defer f.Close()
+		if co.StaticTokens, err = authn.TokenFile(f); err != nil {
+			return nil, fmt.Errorf("--token-auth-file: %w", err)
+		}
+	}
+	var err error
+	if co.ServiceAccountKeys, err = o.accountKeys(log); err != nil {
+		return nil, err
+	}
+	if co.Server.Nodes, err = o.kubeletTransport(); err != nil {
+		return nil, err
+	}
+	return controlplane.New(co)
+}
+
+// accountKeys are the signing key and the keys that verify. Without any a key is made that dies with the process.
+func (o *options) accountKeys(log *slog.Logger) ([]any, error) {
+	var keys []any
+	for i, file := range append([]string{o.signingKeyFile}, o.keyFiles...) {
+		if file == "" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		read, err := authn.ParseKeys(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if i == 0 {
+			read = read[:1] // one key signs
+		}
+		keys = append(keys, read...)
+	}
+	if o.signingKeyFile == "" {
+		log.Warn("no --service-account-signing-key-file: tokens will not outlive this process")
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		keys = append([]any{key}, keys...)
+	}
+	return keys, nil
+}
+
+// servingCertificate returns the certificate to serve with: the given one, the one in --cert-dir, or one made and put there.
+func (o *options) servingCertificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	certFile, keyFile := o.certFile, o.keyFile
+	if certFile == "" {
+		certFile, keyFile = filepath.Join(o.certDir, "apiserver.crt"), filepath.Join(o.certDir, "apiserver.key")
+		if _, err := os.Stat(certFile); o.certDir == "" || errors.Is(err, os.ErrNotExist) {
+			pair, err := o.makeCertificate()
+			if err != nil {
+				return nil, err
+			}
+			return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil }, nil
+		}
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
+}
+
+func (o *options) makeCertificate() (*tls.Certificate, error) {
+	ca, err := certs.NewAuthority("kube-apiserver-ca")
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname() // one name less if it is unknown
+	first, err := firstAddress(o.serviceCIDR)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := ca.Serving(o.advertise(), o.advertise(), o.bindAddress, host, first, "localhost", "127.0.0.1",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+	if err != nil {
+		return nil, err
+	}
+	chain := append(pair.CertPEM(), ca.CertPEM()...)
+	if o.certDir != "" {
+		if err := certs.WriteFile(filepath.Join(o.certDir, "apiserver.key"), pair.KeyPEM()); err != nil {
+			return nil, err
+		}
+		if err := certs.WriteFile(filepath.Join(o.certDir, "apiserver.crt"), chain); err != nil {
+			return nil, err
+		}
+	}
+	out, err := tls.X509KeyPair(chain, pair.KeyPEM())
+	return &out, err
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/examples/internal/component"
+)
+
+// options are the flags, named as upstream's.
+type options struct {
+	bindAddress, advertiseAddress string
+	securePort                    int
+	certDir, certFile, keyFile    string
+	clientCAFile, tokenFile       string
+	anonymous                     bool
+	authorization                 []string
+
+	backend                               string
+	etcdServers                           []string
+	etcdPrefix                            string
+	etcdCAFile, etcdCertFile, etcdKeyFile string
+	etcdCompaction                        time.Duration
+
+	serviceCIDR        string
+	issuers, audiences []string
+	keyFiles           []string
+	signingKeyFile     string
+	enable, disable    []string
+	allowPrivileged    bool
+	runtimeConfig      map[string]string
+	featureGates       map[string]string
+
+	kubeletCA, kubeletCert, kubeletKey string
+	maxInFlight, maxMutating           int
+	requestTimeout                     time.Duration
+	verbosity                          int
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	f := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	f.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
+	f.StringVar(&o.advertiseAddress, "advertise-address", "", "address others reach this server at (empty: the bind address)")
+	f.IntVar(&o.securePort, "secure-port", 6443, "port to serve HTTPS on")
+	f.StringVar(&o.certDir, "cert-dir", "", "folder of apiserver.crt and apiserver.key, which are made if missing (empty: kept in memory)")
+	f.StringVar(&o.certFile, "tls-cert-file", "", "serving certificate, with intermediates")
+	f.StringVar(&o.keyFile, "tls-private-key-file", "", "key of --tls-cert-file")
+	f.StringVar(&o.clientCAFile, "client-ca-file", "", "authorities of client certificates")
+	f.StringVar(&o.tokenFile, "token-auth-file", "", "CSV file of static bearer tokens: token,user,uid[,groups]")
+	f.BoolVar(&o.anonymous, "anonymous-auth", true, "let requests without credentials in as system:anonymous")
+	f.StringSliceVar(&o.authorization, "authorization-mode", []string{"AlwaysAllow"}, "authorizers, in order: AlwaysAllow, AlwaysDeny, RBAC")
+
+	f.StringVar(&o.backend, "storage-backend", "etcd3", "where objects are kept: etcd3, memory")
+	f.StringSliceVar(&o.etcdServers, "etcd-servers", nil, "URLs of etcd, as http[s]://host:port,...")
+	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/registry", "prefix of all keys in etcd")
+	f.StringVar(&o.etcdCAFile, "etcd-cafile", "", "authority of etcd's certificates")
+	f.StringVar(&o.etcdCertFile, "etcd-certfile", "", "client certificate for etcd")
+	f.StringVar(&o.etcdKeyFile, "etcd-keyfile", "", "key of --etcd-certfile")
+	f.DurationVar(&o.etcdCompaction, "etcd-compaction-interval", 5*time.Minute, "how often old revisions are dropped; 0 never")
+
+	f.StringVar(&o.serviceCIDR, "service-cluster-ip-range", "10.0.0.0/24", "range of service addresses")
+	f.StringArrayVar(&o.issuers, "service-account-issuer", nil, "issuer of service account tokens; the first is put into new ones")
+	f.StringSliceVar(&o.audiences, "api-audiences", nil, "audiences of tokens this server accepts (empty: the issuers)")
+	f.StringArrayVar(&o.keyFiles, "service-account-key-file", nil, "PEM files of keys that verify service account tokens")
+	f.StringVar(&o.signingKeyFile, "service-account-signing-key-file", "", "PEM file of the key that signs service account tokens")
+	f.StringSliceVar(&o.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
+	f.StringSliceVar(&o.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
+	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
+	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on or off, as group/version=true; only those served by default are known")
+	f.StringToStringVar(&o.featureGates, "feature-gates", nil, "feature gates as name=true; this server has none that can be changed")
+
+	f.StringVar(&o.kubeletCA, "kubelet-certificate-authority", "", "authority of the kubelets' serving certificates (empty: not verified)")
+	f.StringVar(&o.kubeletCert, "kubelet-client-certificate", "", "client certificate for kubelets")
+	f.StringVar(&o.kubeletKey, "kubelet-client-key", "", "key of --kubelet-client-certificate")
+	f.IntVar(&o.maxInFlight, "max-requests-inflight", 400, "reads served at a time")
+	f.IntVar(&o.maxMutating, "max-mutating-requests-inflight", 200, "writes served at a time")
+	f.DurationVar(&o.requestTimeout, "request-timeout", time.Minute, "bound on requests that are no watches or streams")
+	f.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
+	if err := component.Parse(f, "Serves the Kubernetes API from etcd, or from memory.", args); err != nil {
+		return nil, err
+	}
+	return o, o.validate()
+}
+
+func (o *options) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch o.backend {
+	case "memory":
+		if len(o.etcdServers) > 0 {
+			bad("--etcd-servers does not go with --storage-backend=memory")
+		}
+	case "etcd3":
+		if len(o.etcdServers) == 0 {
+			bad("--etcd-servers is required (or give --storage-backend=memory)")
+		}
+	default:
+		bad("--storage-backend=%s: want etcd3 or memory", o.backend)
+	}
+	if o.securePort < 1 || o.securePort > 65535 {
+		bad("--secure-port=%d: want 1 to 65535", o.securePort)
+	}
+	if (o.certFile == "") != (o.keyFile == "") {
+		bad("--tls-cert-file and --tls-private-key-file belong together")
+	}
+	if _, err := netip.ParsePrefix(o.serviceCIDR); err != nil {
+		bad("--service-cluster-ip-range: %v", err)
+	}
+	if !o.allowPrivileged {
+		bad("--allow-privileged=false is not supported: use admission (PodSecurity) to refuse privileged pods")
+	}
+	if len(o.issuers) == 0 && (len(o.keyFiles) > 0 || o.signingKeyFile != "") {
+		bad("--service-account-issuer is required with service account keys")
+	}
+	for name, value := range o.featureGates {
+		if name != "" {
+			bad("--feature-gates: unknown gate %s=%s", name, value)
+		}
+	}
+	for name, value := range o.runtimeConfig {
+		if !slices.Contains([]string{"api/all", "api/ga", "api/beta", "api/alpha"}, name) && !strings.Contains(name, "/") || value != "" && value != "true" && value != "false" {
+			bad("--runtime-config: cannot understand %s=%s", name, value)
+		}
+		if value == "false" && name != "api/beta" && name != "api/alpha" {
+			bad("--runtime-config: %s cannot be switched off", name)
+		}
+	}
+	if o.etcdCompaction == 0 {
+		o.etcdCompaction = -1
+	}
+	return errors.Join(errs...)
+}
+
+func (o *options) advertise() string {
+	a := o.advertiseAddress
+	if a == "" {
+		a = o.bindAddress
+	}
+	if ip, err := netip.ParseAddr(a); err != nil || ip.IsUnspecified() {
+		return "127.0.0.1"
+	}
+	return a
+}
+
+// kubeletTransport reaches kubelets over HTTP/1.1, which upgrades to streams need.
+func (o *options) kubeletTransport() (http.RoundTripper, error) {
+	if o.kubeletCert == "" {
+		return nil, nil
+	}
+	cfg, err := clientTLS(o.kubeletCA, o.kubeletCert, o.kubeletKey)
+	if err != nil {
+		return nil, fmt.Errorf("kubelet client: %w", err)
+	}
+	cfg.InsecureSkipVerify = o.kubeletCA == ""
+	cfg.NextProtos = []string{"http/1.1"}
+	return &http.Transport{TLSClientConfig: cfg, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil
+}
+
+func firstAddress(cidr string) (string, error) {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return "", err
+	}
+	return p.Masked().Addr().Next().String(), nil
+}

@@ -1,0 +1,42 @@
+// Command kube-controller-manager runs the built-in controllers against an API server.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
+)
+
+func main() { component.Exit("kube-controller-manager", run(os.Args[1:])) }
+
+func run(args []string) error {
+	o := component.Options{Name: "kube-controller-manager", SecurePort: 10257}
+	var c controllermanager.Options
+	var rootCA string
+	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
+	o.Flags(f)
+	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all, -name leaves one out")
+	f.StringVar(&rootCA, "root-ca-file", "", "certificate published in every namespace as config map kube-root-ca.crt")
+	f.DurationVar(&c.NodeLifecycle.GracePeriod, "node-monitor-grace-period", 0, "time without a sign of life after which a node is Unknown (default 50s)")
+	f.DurationVar(&c.NodeLifecycle.StartupGracePeriod, "node-startup-grace-period", 0, "the same for a node that has not reported yet (default 1m)")
+	f.DurationVar(&c.NodeLifecycle.Period, "node-monitor-period", 0, "how often nodes are looked at (default 5s)")
+	f.Float64Var(&c.NodeLifecycle.EvictionRate, "node-eviction-rate", 0, "nodes per second and zone that get NoExecute taints (default 0.1)")
+	if err := component.Parse(f, "Runs the built-in controllers against an API server.", args); err != nil {
+		return err
+	}
+	if rootCA != "" {
+		data, err := os.ReadFile(rootCA)
+		if err != nil {
+			return err
+		}
+		c.RootCA = data
+	}
+	ctx, stop := component.Context()
+	defer stop()
+	return o.Run(ctx, component.Logger(o.Verbosity), func(_ client.Conn, m *manager.Manager) error { return controllermanager.Add(m, c) })
+}
