@@ -1,0 +1,33 @@
+package controllertest_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"testing"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+func selector(key, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+}
+
+func httpGet(ctx context.Context, url string) (*http.Request, error) {
+	return http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+}
+
+// recorder is a test whose failure is looked at instead of failing.
+type recorder struct {
+	testing.TB
+	text string
+}
+
+func (r *recorder) Fatal(args ...any) {
+	r.text = fmt.Sprint(args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
+func (r *recorder) Helper()                           {}

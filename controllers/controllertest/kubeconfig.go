@@ -1,0 +1,46 @@
+package controllertest
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/certs"
+)
+
+// Kubeconfig lets the server listen on a TCP port of the loopback interface and returns the path of a kubeconfig file
+// for it, so that kubectl and programs in other processes can connect. It refuses to work in a bubble, where
+// waiting for a socket would stop time for ever.
+func (c *Cluster) Kubeconfig(user ...client.User) string {
+	c.t.Helper()
+	if c.bubble {
+		c.t.Fatal("controllertest: Kubeconfig opens a TCP port, which does not work in a testing/synctest bubble: use Access, Dial or Transport there, or call Start outside a bubble")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatalf("controllertest: %v", err)
+	}
+	c.background("TCP listener", func(ctx context.Context) error { return c.server.Serve(ctx, l, c.tls()) })
+	a := c.Access(user...)
+	b64 := base64.StdEncoding.EncodeToString
+	path := filepath.Join(c.t.TempDir(), "kubeconfig")
+	if err := certs.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters:
+- name: test
+  cluster: {server: "https://%s", certificate-authority-data: %s}
+users:
+- name: test
+  user: {client-certificate-data: %s, client-key-data: %s}
+contexts:
+- name: test
+  context: {cluster: test, user: test}
+current-context: test
+`, l.Addr(), b64(a.CA), b64(a.Cert), b64(a.Key))); err != nil {
+		c.t.Fatalf("controllertest: %v", err)
+	}
+	return path
+}

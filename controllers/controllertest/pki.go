@@ -1,0 +1,65 @@
+package controllertest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/certs"
+)
+
+// pki is the keys of one cluster, made in its bubble or taken from a snapshot.
+type pki struct {
+	ca      *certs.Authority
+	account *certs.Pair // signs service account tokens
+	serving *certs.Pair
+	clients *clientCerts
+}
+
+type clientCerts struct {
+	mu     sync.Mutex
+	byUser map[string]*certs.Pair
+}
+
+func newPKI(from Snapshot) (pki, error) {
+	p := pki{clients: &clientCerts{byUser: map[string]*certs.Pair{}}}
+	if from.ca.cert != nil {
+		ca, err := certs.ParsePair(from.ca.cert, from.ca.key)
+		if err != nil {
+			return p, err
+		}
+		p.ca = &certs.Authority{Pair: *ca}
+		p.account, err = certs.ParsePair(from.account.cert, from.account.key)
+		return p, err
+	}
+	var err error
+	if p.ca, err = certs.NewAuthority("keelson"); err != nil {
+		return p, err
+	}
+	p.account, err = p.ca.Client("service-account-key")
+	return p, err
+}
+
+// client returns the certificate of a user, one per name and groups.
+func (p *pki) client(u client.User) (*certs.Pair, error) {
+	if u.UID != "" || len(u.Extra) > 0 {
+		return nil, fmt.Errorf("user %s: a certificate carries a name and groups only; use client.Impersonate for more", u.Name)
+	}
+	groups := u.Groups
+	if rest, ok := strings.CutPrefix(u.Name, "system:serviceaccount:"); ok && len(groups) == 0 {
+		ns, _, _ := strings.Cut(rest, ":")
+		groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + ns}
+	}
+	key := fmt.Sprintf("%q %q", u.Name, groups)
+	p.clients.mu.Lock()
+	defer p.clients.mu.Unlock()
+	if pair := p.clients.byUser[key]; pair != nil {
+		return pair, nil
+	}
+	pair, err := p.ca.Client(u.Name, groups...)
+	if err == nil {
+		p.clients.byUser[key] = pair
+	}
+	return pair, err
+}
