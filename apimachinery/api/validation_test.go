@@ -97,7 +97,7 @@ func allocate(obj metav1.Object) {
 		if o.Spec.Type == corev1.ServiceTypeExternalName {
 			return
 		}
-		if o.Spec.ClusterIP == "" {
+		if o.Spec.ClusterIP == "" && len(o.Spec.ClusterIPs) == 0 {
 			o.Spec.ClusterIP, o.Spec.ClusterIPs = "10.96.0.7", []string{"10.96.0.7"}
 		}
 		if o.Spec.IPFamilies == nil {

@@ -1,0 +1,92 @@
+package metav1
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+func texts(errs validation.ErrorList) []string {
+	var out []string
+	for _, e := range errs {
+		out = append(out, e.Field+" "+string(e.Type))
+	}
+	return out
+}
+
+func TestValidateMeta(t *testing.T) {
+	p := validation.NewPath("metadata")
+	for _, c := range []struct {
+		why  string
+		edit func(m *ObjectMeta)
+		want []string
+	}{
+		{"good", func(*ObjectMeta) {}, nil},
+		{"no name", func(m *ObjectMeta) { m.Name = "" }, []string{"metadata.name FieldValueRequired"}},
+		{"bad prefix", func(m *ObjectMeta) { m.GenerateName = "A_b" }, []string{"metadata.generateName FieldValueInvalid"}},
+		{"no namespace", func(m *ObjectMeta) { m.Namespace = "" }, []string{"metadata.namespace FieldValueRequired"}},
+		{"bad namespace", func(m *ObjectMeta) { m.Namespace = "a.b" }, []string{"metadata.namespace FieldValueInvalid"}},
+		{"bad label", func(m *ObjectMeta) { m.Labels = map[string]string{"a": "-"} }, []string{"metadata.labels FieldValueInvalid"}},
+		{"huge annotation", func(m *ObjectMeta) { m.Annotations = map[string]string{"a": strings.Repeat("x", 256<<10)} }, []string{"metadata.annotations FieldValueTooLong"}},
+		{"bare finalizer", func(m *ObjectMeta) { m.Finalizers = []string{"a.test/x", "x"} }, []string{"metadata.finalizers[1] FieldValueInvalid"}},
+		{"system finalizers", func(m *ObjectMeta) { m.Finalizers = []string{"orphan", "foregroundDeletion"} }, []string{"metadata.finalizers FieldValueInvalid"}},
+		{"empty owner", func(m *ObjectMeta) { m.OwnerReferences = []OwnerReference{{}} }, []string{
+			"metadata.ownerReferences.apiVersion FieldValueInvalid", "metadata.ownerReferences.kind FieldValueInvalid",
+			"metadata.ownerReferences.name FieldValueInvalid", "metadata.ownerReferences.uid FieldValueInvalid",
+		}},
+		{"bad operation", func(m *ObjectMeta) { m.ManagedFields = []ManagedFieldsEntry{{Operation: "X"}} }, []string{"metadata.managedFields[0].operation FieldValueInvalid"}},
+	} {
+		m := &ObjectMeta{Name: "n", Namespace: "ns"}
+		c.edit(m)
+		require.Equal(t, c.want, texts(ValidateMeta(m, true, nil, p)), c.why)
+	}
+	cluster := &ObjectMeta{Name: "n", Namespace: "ns"}
+	require.Equal(t, []string{"metadata.namespace FieldValueForbidden"}, texts(ValidateMeta(cluster, false, nil, p)))
+}
+
+func TestValidateMetaUpdate(t *testing.T) {
+	p := validation.NewPath("metadata")
+	now := NewTime(time.Unix(1e9, 0))
+	old := ObjectMeta{Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", Generation: 3, CreationTimestamp: now}
+	for _, c := range []struct {
+		why  string
+		edit func(m *ObjectMeta)
+		want []string
+	}{
+		{"same", func(*ObjectMeta) {}, nil},
+		{"version", func(m *ObjectMeta) { m.ResourceVersion = "0" }, []string{"metadata.resourceVersion FieldValueInvalid"}},
+		{"generation", func(m *ObjectMeta) { m.Generation = 2 }, []string{"metadata.generation FieldValueInvalid"}},
+		{"name", func(m *ObjectMeta) { m.Name = "m" }, []string{"metadata.name FieldValueInvalid"}},
+		{"namespace", func(m *ObjectMeta) { m.Namespace = "m" }, []string{"metadata.namespace FieldValueInvalid"}},
+		{"uid", func(m *ObjectMeta) { m.UID = "v" }, []string{"metadata.uid FieldValueInvalid"}},
+		{"created", func(m *ObjectMeta) { m.CreationTimestamp = Time{} }, []string{"metadata.creationTimestamp FieldValueInvalid"}},
+		{"deleted", func(m *ObjectMeta) { m.DeletionTimestamp = &now }, []string{"metadata.deletionTimestamp FieldValueInvalid"}},
+		{"grace", func(m *ObjectMeta) { m.DeletionGracePeriodSeconds = new(int64(1)) }, []string{"metadata.deletionGracePeriodSeconds FieldValueInvalid"}},
+	} {
+		m := old
+		c.edit(&m)
+		require.Equal(t, c.want, texts(ValidateMetaUpdate(&m, &old, p)), c.why)
+	}
+	going := old
+	going.DeletionTimestamp, going.Finalizers = &now, []string{"a.test/x"}
+	more := going
+	more.Finalizers = []string{"a.test/x", "a.test/y"}
+	require.Equal(t, []string{"metadata.finalizers FieldValueForbidden"}, texts(ValidateMetaUpdate(&more, &going, p)))
+	none := going
+	none.Finalizers = nil
+	require.Empty(t, ValidateMetaUpdate(&none, &going, p))
+}
+
+func TestValidateConditions(t *testing.T) {
+	p := validation.NewPath("c")
+	good := Condition{Type: "Ready", Status: ConditionTrue, Reason: "Fine", LastTransitionTime: NewTime(time.Unix(1, 0))}
+	require.Empty(t, ValidateConditions([]Condition{good}, p))
+	require.Equal(t, []string{"c[1].type FieldValueDuplicate"}, texts(ValidateConditions([]Condition{good, good}, p)))
+	require.Equal(t, []string{
+		"c[0].type FieldValueRequired", "c[0].status FieldValueNotSupported", "c[0].lastTransitionTime FieldValueRequired", "c[0].reason FieldValueRequired",
+	}, texts(ValidateConditions([]Condition{{}}, p)))
+}
