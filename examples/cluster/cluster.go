@@ -223,10 +223,15 @@ func (c *cluster) serve(ctx context.Context) error {
 	}()
 	err := c.server.Run(ctx)
 	stop()
+	return errors.Join(unlessCanceled(err), unlessCanceled(<-served))
+}
+
+// unlessCanceled drops the error of an orderly end.
+func unlessCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
-		err = nil
+		return nil
 	}
-	return errors.Join(err, <-served)
+	return err
 }
 
 func (c *cluster) restConfig(who *certs.Pair, agent string) rest.Config {

@@ -71,10 +71,15 @@ func run(args []string) error {
 	}()
 	err = cp.Run(ctx)
 	end()
+	return errors.Join(unlessCanceled(err), unlessCanceled(<-served))
+}
+
+// unlessCanceled drops the error of an orderly end.
+func unlessCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
-		err = nil
+		return nil
 	}
-	return errors.Join(err, <-served)
+	return err
 }
 
 // opened is a store with how to end it.
