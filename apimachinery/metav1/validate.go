@@ -1,8 +1,6 @@
 package metav1
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -228,16 +226,4 @@ func ValidateConditions(conditions []Condition, path *validation.Path) validatio
 
 func conditionStatuses() []ConditionStatus {
 	return []ConditionStatus{ConditionFalse, ConditionTrue, ConditionUnknown}
-}
-
-// SelectorText is a selector in the form error messages show, keys in order.
-func SelectorText(labels map[string]string) string {
-	var b strings.Builder
-	for i, k := range slices.Sorted(maps.Keys(labels)) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%s=%s", k, labels[k])
-	}
-	return b.String()
 }
