@@ -101,6 +101,9 @@ func (s *Server) Registry() *registry.Registry { return s.registry }
 // Access returns the way in for parts of the server: as over HTTP, without authorization.
 func (s *Server) Access() registry.Access { return s.registry.Access() }
 
+// Bootstrapped is closed when Run has written the objects every cluster has.
+func (s *Server) Bootstrapped() <-chan struct{} { return s.booted }
+
 // Scheme returns the kinds the server was made with.
 func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 

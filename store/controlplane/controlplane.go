@@ -139,7 +139,7 @@ func (c *ControlPlane) Run(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		if c.rbac {
-			done <- c.policy.run(ctx)
+			done <- c.policy.run(ctx, c.Server.Bootstrapped())
 			return
 		}
 		done <- nil

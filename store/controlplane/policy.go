@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -92,18 +93,38 @@ func (p *policy) ready(context.Context) error {
 	return nil
 }
 
-// run stores the bootstrap policy and follows the four resources until ctx ends.
-func (p *policy) run(ctx context.Context) error {
+// run stores the bootstrap policy, once the namespaces it needs are there, and follows the four resources until ctx ends.
+func (p *policy) run(ctx context.Context, namespaces <-chan struct{}) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { follow(ctx, p, &p.clusterRoles, "clusterroles") })
 	wg.Go(func() { follow(ctx, p, &p.roles, "roles") })
 	wg.Go(func() { follow(ctx, p, &p.clusterRoleBindings, "clusterrolebindings") })
 	wg.Go(func() { follow(ctx, p, &p.roleBindings, "rolebindings") })
-	if err := p.bootstrap(ctx); err != nil && ctx.Err() == nil {
-		p.log.Error("cannot store the bootstrap policy", "err", err)
+	select {
+	case <-namespaces:
+		p.bootstrapUntilDone(ctx)
+	case <-ctx.Done():
 	}
 	wg.Wait()
 	return nil
+}
+
+// bootstrapUntilDone tries until the policy is stored: the store may be out of reach for a while.
+func (p *policy) bootstrapUntilDone(ctx context.Context) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		err := p.bootstrap(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		p.log.Error("cannot store the bootstrap policy, trying again", "err", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
 }
 
 // follow keeps t current. The map is copied per batch of changes, which for policy is rare.
