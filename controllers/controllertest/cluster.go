@@ -146,14 +146,13 @@ func (c *Cluster) end() {
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
-	// The listener ends the connections when the server has ended their watches.
+	c.net.closeAll() // all clients have ended: the server need not wait for their connections
 	var both sync.WaitGroup
 	for _, stop := range stops[:2] {
 		both.Go(stop)
 	}
 	both.Wait()
 	_ = c.store.Close()
-	c.net.closeAll()
 }
 
 // waitReady waits until the server answers /readyz.
