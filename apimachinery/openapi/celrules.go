@@ -1,0 +1,208 @@
+package openapi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/cel"
+)
+
+// celRule is one rule of x-kubernetes-validations. It is compiled when it is first needed.
+type celRule struct {
+	text  *apiextensionsv1.ValidationRule
+	scope *celScope
+
+	once    sync.Once
+	err     error
+	program celgo.Program
+	message celgo.Program // nil without a messageExpression
+	usesOld bool          // a transition rule
+	ast     *celgo.Ast
+}
+
+// celScope is what the rules of one place of a schema share.
+type celScope struct {
+	s     *Structural
+	whole bool
+	once  sync.Once
+	err   error
+	env   map[bool]*celgo.Env // by whether oldSelf is optional
+}
+
+// selfName is the object type of self. It is no identifier, so that self.spec is never taken for a type.
+const selfName = "#self"
+
+func (c *celScope) environment(optionalOld bool) (*celgo.Env, error) {
+	c.once.Do(func() { c.err = c.build() })
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.env[optionalOld], nil
+}
+
+func (c *celScope) build() error {
+	base, err := cel.Env()
+	if err != nil {
+		return err
+	}
+	t := &celTypes{Provider: base.CELTypeProvider(), objects: map[string]*celObject{}}
+	self := t.declare(c.s, selfName, c.whole)
+	if self == nil {
+		return errors.New("rules need a type to work on: give the schema a type, and items or properties")
+	}
+	c.env = map[bool]*celgo.Env{}
+	for optional, old := range map[bool]*celgo.Type{false: self, true: celgo.OptionalType(self)} {
+		if c.env[optional], err = base.Extend(celgo.CustomTypeProvider(t), celgo.Variable("self", self), celgo.Variable("oldSelf", old)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compileRules attaches the rules below s. whole is true for the root and embedded objects.
+func (s *Structural) compileRules() error {
+	s.attachRules(true)
+	return nil
+}
+
+func (s *Structural) attachRules(whole bool) {
+	if s.props != nil && len(s.props.XValidations) > 0 {
+		scope := &celScope{s: s, whole: whole || s.Embedded}
+		for i := range s.props.XValidations {
+			s.rules = append(s.rules, &celRule{text: &s.props.XValidations[i], scope: scope})
+		}
+		s.celAt = true
+	}
+	for _, c := range s.Properties {
+		c.attachRules(false)
+		s.celAt = s.celAt || c.celAt
+	}
+	for _, c := range []*Structural{s.Additional, s.Items} {
+		if c != nil {
+			c.attachRules(false)
+			s.celAt = s.celAt || c.celAt
+		}
+	}
+}
+
+func (r *celRule) optionalOld() bool { return r.text.OptionalOldSelf != nil && *r.text.OptionalOldSelf }
+
+// ready compiles the rule once.
+func (r *celRule) ready() error {
+	r.once.Do(func() { r.err = r.compile() })
+	return r.err
+}
+
+// ruleError says which part of a rule is wrong.
+type ruleError struct {
+	message bool // the messageExpression
+	err     error
+}
+
+func (e *ruleError) Error() string { return e.err.Error() }
+func (e *ruleError) Unwrap() error { return e.err }
+
+func (r *celRule) compile() error {
+	if strings.TrimSpace(r.text.Rule) == "" {
+		return &ruleError{err: errors.New("rule is not specified")}
+	}
+	env, err := r.scope.environment(r.optionalOld())
+	if err != nil {
+		return &ruleError{err: err}
+	}
+	if r.ast, r.program, err = expression(env, r.text.Rule, celgo.BoolType); err != nil {
+		return &ruleError{err: fmt.Errorf("compilation failed: %w", err)}
+	}
+	r.usesOld = mentions(r.ast, "oldSelf")
+	if r.text.MessageExpression != "" {
+		if _, r.message, err = expression(env, r.text.MessageExpression, celgo.StringType); err != nil {
+			return &ruleError{message: true, err: fmt.Errorf("messageExpression compilation failed: %w", err)}
+		}
+	}
+	return nil
+}
+
+func expression(env *celgo.Env, text string, want *celgo.Type) (*celgo.Ast, celgo.Program, error) {
+	compiled, issues := env.Compile(text)
+	if err := issues.Err(); err != nil {
+		return nil, nil, err
+	}
+	if compiled.OutputType() != want {
+		return nil, nil, fmt.Errorf("must evaluate to a %s", want)
+	}
+	program, err := env.Program(compiled, cel.ProgramOptions()...)
+	return compiled, program, err
+}
+
+// mentions reports whether an expression uses a variable.
+func mentions(a *celgo.Ast, name string) bool {
+	found := false
+	ast.PostOrderVisit(a.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.IdentKind && e.AsIdent() == name
+	}))
+	return found
+}
+
+var errBudget = errors.New("the cost limit is exceeded")
+
+// run evaluates the rule. before is nil if there is no old value. It returns the message of a failed rule, or "".
+func (r *celRule) run(value any, before *any, budget *int64) (message string, err error) {
+	if err := r.ready(); err != nil {
+		return "", err
+	}
+	input := map[string]any{"self": celValue(r.scope.s, selfName, value)}
+	switch {
+	case before != nil && r.optionalOld():
+		input["oldSelf"] = types.OptionalOf(celValue(r.scope.s, selfName, *before))
+	case before != nil:
+		input["oldSelf"] = celValue(r.scope.s, selfName, *before)
+	case r.optionalOld():
+		input["oldSelf"] = types.OptionalNone
+	}
+	result, err := evaluate(r.program, input, budget)
+	if err != nil {
+		return "", err
+	}
+	if result == true {
+		return "", nil
+	}
+	return r.failure(input, budget), nil
+}
+
+// failure is what a failed rule says.
+func (r *celRule) failure(input map[string]any, budget *int64) string {
+	if r.message != nil {
+		if text, err := evaluate(r.message, input, budget); err == nil {
+			if s, ok := text.(string); ok && strings.TrimSpace(s) != "" && !strings.Contains(s, "\n") && len(s) <= 5<<10 {
+				return strings.TrimSpace(s)
+			}
+		}
+	}
+	if r.text.Message != "" {
+		return strings.TrimSpace(r.text.Message)
+	}
+	return "failed rule: " + strings.TrimSpace(r.text.Rule)
+}
+
+func evaluate(p celgo.Program, input map[string]any, budget *int64) (any, error) {
+	if *budget <= 0 {
+		return nil, errBudget
+	}
+	v, details, err := p.Eval(input)
+	if details != nil {
+		if cost := details.ActualCost(); cost != nil {
+			*budget -= int64(min(*cost, uint64(cel.Budget)))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.Value(), nil
+}

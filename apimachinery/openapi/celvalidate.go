@@ -1,0 +1,182 @@
+package openapi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/cel"
+	"github.com/keelson-dev/keelson/apimachinery/jsonpath"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+// ruleRun evaluates the rules of one object.
+type ruleRun struct {
+	v      *validator
+	budget int64
+}
+
+// rules runs the rules of a whole object. They are not run on an object whose shape is wrong.
+func (v *validator) rules(s *Structural, obj, old *metav1.Unstructured) {
+	if !s.celAt {
+		return
+	}
+	if slices.ContainsFunc(v.errs, blocking) {
+		v.add(validation.Invalid(nil, "", "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+		return
+	}
+	run := &ruleRun{v: v, budget: cel.Budget}
+	before := oldValue{}
+	if old != nil {
+		before = oldValue{wholeValue(old), true}
+	}
+	run.value(s, nil, wholeValue(obj), before)
+}
+
+func blocking(e *validation.Error) bool {
+	switch e.Type {
+	case validation.TypeRequired, validation.TypeTooLong, validation.TypeTooMany, validation.TypeTypeInvalid:
+		return true
+	}
+	return false
+}
+
+// wholeValue is an object with what rules see of its metadata.
+func wholeValue(u *metav1.Unstructured) map[string]any {
+	m := make(map[string]any, len(u.Fields)+3)
+	for k, v := range u.Fields {
+		m[k] = v
+	}
+	meta := map[string]any{}
+	if u.Name != "" {
+		meta["name"] = u.Name
+	}
+	if u.GenerateName != "" {
+		meta["generateName"] = u.GenerateName
+	}
+	m["apiVersion"], m["kind"], m["metadata"] = u.APIVersion, u.Kind, meta
+	return m
+}
+
+// value runs the rules at and below a value.
+func (r *ruleRun) value(s *Structural, p *validation.Path, x any, old oldValue) {
+	if !s.celAt || x == nil || r.budget <= 0 {
+		return
+	}
+	for _, rule := range s.rules {
+		if !r.rule(rule, p, x, old) {
+			return
+		}
+	}
+	switch x := x.(type) {
+	case map[string]any:
+		before, _ := old.value.(map[string]any)
+		for name, member := range x {
+			c := s.child(name)
+			if c == nil || !c.celAt {
+				continue
+			}
+			at := p.Child(name)
+			if _, described := s.Properties[name]; !described {
+				at = p.Key(name)
+			}
+			was, ok := before[name]
+			r.value(c, at, member, oldValue{was, ok && old.ok})
+		}
+	case []any:
+		if s.Items != nil {
+			r.items(s, p, x, old)
+		}
+	}
+}
+
+func (r *ruleRun) items(s *Structural, p *validation.Path, list []any, old oldValue) {
+	byKey := map[string]any{}
+	before, ok := old.value.([]any)
+	same := ok && old.ok && sameJSON(list, old.value)
+	if ok && old.ok && s.ListType == "map" {
+		for _, it := range before {
+			if key, ok := s.itemKey(it); ok {
+				byKey[key] = it
+			}
+		}
+	}
+	for i, it := range list {
+		was := oldValue{}
+		if same {
+			was = oldValue{before[i], true} // items without identity are what they were if nothing moved
+		} else if key, ok := s.itemKey(it); ok {
+			was.value, was.ok = byKey[key]
+		}
+		r.value(s.Items, p.Index(i), it, was)
+	}
+}
+
+// rule runs one rule. It returns false when the budget is spent.
+func (r *ruleRun) rule(rule *celRule, p *validation.Path, x any, old oldValue) bool {
+	if err := rule.ready(); err != nil {
+		r.v.add(validation.Invalid(p, jsonType(x), "rule compile error: "+err.Error()))
+		return true
+	}
+	var before *any
+	if old.ok && old.value != nil {
+		before = &old.value
+	}
+	if rule.usesOld && before == nil && !rule.optionalOld() {
+		return true
+	}
+	if old.ok && !rule.usesOld && sameJSON(x, old.value) {
+		return true
+	}
+	message, err := rule.run(x, before, &r.budget)
+	switch {
+	case errors.Is(err, errBudget):
+		r.v.add(validation.Invalid(p, jsonType(x), "validation failed due to running out of cost budget, no further validation rules will be run"))
+		return false
+	case err != nil && strings.Contains(err.Error(), "cost limit"):
+		r.v.add(validation.Invalid(p, jsonType(x), fmt.Sprintf("call cost limit exceeded for rule: %s", rule.text.Rule)))
+	case err != nil:
+		r.v.add(validation.Invalid(p, jsonType(x), fmt.Sprintf("%v evaluating rule: %s", err, strings.TrimPrefix(rule.failureText(), "failed rule: "))))
+	case message != "":
+		r.v.add(rule.finding(p, x, message))
+	}
+	return true
+}
+
+func (r *celRule) failureText() string {
+	if r.text.Message != "" {
+		return r.text.Message
+	}
+	return "failed rule: " + r.text.Rule
+}
+
+// finding is the error of a failed rule.
+func (r *celRule) finding(p *validation.Path, x any, message string) *validation.Error {
+	if r.text.FieldPath != "" {
+		if path, err := jsonpath.Parse(r.text.FieldPath); err == nil {
+			if names, ok := path.Fields(); ok {
+				for _, n := range names {
+					p = p.Child(n)
+				}
+			}
+		}
+	}
+	reason := apiextensionsv1.FieldValueInvalid
+	if r.text.Reason != nil {
+		reason = *r.text.Reason
+	}
+	switch reason {
+	case apiextensionsv1.FieldValueForbidden:
+		return validation.Forbidden(p, message)
+	case apiextensionsv1.FieldValueRequired:
+		return validation.Required(p, message)
+	case apiextensionsv1.FieldValueDuplicate:
+		e := validation.Duplicate(p, jsonType(x))
+		e.Detail = message
+		return e
+	}
+	return validation.Invalid(p, shown(x), message)
+}

@@ -1,0 +1,343 @@
+package openapi
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+type props = apiextensionsv1.JSONSchemaProps
+
+// CheckSchema checks the schema of a custom resource, which is at p: that it is structural, that its keywords fit
+// together, that defaults obey it, and that its rules compile and cannot cost too much.
+func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
+	c := &schemaChecker{}
+	c.structure(s, p, "at the root", true)
+	if s.Type != "" && s.Type != "object" {
+		c.add(validation.Invalid(p.Child("type"), s.Type, "must be object at the root"))
+	}
+	if s.Nullable {
+		c.add(validation.Forbidden(p.Child("nullable"), "nullable cannot be true at the root"))
+	}
+	if len(c.errs) == 0 {
+		c.defaults(s, p)
+		c.rules(s, p)
+	}
+	return c.errs
+}
+
+type schemaChecker struct {
+	errs validation.ErrorList
+}
+
+func (c *schemaChecker) add(e *validation.Error) {
+	if len(c.errs) < maxErrors {
+		c.errs = append(c.errs, e)
+	}
+}
+
+var schemaTypes = []string{"", "array", "boolean", "integer", "number", "object", "string"}
+
+// structure checks s and the schemas in it. where says what s is, in messages.
+func (c *schemaChecker) structure(s *props, p *validation.Path, where string, root bool) {
+	preserve := s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
+	switch {
+	case !slices.Contains(schemaTypes, s.Type):
+		c.add(validation.NotSupported(p.Child("type"), s.Type, schemaTypes[1:]))
+	case s.XIntOrString && s.Type != "":
+		c.add(validation.Invalid(p.Child("type"), s.Type, "must be empty if x-kubernetes-int-or-string is true"))
+	case s.Type == "" && !s.XIntOrString && (root || !preserve) && (s.Ref == nil || *s.Ref == ""):
+		c.add(validation.Required(p.Child("type"), "must not be empty "+where))
+	}
+	if s.XPreserveUnknownFields != nil && !*s.XPreserveUnknownFields {
+		c.add(validation.Invalid(p.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
+	}
+	if s.XEmbeddedResource {
+		if s.Type != "object" {
+			c.add(validation.Invalid(p.Child("type"), s.Type, "must be object if x-kubernetes-embedded-resource is true"))
+		}
+		if len(s.Properties) == 0 && !preserve {
+			c.add(validation.Required(p.Child("properties"), "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"))
+		}
+	}
+	if root || s.XEmbeddedResource {
+		c.metadata(s, p)
+	}
+	c.forbidden(s, p)
+	c.lists(s, p)
+	c.keywords(s, p)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		child := s.Properties[name]
+		c.structure(&child, p.Child("properties").Key(name), "for specified object fields", false)
+	}
+	if a := s.AdditionalProperties; a != nil && a.Schema != nil {
+		c.structure(a.Schema, p.Child("additionalProperties"), "for specified object fields", false)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		c.structure(s.Items.Schema, p.Child("items"), "for specified array items", false)
+	}
+	c.junctors(s, s, p)
+}
+
+// metadata may restrict names only.
+func (c *schemaChecker) metadata(s *props, p *validation.Path) {
+	meta, ok := s.Properties["metadata"]
+	if !ok {
+		return
+	}
+	at := p.Child("properties").Key("metadata")
+	bare := props{Type: meta.Type, Description: meta.Description, Title: meta.Title}
+	for _, name := range []string{"name", "generateName"} {
+		if child, ok := meta.Properties[name]; ok {
+			if bare.Properties == nil {
+				bare.Properties = map[string]props{}
+			}
+			bare.Properties[name] = child
+		}
+	}
+	if len(meta.Properties) == 0 {
+		bare.Properties = meta.Properties
+	}
+	if !codec.Equal(bare, meta) {
+		c.add(validation.Forbidden(at, "must not specify anything other than name and generateName, but metadata is implicitly specified"))
+	}
+}
+
+// forbidden rejects keywords that structural schemas do not have.
+func (c *schemaChecker) forbidden(s *props, p *validation.Path) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"definitions", len(s.Definitions) > 0}, {"dependencies", len(s.Dependencies) > 0}, {"id", s.ID != ""}, {"$schema", s.Schema != ""},
+		{"patternProperties", len(s.PatternProperties) > 0}, {"additionalItems", s.AdditionalItems != nil},
+		{"$ref", s.Ref != nil && *s.Ref != ""},
+	} {
+		if f.set {
+			c.add(validation.Forbidden(p.Child(f.name), f.name+" is not supported"))
+		}
+	}
+	if s.UniqueItems {
+		c.add(validation.Forbidden(p.Child("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"))
+	}
+	if a := s.AdditionalProperties; a != nil && len(s.Properties) > 0 && (!a.Allows || a.Schema != nil) {
+		c.add(validation.Forbidden(p.Child("additionalProperties"), "additionalProperties and properties are mutual exclusive"))
+	}
+	if s.Items != nil && len(s.Items.JSONSchemas) > 0 {
+		c.add(validation.Forbidden(p.Child("items"), "items must be a schema object and not an array"))
+	}
+}
+
+func (c *schemaChecker) lists(s *props, p *validation.Path) {
+	if s.Type == "array" && (s.Items == nil || s.Items.Schema == nil && len(s.Items.JSONSchemas) == 0) {
+		c.add(validation.Required(p.Child("items"), "must be specified"))
+	}
+	if s.XMapType != nil {
+		at := p.Child("x-kubernetes-map-type")
+		if s.Type != "object" {
+			c.add(validation.Invalid(p.Child("type"), s.Type, "must be object if x-kubernetes-map-type is specified"))
+		}
+		if *s.XMapType != "atomic" && *s.XMapType != "granular" {
+			c.add(validation.NotSupported(at, *s.XMapType, []string{"atomic", "granular"}))
+		}
+	}
+	keys := p.Child("x-kubernetes-list-map-keys")
+	if s.XListType == nil {
+		if len(s.XListMapKeys) > 0 {
+			c.add(validation.Required(p.Child("x-kubernetes-list-type"), "must be map if x-kubernetes-list-map-keys is non-empty"))
+		}
+		return
+	}
+	if s.Type != "array" {
+		c.add(validation.Invalid(p.Child("type"), s.Type, "must be array if x-kubernetes-list-type is specified"))
+	}
+	at := p.Child("x-kubernetes-list-type")
+	switch *s.XListType {
+	case "atomic":
+	case "set":
+		if s.Items != nil && s.Items.Schema != nil {
+			c.setItem(s.Items.Schema, p.Child("items"))
+		}
+	case "map":
+		if len(s.XListMapKeys) == 0 {
+			c.add(validation.Required(keys, "must not be empty if x-kubernetes-list-type is map"))
+		}
+		if s.Items != nil && s.Items.Schema != nil {
+			c.mapItem(s, p)
+		}
+		return
+	default:
+		c.add(validation.NotSupported(at, *s.XListType, []string{"atomic", "map", "set"}))
+	}
+	if len(s.XListMapKeys) > 0 {
+		c.add(validation.Invalid(at, *s.XListType, "must be map if x-kubernetes-list-map-keys is non-empty"))
+	}
+}
+
+// setItem checks that items of a set can be compared as wholes.
+func (c *schemaChecker) setItem(s *props, p *validation.Path) {
+	if s.Nullable {
+		c.add(validation.Forbidden(p.Child("nullable"), "cannot be nullable when x-kubernetes-list-type is set"))
+	}
+	switch {
+	case s.Type == "object" && (s.XMapType == nil || *s.XMapType != "atomic"):
+		c.add(validation.Invalid(p.Child("x-kubernetes-map-type"), s.XMapType, "must be atomic as item of a list with x-kubernetes-list-type=set"))
+	case s.Type == "array" && s.XListType != nil && *s.XListType != "atomic":
+		c.add(validation.Invalid(p.Child("x-kubernetes-list-type"), *s.XListType, "must be atomic as item of a list with x-kubernetes-list-type=set"))
+	}
+}
+
+// mapItem checks that items of a map list have the keys.
+func (c *schemaChecker) mapItem(s *props, p *validation.Path) {
+	item := s.Items.Schema
+	at := p.Child("items")
+	if item.Type != "object" {
+		c.add(validation.Invalid(at.Child("type"), item.Type, "must be object if parent array's x-kubernetes-list-type is map"))
+	}
+	seen := map[string]bool{}
+	for i, key := range s.XListMapKeys {
+		keyAt := p.Child("x-kubernetes-list-map-keys").Index(i)
+		if seen[key] {
+			c.add(validation.Duplicate(keyAt, key))
+			continue
+		}
+		seen[key] = true
+		field, ok := item.Properties[key]
+		fieldAt := at.Child("properties").Key(key)
+		if !ok {
+			c.add(validation.Invalid(keyAt, key, "entries must all be names of item properties"))
+			continue
+		}
+		if field.Type == "array" || field.Type == "object" {
+			c.add(validation.Invalid(fieldAt.Child("type"), field.Type, "must be a scalar type if parent array's x-kubernetes-list-type is map"))
+		}
+		if field.Nullable {
+			c.add(validation.Forbidden(fieldAt.Child("nullable"), "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"))
+		}
+		if field.Default == nil && !slices.Contains(item.Required, key) {
+			c.add(validation.Required(fieldAt.Child("default"), "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"))
+		}
+	}
+}
+
+func (c *schemaChecker) keywords(s *props, p *validation.Path) {
+	if s.Pattern != "" {
+		if _, err := regexp.Compile(s.Pattern); err != nil {
+			c.add(validation.Invalid(p.Child("pattern"), s.Pattern, "must be a valid regular expression: "+err.Error()))
+		}
+	}
+	for i, e := range s.Enum {
+		var v any
+		if err := codec.Unmarshal(e.Raw, &v); err != nil {
+			c.add(validation.Invalid(p.Child("enum").Index(i), string(e.Raw), "must be valid JSON"))
+		}
+	}
+}
+
+// junctors checks the schemas that allOf and the like combine: they restrict values of what the structure s around them
+// already describes, and say nothing else.
+func (c *schemaChecker) junctors(structure, s *props, p *validation.Path) {
+	visit := func(name string, list []props) {
+		for i := range list {
+			c.restriction(structure, &list[i], p.Child(name).Index(i), name)
+		}
+	}
+	visit("allOf", s.AllOf)
+	visit("anyOf", s.AnyOf)
+	visit("oneOf", s.OneOf)
+	if s.Not != nil {
+		c.restriction(structure, s.Not, p.Child("not"), "not")
+	}
+}
+
+func (c *schemaChecker) restriction(structure, s *props, p *validation.Path, in string) {
+	forbid := func(name string, set bool) {
+		if set {
+			c.add(validation.Forbidden(p.Child(name), "must be undefined to be structural"))
+		}
+	}
+	intOrString := structure.XIntOrString && (in == "anyOf" || in == "allOf") && (s.Type == "integer" || s.Type == "string" || s.Type == "")
+	forbid("type", s.Type != "" && !intOrString)
+	forbid("additionalProperties", s.AdditionalProperties != nil)
+	forbid("description", s.Description != "")
+	forbid("title", s.Title != "")
+	forbid("default", s.Default != nil)
+	forbid("nullable", s.Nullable)
+	forbid("x-kubernetes-preserve-unknown-fields", s.XPreserveUnknownFields != nil)
+	forbid("x-kubernetes-embedded-resource", s.XEmbeddedResource)
+	forbid("x-kubernetes-int-or-string", s.XIntOrString)
+	forbid("x-kubernetes-list-type", s.XListType != nil)
+	forbid("x-kubernetes-list-map-keys", len(s.XListMapKeys) > 0)
+	forbid("x-kubernetes-map-type", s.XMapType != nil)
+	forbid("x-kubernetes-validations", len(s.XValidations) > 0)
+	c.forbidden(s, p)
+	c.keywords(s, p)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		child := s.Properties[name]
+		at := p.Child("properties").Key(name)
+		described, ok := structure.Properties[name]
+		if !ok {
+			if a := structure.AdditionalProperties; a != nil && a.Schema != nil {
+				described = *a.Schema
+			} else if !(structure.XPreserveUnknownFields != nil && *structure.XPreserveUnknownFields) {
+				c.add(validation.Required(at, "because it is defined in "+at.String()))
+				continue
+			}
+		}
+		c.restriction(&described, &child, at, "properties")
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		at := p.Child("items")
+		if structure.Items == nil || structure.Items.Schema == nil {
+			c.add(validation.Required(at, "because it is defined in "+at.String()))
+		} else {
+			c.restriction(structure.Items.Schema, s.Items.Schema, at, "items")
+		}
+	}
+	c.junctors(structure, s, p)
+}
+
+// defaults checks that every default obeys its schema and holds nothing the schema would prune.
+func (c *schemaChecker) defaults(s *props, p *validation.Path) {
+	if s.Default != nil && len(s.Default.Raw) > 0 {
+		c.oneDefault(s, p.Child("default"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		child := s.Properties[name]
+		c.defaults(&child, p.Child("properties").Key(name))
+	}
+	if a := s.AdditionalProperties; a != nil && a.Schema != nil {
+		c.defaults(a.Schema, p.Child("additionalProperties"))
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		c.defaults(s.Items.Schema, p.Child("items"))
+	}
+}
+
+func (c *schemaChecker) oneDefault(s *props, p *validation.Path) {
+	compiled, err := compile(s)
+	if err != nil {
+		c.add(validation.Invalid(p, string(s.Default.Raw), err.Error()))
+		return
+	}
+	value := codec.DeepCopyJSON(compiled.Default)
+	pruned := pruner{}
+	pruned.value(compiled, value)
+	if len(pruned.pruned) > 0 {
+		c.add(validation.Invalid(p, string(s.Default.Raw), "must not have unknown fields: "+pruned.pruned[0]))
+	}
+	if value == nil && !s.Nullable {
+		c.add(validation.Invalid(p, "null", "must not be null"))
+		return
+	}
+	compiled.defaults(value)
+	v := validator{}
+	v.value(compiled, p, value, oldValue{})
+	for _, e := range v.errs {
+		c.add(e)
+	}
+}

@@ -1,0 +1,131 @@
+package openapi
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+)
+
+// FromProps returns the schema of a custom resource as documents show it.
+func FromProps(p *apiextensionsv1.JSONSchemaProps) *Schema {
+	s := &Schema{
+		Description: p.Description, Title: p.Title, Type: p.Type, Format: p.Format, Required: p.Required, Nullable: p.Nullable,
+		Default: jsonOf(p.Default), Limits: map[string]any{},
+	}
+	for i := range p.Enum {
+		s.Enum = append(s.Enum, jsonOf(&p.Enum[i]))
+	}
+	if len(p.Properties) > 0 {
+		s.Properties = make(map[string]*Schema, len(p.Properties))
+		for name := range p.Properties {
+			child := p.Properties[name]
+			s.Properties[name] = FromProps(&child)
+		}
+	}
+	if a := p.AdditionalProperties; a != nil {
+		if a.Schema != nil {
+			s.AdditionalProperties = FromProps(a.Schema)
+		} else {
+			s.AdditionalAllowed = a.Allows
+		}
+	}
+	if p.Items != nil && p.Items.Schema != nil {
+		s.Items = FromProps(p.Items.Schema)
+	}
+	s.AllOf, s.AnyOf, s.OneOf = fromAll(p.AllOf), fromAll(p.AnyOf), fromAll(p.OneOf)
+	if p.Not != nil {
+		s.Not = FromProps(p.Not)
+	}
+	s.limits(p)
+	s.extensions(p)
+	return s
+}
+
+func fromAll(list []apiextensionsv1.JSONSchemaProps) []*Schema {
+	var out []*Schema
+	for i := range list {
+		out = append(out, FromProps(&list[i]))
+	}
+	return out
+}
+
+func jsonOf(j *apiextensionsv1.JSON) any {
+	if j == nil || len(j.Raw) == 0 {
+		return nil
+	}
+	var v any
+	if codec.Unmarshal(j.Raw, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+func (s *Schema) limits(p *apiextensionsv1.JSONSchemaProps) {
+	for name, v := range map[string]*float64{"minimum": p.Minimum, "maximum": p.Maximum, "multipleOf": p.MultipleOf} {
+		if v != nil {
+			s.Limits[name] = *v
+		}
+	}
+	for name, v := range map[string]*int64{
+		"minLength": p.MinLength, "maxLength": p.MaxLength, "minItems": p.MinItems, "maxItems": p.MaxItems,
+		"minProperties": p.MinProperties, "maxProperties": p.MaxProperties,
+	} {
+		if v != nil {
+			s.Limits[name] = *v
+		}
+	}
+	for name, v := range map[string]bool{"exclusiveMinimum": p.ExclusiveMinimum, "exclusiveMaximum": p.ExclusiveMaximum, "uniqueItems": p.UniqueItems} {
+		if v {
+			s.Limits[name] = true
+		}
+	}
+	if p.Pattern != "" {
+		s.Limits["pattern"] = p.Pattern
+	}
+	if d := p.ExternalDocs; d != nil {
+		s.Limits["externalDocs"] = map[string]any{"description": d.Description, "url": d.URL}
+	}
+	if example := jsonOf(p.Example); example != nil {
+		s.Limits["example"] = example
+	}
+}
+
+func (s *Schema) extensions(p *apiextensionsv1.JSONSchemaProps) {
+	if p.XPreserveUnknownFields != nil && *p.XPreserveUnknownFields {
+		s.extend("x-kubernetes-preserve-unknown-fields", true)
+	}
+	if p.XEmbeddedResource {
+		s.extend("x-kubernetes-embedded-resource", true)
+	}
+	if p.XIntOrString {
+		s.extend("x-kubernetes-int-or-string", true)
+	}
+	if len(p.XListMapKeys) > 0 {
+		s.extend("x-kubernetes-list-map-keys", p.XListMapKeys)
+	}
+	if p.XListType != nil {
+		s.extend("x-kubernetes-list-type", *p.XListType)
+	}
+	if p.XMapType != nil {
+		s.extend("x-kubernetes-map-type", *p.XMapType)
+	}
+	if len(p.XValidations) > 0 {
+		list := make([]any, len(p.XValidations))
+		for i := range p.XValidations {
+			r := &p.XValidations[i]
+			rule := map[string]any{"rule": r.Rule}
+			for name, text := range map[string]string{"message": r.Message, "messageExpression": r.MessageExpression, "fieldPath": r.FieldPath} {
+				if text != "" {
+					rule[name] = text
+				}
+			}
+			if r.Reason != nil {
+				rule["reason"] = string(*r.Reason)
+			}
+			if r.OptionalOldSelf != nil {
+				rule["optionalOldSelf"] = *r.OptionalOldSelf
+			}
+			list[i] = rule
+		}
+		s.extend("x-kubernetes-validations", list)
+	}
+}

@@ -1,0 +1,123 @@
+package openapi
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// Prune removes the fields of obj that the schema does not describe, and returns their paths, such as spec.a[0].b, at most 100.
+func (s *Structural) Prune(obj *metav1.Unstructured) []string {
+	p := pruner{}
+	p.object(s, obj.Fields, true)
+	return p.pruned
+}
+
+type pruner struct {
+	path   []string
+	pruned []string
+}
+
+func (p *pruner) value(s *Structural, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		p.object(s, v, s.Embedded)
+	case []any:
+		if s.Items == nil {
+			if !s.Preserve {
+				p.below(s, v)
+			}
+			return
+		}
+		for i := range v {
+			p.path = append(p.path, "["+strconv.Itoa(i)+"]")
+			p.value(s.Items, v[i])
+			p.path = p.path[:len(p.path)-1]
+		}
+	}
+}
+
+// below prunes inside a list that no schema describes: objects in it lose all members.
+func (p *pruner) below(s *Structural, list []any) {
+	for i := range list {
+		if m, ok := list[i].(map[string]any); ok {
+			p.path = append(p.path, "["+strconv.Itoa(i)+"]")
+			p.object(&Structural{Preserve: s.Preserve}, m, false)
+			p.path = p.path[:len(p.path)-1]
+		}
+	}
+}
+
+// object prunes the members of m. whole is true for objects with apiVersion, kind and metadata, which stay.
+func (p *pruner) object(s *Structural, m map[string]any, whole bool) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if whole && isMeta(name) {
+			continue
+		}
+		child := s.child(name)
+		if child == nil {
+			if !s.Preserve {
+				delete(m, name)
+				p.note(name)
+			}
+			continue
+		}
+		p.path = append(p.path, "."+name)
+		p.value(child, m[name])
+		p.path = p.path[:len(p.path)-1]
+	}
+}
+
+func (p *pruner) note(name string) {
+	if len(p.pruned) < 100 {
+		p.pruned = append(p.pruned, strings.TrimPrefix(strings.Join(p.path, "")+"."+name, "."))
+	}
+}
+
+// SetDefaults fills in the defaults of missing fields of obj. null counts as missing where it is not allowed and there is a default.
+func (s *Structural) SetDefaults(obj *metav1.Unstructured) {
+	if obj.Fields == nil {
+		obj.Fields = map[string]any{}
+	}
+	s.defaults(obj.Fields)
+}
+
+func (s *Structural) defaults(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range s.names {
+			c := s.Properties[name]
+			if !c.HasDefault {
+				continue
+			}
+			if old, ok := v[name]; !ok || old == nil && !c.Nullable {
+				v[name] = codec.DeepCopyJSON(c.Default)
+			}
+		}
+		for name, member := range v {
+			c := s.child(name)
+			if c == nil {
+				continue
+			}
+			if member == nil && c.HasDefault && !c.Nullable {
+				member = codec.DeepCopyJSON(c.Default)
+				v[name] = member
+			}
+			c.defaults(member)
+		}
+	case []any:
+		if s.Items == nil {
+			return
+		}
+		for i := range v {
+			if v[i] == nil && s.Items.HasDefault && !s.Items.Nullable {
+				v[i] = codec.DeepCopyJSON(s.Items.Default)
+			}
+			s.Items.defaults(v[i])
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package openapi
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+)
+
+// Structural is a compiled structural schema: it says what every field of a custom object is, prunes what it does
+// not know, fills in defaults and validates. It is immutable and safe for concurrent use.
+type Structural struct {
+	// Type is object, array, string, integer, number, boolean, or empty for any.
+	Type string
+	// Format refines Type.
+	Format string
+	// Nullable allows null.
+	Nullable bool
+	// IntOrString allows an integer or a string.
+	IntOrString bool
+	// Embedded marks a whole object with apiVersion, kind and metadata.
+	Embedded bool
+	// Preserve keeps members that are not described.
+	Preserve bool
+	// Properties are the described members.
+	Properties map[string]*Structural
+	// Additional describes all other members; nil if there are none to be.
+	Additional *Structural
+	// Items describes the items of an array.
+	Items *Structural
+	// ListType is atomic, set, map, or empty for atomic. ListKeys tell the items of a map list apart.
+	ListType string
+	ListKeys []string
+	// AtomicMap is true for an object owned as a whole.
+	AtomicMap bool
+	// Default stands for a missing value if HasDefault.
+	Default    any
+	HasDefault bool
+
+	names  []string // of Properties, sorted
+	limits limits
+	rules  []*celRule
+	celAt  bool // rules here or below
+	props  *apiextensionsv1.JSONSchemaProps
+}
+
+// limits are the keywords that restrict values.
+type limits struct {
+	required                     []string
+	enum                         []any
+	minimum, maximum, multipleOf *float64
+	exclusiveMin, exclusiveMax   bool
+	minLength, maxLength         *int64
+	pattern                      *regexp.Regexp
+	minItems, maxItems           *int64
+	minProperties, maxProperties *int64
+	allOf, anyOf, oneOf          []*Structural
+	not                          *Structural
+}
+
+// CompileSchema makes a Structural of a custom resource's schema. It fails for malformed patterns, defaults, enums and rules; that the
+// schema is structural is for [CheckSchema] to say.
+func CompileSchema(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
+	s, err := compile(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.compileRules(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func compile(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
+	s := &Structural{
+		Type: p.Type, Format: p.Format, Nullable: p.Nullable, IntOrString: p.XIntOrString, Embedded: p.XEmbeddedResource,
+		Preserve: p.XPreserveUnknownFields != nil && *p.XPreserveUnknownFields, ListKeys: p.XListMapKeys, props: p,
+	}
+	if p.XListType != nil {
+		s.ListType = *p.XListType
+	}
+	s.AtomicMap = p.XMapType != nil && *p.XMapType == "atomic"
+	if p.Default != nil && len(p.Default.Raw) > 0 {
+		if err := codec.Unmarshal(p.Default.Raw, &s.Default); err != nil {
+			return nil, fmt.Errorf("default: %w", err)
+		}
+		s.HasDefault = true
+	}
+	if err := s.compileLimits(p); err != nil {
+		return nil, err
+	}
+	return s, s.compileChildren(p)
+}
+
+func (s *Structural) compileLimits(p *apiextensionsv1.JSONSchemaProps) (err error) {
+	l := &s.limits
+	l.required = p.Required
+	l.minimum, l.maximum, l.multipleOf = p.Minimum, p.Maximum, p.MultipleOf
+	l.exclusiveMin, l.exclusiveMax = p.ExclusiveMinimum, p.ExclusiveMaximum
+	l.minLength, l.maxLength, l.minItems, l.maxItems = p.MinLength, p.MaxLength, p.MinItems, p.MaxItems
+	l.minProperties, l.maxProperties = p.MinProperties, p.MaxProperties
+	if p.Pattern != "" {
+		if l.pattern, err = regexp.Compile(p.Pattern); err != nil {
+			return fmt.Errorf("pattern: %w", err)
+		}
+	}
+	for _, e := range p.Enum {
+		var v any
+		if err := codec.Unmarshal(e.Raw, &v); err != nil {
+			return fmt.Errorf("enum: %w", err)
+		}
+		l.enum = append(l.enum, v)
+	}
+	for _, set := range []struct {
+		from []apiextensionsv1.JSONSchemaProps
+		to   *[]*Structural
+	}{{p.AllOf, &l.allOf}, {p.AnyOf, &l.anyOf}, {p.OneOf, &l.oneOf}} {
+		for i := range set.from {
+			c, err := compile(&set.from[i])
+			if err != nil {
+				return err
+			}
+			*set.to = append(*set.to, c)
+		}
+	}
+	if p.Not != nil {
+		l.not, err = compile(p.Not)
+	}
+	return err
+}
+
+func (s *Structural) compileChildren(p *apiextensionsv1.JSONSchemaProps) (err error) {
+	if len(p.Properties) > 0 {
+		s.Properties = make(map[string]*Structural, len(p.Properties))
+		for name := range p.Properties {
+			child := p.Properties[name]
+			if s.Properties[name], err = compile(&child); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		s.names = slices.Sorted(maps.Keys(s.Properties))
+	}
+	if a := p.AdditionalProperties; a != nil {
+		switch {
+		case a.Schema != nil:
+			if s.Additional, err = compile(a.Schema); err != nil {
+				return err
+			}
+		case a.Allows:
+			s.Additional = &Structural{Preserve: true}
+		}
+	}
+	if p.Items != nil && p.Items.Schema != nil {
+		s.Items, err = compile(p.Items.Schema)
+	}
+	return err
+}
+
+// Props returns what the schema was compiled from. It must not be changed.
+func (s *Structural) Props() *apiextensionsv1.JSONSchemaProps { return s.props }
+
+// child is the schema of a member, or nil if members of that name are not described.
+func (s *Structural) child(name string) *Structural {
+	if c, ok := s.Properties[name]; ok {
+		return c
+	}
+	return s.Additional
+}
+
+// isMeta reports whether a member belongs to what every object has.
+func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }

@@ -1,0 +1,389 @@
+package openapi
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+// Validate checks obj against the schema that crd gives for its version, as a server does that creates it: the object
+// is pruned and defaulted first, and changed by that. It needs no server.
+func Validate(crd *apiextensionsv1.CustomResourceDefinition, obj *metav1.Unstructured) (validation.ErrorList, error) {
+	_, version, _ := cutVersion(obj.APIVersion)
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		if v.Name != version {
+			continue
+		}
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			return nil, nil
+		}
+		s, err := CompileSchema(v.Schema.OpenAPIV3Schema)
+		if err != nil {
+			return nil, err
+		}
+		s.Prune(obj)
+		s.SetDefaults(obj)
+		return s.Validate(obj), nil
+	}
+	return nil, fmt.Errorf("%s has no version %q", crd.Name, version)
+}
+
+func cutVersion(apiVersion string) (group, version string, ok bool) {
+	for i := len(apiVersion) - 1; i >= 0; i-- {
+		if apiVersion[i] == '/' {
+			return apiVersion[:i], apiVersion[i+1:], true
+		}
+	}
+	return "", apiVersion, false
+}
+
+// Validate checks a new object.
+func (s *Structural) Validate(obj *metav1.Unstructured) validation.ErrorList {
+	v := validator{}
+	v.root(s, obj, nil)
+	return v.errs
+}
+
+// ValidateUpdate checks a changed object. What is wrong in a part of the object that did not change is let pass
+// (ratcheting), so that a schema can be tightened while objects exist. Rules that compare with the old object are applied.
+func (s *Structural) ValidateUpdate(obj, old *metav1.Unstructured) validation.ErrorList {
+	v := validator{}
+	v.root(s, obj, old)
+	return v.errs
+}
+
+// maxErrors bounds the errors of one object.
+const maxErrors = 200
+
+type validator struct {
+	errs validation.ErrorList
+}
+
+func (v *validator) add(e *validation.Error) {
+	if len(v.errs) < maxErrors {
+		v.errs = append(v.errs, e)
+	}
+}
+
+// oldValue is what a value was before; ok is false on create and where the old value cannot be found.
+type oldValue struct {
+	value any
+	ok    bool
+}
+
+func (v *validator) root(s *Structural, obj, old *metav1.Unstructured) {
+	before := oldValue{}
+	if old != nil {
+		before = oldValue{asMap(old.Fields), true}
+	}
+	v.value(s, nil, asMap(obj.Fields), before)
+	v.rules(s, obj, old)
+}
+
+func asMap(m map[string]any) any {
+	if m == nil {
+		m = map[string]any{}
+	}
+	return m
+}
+
+// value checks x, which is at p and was old.
+func (v *validator) value(s *Structural, p *validation.Path, x any, old oldValue) {
+	if old.ok && sameJSON(x, old.value) {
+		return
+	}
+	if x == nil {
+		if !s.Nullable && (s.Type != "" || s.IntOrString) {
+			v.add(validation.InvalidType(p, x, "must be of type "+s.typeName()+": \"null\""))
+		}
+		return
+	}
+	if !s.hasType(x) {
+		v.add(validation.InvalidType(p, shown(x), "must be of type "+s.typeName()+": "+jsonType(x)))
+		return
+	}
+	v.limits(s, p, x, p == nil)
+	switch x := x.(type) {
+	case map[string]any:
+		v.members(s, p, x, old)
+	case []any:
+		v.items(s, p, x, old)
+	}
+}
+
+// shown keeps big values out of error messages.
+func shown(x any) any {
+	switch x.(type) {
+	case map[string]any, []any:
+		return jsonType(x)
+	}
+	return x
+}
+
+func (s *Structural) typeName() string {
+	if s.IntOrString {
+		return "integer or string"
+	}
+	return s.Type
+}
+
+func (s *Structural) hasType(x any) bool {
+	got := jsonType(x)
+	if s.IntOrString {
+		return got == "integer" || got == "string"
+	}
+	return s.Type == "" || s.Type == got || s.Type == "number" && got == "integer"
+}
+
+// jsonType names the type of a decoded JSON value; a number without fraction is an integer.
+func jsonType(x any) string {
+	switch x := x.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case int64:
+		return "integer"
+	case float64:
+		if x == math.Trunc(x) && !math.IsInf(x, 0) {
+			return "integer"
+		}
+		return "number"
+	}
+	return "null"
+}
+
+func (v *validator) members(s *Structural, p *validation.Path, m map[string]any, old oldValue) {
+	before, _ := old.value.(map[string]any)
+	was := func(name string) oldValue {
+		if !old.ok {
+			return oldValue{}
+		}
+		o, ok := before[name]
+		return oldValue{o, ok}
+	}
+	if s.Embedded {
+		v.embedded(p, m)
+	}
+	for _, name := range s.names {
+		x, ok := m[name]
+		if !ok || (p == nil || s.Embedded) && isMeta(name) {
+			continue
+		}
+		v.value(s.Properties[name], p.Child(name), x, was(name))
+	}
+	if s.Additional == nil {
+		return
+	}
+	for name, x := range m {
+		if _, described := s.Properties[name]; !described && !(p == nil && isMeta(name)) {
+			v.value(s.Additional, p.Key(name), x, was(name))
+		}
+	}
+}
+
+// embedded checks what a whole object inside another must have.
+func (v *validator) embedded(p *validation.Path, m map[string]any) {
+	for _, name := range []string{"apiVersion", "kind"} {
+		switch x := m[name].(type) {
+		case nil:
+			v.add(validation.Required(p.Child(name), "must not be empty"))
+		case string:
+			if x == "" {
+				v.add(validation.Required(p.Child(name), "must not be empty"))
+			}
+		default:
+			v.add(validation.InvalidType(p.Child(name), shown(x), "must be a string"))
+		}
+	}
+	if meta, ok := m["metadata"]; ok {
+		if _, isMap := meta.(map[string]any); !isMap {
+			v.add(validation.InvalidType(p.Child("metadata"), shown(meta), "must be an object"))
+		}
+	}
+}
+
+func (v *validator) items(s *Structural, p *validation.Path, list []any, old oldValue) {
+	var byKey map[string]any
+	if before, ok := old.value.([]any); ok && old.ok && s.ListType == "map" {
+		byKey = make(map[string]any, len(before))
+		for _, it := range before {
+			if key, ok := s.itemKey(it); ok {
+				byKey[key] = it
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for i, it := range list {
+		at := p.Index(i)
+		was := oldValue{}
+		if key, ok := s.itemKey(it); ok {
+			if seen[key] {
+				v.add(validation.Duplicate(at, shown(it)))
+			}
+			seen[key] = true
+			was.value, was.ok = byKey[key]
+		}
+		if s.Items != nil {
+			v.value(s.Items, at, it, was)
+		}
+	}
+}
+
+// itemKey tells the items of sets and map lists apart; ok is false for other lists and for items without keys.
+func (s *Structural) itemKey(it any) (key string, ok bool) {
+	switch s.ListType {
+	case "set":
+		return canonical(it), true
+	case "map":
+		m, isMap := it.(map[string]any)
+		if !isMap {
+			return "", false
+		}
+		keys := make([]any, len(s.ListKeys))
+		for i, name := range s.ListKeys {
+			x, there := m[name]
+			if !there && s.Items != nil {
+				if c := s.Items.Properties[name]; c != nil && c.HasDefault {
+					x = c.Default
+				}
+			}
+			keys[i] = x
+		}
+		return canonical(keys), true
+	}
+	return "", false
+}
+
+// limits checks the keywords that restrict x itself.
+func (v *validator) limits(s *Structural, p *validation.Path, x any, root bool) {
+	l := &s.limits
+	if len(l.enum) > 0 && !slices.ContainsFunc(l.enum, func(e any) bool { return sameJSON(e, x) }) {
+		texts := make([]string, len(l.enum))
+		for i, e := range l.enum {
+			if t, ok := e.(string); ok {
+				texts[i] = t
+			} else {
+				texts[i] = canonical(e)
+			}
+		}
+		v.add(validation.NotSupported(p, fmt.Sprint(shown(x)), texts))
+	}
+	switch x := x.(type) {
+	case string:
+		v.text(s, p, x)
+	case int64:
+		v.number(s, p, float64(x), x)
+	case float64:
+		v.number(s, p, x, x)
+	case []any:
+		if l.maxItems != nil && int64(len(x)) > *l.maxItems {
+			v.add(validation.TooMany(p, len(x), int(*l.maxItems)))
+		}
+		if l.minItems != nil && int64(len(x)) < *l.minItems {
+			v.add(validation.Invalid(p, len(x), fmt.Sprintf("should have at least %d items", *l.minItems)))
+		}
+	case map[string]any:
+		v.object(s, p, x, root)
+	}
+	v.combinations(s, p, x)
+}
+
+func (v *validator) object(s *Structural, p *validation.Path, m map[string]any, root bool) {
+	l := &s.limits
+	for _, name := range l.required {
+		if _, ok := m[name]; !ok && !(root && isMeta(name)) {
+			v.add(validation.Required(p.Child(name), "must be set"))
+		}
+	}
+	if l.maxProperties != nil && int64(len(m)) > *l.maxProperties {
+		v.add(validation.TooMany(p, len(m), int(*l.maxProperties)))
+	}
+	if l.minProperties != nil && int64(len(m)) < *l.minProperties {
+		v.add(validation.Invalid(p, len(m), fmt.Sprintf("should have at least %d properties", *l.minProperties)))
+	}
+}
+
+func (v *validator) text(s *Structural, p *validation.Path, x string) {
+	l := &s.limits
+	if l.minLength != nil || l.maxLength != nil {
+		n := int64(utf8.RuneCountInString(x))
+		if l.maxLength != nil && n > *l.maxLength {
+			v.add(validation.TooLongCharacters(p, int(*l.maxLength)))
+		}
+		if l.minLength != nil && n < *l.minLength {
+			v.add(validation.Invalid(p, x, fmt.Sprintf("should be at least %d chars long", *l.minLength)))
+		}
+	}
+	if l.pattern != nil && !l.pattern.MatchString(x) {
+		v.add(validation.Invalid(p, x, fmt.Sprintf("should match '%s'", l.pattern)))
+	}
+	if s.Format != "" && !s.IntOrString && !hasFormat(s.Format, x) {
+		v.add(validation.Invalid(p, x, "must be of type "+s.Format))
+	}
+}
+
+func (v *validator) number(s *Structural, p *validation.Path, f float64, shown any) {
+	l := &s.limits
+	if l.maximum != nil && (f > *l.maximum || l.exclusiveMax && f == *l.maximum) {
+		v.add(validation.Invalid(p, shown, fmt.Sprintf("should be less than%s %v", orEqual(l.exclusiveMax), *l.maximum)))
+	}
+	if l.minimum != nil && (f < *l.minimum || l.exclusiveMin && f == *l.minimum) {
+		v.add(validation.Invalid(p, shown, fmt.Sprintf("should be greater than%s %v", orEqual(l.exclusiveMin), *l.minimum)))
+	}
+	if l.multipleOf != nil && *l.multipleOf != 0 {
+		if q := f / *l.multipleOf; math.Abs(q-math.Round(q)) > 1e-9 {
+			v.add(validation.Invalid(p, shown, fmt.Sprintf("should be a multiple of %v", *l.multipleOf)))
+		}
+	}
+	if s.Format == "int32" && (f < math.MinInt32 || f > math.MaxInt32) {
+		v.add(validation.Invalid(p, shown, "must be a 32 bit integer"))
+	}
+}
+
+func orEqual(exclusive bool) string {
+	if exclusive {
+		return ""
+	}
+	return " or equal to"
+}
+
+// combinations checks allOf, anyOf, oneOf and not. Schemas in them restrict values only.
+func (v *validator) combinations(s *Structural, p *validation.Path, x any) {
+	l := &s.limits
+	for _, c := range l.allOf {
+		v.value(c, p, x, oldValue{})
+	}
+	fits := func(c *Structural) bool {
+		trial := validator{}
+		trial.value(c, p, x, oldValue{})
+		return len(trial.errs) == 0
+	}
+	if len(l.anyOf) > 0 && !slices.ContainsFunc(l.anyOf, fits) {
+		v.add(validation.Invalid(p, shown(x), "must validate at least one schema (anyOf)"))
+	}
+	if len(l.oneOf) > 0 {
+		n := 0
+		for _, c := range l.oneOf {
+			if fits(c) {
+				n++
+			}
+		}
+		if n != 1 {
+			v.add(validation.Invalid(p, shown(x), fmt.Sprintf("must validate one and only one schema (oneOf), found %d valid alternatives", n)))
+		}
+	}
+	if l.not != nil && fits(l.not) {
+		v.add(validation.Invalid(p, shown(x), "must not validate the schema (not)"))
+	}
+}
