@@ -21,7 +21,7 @@ import (
 // Servers over one store find each other by keys that expire: each writes its address every ten seconds, and the
 // endpoints of the service kubernetes are the addresses that are there.
 const (
-	leasePrefix  = registry.Root + "/masterleases/"
+	leasePrefix  = "/masterleases/"
 	leaseTTL     = 15 * time.Second
 	leaseRefresh = 10 * time.Second
 )

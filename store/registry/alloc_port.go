@@ -20,7 +20,7 @@ type portAllocator struct {
 	ports    PortRange
 }
 
-const portsKey = Root + "/ranges/servicenodeports"
+const portsKey = "/ranges/servicenodeports"
 
 func newPortAllocator(r *Registry, ports PortRange) (*portAllocator, error) {
 	if ports == (PortRange{}) {

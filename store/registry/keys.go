@@ -7,10 +7,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Root is the first path element of every key, as in a Kubernetes cluster's etcd. A store with another
-// root keeps it outside of this package.
-const Root = "/registry"
-
 // oddPrefixes are the resources whose keys do not begin with their own name.
 var oddPrefixes = map[schema.GroupResource]string{
 	{Resource: "nodes"}:                                 "/minions/",
@@ -23,20 +19,21 @@ var oddPrefixes = map[schema.GroupResource]string{
 // groupedPrefixes are the built-in groups whose keys, like those of custom resources, begin with the group.
 var groupedPrefixes = map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
 
-// Prefix returns the key prefix, with a slash at its end, under which a built-in resource is kept.
+// Prefix returns the key prefix, with a slash at its end, under which a built-in resource is kept. What comes before it in a shared
+// etcd, /registry by default, is the backend's to add.
 func Prefix(gr schema.GroupResource) string {
 	if p, ok := oddPrefixes[gr]; ok {
-		return Root + p
+		return p
 	}
 	if groupedPrefixes[gr.Group] {
 		return CustomPrefix(gr)
 	}
-	return Root + "/" + gr.Resource + "/"
+	return "/" + gr.Resource + "/"
 }
 
 // CustomPrefix returns the key prefix of a custom resource: the group comes first.
 func CustomPrefix(gr schema.GroupResource) string {
-	return Root + "/" + gr.Group + "/" + gr.Resource + "/"
+	return "/" + gr.Group + "/" + gr.Resource + "/"
 }
 
 // keyOf returns the key of one object below prefix.
