@@ -21,7 +21,9 @@ type Escalation struct {
 }
 
 // NewEscalation makes the plugin. authorizer is the server's whole authorizer.
-func NewEscalation(rbac *RBAC, authorizer Authorizer) *Escalation { return &Escalation{rbac, authorizer} }
+func NewEscalation(rbac *RBAC, authorizer Authorizer) *Escalation {
+	return &Escalation{rbac, authorizer}
+}
 
 // Name implements admission.Plugin.
 func (e *Escalation) Name() string { return "RBACEscalation" }
