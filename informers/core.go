@@ -216,8 +216,7 @@ func (n *copyIn[T]) Commit(version string) {
 		if s.namespace != "" && s.namespace != e.key.Namespace {
 			return false
 		}
-		b := c.base(e.key)
-		return e.gone && (b == nil || b.uid != e.uid)
+		return e.gone && n.seq > e.begun
 	}, c.reindex)
 	c.reached(s, version)
 	if !c.synced && !slices.ContainsFunc(c.sources, func(s *source[T]) bool { return !s.synced }) {

@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -44,9 +45,9 @@ type model struct {
 }
 
 type modelEvent struct {
-	rev uint64
-	typ client.EventType
-	obj *corev1.ConfigMap
+	rev       uint64
+	typ       client.EventType
+	obj, prev *corev1.ConfigMap
 }
 
 func newModel(seed uint64) *model {
@@ -56,7 +57,7 @@ func newModel(seed uint64) *model {
 func (m *model) write(typ client.EventType, obj *corev1.ConfigMap) {
 	m.rev++
 	obj.ResourceVersion = strconv.FormatUint(m.rev, 10)
-	m.log = append(m.log, modelEvent{m.rev, typ, obj})
+	m.log = append(m.log, modelEvent{m.rev, typ, obj, m.objs[obj.Key()]})
 	if typ == client.Deleted {
 		delete(m.objs, obj.Key())
 	} else {
@@ -147,6 +148,9 @@ func (m *model) List(ctx context.Context, o client.ListOptions) (*client.Encoded
 	l := &client.EncodedList{ResourceVersion: strconv.FormatUint(m.rev, 10)}
 	keys := slices.SortedFunc(maps.Keys(m.objs), types.NamespacedName.Compare)
 	for _, k := range keys {
+		if !o.LabelSelector.Matches(m.objs[k].Labels) {
+			continue
+		}
 		l.Items = append(l.Items, encode(m.objs[k]))
 	}
 	return l, nil
@@ -159,12 +163,15 @@ func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflec
 		return nil, err
 	}
 	m.watches++
-	s := &modelStream{m: m, wake: make(chan struct{}, 1), closed: make(chan struct{})}
+	s := &modelStream{m: m, sel: o.LabelSelector, wake: make(chan struct{}, 1), closed: make(chan struct{})}
 	if o.SendInitialEvents {
 		if m.noWL {
 			return nil, apierrors.New(422, metav1.StatusReasonInvalid, "no watch-list here")
 		}
 		for _, obj := range m.objs {
+			if !o.LabelSelector.Matches(obj.Labels) {
+				continue
+			}
 			s.initial = append(s.initial, client.EncodedEvent{Type: client.Added, Object: encode(obj)})
 		}
 		bm := &corev1.ConfigMap{}
@@ -189,6 +196,7 @@ func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflec
 
 type modelStream struct {
 	m       *model
+	sel     labels.Selector
 	wake    chan struct{}
 	closed  chan struct{}
 	once    sync.Once
@@ -226,9 +234,11 @@ func (s *modelStream) Next() (client.EncodedEvent, error) {
 			s.initial = s.initial[1:]
 		default:
 			for _, e := range s.m.log {
-				if e.rev >= s.next {
-					ev = &client.EncodedEvent{Type: e.typ, Object: encode(e.obj)}
-					s.next = e.rev + 1
+				if e.rev < s.next {
+					continue
+				}
+				s.next = e.rev + 1
+				if ev = s.selected(e); ev != nil {
 					break
 				}
 			}
@@ -271,12 +281,29 @@ func (s *modelStream) Next() (client.EncodedEvent, error) {
 	}
 }
 
+// selected is what a watch with a selector tells of an event: leaving it is a deletion.
+func (s *modelStream) selected(e modelEvent) *client.EncodedEvent {
+	was := e.prev != nil && s.sel.Matches(e.prev.Labels)
+	is := e.typ != client.Deleted && s.sel.Matches(e.obj.Labels)
+	switch {
+	case is && was:
+		return &client.EncodedEvent{Type: client.Modified, Object: encode(e.obj)}
+	case is:
+		return &client.EncodedEvent{Type: client.Added, Object: encode(e.obj)}
+	case was:
+		last := codec.DeepCopy(e.prev)
+		last.ResourceVersion = e.obj.ResourceVersion
+		return &client.EncodedEvent{Type: client.Deleted, Object: encode(last)}
+	}
+	return nil
+}
+
 // modelInformer is an informer fed by a model.
 func modelInformer(m *model, o SetOptions, opts Options[*corev1.ConfigMap]) (*Set, *Informer[*corev1.ConfigMap]) {
-	s := NewSet(schemeConn{}, o)
+	s := NewSet(schemeConn{do: m.serve}, o)
 	i := For(s, opts)
 	for _, src := range i.core.sources {
-		src.r = reflector.New(m, src, reflector.Options{Plain: o.NoWatchList, OnError: src.failed})
+		src.r = reflector.New(m, src, reflector.Options{Plain: o.NoWatchList, OnError: src.failed, List: client.ListOptions{LabelSelector: opts.LabelSelector}})
 	}
 	return s, i
 }

@@ -173,58 +173,78 @@ func (i *Informer[T]) own(w client.Write) {
 		e.key, e.obj = o.key, o
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.overlayWrite(e)
+	unclear := c.overlayWrite(e)
+	c.mu.Unlock()
+	if unclear != nil {
+		unclear.r.Relist("")
+	}
 }
 
-// overlayWrite notes an own write. The lock is held.
-func (c *core[T]) overlayWrite(e *own[T]) {
-	b := c.base(e.key)
-	before := c.over.byKey[e.key]
+// overlayWrite notes an own write. It returns the source to be read again if only that can tell what is in sight
+// now. The lock is held.
+func (c *core[T]) overlayWrite(e *own[T]) *source[T] {
+	s := c.sourceOf(e.key.Namespace)
+	if s == nil || s.begun == 0 {
+		// To be told by the first reading.
+		return nil
+	}
+	e.begun = s.begun
+	b, before := c.base(e.key), c.over.byKey[e.key]
 	if e.gone {
-		if b == nil && before == nil {
-			return
+		return c.overlayDelete(e, b, before, s)
+	}
+	if s.number >= e.number {
+		return nil
+	}
+	if b != nil {
+		if n, ok := decimal(b.version); ok && n >= e.number {
+			return nil
 		}
-		if e.uid == "" && b != nil {
-			e.uid = b.uid
+	}
+	if before != nil && (before.gone && before.uid == e.uid || !before.gone && before.number >= e.number) {
+		return nil
+	}
+	if !c.o.LabelSelector.MatchesFunc(e.obj.label) {
+		// The write took the object out of sight.
+		e.obj = nil
+	} else if !c.o.FieldSelector.Empty() && (b == nil || b.uid != e.uid) && !c.fieldsMatch(e.key) {
+		// Whether the selector takes it only the server can say.
+		return nil
+	}
+	c.over.put(e)
+	c.reindex(e.key)
+	return nil
+}
+
+// overlayDelete notes an own deletion.
+func (c *core[T]) overlayDelete(e *own[T], b *object[T], before *own[T], s *source[T]) *source[T] {
+	// Which incarnation was deleted, and up to which version, is known if the reply or an earlier write says so.
+	known := e.uid != "" && (e.number > 0 || before != nil && before.uid == e.uid)
+	if before != nil {
+		e.number = max(e.number, before.number)
+	}
+	var unclear *source[T]
+	switch {
+	case e.uid == "":
+		e.all, unclear = true, s
+	case b == nil:
+	case b.uid == e.uid:
+		n, _ := decimal(b.version)
+		e.number = max(e.number, n)
+	default:
+		n, ok := decimal(b.version)
+		if ok && known && n > e.number {
+			// What is told came after the one deleted.
+			return nil
 		}
-		if b != nil {
-			n, ok := decimal(b.version)
-			if ok && b.uid != e.uid && n > e.number && (before == nil || before.uid != e.uid) {
-				// What is known already came after the one deleted.
-				return
-			}
-			if b.uid == e.uid {
-				e.number = max(e.number, n)
-			}
-		}
-		if before != nil {
-			e.number = max(e.number, before.number)
-		}
-	} else {
-		s := c.sourceOf(e.key.Namespace)
-		if s == nil || !c.synced || s.number >= e.number {
-			// Told already, or to be told by the first reading.
-			return
-		}
-		if b != nil {
-			if n, ok := decimal(b.version); ok && n >= e.number {
-				return
-			}
-		}
-		if before != nil && !before.gone && before.number >= e.number || before != nil && before.gone && before.uid == e.uid {
-			return
-		}
-		if !c.o.LabelSelector.MatchesFunc(e.obj.label) {
-			// The write took the object out of sight.
-			e.obj = nil
-		} else if !c.o.FieldSelector.Empty() && (b == nil || b.uid != e.uid) && !c.fieldsMatch(e.key) {
-			// Whether the selector takes it only the server can say.
-			return
+		if !known {
+			// Is what is told an earlier one, or did it come since?
+			e.all, unclear = true, s
 		}
 	}
 	c.over.put(e)
 	c.reindex(e.key)
+	return unclear
 }
 
 // fieldsMatch reports whether the field selector is only about names and takes key.

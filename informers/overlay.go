@@ -25,8 +25,12 @@ type own[T metav1.Object] struct {
 	number uint64
 	uid    types.UID
 	gone   bool
-	at     time.Time
-	dead   bool
+	// all hides every incarnation: which one is told comes before the one deleted and which after is not known.
+	all  bool
+	at   time.Time
+	dead bool
+	// begun is how many readings the source had begun: one begun later knows of the write.
+	begun uint64
 }
 
 // forgetDeleted is how long a deletion of something the watch never tells of is remembered.
@@ -40,7 +44,7 @@ func (v *overlay[T]) see(key types.NamespacedName, b *object[T]) *object[T] {
 		return b
 	case e.gone:
 		// Another incarnation is in sight only if it came after the one deleted.
-		if b != nil && b.uid != e.uid && e.uid != "" {
+		if b != nil && b.uid != e.uid && !e.all {
 			if n, ok := decimal(b.version); ok && n > e.number {
 				return b
 			}

@@ -1,0 +1,240 @@
+package informers
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// serve is the model's side of writes and live reads.
+func (m *model) serve(r *client.Request) (*client.Response, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+	gr := r.Resource.GroupResource()
+	var body corev1.ConfigMap
+	if len(r.Body) > 0 && r.Method != "DELETE" {
+		raw := r.Body[4:]
+		// The envelope's second field is the object.
+		n := int(raw[1]) + 2
+		raw = raw[n+1:]
+		size, shift := 0, 0
+		for i, b := range raw {
+			size |= int(b&0x7f) << shift
+			if shift += 7; b < 0x80 {
+				raw = raw[i+1 : i+1+size]
+				break
+			}
+		}
+		if err := codec.UnmarshalProto(raw, &body); err != nil {
+			panic(err)
+		}
+		key = body.Key()
+	}
+	old := m.objs[key]
+	reply := func(o *corev1.ConfigMap) (*client.Response, error) {
+		b, err := codec.Marshal(o)
+		return &client.Response{Code: 200, ContentType: client.MediaJSON, Body: append([]byte(`{"kind":"ConfigMap","apiVersion":"v1",`), b[1:]...)}, err
+	}
+	switch r.Method {
+	case "POST":
+		if old != nil {
+			return nil, apierrors.NewAlreadyExists(gr, key.Name)
+		}
+		made := codec.DeepCopy(&body)
+		made.UID = types.UID(fmt.Sprintf("uid-%d", m.rev))
+		m.write(client.Added, made)
+		return reply(made)
+	case "PUT":
+		if old == nil {
+			return nil, apierrors.NewNotFound(gr, key.Name)
+		}
+		if body.ResourceVersion != "" && body.ResourceVersion != old.ResourceVersion {
+			return nil, apierrors.NewConflict(gr, key.Name, fmt.Errorf("changed"))
+		}
+		next := codec.DeepCopy(&body)
+		next.UID = old.UID
+		m.write(client.Modified, next)
+		return reply(next)
+	case "DELETE":
+		if old == nil {
+			return nil, apierrors.NewNotFound(gr, key.Name)
+		}
+		gone := codec.DeepCopy(old)
+		m.write(client.Deleted, gone)
+		if m.rng.IntN(2) == 0 {
+			return reply(old)
+		}
+		s := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{Name: key.Name}}
+		if m.rng.IntN(2) == 0 {
+			s.Details.UID = old.UID
+		}
+		b, err := codec.Marshal(s)
+		return &client.Response{Code: 200, ContentType: client.MediaJSON, Body: b}, err
+	}
+	if old == nil {
+		return nil, apierrors.NewNotFound(gr, key.Name)
+	}
+	return reply(old)
+}
+
+// visible says whether what a reader saw of key may be seen after the state at version v: it is that state, or
+// a later one that there was.
+func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector, got *corev1.ConfigMap) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	state := func(e modelEvent) *corev1.ConfigMap {
+		if e.typ == client.Deleted || !sel.Matches(e.obj.Labels) {
+			return nil
+		}
+		return e.obj
+	}
+	for i := len(m.log) - 1; i >= 0; i-- {
+		e := m.log[i]
+		if e.obj.Key() != key {
+			continue
+		}
+		s := state(e)
+		if s == nil && got == nil || s != nil && got != nil && s.UID == got.UID && s.ResourceVersion == got.ResourceVersion {
+			return true
+		}
+		if e.rev <= v {
+			return false
+		}
+	}
+	return got == nil
+}
+
+// TestOwnWritesAreNeverUnseen writes at random through a set, while others write too and the watch lags, fails and
+// stalls: no read is older than one's own last write.
+func TestOwnWritesAreNeverUnseen(t *testing.T) {
+	for _, seed := range seeds(300) {
+		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { ownWrites(t, seed) })
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+func ownWrites(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	m := newModel(seed)
+	m.faulty = true
+	m.noWL = rng.IntN(2) == 0
+	var sel labels.Selector
+	if rng.IntN(2) == 0 {
+		sel = labels.SelectorFromSet(labels.Set{"parity": "0"})
+	}
+	set, inf := modelInformer(m, SetOptions{}, Options[*corev1.ConfigMap]{LabelSelector: sel})
+	require.NoError(t, inf.AddIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = set.Run(ctx) }()
+	require.NoError(t, set.WaitForSync(ctx))
+	cms, l := client.For[*corev1.ConfigMap](set.Conn()), inf.Lister()
+	last := func() uint64 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.rev
+	}
+	var wg sync.WaitGroup
+	// Two writers of the set, each on its own keys; the model's own steps touch all of them.
+	for w := range 2 {
+		wrng := rand.New(rand.NewPCG(seed, uint64(10+w)))
+		wg.Go(func() {
+			for range 40 {
+				time.Sleep(time.Duration(wrng.IntN(120)) * time.Millisecond)
+				key := types.NamespacedName{Namespace: "ns" + strconv.Itoa(w), Name: "o" + strconv.Itoa(wrng.IntN(6))}
+				cm := &corev1.ConfigMap{}
+				cm.Namespace, cm.Name = key.Namespace, key.Name
+				cm.Labels = map[string]string{"parity": strconv.Itoa(wrng.IntN(2))}
+				cm.Data = map[string]string{"v": fmt.Sprint(wrng.IntN(5))}
+				var err error
+				var made *corev1.ConfigMap
+				before := last()
+				switch wrng.IntN(3) {
+				case 0:
+					made, err = cms.Create(ctx, cm)
+				case 1:
+					made, err = cms.Update(ctx, cm)
+				case 2:
+					err = cms.Delete(ctx, key)
+				}
+				if err != nil {
+					continue
+				}
+				since := before + 1
+				if made != nil {
+					since = num(made.ResourceVersion)
+				}
+				got, err := l.Get(key)
+				if err != nil {
+					require.True(t, apierrors.IsNotFound(err))
+					got = nil
+				}
+				require.True(t, m.visible(key, since, sel, got), "seed %d: after a write at %d of %s: %v", seed, since, key, got)
+				listed := 0
+				for _, k := range l.Keys(ListOptions{}) {
+					if k == key {
+						listed++
+					}
+				}
+				want := 0
+				if got != nil {
+					want = 1
+					require.Contains(t, l.KeysByIndex("v", got.Data["v"]), key)
+				}
+				require.Equal(t, want, listed)
+			}
+		})
+	}
+	for range 60 {
+		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+		if rng.IntN(2) == 0 {
+			m.step()
+		}
+		if rng.IntN(10) == 0 {
+			m.upset()
+		}
+	}
+	wg.Wait()
+	m.mu.Lock()
+	m.faulty = false
+	m.mu.Unlock()
+	time.Sleep(2 * time.Minute)
+	want := map[types.NamespacedName]*corev1.ConfigMap{}
+	for k, o := range m.objs {
+		if sel.Matches(o.Labels) {
+			want[k] = o
+		}
+	}
+	got := map[types.NamespacedName]*corev1.ConfigMap{}
+	for _, cm := range l.List(ListOptions{}) {
+		got[cm.Key()] = cm
+		require.Contains(t, l.KeysByIndex("v", cm.Data["v"]), cm.Key())
+	}
+	require.Equal(t, versions(want), versions(got))
+	time.Sleep(2 * forgetDeleted)
+	m.step()
+	time.Sleep(time.Minute)
+	require.Zero(t, inf.Status().Overlay)
+	cancel()
+	<-done
+}
