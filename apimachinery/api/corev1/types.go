@@ -15,15 +15,22 @@ type AWSElasticBlockStoreVolumeSource struct {
 	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
 }
 
+// Affinity is what attracts a pod to nodes and to other pods, or keeps it away.
 type Affinity struct {
-	NodeAffinity    *NodeAffinity    `json:"nodeAffinity,omitempty" protobuf:"bytes,1,opt,name=nodeAffinity"`
-	PodAffinity     *PodAffinity     `json:"podAffinity,omitempty" protobuf:"bytes,2,opt,name=podAffinity"`
+	// Which nodes.
+	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty" protobuf:"bytes,1,opt,name=nodeAffinity"`
+	// Near which pods.
+	PodAffinity *PodAffinity `json:"podAffinity,omitempty" protobuf:"bytes,2,opt,name=podAffinity"`
+	// Away from which pods.
 	PodAntiAffinity *PodAntiAffinity `json:"podAntiAffinity,omitempty" protobuf:"bytes,3,opt,name=podAntiAffinity"`
 }
 
+// AppArmorProfile is an AppArmor profile.
 type AppArmorProfile struct {
-	Type             AppArmorProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
-	LocalhostProfile *string             `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
+	// RuntimeDefault, Unconfined or Localhost.
+	Type AppArmorProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
+	// Name of a profile loaded on the node; for Localhost only.
+	LocalhostProfile *string `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
 }
 
 type AttachedVolume struct {
@@ -84,8 +91,11 @@ type CSIVolumeSource struct {
 	NodePublishSecretRef *LocalObjectReference `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,5,opt,name=nodePublishSecretRef"`
 }
 
+// Capabilities are Linux capabilities beyond or below the runtime's default set.
 type Capabilities struct {
-	Add  []Capability `json:"add,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=add"`
+	// Capabilities to add.
+	Add []Capability `json:"add,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=add"`
+	// Capabilities to drop; ALL drops all.
 	Drop []Capability `json:"drop,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=drop"`
 }
 
@@ -154,15 +164,20 @@ type ConfigMap struct {
 	BinaryData        map[string][]byte `json:"binaryData,omitempty" protobuf:"bytes,3,rep,name=binaryData"`
 }
 
+// ConfigMapEnvSource is a config map as a source of variables.
 type ConfigMapEnvSource struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	Optional             *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
+	// Start even if it does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
 }
 
+// ConfigMapKeySelector picks a key of a config map.
 type ConfigMapKeySelector struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	Key                  string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
-	Optional             *bool  `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
+	// The key.
+	Key string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
+	// Start even if the config map or the key does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
 }
 
 type ConfigMapNodeConfigSource struct {
@@ -186,32 +201,60 @@ type ConfigMapVolumeSource struct {
 	Optional             *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
+// Container is one program with its image, environment and mounts.
 type Container struct {
-	Name                     string                   `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	Image                    string                   `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
-	Command                  []string                 `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
-	Args                     []string                 `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
-	WorkingDir               string                   `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
-	Ports                    []ContainerPort          `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
-	EnvFrom                  []EnvFromSource          `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
-	Env                      []EnvVar                 `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
-	Resources                ResourceRequirements     `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
-	ResizePolicy             []ContainerResizePolicy  `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
-	RestartPolicy            *ContainerRestartPolicy  `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
-	RestartPolicyRules       []ContainerRestartRule   `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
-	VolumeMounts             []VolumeMount            `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
-	VolumeDevices            []VolumeDevice           `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
-	LivenessProbe            *Probe                   `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
-	ReadinessProbe           *Probe                   `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
-	StartupProbe             *Probe                   `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
-	Lifecycle                *Lifecycle               `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
-	TerminationMessagePath   string                   `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
+	// Unique name within the pod, a DNS label; cannot change.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Image to run; the tag latest is implied when neither tag nor digest is given.
+	Image string `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
+	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands for a
+	// dollar sign.
+	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
+	// Arguments instead of the image's own; replaced as in command.
+	Args []string `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
+	// Directory the program starts in; the image's unless set.
+	WorkingDir string `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
+	// Ports the program listens on. For information and for names; a port not listed is reachable too.
+	Ports []ContainerPort `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
+	// Config maps and secrets all of whose keys become environment variables.
+	EnvFrom []EnvFromSource `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
+	// Environment variables; they win over those of envFrom.
+	Env []EnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
+	// Requests and limits of cpu, memory and other resources.
+	Resources ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
+	// Whether a change of a resource restarts the container.
+	ResizePolicy []ContainerResizePolicy `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
+	// In an init container, Always makes it a sidecar; elsewhere it overrides the pod's policy.
+	RestartPolicy *ContainerRestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
+	// Rules by exit code that override the restart policy.
+	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
+	// Where volumes appear in the file system.
+	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
+	// Where block volumes appear as devices.
+	VolumeDevices []VolumeDevice `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
+	// Check whose failure restarts the container.
+	LivenessProbe *Probe `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
+	// Check that decides whether services send traffic here.
+	ReadinessProbe *Probe `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
+	// Check that must succeed first; until then the other two are not made.
+	StartupProbe *Probe `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
+	// Actions after the start and before the end.
+	Lifecycle *Lifecycle `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
+	// File whose contents are reported when the container ends; /dev/termination-log unless set.
+	TerminationMessagePath string `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
+	// Whether the end of the log is reported when that file is empty after a failure: File or
+	// FallbackToLogsOnError.
 	TerminationMessagePolicy TerminationMessagePolicy `json:"terminationMessagePolicy,omitempty" protobuf:"bytes,20,opt,name=terminationMessagePolicy" openapi:"enum=FallbackToLogsOnError|File"`
-	ImagePullPolicy          PullPolicy               `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
-	SecurityContext          *SecurityContext         `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
-	Stdin                    bool                     `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
-	StdinOnce                bool                     `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
-	TTY                      bool                     `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
+	// When to pull: Always (the default for the tag latest), IfNotPresent or Never.
+	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
+	// Identity and permissions of this container; they win over the pod's.
+	SecurityContext *SecurityContext `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
+	// Keep standard input open for attach; otherwise reads end at once.
+	Stdin bool `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
+	// Close standard input after the first attach has ended.
+	StdinOnce bool `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
+	// Give the container a terminal; needs stdin.
+	TTY bool `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
 }
 
 type ContainerExtendedResourceRequest struct {
@@ -225,70 +268,118 @@ type ContainerImage struct {
 	SizeBytes int64    `json:"sizeBytes,omitempty" protobuf:"varint,2,opt,name=sizeBytes"`
 }
 
+// ContainerPort is a port of a container.
 type ContainerPort struct {
-	Name          string   `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	HostPort      int32    `json:"hostPort,omitempty" protobuf:"varint,2,opt,name=hostPort"`
-	ContainerPort int32    `json:"containerPort" protobuf:"varint,3,opt,name=containerPort" openapi:"required"`
-	Protocol      Protocol `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,4,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	HostIP        string   `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
+	// Name that services and probes can use; unique in the pod, at most 15 characters.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Port on the node to expose it at; leave it out unless you must.
+	HostPort int32 `json:"hostPort,omitempty" protobuf:"varint,2,opt,name=hostPort"`
+	// Number of the port, 1 to 65535.
+	ContainerPort int32 `json:"containerPort" protobuf:"varint,3,opt,name=containerPort" openapi:"required"`
+	// TCP (the default), UDP or SCTP.
+	Protocol Protocol `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,4,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
+	// Address of the node to bind the host port to.
+	HostIP string `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
 }
 
+// ContainerResizePolicy says what a change of a resource does to the container.
 type ContainerResizePolicy struct {
-	ResourceName  ResourceName                `json:"resourceName" protobuf:"bytes,1,opt,name=resourceName" openapi:"required"`
+	// cpu or memory.
+	ResourceName ResourceName `json:"resourceName" protobuf:"bytes,1,opt,name=resourceName" openapi:"required"`
+	// NotRequired (the default) or RestartContainer.
 	RestartPolicy ResourceResizeRestartPolicy `json:"restartPolicy" protobuf:"bytes,2,opt,name=restartPolicy" openapi:"required"`
 }
 
+// ContainerRestartRule overrides the restart policy for some ends.
 type ContainerRestartRule struct {
-	Action    ContainerRestartRuleAction       `json:"action,omitempty" protobuf:"bytes,1,opt,name=action" openapi:"required"`
+	// What to do when the rule matches, such as Restart.
+	Action ContainerRestartRuleAction `json:"action,omitempty" protobuf:"bytes,1,opt,name=action" openapi:"required"`
+	// Exit codes it matches.
 	ExitCodes *ContainerRestartRuleOnExitCodes `json:"exitCodes,omitempty" protobuf:"bytes,2,opt,name=exitCodes"`
 }
 
+// ContainerRestartRuleOnExitCodes selects exit codes.
 type ContainerRestartRuleOnExitCodes struct {
+	// In or NotIn the values.
 	Operator ContainerRestartRuleOnExitCodesOperator `json:"operator,omitempty" protobuf:"bytes,1,opt,name=operator" openapi:"required"`
-	Values   []int32                                 `json:"values,omitempty" listType:"set" protobuf:"varint,2,rep,name=values"`
+	// Up to 255 exit codes.
+	Values []int32 `json:"values,omitempty" listType:"set" protobuf:"varint,2,rep,name=values"`
 }
 
+// ContainerState is what a container is doing; one of its fields is set.
 type ContainerState struct {
-	Waiting    *ContainerStateWaiting    `json:"waiting,omitempty" protobuf:"bytes,1,opt,name=waiting"`
-	Running    *ContainerStateRunning    `json:"running,omitempty" protobuf:"bytes,2,opt,name=running"`
+	// It is not running yet, and why.
+	Waiting *ContainerStateWaiting `json:"waiting,omitempty" protobuf:"bytes,1,opt,name=waiting"`
+	// It is running.
+	Running *ContainerStateRunning `json:"running,omitempty" protobuf:"bytes,2,opt,name=running"`
+	// It has ended, and how.
 	Terminated *ContainerStateTerminated `json:"terminated,omitempty" protobuf:"bytes,3,opt,name=terminated"`
 }
 
+// ContainerStateRunning says since when a container runs.
 type ContainerStateRunning struct {
+	// When it was last started.
 	StartedAt metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,1,opt,name=startedAt"`
 }
 
+// ContainerStateTerminated says how a container ended.
 type ContainerStateTerminated struct {
-	ExitCode    int32       `json:"exitCode" protobuf:"varint,1,opt,name=exitCode" openapi:"required"`
-	Signal      int32       `json:"signal,omitempty" protobuf:"varint,2,opt,name=signal"`
-	Reason      string      `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	Message     string      `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
-	StartedAt   metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,5,opt,name=startedAt"`
-	FinishedAt  metav1.Time `json:"finishedAt,omitempty" protobuf:"bytes,6,opt,name=finishedAt"`
-	ContainerID string      `json:"containerID,omitempty" protobuf:"bytes,7,opt,name=containerID"`
+	// Its exit code.
+	ExitCode int32 `json:"exitCode" protobuf:"varint,1,opt,name=exitCode" openapi:"required"`
+	// Signal that ended it, if any.
+	Signal int32 `json:"signal,omitempty" protobuf:"varint,2,opt,name=signal"`
+	// Reason in one word, such as OOMKilled.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
+	// When it had been started.
+	StartedAt metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,5,opt,name=startedAt"`
+	// When it ended.
+	FinishedAt metav1.Time `json:"finishedAt,omitempty" protobuf:"bytes,6,opt,name=finishedAt"`
+	// Identity at the runtime, as type://id.
+	ContainerID string `json:"containerID,omitempty" protobuf:"bytes,7,opt,name=containerID"`
 }
 
+// ContainerStateWaiting says why a container does not run yet.
 type ContainerStateWaiting struct {
-	Reason  string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
+	// Reason in one word, such as ImagePullBackOff.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
+	// Details, for people.
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
 }
 
+// ContainerStatus is the state of one container.
 type ContainerStatus struct {
-	Name                     string                `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	State                    ContainerState        `json:"state,omitempty" protobuf:"bytes,2,opt,name=state"`
-	LastTerminationState     ContainerState        `json:"lastState,omitempty" protobuf:"bytes,3,opt,name=lastState"`
-	Ready                    bool                  `json:"ready" protobuf:"varint,4,opt,name=ready" openapi:"required"`
-	RestartCount             int32                 `json:"restartCount" protobuf:"varint,5,opt,name=restartCount" openapi:"required"`
-	Image                    string                `json:"image" protobuf:"bytes,6,opt,name=image" openapi:"required"`
-	ImageID                  string                `json:"imageID" protobuf:"bytes,7,opt,name=imageID" openapi:"required"`
-	ContainerID              string                `json:"containerID,omitempty" protobuf:"bytes,8,opt,name=containerID"`
-	Started                  *bool                 `json:"started,omitempty" protobuf:"varint,9,opt,name=started"`
-	AllocatedResources       ResourceList          `json:"allocatedResources,omitempty" protobuf:"bytes,10,rep,name=allocatedResources"`
-	Resources                *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,11,opt,name=resources"`
-	VolumeMounts             []VolumeMountStatus   `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,12,rep,name=volumeMounts"`
-	User                     *ContainerUser        `json:"user,omitempty" protobuf:"bytes,13,opt,name=user"`
-	AllocatedResourcesStatus []ResourceStatus      `json:"allocatedResourcesStatus,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,14,rep,name=allocatedResourcesStatus"`
-	StopSignal               *Signal               `json:"stopSignal,omitempty" protobuf:"bytes,15,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
+	// Name of the container.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// What it is doing now.
+	State ContainerState `json:"state,omitempty" protobuf:"bytes,2,opt,name=state"`
+	// How it ended the last time.
+	LastTerminationState ContainerState `json:"lastState,omitempty" protobuf:"bytes,3,opt,name=lastState"`
+	// Whether its readiness check succeeds.
+	Ready bool `json:"ready" protobuf:"varint,4,opt,name=ready" openapi:"required"`
+	// How often it was started again.
+	RestartCount int32 `json:"restartCount" protobuf:"varint,5,opt,name=restartCount" openapi:"required"`
+	// Image it runs.
+	Image string `json:"image" protobuf:"bytes,6,opt,name=image" openapi:"required"`
+	// Digest of that image.
+	ImageID string `json:"imageID" protobuf:"bytes,7,opt,name=imageID" openapi:"required"`
+	// Identity at the runtime, as type://id.
+	ContainerID string `json:"containerID,omitempty" protobuf:"bytes,8,opt,name=containerID"`
+	// Whether its startup check has succeeded and its start hook is done.
+	Started *bool `json:"started,omitempty" protobuf:"varint,9,opt,name=started"`
+	// Requests the node has set aside.
+	AllocatedResources ResourceList `json:"allocatedResources,omitempty" protobuf:"bytes,10,rep,name=allocatedResources"`
+	// Requests and limits in force.
+	Resources *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,11,opt,name=resources"`
+	// State of its mounts.
+	VolumeMounts []VolumeMountStatus `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,12,rep,name=volumeMounts"`
+	// Identity of its first process.
+	User *ContainerUser `json:"user,omitempty" protobuf:"bytes,13,opt,name=user"`
+	// Health of the devices it uses.
+	AllocatedResourcesStatus []ResourceStatus `json:"allocatedResourcesStatus,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,14,rep,name=allocatedResourcesStatus"`
+	// Signal that ends it.
+	StopSignal *Signal `json:"stopSignal,omitempty" protobuf:"bytes,15,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
 }
 
 type ContainerUser struct {
@@ -346,29 +437,45 @@ type Endpoints struct {
 	Subsets           []EndpointSubset `json:"subsets,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subsets"`
 }
 
+// EnvFromSource makes variables of all keys of a config map or secret.
 type EnvFromSource struct {
-	Prefix       string              `json:"prefix,omitempty" protobuf:"bytes,1,opt,name=prefix"`
+	// Put in front of every name.
+	Prefix string `json:"prefix,omitempty" protobuf:"bytes,1,opt,name=prefix"`
+	// The config map.
 	ConfigMapRef *ConfigMapEnvSource `json:"configMapRef,omitempty" protobuf:"bytes,2,opt,name=configMapRef"`
-	SecretRef    *SecretEnvSource    `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
+	// The secret.
+	SecretRef *SecretEnvSource `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
 }
 
+// EnvVar is an environment variable.
 type EnvVar struct {
-	Name      string        `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	Value     string        `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+	// Name of the variable.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Its value; $(VAR) is replaced from variables before it.
+	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+	// Source of the value; not together with value.
 	ValueFrom *EnvVarSource `json:"valueFrom,omitempty" protobuf:"bytes,3,opt,name=valueFrom"`
 }
 
+// EnvVarSource is where a variable's value comes from; one of its fields is set.
 type EnvVarSource struct {
-	FieldRef         *ObjectFieldSelector   `json:"fieldRef,omitempty" protobuf:"bytes,1,opt,name=fieldRef"`
+	// A field of the pod: name, namespace, labels, addresses and a few more.
+	FieldRef *ObjectFieldSelector `json:"fieldRef,omitempty" protobuf:"bytes,1,opt,name=fieldRef"`
+	// A request or limit of a container.
 	ResourceFieldRef *ResourceFieldSelector `json:"resourceFieldRef,omitempty" protobuf:"bytes,2,opt,name=resourceFieldRef"`
-	ConfigMapKeyRef  *ConfigMapKeySelector  `json:"configMapKeyRef,omitempty" protobuf:"bytes,3,opt,name=configMapKeyRef"`
-	SecretKeyRef     *SecretKeySelector     `json:"secretKeyRef,omitempty" protobuf:"bytes,4,opt,name=secretKeyRef"`
-	FileKeyRef       *FileKeySelector       `json:"fileKeyRef,omitempty" protobuf:"bytes,5,opt,name=fileKeyRef"`
+	// A key of a config map in the namespace.
+	ConfigMapKeyRef *ConfigMapKeySelector `json:"configMapKeyRef,omitempty" protobuf:"bytes,3,opt,name=configMapKeyRef"`
+	// A key of a secret in the namespace.
+	SecretKeyRef *SecretKeySelector `json:"secretKeyRef,omitempty" protobuf:"bytes,4,opt,name=secretKeyRef"`
+	// A key of a file that an init container wrote to a volume.
+	FileKeyRef *FileKeySelector `json:"fileKeyRef,omitempty" protobuf:"bytes,5,opt,name=fileKeyRef"`
 }
 
+// EphemeralContainer is a container added to a running pod.
 type EphemeralContainer struct {
 	EphemeralContainerCommon `json:",inline" protobuf:"bytes,1,opt,name="`
-	TargetContainerName      string `json:"targetContainerName,omitempty" protobuf:"bytes,2,opt,name=targetContainerName"`
+	// Container whose process namespace it shares.
+	TargetContainerName string `json:"targetContainerName,omitempty" protobuf:"bytes,2,opt,name=targetContainerName"`
 }
 
 type EphemeralContainerCommon struct {
@@ -432,7 +539,9 @@ type EventSource struct {
 	Host      string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
 }
 
+// ExecAction runs a command.
 type ExecAction struct {
+	// Program and arguments, not interpreted by a shell.
 	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=command"`
 }
 
@@ -444,11 +553,16 @@ type FCVolumeSource struct {
 	WWIDs      []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
 }
 
+// FileKeySelector picks a key of a file with lines KEY=value.
 type FileKeySelector struct {
+	// An emptyDir volume that holds the file.
 	VolumeName string `json:"volumeName" protobuf:"bytes,1,opt,name=volumeName" openapi:"required"`
-	Path       string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	Key        string `json:"key" protobuf:"bytes,3,opt,name=key" openapi:"required"`
-	Optional   *bool  `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+	// File in the volume, relative to its root.
+	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	// The key in the file.
+	Key string `json:"key" protobuf:"bytes,3,opt,name=key" openapi:"required"`
+	// Start even if the file or the key does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
 type FlexPersistentVolumeSource struct {
@@ -479,8 +593,11 @@ type GCEPersistentDiskVolumeSource struct {
 	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
 }
 
+// GRPCAction asks a gRPC health service.
 type GRPCAction struct {
-	Port    int32   `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	// Number of the port.
+	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	// Service name to ask about; empty asks about the server.
 	Service *string `json:"service" protobuf:"bytes,2,opt,name=service"`
 }
 
@@ -503,25 +620,39 @@ type GlusterfsVolumeSource struct {
 	ReadOnly      bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
+// HTTPGetAction is an HTTP request to a container.
 type HTTPGetAction struct {
-	Path        string             `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
-	Port        intstr.IntOrString `json:"port" protobuf:"bytes,2,opt,name=port" openapi:"required"`
-	Host        string             `json:"host,omitempty" protobuf:"bytes,3,opt,name=host"`
-	Scheme      URIScheme          `json:"scheme,omitempty" protobuf:"bytes,4,opt,name=scheme" openapi:"enum=HTTP|HTTPS"`
-	HTTPHeaders []HTTPHeader       `json:"httpHeaders,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=httpHeaders"`
+	// Path to ask for; / unless set.
+	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	// Number or name of the port.
+	Port intstr.IntOrString `json:"port" protobuf:"bytes,2,opt,name=port" openapi:"required"`
+	// Host to connect to; the pod's address unless set.
+	Host string `json:"host,omitempty" protobuf:"bytes,3,opt,name=host"`
+	// HTTP (the default) or HTTPS, whose certificate is not checked.
+	Scheme URIScheme `json:"scheme,omitempty" protobuf:"bytes,4,opt,name=scheme" openapi:"enum=HTTP|HTTPS"`
+	// Headers to send.
+	HTTPHeaders []HTTPHeader `json:"httpHeaders,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=httpHeaders"`
 }
 
+// HTTPHeader is a header of a request.
 type HTTPHeader struct {
-	Name  string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Name of the header.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Its value.
 	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
 }
 
+// HostAlias is a line of /etc/hosts.
 type HostAlias struct {
-	IP        string   `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
+	// Address the names stand for.
+	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
+	// Names for the address.
 	Hostnames []string `json:"hostnames,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=hostnames"`
 }
 
+// HostIP is one address of a node.
 type HostIP struct {
+	// The address.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
@@ -573,17 +704,26 @@ type KeyToPath struct {
 	Mode *int32 `json:"mode,omitempty" protobuf:"varint,3,opt,name=mode"`
 }
 
+// Lifecycle is what happens after a container starts and before it ends.
 type Lifecycle struct {
-	PostStart  *LifecycleHandler `json:"postStart,omitempty" protobuf:"bytes,1,opt,name=postStart"`
-	PreStop    *LifecycleHandler `json:"preStop,omitempty" protobuf:"bytes,2,opt,name=preStop"`
-	StopSignal *Signal           `json:"stopSignal,omitempty" protobuf:"bytes,3,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
+	// Done right after the start; its failure ends the container.
+	PostStart *LifecycleHandler `json:"postStart,omitempty" protobuf:"bytes,1,opt,name=postStart"`
+	// Done before the container is asked to end; the grace period is running already.
+	PreStop *LifecycleHandler `json:"preStop,omitempty" protobuf:"bytes,2,opt,name=preStop"`
+	// Signal that asks the container to end; needs the pod's os.name.
+	StopSignal *Signal `json:"stopSignal,omitempty" protobuf:"bytes,3,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
 }
 
+// LifecycleHandler is an action; one of its fields is set.
 type LifecycleHandler struct {
-	Exec      *ExecAction      `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
-	HTTPGet   *HTTPGetAction   `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
+	// Run a command in the container.
+	Exec *ExecAction `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
+	// Make an HTTP request.
+	HTTPGet *HTTPGetAction `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
+	// Has no effect; kept for compatibility.
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty" protobuf:"bytes,3,opt,name=tcpSocket"`
-	Sleep     *SleepAction     `json:"sleep,omitempty" protobuf:"bytes,4,opt,name=sleep"`
+	// Wait.
+	Sleep *SleepAction `json:"sleep,omitempty" protobuf:"bytes,4,opt,name=sleep"`
 }
 
 type LimitRange struct {
@@ -622,7 +762,9 @@ type LoadBalancerStatus struct {
 	Ingress []LoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
+// LocalObjectReference names an object in the same namespace.
 type LocalObjectReference struct {
+	// Name of the object.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 }
 
@@ -678,8 +820,11 @@ type NodeAddress struct {
 	Address string          `json:"address" protobuf:"bytes,2,opt,name=address" openapi:"required"`
 }
 
+// NodeAffinity says which nodes a pod must or should run on.
 type NodeAffinity struct {
-	RequiredDuringSchedulingIgnoredDuringExecution  *NodeSelector             `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" protobuf:"bytes,1,opt,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	// What a node must have when the pod is placed; later changes of the node do not matter.
+	RequiredDuringSchedulingIgnoredDuringExecution *NodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" protobuf:"bytes,1,opt,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	// What makes a node better; weights of what matches are added up.
 	PreferredDuringSchedulingIgnoredDuringExecution []PreferredSchedulingTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
@@ -732,19 +877,28 @@ type NodeRuntimeHandlerFeatures struct {
 	UserNamespaces          *bool `json:"userNamespaces,omitempty" protobuf:"varint,2,opt,name=userNamespaces"`
 }
 
+// NodeSelector selects nodes that match any of its terms.
 type NodeSelector struct {
+	// The terms; at least one.
 	NodeSelectorTerms []NodeSelectorTerm `json:"nodeSelectorTerms" listType:"atomic" protobuf:"bytes,1,rep,name=nodeSelectorTerms" openapi:"required"`
 }
 
+// NodeSelectorRequirement is one requirement on a node.
 type NodeSelectorRequirement struct {
-	Key      string               `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// Label key or field.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// In, NotIn, Exists, DoesNotExist, Gt or Lt.
 	Operator NodeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|Gt|In|Lt|NotIn"`
-	Values   []string             `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+	// Values for In and NotIn, one number for Gt and Lt, none otherwise.
+	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
+// NodeSelectorTerm selects nodes that match all its requirements; an empty term matches none.
 type NodeSelectorTerm struct {
+	// Requirements on labels.
 	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchExpressions"`
-	MatchFields      []NodeSelectorRequirement `json:"matchFields,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchFields"`
+	// Requirements on fields; only metadata.name is supported.
+	MatchFields []NodeSelectorRequirement `json:"matchFields,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchFields"`
 }
 
 type NodeSpec struct {
@@ -792,9 +946,12 @@ type NodeSystemInfo struct {
 	Swap                    *NodeSwapStatus `json:"swap,omitempty" protobuf:"bytes,11,opt,name=swap"`
 }
 
+// ObjectFieldSelector names a field of the pod.
 type ObjectFieldSelector struct {
+	// Version the path is written for; v1 unless set.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
-	FieldPath  string `json:"fieldPath" protobuf:"bytes,2,opt,name=fieldPath" openapi:"required"`
+	// Path such as metadata.name or metadata.labels['app'].
+	FieldPath string `json:"fieldPath" protobuf:"bytes,2,opt,name=fieldPath" openapi:"required"`
 }
 
 type ObjectReference struct {
@@ -913,29 +1070,45 @@ type PhotonPersistentDiskVolumeSource struct {
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 }
 
+// Pod is one or more containers that run together on one node and share network and volumes.
 type Pod struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              PodSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            PodStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What to run and where.
+	Spec PodSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What was last seen of it; written by the system.
+	Status PodStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// PodAffinity says which pods a pod must or should be near.
 type PodAffinity struct {
-	RequiredDuringSchedulingIgnoredDuringExecution  []PodAffinityTerm         `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	// Terms that must all hold when the pod is placed.
+	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	// Terms that make a node better, by weight.
 	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodAffinityTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
+// PodAffinityTerm is a set of pods and what near means.
 type PodAffinityTerm struct {
-	LabelSelector     *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
-	Namespaces        []string              `json:"namespaces,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=namespaces"`
-	TopologyKey       string                `json:"topologyKey" protobuf:"bytes,3,opt,name=topologyKey" openapi:"required"`
+	// Which pods; none if unset.
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
+	// Namespaces the pods are in; the pod's own unless one of the two fields is set.
+	Namespaces []string `json:"namespaces,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=namespaces"`
+	// Node label; nodes with the same value of it are one place.
+	TopologyKey string `json:"topologyKey" protobuf:"bytes,3,opt,name=topologyKey" openapi:"required"`
+	// Namespaces by label, in addition to those listed.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,4,opt,name=namespaceSelector"`
-	MatchLabelKeys    []string              `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=matchLabelKeys"`
-	MismatchLabelKeys []string              `json:"mismatchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=mismatchLabelKeys"`
+	// Labels of this pod whose values the other pods must share.
+	MatchLabelKeys []string `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=matchLabelKeys"`
+	// Labels of this pod whose values the other pods must not share.
+	MismatchLabelKeys []string `json:"mismatchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=mismatchLabelKeys"`
 }
 
+// PodAntiAffinity says which pods a pod must or should keep away from.
 type PodAntiAffinity struct {
-	RequiredDuringSchedulingIgnoredDuringExecution  []PodAffinityTerm         `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	// Terms that must all hold when the pod is placed.
+	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
+	// Terms that make a node worse when violated, by weight.
 	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodAffinityTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
@@ -958,24 +1131,39 @@ type PodCertificateProjection struct {
 	UserAnnotations      map[string]string `json:"userAnnotations,omitempty" protobuf:"bytes,7,rep,name=userAnnotations"`
 }
 
+// PodCondition is one fact about a pod.
 type PodCondition struct {
-	Type               PodConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	ObservedGeneration int64            `json:"observedGeneration,omitempty" protobuf:"varint,7,opt,name=observedGeneration"`
-	Status             ConditionStatus  `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastProbeTime      metav1.Time      `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
-	LastTransitionTime metav1.Time      `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	Reason             string           `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	Message            string           `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+	// Name of the fact, such as Ready; names of one's own have a domain in front.
+	Type PodConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// Generation of the spec it was true for.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,7,opt,name=observedGeneration"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When it was last checked.
+	LastProbeTime metav1.Time `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	// Cause of the last change, in one CamelCase word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	// Details of the last change, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
+// PodDNSConfig is the resolver's configuration beside the DNS policy.
 type PodDNSConfig struct {
-	Nameservers []string             `json:"nameservers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=nameservers"`
-	Searches    []string             `json:"searches,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=searches"`
-	Options     []PodDNSConfigOption `json:"options,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=options"`
+	// Addresses of name servers, at most 3 in all, asked before those of the policy.
+	Nameservers []string `json:"nameservers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=nameservers"`
+	// Domains tried for names without dots, before those of the policy.
+	Searches []string `json:"searches,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=searches"`
+	// Resolver options, which win over those of the policy.
+	Options []PodDNSConfigOption `json:"options,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=options"`
 }
 
+// PodDNSConfigOption is one resolver option.
 type PodDNSConfigOption struct {
-	Name  string  `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Name of the option, such as ndots.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Its value; unset for options without one.
 	Value *string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 }
 
@@ -994,7 +1182,9 @@ type PodExtendedResourceClaimStatus struct {
 	ResourceClaimName string                             `json:"resourceClaimName" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
+// PodIP is one address of a pod.
 type PodIP struct {
+	// The address.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
@@ -1012,7 +1202,9 @@ type PodLogOptions struct {
 	Stream                       *string      `json:"stream,omitempty" protobuf:"bytes,10,opt,name=stream"`
 }
 
+// PodOS names an operating system.
 type PodOS struct {
+	// linux or windows.
 	Name OSName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
@@ -1026,13 +1218,19 @@ type PodProxyOptions struct {
 	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
+// PodReadinessGate is a condition that counts for readiness.
 type PodReadinessGate struct {
+	// Type of a condition in the pod's status.
 	ConditionType PodConditionType `json:"conditionType" protobuf:"bytes,1,opt,name=conditionType" openapi:"required"`
 }
 
+// PodResourceClaim is a named device claim of a pod; exactly one source is set.
 type PodResourceClaim struct {
-	Name                      string  `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	ResourceClaimName         *string `json:"resourceClaimName,omitempty" protobuf:"bytes,3,opt,name=resourceClaimName"`
+	// Name within the pod, by which containers ask for it.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// An existing claim in the pod's namespace.
+	ResourceClaimName *string `json:"resourceClaimName,omitempty" protobuf:"bytes,3,opt,name=resourceClaimName"`
+	// Template from which a claim is made for this pod alone.
 	ResourceClaimTemplateName *string `json:"resourceClaimTemplateName,omitempty" protobuf:"bytes,4,opt,name=resourceClaimTemplateName"`
 }
 
@@ -1041,7 +1239,9 @@ type PodResourceClaimStatus struct {
 	ResourceClaimName *string `json:"resourceClaimName,omitempty" protobuf:"bytes,2,opt,name=resourceClaimName"`
 }
 
+// PodSchedulingGate keeps a pod from being scheduled.
 type PodSchedulingGate struct {
+	// Qualified name of the gate; each controller removes its own.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
@@ -1049,92 +1249,173 @@ type PodSchedulingGroup struct {
 	PodGroupName *string `json:"podGroupName,omitempty" protobuf:"bytes,1,opt,name=podGroupName"`
 }
 
+// PodSecurityContext is identity and permissions that hold for all containers of a pod.
 type PodSecurityContext struct {
-	SELinuxOptions           *SELinuxOptions                `json:"seLinuxOptions,omitempty" protobuf:"bytes,1,opt,name=seLinuxOptions"`
-	WindowsOptions           *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,8,opt,name=windowsOptions"`
-	RunAsUser                *int64                         `json:"runAsUser,omitempty" protobuf:"varint,2,opt,name=runAsUser"`
-	RunAsGroup               *int64                         `json:"runAsGroup,omitempty" protobuf:"varint,6,opt,name=runAsGroup"`
-	RunAsNonRoot             *bool                          `json:"runAsNonRoot,omitempty" protobuf:"varint,3,opt,name=runAsNonRoot"`
-	SupplementalGroups       []int64                        `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,4,rep,name=supplementalGroups"`
-	SupplementalGroupsPolicy *SupplementalGroupsPolicy      `json:"supplementalGroupsPolicy,omitempty" protobuf:"bytes,12,opt,name=supplementalGroupsPolicy" openapi:"enum=Merge|Strict"`
-	FSGroup                  *int64                         `json:"fsGroup,omitempty" protobuf:"varint,5,opt,name=fsGroup"`
-	Sysctls                  []Sysctl                       `json:"sysctls,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=sysctls"`
-	FSGroupChangePolicy      *PodFSGroupChangePolicy        `json:"fsGroupChangePolicy,omitempty" protobuf:"bytes,9,opt,name=fsGroupChangePolicy" openapi:"enum=Always|OnRootMismatch"`
-	SeccompProfile           *SeccompProfile                `json:"seccompProfile,omitempty" protobuf:"bytes,10,opt,name=seccompProfile"`
-	AppArmorProfile          *AppArmorProfile               `json:"appArmorProfile,omitempty" protobuf:"bytes,11,opt,name=appArmorProfile"`
-	SELinuxChangePolicy      *PodSELinuxChangePolicy        `json:"seLinuxChangePolicy,omitempty" protobuf:"bytes,13,opt,name=seLinuxChangePolicy"`
+	// SELinux label of all containers.
+	SELinuxOptions *SELinuxOptions `json:"seLinuxOptions,omitempty" protobuf:"bytes,1,opt,name=seLinuxOptions"`
+	// Settings that exist on Windows only.
+	WindowsOptions *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,8,opt,name=windowsOptions"`
+	// User id of the first process; the image's user unless set.
+	RunAsUser *int64 `json:"runAsUser,omitempty" protobuf:"varint,2,opt,name=runAsUser"`
+	// Group id of the first process; the runtime's default unless set.
+	RunAsGroup *int64 `json:"runAsGroup,omitempty" protobuf:"varint,6,opt,name=runAsGroup"`
+	// Refuse to start containers that would run as user 0.
+	RunAsNonRoot *bool `json:"runAsNonRoot,omitempty" protobuf:"varint,3,opt,name=runAsNonRoot"`
+	// Further groups of the first process.
+	SupplementalGroups []int64 `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,4,rep,name=supplementalGroups"`
+	// Whether the image's own groups of the user count too: Merge (the default) or Strict.
+	SupplementalGroupsPolicy *SupplementalGroupsPolicy `json:"supplementalGroupsPolicy,omitempty" protobuf:"bytes,12,opt,name=supplementalGroupsPolicy" openapi:"enum=Merge|Strict"`
+	// Group that owns the files of volumes, and that every process belongs to.
+	FSGroup *int64 `json:"fsGroup,omitempty" protobuf:"varint,5,opt,name=fsGroup"`
+	// Kernel parameters of the pod's namespaces.
+	Sysctls []Sysctl `json:"sysctls,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=sysctls"`
+	// Whether ownership of volumes is always set, or only if the root differs: Always or OnRootMismatch.
+	FSGroupChangePolicy *PodFSGroupChangePolicy `json:"fsGroupChangePolicy,omitempty" protobuf:"bytes,9,opt,name=fsGroupChangePolicy" openapi:"enum=Always|OnRootMismatch"`
+	// System call filter of all containers.
+	SeccompProfile *SeccompProfile `json:"seccompProfile,omitempty" protobuf:"bytes,10,opt,name=seccompProfile"`
+	// AppArmor profile of all containers.
+	AppArmorProfile *AppArmorProfile `json:"appArmorProfile,omitempty" protobuf:"bytes,11,opt,name=appArmorProfile"`
+	// How files of volumes get their SELinux label: Recursive or MountOption.
+	SELinuxChangePolicy *PodSELinuxChangePolicy `json:"seLinuxChangePolicy,omitempty" protobuf:"bytes,13,opt,name=seLinuxChangePolicy"`
 }
 
 type PodSignature struct {
 	PodController *metav1.OwnerReference `json:"podController,omitempty" protobuf:"bytes,1,opt,name=podController"`
 }
 
+// PodSpec is what a pod runs and the conditions it runs under.
 type PodSpec struct {
-	Volumes                       []Volume                   `json:"volumes,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,1,rep,name=volumes"`
-	InitContainers                []Container                `json:"initContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,20,rep,name=initContainers"`
-	Containers                    []Container                `json:"containers" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=containers" openapi:"required"`
-	EphemeralContainers           []EphemeralContainer       `json:"ephemeralContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,34,rep,name=ephemeralContainers"`
-	RestartPolicy                 RestartPolicy              `json:"restartPolicy,omitempty" protobuf:"bytes,3,opt,name=restartPolicy" openapi:"enum=Always|Never|OnFailure"`
-	TerminationGracePeriodSeconds *int64                     `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,4,opt,name=terminationGracePeriodSeconds"`
-	ActiveDeadlineSeconds         *int64                     `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,5,opt,name=activeDeadlineSeconds"`
-	DNSPolicy                     DNSPolicy                  `json:"dnsPolicy,omitempty" protobuf:"bytes,6,opt,name=dnsPolicy" openapi:"enum=ClusterFirst|ClusterFirstWithHostNet|Default|None"`
-	NodeSelector                  map[string]string          `json:"nodeSelector,omitempty" mapType:"atomic" protobuf:"bytes,7,rep,name=nodeSelector"`
-	ServiceAccountName            string                     `json:"serviceAccountName,omitempty" protobuf:"bytes,8,opt,name=serviceAccountName"`
-	DeprecatedServiceAccount      string                     `json:"serviceAccount,omitempty" protobuf:"bytes,9,opt,name=serviceAccount"`
-	AutomountServiceAccountToken  *bool                      `json:"automountServiceAccountToken,omitempty" protobuf:"varint,21,opt,name=automountServiceAccountToken"`
-	NodeName                      string                     `json:"nodeName,omitempty" protobuf:"bytes,10,opt,name=nodeName"`
-	HostNetwork                   bool                       `json:"hostNetwork,omitempty" protobuf:"varint,11,opt,name=hostNetwork"`
-	HostPID                       bool                       `json:"hostPID,omitempty" protobuf:"varint,12,opt,name=hostPID"`
-	HostIPC                       bool                       `json:"hostIPC,omitempty" protobuf:"varint,13,opt,name=hostIPC"`
-	ShareProcessNamespace         *bool                      `json:"shareProcessNamespace,omitempty" protobuf:"varint,27,opt,name=shareProcessNamespace"`
-	SecurityContext               *PodSecurityContext        `json:"securityContext,omitempty" protobuf:"bytes,14,opt,name=securityContext"`
-	ImagePullSecrets              []LocalObjectReference     `json:"imagePullSecrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=imagePullSecrets"`
-	Hostname                      string                     `json:"hostname,omitempty" protobuf:"bytes,16,opt,name=hostname"`
-	Subdomain                     string                     `json:"subdomain,omitempty" protobuf:"bytes,17,opt,name=subdomain"`
-	Affinity                      *Affinity                  `json:"affinity,omitempty" protobuf:"bytes,18,opt,name=affinity"`
-	SchedulerName                 string                     `json:"schedulerName,omitempty" protobuf:"bytes,19,opt,name=schedulerName"`
-	Tolerations                   []Toleration               `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,22,rep,name=tolerations"`
-	HostAliases                   []HostAlias                `json:"hostAliases,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,23,rep,name=hostAliases"`
-	PriorityClassName             string                     `json:"priorityClassName,omitempty" protobuf:"bytes,24,opt,name=priorityClassName"`
-	Priority                      *int32                     `json:"priority,omitempty" protobuf:"varint,25,opt,name=priority"`
-	DNSConfig                     *PodDNSConfig              `json:"dnsConfig,omitempty" protobuf:"bytes,26,opt,name=dnsConfig"`
-	ReadinessGates                []PodReadinessGate         `json:"readinessGates,omitempty" listType:"atomic" protobuf:"bytes,28,rep,name=readinessGates"`
-	RuntimeClassName              *string                    `json:"runtimeClassName,omitempty" protobuf:"bytes,29,opt,name=runtimeClassName"`
-	EnableServiceLinks            *bool                      `json:"enableServiceLinks,omitempty" protobuf:"varint,30,opt,name=enableServiceLinks"`
-	PreemptionPolicy              *PreemptionPolicy          `json:"preemptionPolicy,omitempty" protobuf:"bytes,31,opt,name=preemptionPolicy" openapi:"enum=Never|PreemptLowerPriority"`
-	Overhead                      ResourceList               `json:"overhead,omitempty" protobuf:"bytes,32,rep,name=overhead"`
-	TopologySpreadConstraints     []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty" patchStrategy:"merge" patchMergeKey:"topologyKey" listType:"map" listMapKey:"topologyKey,whenUnsatisfiable" protobuf:"bytes,33,rep,name=topologySpreadConstraints"`
-	SetHostnameAsFQDN             *bool                      `json:"setHostnameAsFQDN,omitempty" protobuf:"varint,35,opt,name=setHostnameAsFQDN"`
-	OS                            *PodOS                     `json:"os,omitempty" protobuf:"bytes,36,opt,name=os"`
-	HostUsers                     *bool                      `json:"hostUsers,omitempty" protobuf:"varint,37,opt,name=hostUsers"`
-	SchedulingGates               []PodSchedulingGate        `json:"schedulingGates,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,38,rep,name=schedulingGates"`
-	ResourceClaims                []PodResourceClaim         `json:"resourceClaims,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,39,rep,name=resourceClaims"`
-	Resources                     *ResourceRequirements      `json:"resources,omitempty" protobuf:"bytes,40,opt,name=resources"`
-	HostnameOverride              *string                    `json:"hostnameOverride,omitempty" protobuf:"bytes,41,opt,name=hostnameOverride"`
-	SchedulingGroup               *PodSchedulingGroup        `json:"schedulingGroup,omitempty" protobuf:"bytes,43,opt,name=schedulingGroup"`
+	// Directories and disks that containers of the pod can mount.
+	Volumes []Volume `json:"volumes,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,1,rep,name=volumes"`
+	// Containers run one after another, each to its end, before the others start; those with restartPolicy Always
+	// keep running beside them.
+	InitContainers []Container `json:"initContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,20,rep,name=initContainers"`
+	// The containers that run at the same time; at least one.
+	Containers []Container `json:"containers" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=containers" openapi:"required"`
+	// Containers added to a running pod for debugging, through the ephemeralcontainers subresource only.
+	EphemeralContainers []EphemeralContainer `json:"ephemeralContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,34,rep,name=ephemeralContainers"`
+	// Whether containers that end are started again: Always (the default), OnFailure or Never.
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,3,opt,name=restartPolicy" openapi:"enum=Always|Never|OnFailure"`
+	// Seconds between asking the processes to end and killing them; 30 unless set, 0 kills at once.
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,4,opt,name=terminationGracePeriodSeconds"`
+	// Seconds after its start when the pod is stopped and counted as failed.
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,5,opt,name=activeDeadlineSeconds"`
+	// Where name lookups go: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as the node does) or
+	// None (only dnsConfig counts).
+	DNSPolicy DNSPolicy `json:"dnsPolicy,omitempty" protobuf:"bytes,6,opt,name=dnsPolicy" openapi:"enum=ClusterFirst|ClusterFirstWithHostNet|Default|None"`
+	// Labels a node must have for the pod to run there.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty" mapType:"atomic" protobuf:"bytes,7,rep,name=nodeSelector"`
+	// Name of the service account whose identity the pod has.
+	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,8,opt,name=serviceAccountName"`
+	// Old name of serviceAccountName; both always hold the same.
+	DeprecatedServiceAccount string `json:"serviceAccount,omitempty" protobuf:"bytes,9,opt,name=serviceAccount"`
+	// Whether a token of the service account is mounted; overrides what the account says.
+	AutomountServiceAccountToken *bool `json:"automountServiceAccountToken,omitempty" protobuf:"varint,21,opt,name=automountServiceAccountToken"`
+	// Node the pod runs on; normally set by the scheduler, and if set at creation the scheduler is bypassed.
+	NodeName string `json:"nodeName,omitempty" protobuf:"bytes,10,opt,name=nodeName"`
+	// Use the node's network instead of one of its own.
+	HostNetwork bool `json:"hostNetwork,omitempty" protobuf:"varint,11,opt,name=hostNetwork"`
+	// Use the node's process namespace.
+	HostPID bool `json:"hostPID,omitempty" protobuf:"varint,12,opt,name=hostPID"`
+	// Use the node's inter-process communication namespace.
+	HostIPC bool `json:"hostIPC,omitempty" protobuf:"varint,13,opt,name=hostIPC"`
+	// Let all containers of the pod see each other's processes; not together with hostPID.
+	ShareProcessNamespace *bool `json:"shareProcessNamespace,omitempty" protobuf:"varint,27,opt,name=shareProcessNamespace"`
+	// Identity and permissions for all containers, unless a container has its own.
+	SecurityContext *PodSecurityContext `json:"securityContext,omitempty" protobuf:"bytes,14,opt,name=securityContext"`
+	// Secrets with credentials for pulling the images.
+	ImagePullSecrets []LocalObjectReference `json:"imagePullSecrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=imagePullSecrets"`
+	// Host name inside the pod; the pod's name unless set.
+	Hostname string `json:"hostname,omitempty" protobuf:"bytes,16,opt,name=hostname"`
+	// With it the pod's full name is hostname.subdomain.namespace.svc and the cluster's domain.
+	Subdomain string `json:"subdomain,omitempty" protobuf:"bytes,17,opt,name=subdomain"`
+	// Which nodes, and the company of which pods, are required or preferred.
+	Affinity *Affinity `json:"affinity,omitempty" protobuf:"bytes,18,opt,name=affinity"`
+	// Which scheduler places the pod; default-scheduler unless set.
+	SchedulerName string `json:"schedulerName,omitempty" protobuf:"bytes,19,opt,name=schedulerName"`
+	// Taints of nodes that do not keep the pod away.
+	Tolerations []Toleration `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,22,rep,name=tolerations"`
+	// Extra lines for the file /etc/hosts of the containers.
+	HostAliases []HostAlias `json:"hostAliases,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,23,rep,name=hostAliases"`
+	// Priority class that decides who goes first and who is evicted when room is short.
+	PriorityClassName string `json:"priorityClassName,omitempty" protobuf:"bytes,24,opt,name=priorityClassName"`
+	// Number the priority class stands for; filled in by the server.
+	Priority *int32 `json:"priority,omitempty" protobuf:"varint,25,opt,name=priority"`
+	// Name servers, search domains and options in addition to what dnsPolicy gives.
+	DNSConfig *PodDNSConfig `json:"dnsConfig,omitempty" protobuf:"bytes,26,opt,name=dnsConfig"`
+	// Further conditions that must be true before the pod counts as ready.
+	ReadinessGates []PodReadinessGate `json:"readinessGates,omitempty" listType:"atomic" protobuf:"bytes,28,rep,name=readinessGates"`
+	// Runtime class that runs the pod; the node's default unless set.
+	RuntimeClassName *string `json:"runtimeClassName,omitempty" protobuf:"bytes,29,opt,name=runtimeClassName"`
+	// Whether containers get environment variables about the services of the namespace; true unless set.
+	EnableServiceLinks *bool `json:"enableServiceLinks,omitempty" protobuf:"varint,30,opt,name=enableServiceLinks"`
+	// Whether the pod may push out pods of lower priority: PreemptLowerPriority (the default) or Never.
+	PreemptionPolicy *PreemptionPolicy `json:"preemptionPolicy,omitempty" protobuf:"bytes,31,opt,name=preemptionPolicy" openapi:"enum=Never|PreemptLowerPriority"`
+	// Resources the runtime itself needs for the pod; filled in from the runtime class.
+	Overhead ResourceList `json:"overhead,omitempty" protobuf:"bytes,32,rep,name=overhead"`
+	// How evenly such pods are to be spread over zones, nodes or other groups of nodes.
+	TopologySpreadConstraints []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty" patchStrategy:"merge" patchMergeKey:"topologyKey" listType:"map" listMapKey:"topologyKey,whenUnsatisfiable" protobuf:"bytes,33,rep,name=topologySpreadConstraints"`
+	// Use the full domain name as the host name inside the pod.
+	SetHostnameAsFQDN *bool `json:"setHostnameAsFQDN,omitempty" protobuf:"varint,35,opt,name=setHostnameAsFQDN"`
+	// Operating system the containers are made for; some fields are refused for the other one.
+	OS *PodOS `json:"os,omitempty" protobuf:"bytes,36,opt,name=os"`
+	// False runs the pod in a user namespace of its own, so that its root is nobody on the node.
+	HostUsers *bool `json:"hostUsers,omitempty" protobuf:"varint,37,opt,name=hostUsers"`
+	// Names that keep the pod from being scheduled until all are removed.
+	SchedulingGates []PodSchedulingGate `json:"schedulingGates,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,38,rep,name=schedulingGates"`
+	// Devices that must be allocated before the pod starts, under names that containers refer to.
+	ResourceClaims []PodResourceClaim `json:"resourceClaims,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,39,rep,name=resourceClaims"`
+	// Requests and limits for the pod as a whole, for cpu, memory and huge pages.
+	Resources *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,40,opt,name=resources"`
+	// Host name inside the pod instead of the one made from hostname and subdomain.
+	HostnameOverride *string `json:"hostnameOverride,omitempty" protobuf:"bytes,41,opt,name=hostnameOverride"`
+	// Group of pods that are scheduled together.
+	SchedulingGroup *PodSchedulingGroup `json:"schedulingGroup,omitempty" protobuf:"bytes,43,opt,name=schedulingGroup"`
 }
 
+// PodStatus is what is known about a pod; it may lag behind what is really going on.
 type PodStatus struct {
-	ObservedGeneration                   int64                                `json:"observedGeneration,omitempty" protobuf:"varint,17,opt,name=observedGeneration"`
-	Phase                                PodPhase                             `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Failed|Pending|Running|Succeeded|Unknown"`
-	Conditions                           []PodCondition                       `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
-	Message                              string                               `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	Reason                               string                               `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	NominatedNodeName                    string                               `json:"nominatedNodeName,omitempty" protobuf:"bytes,11,opt,name=nominatedNodeName"`
-	HostIP                               string                               `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
-	HostIPs                              []HostIP                             `json:"hostIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"atomic" protobuf:"bytes,16,rep,name=hostIPs"`
-	PodIP                                string                               `json:"podIP,omitempty" protobuf:"bytes,6,opt,name=podIP"`
-	PodIPs                               []PodIP                              `json:"podIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,12,rep,name=podIPs"`
-	StartTime                            *metav1.Time                         `json:"startTime,omitempty" protobuf:"bytes,7,opt,name=startTime"`
-	InitContainerStatuses                []ContainerStatus                    `json:"initContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=initContainerStatuses"`
-	ContainerStatuses                    []ContainerStatus                    `json:"containerStatuses,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=containerStatuses"`
-	QOSClass                             PodQOSClass                          `json:"qosClass,omitempty" protobuf:"bytes,9,opt,name=qosClass" openapi:"enum=BestEffort|Burstable|Guaranteed"`
-	EphemeralContainerStatuses           []ContainerStatus                    `json:"ephemeralContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,13,rep,name=ephemeralContainerStatuses"`
-	Resize                               PodResizeStatus                      `json:"resize,omitempty" protobuf:"bytes,14,opt,name=resize"`
-	ResourceClaimStatuses                []PodResourceClaimStatus             `json:"resourceClaimStatuses,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=resourceClaimStatuses"`
-	ExtendedResourceClaimStatus          *PodExtendedResourceClaimStatus      `json:"extendedResourceClaimStatus,omitempty" protobuf:"bytes,18,opt,name=extendedResourceClaimStatus"`
-	AllocatedResources                   ResourceList                         `json:"allocatedResources,omitempty" protobuf:"bytes,19,rep,name=allocatedResources"`
-	Resources                            *ResourceRequirements                `json:"resources,omitempty" protobuf:"bytes,20,opt,name=resources"`
+	// Generation of the spec this status is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,17,opt,name=observedGeneration"`
+	// Summary of where the pod is in its life: Pending, Running, Succeeded, Failed or Unknown.
+	Phase PodPhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Failed|Pending|Running|Succeeded|Unknown"`
+	// Facts about the pod, such as PodScheduled and Ready, with the time of their last change.
+	Conditions []PodCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
+	// Why the pod is in this state, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
+	// Why the pod is in this state, in one word such as Evicted.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// Node on which others were evicted to make room for this pod; it may still be placed elsewhere.
+	NominatedNodeName string `json:"nominatedNodeName,omitempty" protobuf:"bytes,11,opt,name=nominatedNodeName"`
+	// Address of the node.
+	HostIP string `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
+	// Addresses of the node, at most one for each address family.
+	HostIPs []HostIP `json:"hostIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"atomic" protobuf:"bytes,16,rep,name=hostIPs"`
+	// Address of the pod, the first of podIPs.
+	PodIP string `json:"podIP,omitempty" protobuf:"bytes,6,opt,name=podIP"`
+	// Addresses of the pod, at most one for each address family.
+	PodIPs []PodIP `json:"podIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,12,rep,name=podIPs"`
+	// When the node accepted the pod, before images were pulled.
+	StartTime *metav1.Time `json:"startTime,omitempty" protobuf:"bytes,7,opt,name=startTime"`
+	// States of the init containers, in their order.
+	InitContainerStatuses []ContainerStatus `json:"initContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=initContainerStatuses"`
+	// States of the containers.
+	ContainerStatuses []ContainerStatus `json:"containerStatuses,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=containerStatuses"`
+	// Quality of service that follows from requests and limits: Guaranteed, Burstable or BestEffort.
+	QOSClass PodQOSClass `json:"qosClass,omitempty" protobuf:"bytes,9,opt,name=qosClass" openapi:"enum=BestEffort|Burstable|Guaranteed"`
+	// States of the ephemeral containers.
+	EphemeralContainerStatuses []ContainerStatus `json:"ephemeralContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,13,rep,name=ephemeralContainerStatuses"`
+	// State of a change of resources; conditions have replaced it.
+	Resize PodResizeStatus `json:"resize,omitempty" protobuf:"bytes,14,opt,name=resize"`
+	// Names of the claims made from the templates in the spec.
+	ResourceClaimStatuses []PodResourceClaimStatus `json:"resourceClaimStatuses,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=resourceClaimStatuses"`
+	// Claim made for extended resources that devices provide.
+	ExtendedResourceClaimStatus *PodExtendedResourceClaimStatus `json:"extendedResourceClaimStatus,omitempty" protobuf:"bytes,18,opt,name=extendedResourceClaimStatus"`
+	// Resources set aside for the pod as a whole.
+	AllocatedResources ResourceList `json:"allocatedResources,omitempty" protobuf:"bytes,19,rep,name=allocatedResources"`
+	// Requests and limits in force for the pod as a whole.
+	Resources *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,20,opt,name=resources"`
+	// What claims take from the node's own resources.
 	NodeAllocatableResourceClaimStatuses []NodeAllocatableResourceClaimStatus `json:"nodeAllocatableResourceClaimStatuses,omitempty" listType:"atomic" protobuf:"bytes,21,rep,name=nodeAllocatableResourceClaimStatuses"`
 }
 
@@ -1144,15 +1425,19 @@ type PodStatusResult struct {
 	Status            PodStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
 }
 
+// PodTemplate is a stored description of pods.
 type PodTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Template          PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,2,opt,name=template"`
+	// The description.
+	Template PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,2,opt,name=template"`
 }
 
+// PodTemplateSpec describes pods that a controller makes.
 type PodTemplateSpec struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              PodSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What the pods run.
+	Spec PodSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
 type PortStatus struct {
@@ -1174,26 +1459,41 @@ type PreferAvoidPodsEntry struct {
 	Message      string       `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
 }
 
+// PreferredSchedulingTerm is a preference with a weight.
 type PreferredSchedulingTerm struct {
-	Weight     int32            `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
+	// Weight, 1 to 100.
+	Weight int32 `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
+	// Which nodes are preferred.
 	Preference NodeSelectorTerm `json:"preference" protobuf:"bytes,2,opt,name=preference" openapi:"required"`
 }
 
+// Probe is a check made again and again.
 type Probe struct {
-	ProbeHandler                  `json:",inline" protobuf:"bytes,1,opt,name=handler"`
-	InitialDelaySeconds           int32  `json:"initialDelaySeconds,omitempty" protobuf:"varint,2,opt,name=initialDelaySeconds"`
-	TimeoutSeconds                int32  `json:"timeoutSeconds,omitempty" protobuf:"varint,3,opt,name=timeoutSeconds"`
-	PeriodSeconds                 int32  `json:"periodSeconds,omitempty" protobuf:"varint,4,opt,name=periodSeconds"`
-	SuccessThreshold              int32  `json:"successThreshold,omitempty" protobuf:"varint,5,opt,name=successThreshold"`
-	FailureThreshold              int32  `json:"failureThreshold,omitempty" protobuf:"varint,6,opt,name=failureThreshold"`
+	ProbeHandler `json:",inline" protobuf:"bytes,1,opt,name=handler"`
+	// Seconds after the start before the first check.
+	InitialDelaySeconds int32 `json:"initialDelaySeconds,omitempty" protobuf:"varint,2,opt,name=initialDelaySeconds"`
+	// Seconds until a check counts as failed; 1 unless set.
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,3,opt,name=timeoutSeconds"`
+	// Seconds between checks; 10 unless set.
+	PeriodSeconds int32 `json:"periodSeconds,omitempty" protobuf:"varint,4,opt,name=periodSeconds"`
+	// Successes in a row that end a failure; 1 unless set, and always 1 for liveness and startup.
+	SuccessThreshold int32 `json:"successThreshold,omitempty" protobuf:"varint,5,opt,name=successThreshold"`
+	// Failures in a row that count; 3 unless set.
+	FailureThreshold int32 `json:"failureThreshold,omitempty" protobuf:"varint,6,opt,name=failureThreshold"`
+	// Seconds to end in after this check has failed, instead of the pod's.
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,7,opt,name=terminationGracePeriodSeconds"`
 }
 
+// ProbeHandler is how a check is made; one of its fields is set.
 type ProbeHandler struct {
-	Exec      *ExecAction      `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
-	HTTPGet   *HTTPGetAction   `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
+	// Run a command in the container; exit code 0 is success.
+	Exec *ExecAction `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
+	// Make an HTTP request; a status from 200 to 399 is success.
+	HTTPGet *HTTPGetAction `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
+	// Open a connection; being accepted is success.
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty" protobuf:"bytes,3,opt,name=tcpSocket"`
-	GRPC      *GRPCAction      `json:"grpc,omitempty" protobuf:"bytes,4,opt,name=grpc"`
+	// Ask the gRPC health service.
+	GRPC *GRPCAction `json:"grpc,omitempty" protobuf:"bytes,4,opt,name=grpc"`
 }
 
 type ProjectedVolumeSource struct {
@@ -1270,15 +1570,22 @@ type ReplicationControllerStatus struct {
 	Conditions           []ReplicationControllerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
+// ResourceClaim is a container's use of a claim of its pod.
 type ResourceClaim struct {
-	Name    string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Name of an entry in the pod's resourceClaims.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// One request of the claim; all of them unless set.
 	Request string `json:"request,omitempty" protobuf:"bytes,2,opt,name=request"`
 }
 
+// ResourceFieldSelector names a request or limit of a container.
 type ResourceFieldSelector struct {
-	ContainerName string            `json:"containerName,omitempty" protobuf:"bytes,1,opt,name=containerName"`
-	Resource      string            `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
-	Divisor       resource.Quantity `json:"divisor,omitempty" protobuf:"bytes,3,opt,name=divisor"`
+	// The container; required for volumes, optional for variables.
+	ContainerName string `json:"containerName,omitempty" protobuf:"bytes,1,opt,name=containerName"`
+	// Such as limits.cpu or requests.memory.
+	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
+	// Unit the value is given in; 1 unless set.
+	Divisor resource.Quantity `json:"divisor,omitempty" protobuf:"bytes,3,opt,name=divisor"`
 }
 
 type ResourceHealth struct {
@@ -1305,10 +1612,14 @@ type ResourceQuotaStatus struct {
 	Used ResourceList `json:"used,omitempty" protobuf:"bytes,2,rep,name=used"`
 }
 
+// ResourceRequirements is what a container needs at least and may use at most.
 type ResourceRequirements struct {
-	Limits   ResourceList    `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
-	Requests ResourceList    `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
-	Claims   []ResourceClaim `json:"claims,omitempty" listType:"map" listMapKey:"name" protobuf:"bytes,3,rep,name=claims"`
+	// The most of each resource it may use.
+	Limits ResourceList `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
+	// What is set aside for it, by which it is scheduled; equal to the limits unless set.
+	Requests ResourceList `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
+	// Device claims of the pod that this container uses.
+	Claims []ResourceClaim `json:"claims,omitempty" listType:"map" listMapKey:"name" protobuf:"bytes,3,rep,name=claims"`
 }
 
 type ResourceStatus struct {
@@ -1316,10 +1627,15 @@ type ResourceStatus struct {
 	Resources []ResourceHealth `json:"resources,omitempty" listType:"map" listMapKey:"resourceID" protobuf:"bytes,2,rep,name=resources"`
 }
 
+// SELinuxOptions is an SELinux label.
 type SELinuxOptions struct {
-	User  string `json:"user,omitempty" protobuf:"bytes,1,opt,name=user"`
-	Role  string `json:"role,omitempty" protobuf:"bytes,2,opt,name=role"`
-	Type  string `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
+	// User part of the label.
+	User string `json:"user,omitempty" protobuf:"bytes,1,opt,name=user"`
+	// Role part of the label.
+	Role string `json:"role,omitempty" protobuf:"bytes,2,opt,name=role"`
+	// Type part of the label.
+	Type string `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
+	// Level part of the label.
 	Level string `json:"level,omitempty" protobuf:"bytes,4,opt,name=level"`
 }
 
@@ -1359,9 +1675,12 @@ type ScopedResourceSelectorRequirement struct {
 	Values    []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
+// SeccompProfile is a system call filter.
 type SeccompProfile struct {
-	Type             SeccompProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
-	LocalhostProfile *string            `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
+	// RuntimeDefault, Unconfined or Localhost.
+	Type SeccompProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
+	// File of the profile below the node's seccomp directory; for Localhost only.
+	LocalhostProfile *string `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
 }
 
 type Secret struct {
@@ -1373,15 +1692,20 @@ type Secret struct {
 	Type              SecretType        `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
 }
 
+// SecretEnvSource is a secret as a source of variables.
 type SecretEnvSource struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	Optional             *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
+	// Start even if it does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
 }
 
+// SecretKeySelector picks a key of a secret.
 type SecretKeySelector struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	Key                  string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
-	Optional             *bool  `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
+	// The key.
+	Key string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
+	// Start even if the secret or the key does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
 }
 
 type SecretProjection struct {
@@ -1402,19 +1726,32 @@ type SecretVolumeSource struct {
 	Optional    *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
+// SecurityContext is identity and permissions of one container.
 type SecurityContext struct {
-	Capabilities             *Capabilities                  `json:"capabilities,omitempty" protobuf:"bytes,1,opt,name=capabilities"`
-	Privileged               *bool                          `json:"privileged,omitempty" protobuf:"varint,2,opt,name=privileged"`
-	SELinuxOptions           *SELinuxOptions                `json:"seLinuxOptions,omitempty" protobuf:"bytes,3,opt,name=seLinuxOptions"`
-	WindowsOptions           *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,10,opt,name=windowsOptions"`
-	RunAsUser                *int64                         `json:"runAsUser,omitempty" protobuf:"varint,4,opt,name=runAsUser"`
-	RunAsGroup               *int64                         `json:"runAsGroup,omitempty" protobuf:"varint,8,opt,name=runAsGroup"`
-	RunAsNonRoot             *bool                          `json:"runAsNonRoot,omitempty" protobuf:"varint,5,opt,name=runAsNonRoot"`
-	ReadOnlyRootFilesystem   *bool                          `json:"readOnlyRootFilesystem,omitempty" protobuf:"varint,6,opt,name=readOnlyRootFilesystem"`
-	AllowPrivilegeEscalation *bool                          `json:"allowPrivilegeEscalation,omitempty" protobuf:"varint,7,opt,name=allowPrivilegeEscalation"`
-	ProcMount                *ProcMountType                 `json:"procMount,omitempty" protobuf:"bytes,9,opt,name=procMount" openapi:"enum=Default|Unmasked"`
-	SeccompProfile           *SeccompProfile                `json:"seccompProfile,omitempty" protobuf:"bytes,11,opt,name=seccompProfile"`
-	AppArmorProfile          *AppArmorProfile               `json:"appArmorProfile,omitempty" protobuf:"bytes,12,opt,name=appArmorProfile"`
+	// Capabilities added to and dropped from the runtime's default set.
+	Capabilities *Capabilities `json:"capabilities,omitempty" protobuf:"bytes,1,opt,name=capabilities"`
+	// Give the container all the powers of the node's root.
+	Privileged *bool `json:"privileged,omitempty" protobuf:"varint,2,opt,name=privileged"`
+	// SELinux label of the container.
+	SELinuxOptions *SELinuxOptions `json:"seLinuxOptions,omitempty" protobuf:"bytes,3,opt,name=seLinuxOptions"`
+	// Settings that exist on Windows only.
+	WindowsOptions *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,10,opt,name=windowsOptions"`
+	// User id of the first process; the image's user unless set.
+	RunAsUser *int64 `json:"runAsUser,omitempty" protobuf:"varint,4,opt,name=runAsUser"`
+	// Group id of the first process.
+	RunAsGroup *int64 `json:"runAsGroup,omitempty" protobuf:"varint,8,opt,name=runAsGroup"`
+	// Refuse to start the container if it would run as user 0.
+	RunAsNonRoot *bool `json:"runAsNonRoot,omitempty" protobuf:"varint,5,opt,name=runAsNonRoot"`
+	// Mount the image's file system read-only.
+	ReadOnlyRootFilesystem *bool `json:"readOnlyRootFilesystem,omitempty" protobuf:"varint,6,opt,name=readOnlyRootFilesystem"`
+	// Whether processes can gain more powers than their parent, as by setuid programs.
+	AllowPrivilegeEscalation *bool `json:"allowPrivilegeEscalation,omitempty" protobuf:"varint,7,opt,name=allowPrivilegeEscalation"`
+	// How much of /proc is hidden: Default or Unmasked.
+	ProcMount *ProcMountType `json:"procMount,omitempty" protobuf:"bytes,9,opt,name=procMount" openapi:"enum=Default|Unmasked"`
+	// System call filter of the container.
+	SeccompProfile *SeccompProfile `json:"seccompProfile,omitempty" protobuf:"bytes,11,opt,name=seccompProfile"`
+	// AppArmor profile of the container.
+	AppArmorProfile *AppArmorProfile `json:"appArmorProfile,omitempty" protobuf:"bytes,12,opt,name=appArmorProfile"`
 }
 
 type SerializedReference struct {
@@ -1489,7 +1826,9 @@ type SessionAffinityConfig struct {
 	ClientIP *ClientIPConfig `json:"clientIP,omitempty" protobuf:"bytes,1,opt,name=clientIP"`
 }
 
+// SleepAction waits.
 type SleepAction struct {
+	// How long.
 	Seconds int64 `json:"seconds" protobuf:"varint,1,opt,name=seconds" openapi:"required"`
 }
 
@@ -1509,14 +1848,20 @@ type StorageOSVolumeSource struct {
 	SecretRef       *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 }
 
+// Sysctl is a kernel parameter.
 type Sysctl struct {
-	Name  string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Name such as net.core.somaxconn.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Its value.
 	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
 }
 
+// TCPSocketAction opens a connection.
 type TCPSocketAction struct {
+	// Number or name of the port.
 	Port intstr.IntOrString `json:"port" protobuf:"bytes,1,opt,name=port" openapi:"required"`
-	Host string             `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
+	// Host to connect to; the pod's address unless set.
+	Host string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
 }
 
 type Taint struct {
@@ -1526,12 +1871,18 @@ type Taint struct {
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty" protobuf:"bytes,4,opt,name=timeAdded"`
 }
 
+// Toleration lets a pod run on, or stay on, nodes with a taint.
 type Toleration struct {
-	Key               string             `json:"key,omitempty" protobuf:"bytes,1,opt,name=key"`
-	Operator          TolerationOperator `json:"operator,omitempty" protobuf:"bytes,2,opt,name=operator" openapi:"enum=Equal|Exists|Gt|Lt"`
-	Value             string             `json:"value,omitempty" protobuf:"bytes,3,opt,name=value"`
-	Effect            TaintEffect        `json:"effect,omitempty" protobuf:"bytes,4,opt,name=effect" openapi:"enum=NoExecute|NoSchedule|PreferNoSchedule"`
-	TolerationSeconds *int64             `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
+	// Taint key; empty with Exists tolerates every taint.
+	Key string `json:"key,omitempty" protobuf:"bytes,1,opt,name=key"`
+	// Equal (the default), Exists, or a comparison of numbers.
+	Operator TolerationOperator `json:"operator,omitempty" protobuf:"bytes,2,opt,name=operator" openapi:"enum=Equal|Exists|Gt|Lt"`
+	// Value the taint must have.
+	Value string `json:"value,omitempty" protobuf:"bytes,3,opt,name=value"`
+	// Effect it is about; all effects unless set.
+	Effect TaintEffect `json:"effect,omitempty" protobuf:"bytes,4,opt,name=effect" openapi:"enum=NoExecute|NoSchedule|PreferNoSchedule"`
+	// Seconds the pod stays after a NoExecute taint appears; for ever unless set.
+	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
 }
 
 type TopologySelectorLabelRequirement struct {
@@ -1543,15 +1894,24 @@ type TopologySelectorTerm struct {
 	MatchLabelExpressions []TopologySelectorLabelRequirement `json:"matchLabelExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchLabelExpressions"`
 }
 
+// TopologySpreadConstraint bounds how unevenly pods are spread.
 type TopologySpreadConstraint struct {
-	MaxSkew            int32                         `json:"maxSkew" protobuf:"varint,1,opt,name=maxSkew" openapi:"required"`
-	TopologyKey        string                        `json:"topologyKey" protobuf:"bytes,2,opt,name=topologyKey" openapi:"required"`
-	WhenUnsatisfiable  UnsatisfiableConstraintAction `json:"whenUnsatisfiable" protobuf:"bytes,3,opt,name=whenUnsatisfiable" openapi:"required,enum=DoNotSchedule|ScheduleAnyway"`
-	LabelSelector      *metav1.LabelSelector         `json:"labelSelector,omitempty" protobuf:"bytes,4,opt,name=labelSelector"`
-	MinDomains         *int32                        `json:"minDomains,omitempty" protobuf:"varint,5,opt,name=minDomains"`
-	NodeAffinityPolicy *NodeInclusionPolicy          `json:"nodeAffinityPolicy,omitempty" protobuf:"bytes,6,opt,name=nodeAffinityPolicy" openapi:"enum=Honor|Ignore"`
-	NodeTaintsPolicy   *NodeInclusionPolicy          `json:"nodeTaintsPolicy,omitempty" protobuf:"bytes,7,opt,name=nodeTaintsPolicy" openapi:"enum=Honor|Ignore"`
-	MatchLabelKeys     []string                      `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=matchLabelKeys"`
+	// Largest allowed difference between the number of matching pods in a place and the least in any; at least 1.
+	MaxSkew int32 `json:"maxSkew" protobuf:"varint,1,opt,name=maxSkew" openapi:"required"`
+	// Node label; nodes with the same value of it are one place.
+	TopologyKey string `json:"topologyKey" protobuf:"bytes,2,opt,name=topologyKey" openapi:"required"`
+	// DoNotSchedule waits, ScheduleAnyway only prefers.
+	WhenUnsatisfiable UnsatisfiableConstraintAction `json:"whenUnsatisfiable" protobuf:"bytes,3,opt,name=whenUnsatisfiable" openapi:"required,enum=DoNotSchedule|ScheduleAnyway"`
+	// Which pods are counted.
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,4,opt,name=labelSelector"`
+	// Fewest places there should be; until then the least count is taken as 0.
+	MinDomains *int32 `json:"minDomains,omitempty" protobuf:"varint,5,opt,name=minDomains"`
+	// Whether nodes that do not fit the pod's node affinity are left out: Honor (the default) or Ignore.
+	NodeAffinityPolicy *NodeInclusionPolicy `json:"nodeAffinityPolicy,omitempty" protobuf:"bytes,6,opt,name=nodeAffinityPolicy" openapi:"enum=Honor|Ignore"`
+	// Whether nodes with taints the pod does not tolerate are left out: Honor or Ignore (the default).
+	NodeTaintsPolicy *NodeInclusionPolicy `json:"nodeTaintsPolicy,omitempty" protobuf:"bytes,7,opt,name=nodeTaintsPolicy" openapi:"enum=Honor|Ignore"`
+	// Labels of this pod whose values the counted pods must share.
+	MatchLabelKeys []string `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=matchLabelKeys"`
 }
 
 type TypedLocalObjectReference struct {
@@ -1657,16 +2017,24 @@ type VsphereVirtualDiskVolumeSource struct {
 	StoragePolicyID   string `json:"storagePolicyID,omitempty" protobuf:"bytes,4,opt,name=storagePolicyID"`
 }
 
+// WeightedPodAffinityTerm is a term with a weight.
 type WeightedPodAffinityTerm struct {
-	Weight          int32           `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
+	// Weight, 1 to 100.
+	Weight int32 `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
+	// The term.
 	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm" protobuf:"bytes,2,opt,name=podAffinityTerm" openapi:"required"`
 }
 
+// WindowsSecurityContextOptions is what exists on Windows only.
 type WindowsSecurityContextOptions struct {
+	// Name of the credential spec of a group managed service account.
 	GMSACredentialSpecName *string `json:"gmsaCredentialSpecName,omitempty" protobuf:"bytes,1,opt,name=gmsaCredentialSpecName"`
-	GMSACredentialSpec     *string `json:"gmsaCredentialSpec,omitempty" protobuf:"bytes,2,opt,name=gmsaCredentialSpec"`
-	RunAsUserName          *string `json:"runAsUserName,omitempty" protobuf:"bytes,3,opt,name=runAsUserName"`
-	HostProcess            *bool   `json:"hostProcess,omitempty" protobuf:"varint,4,opt,name=hostProcess"`
+	// The credential spec itself.
+	GMSACredentialSpec *string `json:"gmsaCredentialSpec,omitempty" protobuf:"bytes,2,opt,name=gmsaCredentialSpec"`
+	// User of the first process, optionally with a domain in front.
+	RunAsUserName *string `json:"runAsUserName,omitempty" protobuf:"bytes,3,opt,name=runAsUserName"`
+	// Run as a process of the node; all containers of the pod or none.
+	HostProcess *bool `json:"hostProcess,omitempty" protobuf:"varint,4,opt,name=hostProcess"`
 }
 
 // ComponentStatusList is a list of ComponentStatus objects.

@@ -244,9 +244,7 @@ func validateTrafficPolicies(s *ServiceSpec, p *path) validation.ErrorList {
 	switch {
 	case !NeedsHealthCheck(s):
 		r.If(s.HealthCheckNodePort != 0, health, s.HealthCheckNodePort, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")
-	case s.HealthCheckNodePort == 0:
-		r.Required(health, "")
-	default:
+	case s.HealthCheckNodePort != 0: // zero is allocated as the service is written
 		r.Each(health, s.HealthCheckNodePort, validation.IsPortNumber(int64(s.HealthCheckNodePort)))
 	}
 	if s.Type == ServiceTypeLoadBalancer || s.Type == ServiceTypeNodePort || s.Type == ServiceTypeClusterIP {
