@@ -64,30 +64,49 @@ type AzureFileVolumeSource struct {
 	ReadOnly   bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
+// Binding assigns a pod to a node.
 type Binding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Target            ObjectReference `json:"target" protobuf:"bytes,2,opt,name=target" openapi:"required"`
+	// The node.
+	Target ObjectReference `json:"target" protobuf:"bytes,2,opt,name=target" openapi:"required"`
 }
 
+// CSIPersistentVolumeSource is a volume of a CSI driver.
 type CSIPersistentVolumeSource struct {
-	Driver                     string            `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	VolumeHandle               string            `json:"volumeHandle" protobuf:"bytes,2,opt,name=volumeHandle" openapi:"required"`
-	ReadOnly                   bool              `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	FSType                     string            `json:"fsType,omitempty" protobuf:"bytes,4,opt,name=fsType"`
-	VolumeAttributes           map[string]string `json:"volumeAttributes,omitempty" protobuf:"bytes,5,rep,name=volumeAttributes"`
-	ControllerPublishSecretRef *SecretReference  `json:"controllerPublishSecretRef,omitempty" protobuf:"bytes,6,opt,name=controllerPublishSecretRef"`
-	NodeStageSecretRef         *SecretReference  `json:"nodeStageSecretRef,omitempty" protobuf:"bytes,7,opt,name=nodeStageSecretRef"`
-	NodePublishSecretRef       *SecretReference  `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,8,opt,name=nodePublishSecretRef"`
-	ControllerExpandSecretRef  *SecretReference  `json:"controllerExpandSecretRef,omitempty" protobuf:"bytes,9,opt,name=controllerExpandSecretRef"`
-	NodeExpandSecretRef        *SecretReference  `json:"nodeExpandSecretRef,omitempty" protobuf:"bytes,10,opt,name=nodeExpandSecretRef"`
+	// Name of the driver.
+	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	// The driver's own name of the volume.
+	VolumeHandle string `json:"volumeHandle" protobuf:"bytes,2,opt,name=volumeHandle" openapi:"required"`
+	// Always mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// File system type to mount, or to make.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,4,opt,name=fsType"`
+	// What the driver said when it made the volume.
+	VolumeAttributes map[string]string `json:"volumeAttributes,omitempty" protobuf:"bytes,5,rep,name=volumeAttributes"`
+	// Secret for attaching.
+	ControllerPublishSecretRef *SecretReference `json:"controllerPublishSecretRef,omitempty" protobuf:"bytes,6,opt,name=controllerPublishSecretRef"`
+	// Secret for staging on a node.
+	NodeStageSecretRef *SecretReference `json:"nodeStageSecretRef,omitempty" protobuf:"bytes,7,opt,name=nodeStageSecretRef"`
+	// Secret for mounting into a pod.
+	NodePublishSecretRef *SecretReference `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,8,opt,name=nodePublishSecretRef"`
+	// Secret for growing on the controller's side.
+	ControllerExpandSecretRef *SecretReference `json:"controllerExpandSecretRef,omitempty" protobuf:"bytes,9,opt,name=controllerExpandSecretRef"`
+	// Secret for growing on the node.
+	NodeExpandSecretRef *SecretReference `json:"nodeExpandSecretRef,omitempty" protobuf:"bytes,10,opt,name=nodeExpandSecretRef"`
 }
 
+// CSIVolumeSource is a volume that a CSI driver makes for one pod.
 type CSIVolumeSource struct {
-	Driver               string                `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	ReadOnly             *bool                 `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
-	FSType               *string               `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	VolumeAttributes     map[string]string     `json:"volumeAttributes,omitempty" protobuf:"bytes,4,rep,name=volumeAttributes"`
+	// Name of the driver.
+	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	// Mount it read-only.
+	ReadOnly *bool `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
+	// File system type passed to the driver.
+	FSType *string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	// Settings passed to the driver.
+	VolumeAttributes map[string]string `json:"volumeAttributes,omitempty" protobuf:"bytes,4,rep,name=volumeAttributes"`
+	// Secret passed to the driver when it mounts.
 	NodePublishSecretRef *LocalObjectReference `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,5,opt,name=nodePublishSecretRef"`
 }
 
@@ -131,7 +150,9 @@ type CinderVolumeSource struct {
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
 }
 
+// ClientIPConfig is affinity by client address.
 type ClientIPConfig struct {
+	// Seconds after which an idle client is forgotten, at most 86400; three hours unless set.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,1,opt,name=timeoutSeconds"`
 }
 
@@ -156,12 +177,16 @@ type ComponentStatus struct {
 	Conditions        []ComponentCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 }
 
+// ConfigMap is configuration as keys and values.
 type ConfigMap struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Immutable         *bool             `json:"immutable,omitempty" protobuf:"varint,4,opt,name=immutable"`
-	Data              map[string]string `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
-	BinaryData        map[string][]byte `json:"binaryData,omitempty" protobuf:"bytes,3,rep,name=binaryData"`
+	// Nobody can change the data any more; only deletion remains.
+	Immutable *bool `json:"immutable,omitempty" protobuf:"varint,4,opt,name=immutable"`
+	// Values that are UTF-8 text; at most 1 MiB in all.
+	Data map[string]string `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
+	// Values that are any bytes, base64 in JSON; no key may be in both.
+	BinaryData map[string][]byte `json:"binaryData,omitempty" protobuf:"bytes,3,rep,name=binaryData"`
 }
 
 // ConfigMapEnvSource is a config map as a source of variables.
@@ -188,17 +213,24 @@ type ConfigMapNodeConfigSource struct {
 	KubeletConfigKey string    `json:"kubeletConfigKey" protobuf:"bytes,5,opt,name=kubeletConfigKey" openapi:"required"`
 }
 
+// ConfigMapProjection is keys of a config map in a projected volume.
 type ConfigMapProjection struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	Items                []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	Optional             *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+	// Which keys, and as which files; all unless set.
+	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	// Start even if the config map or a key does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
+// ConfigMapVolumeSource is a config map as files.
 type ConfigMapVolumeSource struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	Items                []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	DefaultMode          *int32      `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
-	Optional             *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+	// Which keys, and as which files; all keys under their own names unless set.
+	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
+	// Start even if the config map or a key does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
 // Container is one program with its image, environment and mounts.
@@ -390,51 +422,80 @@ type DaemonEndpoint struct {
 	Port int32 `json:"Port" protobuf:"varint,1,opt,name=Port" openapi:"required"`
 }
 
+// DownwardAPIProjection is fields of the pod in a projected volume.
 type DownwardAPIProjection struct {
+	// The files.
 	Items []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
 }
 
+// DownwardAPIVolumeFile is a field of the pod as a file; one of the two sources is set.
 type DownwardAPIVolumeFile struct {
-	Path             string                 `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
-	FieldRef         *ObjectFieldSelector   `json:"fieldRef,omitempty" protobuf:"bytes,2,opt,name=fieldRef"`
+	// The file, relative to the volume's root.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	// A field of the pod: annotations, labels, name, namespace or uid.
+	FieldRef *ObjectFieldSelector `json:"fieldRef,omitempty" protobuf:"bytes,2,opt,name=fieldRef"`
+	// A request or limit of a container.
 	ResourceFieldRef *ResourceFieldSelector `json:"resourceFieldRef,omitempty" protobuf:"bytes,3,opt,name=resourceFieldRef"`
-	Mode             *int32                 `json:"mode,omitempty" protobuf:"varint,4,opt,name=mode"`
+	// Permission bits of this file instead of the volume's.
+	Mode *int32 `json:"mode,omitempty" protobuf:"varint,4,opt,name=mode"`
 }
 
+// DownwardAPIVolumeSource is fields of the pod as files.
 type DownwardAPIVolumeSource struct {
-	Items       []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
-	DefaultMode *int32                  `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
+	// The files.
+	Items []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
+	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
 }
 
+// EmptyDirVolumeSource is a directory for the life of the pod.
 type EmptyDirVolumeSource struct {
-	Medium    StorageMedium      `json:"medium,omitempty" protobuf:"bytes,1,opt,name=medium"`
+	// Where it is kept: empty for the node's disk, Memory, or HugePages.
+	Medium StorageMedium `json:"medium,omitempty" protobuf:"bytes,1,opt,name=medium"`
+	// The most it may hold; the pod is evicted beyond.
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty" protobuf:"bytes,2,opt,name=sizeLimit"`
 }
 
+// EndpointAddress is one address.
 type EndpointAddress struct {
-	IP        string           `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
-	Hostname  string           `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
-	NodeName  *string          `json:"nodeName,omitempty" protobuf:"bytes,4,opt,name=nodeName"`
+	// The address.
+	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
+	// Name of the endpoint.
+	Hostname string `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
+	// Node it is on.
+	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,4,opt,name=nodeName"`
+	// Object behind it, normally a pod.
 	TargetRef *ObjectReference `json:"targetRef,omitempty" protobuf:"bytes,2,opt,name=targetRef"`
 }
 
+// EndpointPort is one port.
 type EndpointPort struct {
-	Name        string   `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	Port        int32    `json:"port" protobuf:"varint,2,opt,name=port" openapi:"required"`
-	Protocol    Protocol `json:"protocol,omitempty" protobuf:"bytes,3,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	AppProtocol *string  `json:"appProtocol,omitempty" protobuf:"bytes,4,opt,name=appProtocol"`
+	// Name of the service's port.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// The number.
+	Port int32 `json:"port" protobuf:"varint,2,opt,name=port" openapi:"required"`
+	// TCP (the default), UDP or SCTP.
+	Protocol Protocol `json:"protocol,omitempty" protobuf:"bytes,3,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
+	// What is spoken there.
+	AppProtocol *string `json:"appProtocol,omitempty" protobuf:"bytes,4,opt,name=appProtocol"`
 }
 
+// EndpointSubset is addresses that share ports.
 type EndpointSubset struct {
-	Addresses         []EndpointAddress `json:"addresses,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=addresses"`
+	// Addresses that are ready.
+	Addresses []EndpointAddress `json:"addresses,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=addresses"`
+	// Addresses that are not.
 	NotReadyAddresses []EndpointAddress `json:"notReadyAddresses,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=notReadyAddresses"`
-	Ports             []EndpointPort    `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
+	// The ports.
+	Ports []EndpointPort `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
 }
 
+// Endpoints is the addresses behind a service; EndpointSlice has replaced it.
 type Endpoints struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Subsets           []EndpointSubset `json:"subsets,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subsets"`
+	// Addresses with the ports they have in common.
+	Subsets []EndpointSubset `json:"subsets,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subsets"`
 }
 
 // EnvFromSource makes variables of all keys of a config map or secret.
@@ -506,27 +567,44 @@ type EphemeralContainerCommon struct {
 	TTY                      bool                     `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
 }
 
+// EphemeralVolumeSource makes a claim for one pod.
 type EphemeralVolumeSource struct {
+	// The claim, named after pod and volume.
 	VolumeClaimTemplate *PersistentVolumeClaimTemplate `json:"volumeClaimTemplate,omitempty" protobuf:"bytes,1,opt,name=volumeClaimTemplate"`
 }
 
+// Event is a report about an object.
 type Event struct {
-	metav1.TypeMeta     `json:",inline"`
-	metav1.ObjectMeta   `json:"metadata" protobuf:"bytes,1,opt,name=metadata" openapi:"required"`
-	InvolvedObject      ObjectReference  `json:"involvedObject" protobuf:"bytes,2,opt,name=involvedObject" openapi:"required"`
-	Reason              string           `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	Message             string           `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
-	Source              EventSource      `json:"source,omitempty" protobuf:"bytes,5,opt,name=source"`
-	FirstTimestamp      metav1.Time      `json:"firstTimestamp,omitempty" protobuf:"bytes,6,opt,name=firstTimestamp"`
-	LastTimestamp       metav1.Time      `json:"lastTimestamp,omitempty" protobuf:"bytes,7,opt,name=lastTimestamp"`
-	Count               int32            `json:"count,omitempty" protobuf:"varint,8,opt,name=count"`
-	Type                string           `json:"type,omitempty" protobuf:"bytes,9,opt,name=type"`
-	EventTime           metav1.MicroTime `json:"eventTime,omitempty" protobuf:"bytes,10,opt,name=eventTime"`
-	Series              *EventSeries     `json:"series,omitempty" protobuf:"bytes,11,opt,name=series"`
-	Action              string           `json:"action,omitempty" protobuf:"bytes,12,opt,name=action"`
-	Related             *ObjectReference `json:"related,omitempty" protobuf:"bytes,13,opt,name=related"`
-	ReportingController string           `json:"reportingComponent" protobuf:"bytes,14,opt,name=reportingComponent"`
-	ReportingInstance   string           `json:"reportingInstance" protobuf:"bytes,15,opt,name=reportingInstance"`
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata" openapi:"required"`
+	// What it is about.
+	InvolvedObject ObjectReference `json:"involvedObject" protobuf:"bytes,2,opt,name=involvedObject" openapi:"required"`
+	// Why, in one word for programs.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	// What happened, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
+	// Who reports it.
+	Source EventSource `json:"source,omitempty" protobuf:"bytes,5,opt,name=source"`
+	// When it happened first.
+	FirstTimestamp metav1.Time `json:"firstTimestamp,omitempty" protobuf:"bytes,6,opt,name=firstTimestamp"`
+	// When it happened last.
+	LastTimestamp metav1.Time `json:"lastTimestamp,omitempty" protobuf:"bytes,7,opt,name=lastTimestamp"`
+	// How often it happened.
+	Count int32 `json:"count,omitempty" protobuf:"varint,8,opt,name=count"`
+	// Normal or Warning.
+	Type string `json:"type,omitempty" protobuf:"bytes,9,opt,name=type"`
+	// When it happened.
+	EventTime metav1.MicroTime `json:"eventTime,omitempty" protobuf:"bytes,10,opt,name=eventTime"`
+	// How often since, when it goes on.
+	Series *EventSeries `json:"series,omitempty" protobuf:"bytes,11,opt,name=series"`
+	// What was done or failed.
+	Action string `json:"action,omitempty" protobuf:"bytes,12,opt,name=action"`
+	// A second object it is about.
+	Related *ObjectReference `json:"related,omitempty" protobuf:"bytes,13,opt,name=related"`
+	// Name of the controller that reports it.
+	ReportingController string `json:"reportingComponent" protobuf:"bytes,14,opt,name=reportingComponent"`
+	// Which of its instances.
+	ReportingInstance string `json:"reportingInstance" protobuf:"bytes,15,opt,name=reportingInstance"`
 }
 
 type EventSeries struct {
@@ -656,8 +734,11 @@ type HostIP struct {
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
+// HostPathVolumeSource is a file or directory of the node.
 type HostPathVolumeSource struct {
-	Path string        `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	// Path on the node.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	// What must be there before the mount, such as Directory or FileOrCreate; nothing is checked when empty.
 	Type *HostPathType `json:"type,omitempty" protobuf:"bytes,2,opt,name=type" openapi:"enum=|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket"`
 }
 
@@ -689,8 +770,11 @@ type ISCSIVolumeSource struct {
 	InitiatorName     *string               `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
+// ImageVolumeSource is the files of an image.
 type ImageVolumeSource struct {
-	Reference  string     `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
+	// The image.
+	Reference string `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
+	// When to pull: Always (the default for the tag latest), IfNotPresent or Never.
 	PullPolicy PullPolicy `json:"pullPolicy,omitempty" protobuf:"bytes,2,opt,name=pullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
 }
 
@@ -698,9 +782,13 @@ type ImageVolumeStatus struct {
 	ImageRef string `json:"imageRef,omitempty" protobuf:"bytes,1,opt,name=imageRef" openapi:"required"`
 }
 
+// KeyToPath puts a key into a file.
 type KeyToPath struct {
-	Key  string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// The key.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// The file, relative to the volume's root.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	// Permission bits of this file instead of the volume's.
 	Mode *int32 `json:"mode,omitempty" protobuf:"varint,3,opt,name=mode"`
 }
 
@@ -726,22 +814,33 @@ type LifecycleHandler struct {
 	Sleep *SleepAction `json:"sleep,omitempty" protobuf:"bytes,4,opt,name=sleep"`
 }
 
+// LimitRange bounds what single pods, containers and claims ask for.
 type LimitRange struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              LimitRangeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// The bounds.
+	Spec LimitRangeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
+// LimitRangeItem is the bounds for one type of object.
 type LimitRangeItem struct {
-	Type                 LimitType    `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Max                  ResourceList `json:"max,omitempty" protobuf:"bytes,2,rep,name=max"`
-	Min                  ResourceList `json:"min,omitempty" protobuf:"bytes,3,rep,name=min"`
-	Default              ResourceList `json:"default,omitempty" protobuf:"bytes,4,rep,name=default"`
-	DefaultRequest       ResourceList `json:"defaultRequest,omitempty" protobuf:"bytes,5,rep,name=defaultRequest"`
+	// Pod, Container or PersistentVolumeClaim.
+	Type LimitType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// The most of each resource.
+	Max ResourceList `json:"max,omitempty" protobuf:"bytes,2,rep,name=max"`
+	// The least of each resource.
+	Min ResourceList `json:"min,omitempty" protobuf:"bytes,3,rep,name=min"`
+	// Limits for containers that set none.
+	Default ResourceList `json:"default,omitempty" protobuf:"bytes,4,rep,name=default"`
+	// Requests for containers that set none.
+	DefaultRequest ResourceList `json:"defaultRequest,omitempty" protobuf:"bytes,5,rep,name=defaultRequest"`
+	// The most times a limit may be its request.
 	MaxLimitRequestRatio ResourceList `json:"maxLimitRequestRatio,omitempty" protobuf:"bytes,6,rep,name=maxLimitRequestRatio"`
 }
 
+// LimitRangeSpec is a list of bounds.
 type LimitRangeSpec struct {
+	// Bounds, one entry for each type.
 	Limits []LimitRangeItem `json:"limits" listType:"atomic" protobuf:"bytes,1,rep,name=limits" openapi:"required"`
 }
 
@@ -751,14 +850,21 @@ type LinuxContainerUser struct {
 	SupplementalGroups []int64 `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,3,rep,name=supplementalGroups"`
 }
 
+// LoadBalancerIngress is one address of a load balancer.
 type LoadBalancerIngress struct {
-	IP       string              `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
-	Hostname string              `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
-	IPMode   *LoadBalancerIPMode `json:"ipMode,omitempty" protobuf:"bytes,3,opt,name=ipMode"`
-	Ports    []PortStatus        `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=ports"`
+	// The address.
+	IP string `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
+	// A name instead of an address.
+	Hostname string `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
+	// VIP when traffic arrives with that destination, Proxy when with the node's.
+	IPMode *LoadBalancerIPMode `json:"ipMode,omitempty" protobuf:"bytes,3,opt,name=ipMode"`
+	// State of the ports.
+	Ports []PortStatus `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=ports"`
 }
 
+// LoadBalancerStatus is where a load balancer listens.
 type LoadBalancerStatus struct {
+	// Its addresses.
 	Ingress []LoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
@@ -768,8 +874,11 @@ type LocalObjectReference struct {
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 }
 
+// LocalVolumeSource is a disk or directory of one node.
 type LocalVolumeSource struct {
-	Path   string  `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	// Path on the node.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
+	// File system to make on a block device that has none.
 	FSType *string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 }
 
@@ -778,17 +887,24 @@ type ModifyVolumeStatus struct {
 	Status                          PersistentVolumeClaimModifyVolumeStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required,enum=InProgress|Infeasible|Pending"`
 }
 
+// NFSVolumeSource is a directory of an NFS server.
 type NFSVolumeSource struct {
-	Server   string `json:"server" protobuf:"bytes,1,opt,name=server" openapi:"required"`
-	Path     string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	ReadOnly bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Name or address of the server.
+	Server string `json:"server" protobuf:"bytes,1,opt,name=server" openapi:"required"`
+	// Exported path.
+	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
+// Namespace is a space for names, rights and quotas.
 type Namespace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              NamespaceSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            NamespaceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What must happen before it is gone.
+	Spec NamespaceSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// Its state; written by the system.
+	Status NamespaceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 type NamespaceCondition struct {
@@ -799,20 +915,28 @@ type NamespaceCondition struct {
 	Message            string                 `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
+// NamespaceSpec is what must happen before a namespace is gone.
 type NamespaceSpec struct {
+	// Who still has to clean up.
 	Finalizers []FinalizerName `json:"finalizers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=finalizers"`
 }
 
+// NamespaceStatus is the state of a namespace.
 type NamespaceStatus struct {
-	Phase      NamespacePhase       `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Active|Terminating"`
+	// Active or Terminating.
+	Phase NamespacePhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Active|Terminating"`
+	// What keeps it from being gone.
 	Conditions []NamespaceCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 }
 
+// Node is a machine that runs pods.
 type Node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              NodeSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            NodeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// How the cluster uses it.
+	Spec NodeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What it is and how it is doing.
+	Status NodeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 type NodeAddress struct {
@@ -901,31 +1025,54 @@ type NodeSelectorTerm struct {
 	MatchFields []NodeSelectorRequirement `json:"matchFields,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchFields"`
 }
 
+// NodeSpec is how the cluster uses a node.
 type NodeSpec struct {
-	PodCIDR            string            `json:"podCIDR,omitempty" protobuf:"bytes,1,opt,name=podCIDR"`
-	PodCIDRs           []string          `json:"podCIDRs,omitempty" patchStrategy:"merge" listType:"set" protobuf:"bytes,7,rep,name=podCIDRs"`
-	ProviderID         string            `json:"providerID,omitempty" protobuf:"bytes,3,opt,name=providerID"`
-	Unschedulable      bool              `json:"unschedulable,omitempty" protobuf:"varint,4,opt,name=unschedulable"`
-	Taints             []Taint           `json:"taints,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=taints"`
-	ConfigSource       *NodeConfigSource `json:"configSource,omitempty" protobuf:"bytes,6,opt,name=configSource"`
-	DoNotUseExternalID string            `json:"externalID,omitempty" protobuf:"bytes,2,opt,name=externalID"`
+	// Addresses for its pods, the first of podCIDRs.
+	PodCIDR string `json:"podCIDR,omitempty" protobuf:"bytes,1,opt,name=podCIDR"`
+	// Addresses for its pods, one range for each family.
+	PodCIDRs []string `json:"podCIDRs,omitempty" patchStrategy:"merge" listType:"set" protobuf:"bytes,7,rep,name=podCIDRs"`
+	// Name of the machine at the cloud provider; set once.
+	ProviderID string `json:"providerID,omitempty" protobuf:"bytes,3,opt,name=providerID"`
+	// Keep new pods away.
+	Unschedulable bool `json:"unschedulable,omitempty" protobuf:"varint,4,opt,name=unschedulable"`
+	// Marks that keep away pods which do not tolerate them.
+	Taints []Taint `json:"taints,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=taints"`
+	// No longer used.
+	ConfigSource *NodeConfigSource `json:"configSource,omitempty" protobuf:"bytes,6,opt,name=configSource"`
+	// No longer used.
+	DoNotUseExternalID string `json:"externalID,omitempty" protobuf:"bytes,2,opt,name=externalID"`
 }
 
+// NodeStatus is what a node is and how it is doing.
 type NodeStatus struct {
-	Capacity         ResourceList         `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
-	Allocatable      ResourceList         `json:"allocatable,omitempty" protobuf:"bytes,2,rep,name=allocatable"`
-	Phase            NodePhase            `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase" openapi:"enum=Pending|Running|Terminated"`
-	Conditions       []NodeCondition      `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
-	Addresses        []NodeAddress        `json:"addresses,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,5,rep,name=addresses"`
-	DaemonEndpoints  NodeDaemonEndpoints  `json:"daemonEndpoints,omitempty" protobuf:"bytes,6,opt,name=daemonEndpoints"`
-	NodeInfo         NodeSystemInfo       `json:"nodeInfo,omitempty" protobuf:"bytes,7,opt,name=nodeInfo"`
-	Images           []ContainerImage     `json:"images,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=images"`
-	VolumesInUse     []UniqueVolumeName   `json:"volumesInUse,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=volumesInUse"`
-	VolumesAttached  []AttachedVolume     `json:"volumesAttached,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=volumesAttached"`
-	Config           *NodeConfigStatus    `json:"config,omitempty" protobuf:"bytes,11,opt,name=config"`
-	RuntimeHandlers  []NodeRuntimeHandler `json:"runtimeHandlers,omitempty" listType:"atomic" protobuf:"bytes,12,rep,name=runtimeHandlers"`
-	Features         *NodeFeatures        `json:"features,omitempty" protobuf:"bytes,13,opt,name=features"`
-	DeclaredFeatures []string             `json:"declaredFeatures,omitempty" listType:"atomic" protobuf:"bytes,14,rep,name=declaredFeatures"`
+	// What the machine has.
+	Capacity ResourceList `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
+	// What of it is for pods.
+	Allocatable ResourceList `json:"allocatable,omitempty" protobuf:"bytes,2,rep,name=allocatable"`
+	// No longer used.
+	Phase NodePhase `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase" openapi:"enum=Pending|Running|Terminated"`
+	// Facts about the node, such as Ready.
+	Conditions []NodeCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
+	// Names and addresses it is reached by.
+	Addresses []NodeAddress `json:"addresses,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,5,rep,name=addresses"`
+	// Ports of the node's own services.
+	DaemonEndpoints NodeDaemonEndpoints `json:"daemonEndpoints,omitempty" protobuf:"bytes,6,opt,name=daemonEndpoints"`
+	// Versions of its software.
+	NodeInfo NodeSystemInfo `json:"nodeInfo,omitempty" protobuf:"bytes,7,opt,name=nodeInfo"`
+	// Images it has.
+	Images []ContainerImage `json:"images,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=images"`
+	// Attached volumes that pods use.
+	VolumesInUse []UniqueVolumeName `json:"volumesInUse,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=volumesInUse"`
+	// Volumes attached to it.
+	VolumesAttached []AttachedVolume `json:"volumesAttached,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=volumesAttached"`
+	// No longer used.
+	Config *NodeConfigStatus `json:"config,omitempty" protobuf:"bytes,11,opt,name=config"`
+	// Runtimes it offers.
+	RuntimeHandlers []NodeRuntimeHandler `json:"runtimeHandlers,omitempty" listType:"atomic" protobuf:"bytes,12,rep,name=runtimeHandlers"`
+	// Features of its runtime.
+	Features *NodeFeatures `json:"features,omitempty" protobuf:"bytes,13,opt,name=features"`
+	// Features of its kubelet.
+	DeclaredFeatures []string `json:"declaredFeatures,omitempty" listType:"atomic" protobuf:"bytes,14,rep,name=declaredFeatures"`
 }
 
 type NodeSwapStatus struct {
@@ -954,28 +1101,42 @@ type ObjectFieldSelector struct {
 	FieldPath string `json:"fieldPath" protobuf:"bytes,2,opt,name=fieldPath" openapi:"required"`
 }
 
+// ObjectReference names an object of any kind, or a part of it.
 type ObjectReference struct {
-	Kind            string    `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
-	Namespace       string    `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
-	Name            string    `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
-	UID             types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uid"`
-	APIVersion      string    `json:"apiVersion,omitempty" protobuf:"bytes,5,opt,name=apiVersion"`
-	ResourceVersion string    `json:"resourceVersion,omitempty" protobuf:"bytes,6,opt,name=resourceVersion"`
-	FieldPath       string    `json:"fieldPath,omitempty" protobuf:"bytes,7,opt,name=fieldPath"`
+	// The kind.
+	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
+	// The namespace.
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
+	// The name.
+	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
+	// The identity.
+	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uid"`
+	// Version of the kind.
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,5,opt,name=apiVersion"`
+	// A particular version of the object.
+	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,6,opt,name=resourceVersion"`
+	// A part of it, such as spec.containers{name}.
+	FieldPath string `json:"fieldPath,omitempty" protobuf:"bytes,7,opt,name=fieldPath"`
 }
 
+// PersistentVolume is storage that claims can be bound to; it lives outside of namespaces.
 type PersistentVolume struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              PersistentVolumeSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            PersistentVolumeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What and where the storage is.
+	Spec PersistentVolumeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// Its state; written by the system.
+	Status PersistentVolumeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// PersistentVolumeClaim asks for storage and stands for what it got.
 type PersistentVolumeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              PersistentVolumeClaimSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            PersistentVolumeClaimStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is asked for.
+	Spec PersistentVolumeClaimSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What was given; written by the system.
+	Status PersistentVolumeClaimStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 type PersistentVolumeClaimCondition struct {
@@ -987,82 +1148,144 @@ type PersistentVolumeClaimCondition struct {
 	Message            string                             `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
+// PersistentVolumeClaimSpec is what a claim asks for.
 type PersistentVolumeClaimSpec struct {
-	AccessModes               []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=accessModes"`
-	Selector                  *metav1.LabelSelector        `json:"selector,omitempty" protobuf:"bytes,4,opt,name=selector"`
-	Resources                 VolumeResourceRequirements   `json:"resources,omitempty" protobuf:"bytes,2,opt,name=resources"`
-	VolumeName                string                       `json:"volumeName,omitempty" protobuf:"bytes,3,opt,name=volumeName"`
-	StorageClassName          *string                      `json:"storageClassName,omitempty" protobuf:"bytes,5,opt,name=storageClassName"`
-	VolumeMode                *PersistentVolumeMode        `json:"volumeMode,omitempty" protobuf:"bytes,6,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
-	DataSource                *TypedLocalObjectReference   `json:"dataSource,omitempty" protobuf:"bytes,7,opt,name=dataSource"`
-	DataSourceRef             *TypedObjectReference        `json:"dataSourceRef,omitempty" protobuf:"bytes,8,opt,name=dataSourceRef"`
-	VolumeAttributesClassName *string                      `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,9,opt,name=volumeAttributesClassName"`
+	// Ways the volume must be mountable.
+	AccessModes []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=accessModes"`
+	// Labels the volume must have; rules out making one.
+	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,4,opt,name=selector"`
+	// How much storage, under requests.storage.
+	Resources VolumeResourceRequirements `json:"resources,omitempty" protobuf:"bytes,2,opt,name=resources"`
+	// The bound volume, or one to be bound to and no other.
+	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,3,opt,name=volumeName"`
+	// Class the volume must be of; the default class unless set, none if empty.
+	StorageClassName *string `json:"storageClassName,omitempty" protobuf:"bytes,5,opt,name=storageClassName"`
+	// Filesystem (the default) or Block.
+	VolumeMode *PersistentVolumeMode `json:"volumeMode,omitempty" protobuf:"bytes,6,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
+	// Claim or snapshot to fill the volume from.
+	DataSource *TypedLocalObjectReference `json:"dataSource,omitempty" protobuf:"bytes,7,opt,name=dataSource"`
+	// Any object to fill the volume from, also in another namespace if allowed.
+	DataSourceRef *TypedObjectReference `json:"dataSourceRef,omitempty" protobuf:"bytes,8,opt,name=dataSourceRef"`
+	// Class of attributes to apply; can be changed.
+	VolumeAttributesClassName *string `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,9,opt,name=volumeAttributesClassName"`
 }
 
+// PersistentVolumeClaimStatus is what a claim has got.
 type PersistentVolumeClaimStatus struct {
-	Phase                            PersistentVolumeClaimPhase           `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Bound|Lost|Pending"`
-	AccessModes                      []PersistentVolumeAccessMode         `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=accessModes"`
-	Capacity                         ResourceList                         `json:"capacity,omitempty" protobuf:"bytes,3,rep,name=capacity"`
-	Conditions                       []PersistentVolumeClaimCondition     `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
-	AllocatedResources               ResourceList                         `json:"allocatedResources,omitempty" protobuf:"bytes,5,rep,name=allocatedResources"`
-	AllocatedResourceStatuses        map[ResourceName]ClaimResourceStatus `json:"allocatedResourceStatuses,omitempty" mapType:"granular" protobuf:"bytes,7,rep,name=allocatedResourceStatuses"`
-	CurrentVolumeAttributesClassName *string                              `json:"currentVolumeAttributesClassName,omitempty" protobuf:"bytes,8,opt,name=currentVolumeAttributesClassName"`
-	ModifyVolumeStatus               *ModifyVolumeStatus                  `json:"modifyVolumeStatus,omitempty" protobuf:"bytes,9,opt,name=modifyVolumeStatus"`
+	// Pending, Bound or Lost.
+	Phase PersistentVolumeClaimPhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Bound|Lost|Pending"`
+	// Ways the volume can be mounted.
+	AccessModes []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=accessModes"`
+	// Size of the volume.
+	Capacity ResourceList `json:"capacity,omitempty" protobuf:"bytes,3,rep,name=capacity"`
+	// What goes on with it, such as Resizing.
+	Conditions []PersistentVolumeClaimCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
+	// Size that is being made available.
+	AllocatedResources ResourceList `json:"allocatedResources,omitempty" protobuf:"bytes,5,rep,name=allocatedResources"`
+	// State of that change.
+	AllocatedResourceStatuses map[ResourceName]ClaimResourceStatus `json:"allocatedResourceStatuses,omitempty" mapType:"granular" protobuf:"bytes,7,rep,name=allocatedResourceStatuses"`
+	// Class of attributes the volume has now.
+	CurrentVolumeAttributesClassName *string `json:"currentVolumeAttributesClassName,omitempty" protobuf:"bytes,8,opt,name=currentVolumeAttributesClassName"`
+	// State of a change of that class.
+	ModifyVolumeStatus *ModifyVolumeStatus `json:"modifyVolumeStatus,omitempty" protobuf:"bytes,9,opt,name=modifyVolumeStatus"`
 }
 
+// PersistentVolumeClaimTemplate describes a claim to make.
 type PersistentVolumeClaimTemplate struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              PersistentVolumeClaimSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// What the claim asks for.
+	Spec PersistentVolumeClaimSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
+// PersistentVolumeClaimVolumeSource uses the volume of a claim.
 type PersistentVolumeClaimVolumeSource struct {
+	// Claim in the pod's namespace.
 	ClaimName string `json:"claimName" protobuf:"bytes,1,opt,name=claimName" openapi:"required"`
-	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
+	// Mount it read-only everywhere.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
 }
 
+// PersistentVolumeSource is what a volume is made of; one of its fields is set.
 type PersistentVolumeSource struct {
-	GCEPersistentDisk    *GCEPersistentDiskVolumeSource    `json:"gcePersistentDisk,omitempty" protobuf:"bytes,1,opt,name=gcePersistentDisk"`
+	// A disk of Google Compute Engine; use CSI instead.
+	GCEPersistentDisk *GCEPersistentDiskVolumeSource `json:"gcePersistentDisk,omitempty" protobuf:"bytes,1,opt,name=gcePersistentDisk"`
+	// A disk of Amazon EC2; use CSI instead.
 	AWSElasticBlockStore *AWSElasticBlockStoreVolumeSource `json:"awsElasticBlockStore,omitempty" protobuf:"bytes,2,opt,name=awsElasticBlockStore"`
-	HostPath             *HostPathVolumeSource             `json:"hostPath,omitempty" protobuf:"bytes,3,opt,name=hostPath"`
-	Glusterfs            *GlusterfsPersistentVolumeSource  `json:"glusterfs,omitempty" protobuf:"bytes,4,opt,name=glusterfs"`
-	NFS                  *NFSVolumeSource                  `json:"nfs,omitempty" protobuf:"bytes,5,opt,name=nfs"`
-	RBD                  *RBDPersistentVolumeSource        `json:"rbd,omitempty" protobuf:"bytes,6,opt,name=rbd"`
-	ISCSI                *ISCSIPersistentVolumeSource      `json:"iscsi,omitempty" protobuf:"bytes,7,opt,name=iscsi"`
-	Cinder               *CinderPersistentVolumeSource     `json:"cinder,omitempty" protobuf:"bytes,8,opt,name=cinder"`
-	CephFS               *CephFSPersistentVolumeSource     `json:"cephfs,omitempty" protobuf:"bytes,9,opt,name=cephfs"`
-	FC                   *FCVolumeSource                   `json:"fc,omitempty" protobuf:"bytes,10,opt,name=fc"`
-	Flocker              *FlockerVolumeSource              `json:"flocker,omitempty" protobuf:"bytes,11,opt,name=flocker"`
-	FlexVolume           *FlexPersistentVolumeSource       `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
-	AzureFile            *AzureFilePersistentVolumeSource  `json:"azureFile,omitempty" protobuf:"bytes,13,opt,name=azureFile"`
-	VsphereVolume        *VsphereVirtualDiskVolumeSource   `json:"vsphereVolume,omitempty" protobuf:"bytes,14,opt,name=vsphereVolume"`
-	Quobyte              *QuobyteVolumeSource              `json:"quobyte,omitempty" protobuf:"bytes,15,opt,name=quobyte"`
-	AzureDisk            *AzureDiskVolumeSource            `json:"azureDisk,omitempty" protobuf:"bytes,16,opt,name=azureDisk"`
+	// A directory of the node; for tests on one node.
+	HostPath *HostPathVolumeSource `json:"hostPath,omitempty" protobuf:"bytes,3,opt,name=hostPath"`
+	// A Gluster volume; no longer supported by nodes.
+	Glusterfs *GlusterfsPersistentVolumeSource `json:"glusterfs,omitempty" protobuf:"bytes,4,opt,name=glusterfs"`
+	// A directory of an NFS server.
+	NFS *NFSVolumeSource `json:"nfs,omitempty" protobuf:"bytes,5,opt,name=nfs"`
+	// A Ceph block device; no longer supported by nodes.
+	RBD *RBDPersistentVolumeSource `json:"rbd,omitempty" protobuf:"bytes,6,opt,name=rbd"`
+	// A disk of an iSCSI target.
+	ISCSI *ISCSIPersistentVolumeSource `json:"iscsi,omitempty" protobuf:"bytes,7,opt,name=iscsi"`
+	// A disk of OpenStack; use CSI instead.
+	Cinder *CinderPersistentVolumeSource `json:"cinder,omitempty" protobuf:"bytes,8,opt,name=cinder"`
+	// A Ceph file system; no longer supported by nodes.
+	CephFS *CephFSPersistentVolumeSource `json:"cephfs,omitempty" protobuf:"bytes,9,opt,name=cephfs"`
+	// A Fibre Channel disk.
+	FC *FCVolumeSource `json:"fc,omitempty" protobuf:"bytes,10,opt,name=fc"`
+	// A Flocker dataset; no longer supported by nodes.
+	Flocker *FlockerVolumeSource `json:"flocker,omitempty" protobuf:"bytes,11,opt,name=flocker"`
+	// A volume of a FlexVolume driver; use CSI instead.
+	FlexVolume *FlexPersistentVolumeSource `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
+	// A share of Azure Files; use CSI instead.
+	AzureFile *AzureFilePersistentVolumeSource `json:"azureFile,omitempty" protobuf:"bytes,13,opt,name=azureFile"`
+	// A disk of vSphere; use CSI instead.
+	VsphereVolume *VsphereVirtualDiskVolumeSource `json:"vsphereVolume,omitempty" protobuf:"bytes,14,opt,name=vsphereVolume"`
+	// A Quobyte volume; no longer supported by nodes.
+	Quobyte *QuobyteVolumeSource `json:"quobyte,omitempty" protobuf:"bytes,15,opt,name=quobyte"`
+	// A disk of Azure; use CSI instead.
+	AzureDisk *AzureDiskVolumeSource `json:"azureDisk,omitempty" protobuf:"bytes,16,opt,name=azureDisk"`
+	// A disk of Photon; no longer supported by nodes.
 	PhotonPersistentDisk *PhotonPersistentDiskVolumeSource `json:"photonPersistentDisk,omitempty" protobuf:"bytes,17,opt,name=photonPersistentDisk"`
-	PortworxVolume       *PortworxVolumeSource             `json:"portworxVolume,omitempty" protobuf:"bytes,18,opt,name=portworxVolume"`
-	ScaleIO              *ScaleIOPersistentVolumeSource    `json:"scaleIO,omitempty" protobuf:"bytes,19,opt,name=scaleIO"`
-	Local                *LocalVolumeSource                `json:"local,omitempty" protobuf:"bytes,20,opt,name=local"`
-	StorageOS            *StorageOSPersistentVolumeSource  `json:"storageos,omitempty" protobuf:"bytes,21,opt,name=storageos"`
-	CSI                  *CSIPersistentVolumeSource        `json:"csi,omitempty" protobuf:"bytes,22,opt,name=csi"`
+	// A Portworx volume; use CSI instead.
+	PortworxVolume *PortworxVolumeSource `json:"portworxVolume,omitempty" protobuf:"bytes,18,opt,name=portworxVolume"`
+	// A ScaleIO volume; no longer supported by nodes.
+	ScaleIO *ScaleIOPersistentVolumeSource `json:"scaleIO,omitempty" protobuf:"bytes,19,opt,name=scaleIO"`
+	// A disk or directory of one node.
+	Local *LocalVolumeSource `json:"local,omitempty" protobuf:"bytes,20,opt,name=local"`
+	// A StorageOS volume; no longer supported by nodes.
+	StorageOS *StorageOSPersistentVolumeSource `json:"storageos,omitempty" protobuf:"bytes,21,opt,name=storageos"`
+	// A volume of a CSI driver.
+	CSI *CSIPersistentVolumeSource `json:"csi,omitempty" protobuf:"bytes,22,opt,name=csi"`
 }
 
+// PersistentVolumeSpec is what and where a volume is.
 type PersistentVolumeSpec struct {
-	Capacity                      ResourceList `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
-	PersistentVolumeSource        `json:",inline" protobuf:"bytes,2,opt,name=persistentVolumeSource"`
-	AccessModes                   []PersistentVolumeAccessMode  `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=accessModes"`
-	ClaimRef                      *ObjectReference              `json:"claimRef,omitempty" mapType:"granular" protobuf:"bytes,4,opt,name=claimRef"`
+	// Its size, under the name storage.
+	Capacity               ResourceList `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
+	PersistentVolumeSource `json:",inline" protobuf:"bytes,2,opt,name=persistentVolumeSource"`
+	// Ways it can be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.
+	AccessModes []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=accessModes"`
+	// Claim it is bound to, or reserved for.
+	ClaimRef *ObjectReference `json:"claimRef,omitempty" mapType:"granular" protobuf:"bytes,4,opt,name=claimRef"`
+	// What becomes of it when its claim is gone: Retain, Delete or Recycle.
 	PersistentVolumeReclaimPolicy PersistentVolumeReclaimPolicy `json:"persistentVolumeReclaimPolicy,omitempty" protobuf:"bytes,5,opt,name=persistentVolumeReclaimPolicy" openapi:"enum=Delete|Recycle|Retain"`
-	StorageClassName              string                        `json:"storageClassName,omitempty" protobuf:"bytes,6,opt,name=storageClassName"`
-	MountOptions                  []string                      `json:"mountOptions,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=mountOptions"`
-	VolumeMode                    *PersistentVolumeMode         `json:"volumeMode,omitempty" protobuf:"bytes,8,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
-	NodeAffinity                  *VolumeNodeAffinity           `json:"nodeAffinity,omitempty" protobuf:"bytes,9,opt,name=nodeAffinity"`
-	VolumeAttributesClassName     *string                       `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,10,opt,name=volumeAttributesClassName"`
+	// Class it belongs to; claims of that class can have it.
+	StorageClassName string `json:"storageClassName,omitempty" protobuf:"bytes,6,opt,name=storageClassName"`
+	// Options for mounting; not checked before.
+	MountOptions []string `json:"mountOptions,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=mountOptions"`
+	// Filesystem (the default) or Block.
+	VolumeMode *PersistentVolumeMode `json:"volumeMode,omitempty" protobuf:"bytes,8,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
+	// Nodes it can be reached from.
+	NodeAffinity *VolumeNodeAffinity `json:"nodeAffinity,omitempty" protobuf:"bytes,9,opt,name=nodeAffinity"`
+	// Class of changeable attributes it has.
+	VolumeAttributesClassName *string `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,10,opt,name=volumeAttributesClassName"`
 }
 
+// PersistentVolumeStatus is the state of a volume.
 type PersistentVolumeStatus struct {
-	Phase                   PersistentVolumePhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Available|Bound|Failed|Pending|Released"`
-	Message                 string                `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	Reason                  string                `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	LastPhaseTransitionTime *metav1.Time          `json:"lastPhaseTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastPhaseTransitionTime"`
+	// Pending, Available, Bound, Released or Failed.
+	Phase PersistentVolumePhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Available|Bound|Failed|Pending|Released"`
+	// Why, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// Why, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	// When the phase last changed.
+	LastPhaseTransitionTime *metav1.Time `json:"lastPhaseTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastPhaseTransitionTime"`
 }
 
 type PhotonPersistentDiskVolumeSource struct {
@@ -1496,9 +1719,12 @@ type ProbeHandler struct {
 	GRPC *GRPCAction `json:"grpc,omitempty" protobuf:"bytes,4,opt,name=grpc"`
 }
 
+// ProjectedVolumeSource is files from several sources in one directory.
 type ProjectedVolumeSource struct {
-	Sources     []VolumeProjection `json:"sources" listType:"atomic" protobuf:"bytes,1,rep,name=sources"`
-	DefaultMode *int32             `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
+	// The sources; no two may write the same file.
+	Sources []VolumeProjection `json:"sources" listType:"atomic" protobuf:"bytes,1,rep,name=sources"`
+	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
 }
 
 type QuobyteVolumeSource struct {
@@ -1539,11 +1765,14 @@ type RangeAllocation struct {
 	Data              []byte `json:"data" protobuf:"bytes,3,opt,name=data" openapi:"required"`
 }
 
+// ReplicationController keeps a number of pods running; deployments do more.
 type ReplicationController struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              ReplicationControllerSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            ReplicationControllerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// How many pods, and what they run.
+	Spec ReplicationControllerSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What there is; written by the system.
+	Status ReplicationControllerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 type ReplicationControllerCondition struct {
@@ -1554,20 +1783,32 @@ type ReplicationControllerCondition struct {
 	Message            string                             `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
+// ReplicationControllerSpec is how many pods and which.
 type ReplicationControllerSpec struct {
-	Replicas        *int32            `json:"replicas,omitempty" default:"1" protobuf:"varint,1,opt,name=replicas"`
-	MinReadySeconds int32             `json:"minReadySeconds,omitempty" protobuf:"varint,4,opt,name=minReadySeconds"`
-	Selector        map[string]string `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
-	Template        *PodTemplateSpec  `json:"template,omitempty" protobuf:"bytes,3,opt,name=template"`
+	// How many; 1 unless set.
+	Replicas *int32 `json:"replicas,omitempty" default:"1" protobuf:"varint,1,opt,name=replicas"`
+	// Seconds a pod must be ready before it counts as available.
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,4,opt,name=minReadySeconds"`
+	// Labels of its pods; the template's unless set.
+	Selector map[string]string `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
+	// What new pods look like.
+	Template *PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,3,opt,name=template"`
 }
 
+// ReplicationControllerStatus is what pods there are.
 type ReplicationControllerStatus struct {
-	Replicas             int32                            `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
-	FullyLabeledReplicas int32                            `json:"fullyLabeledReplicas,omitempty" protobuf:"varint,2,opt,name=fullyLabeledReplicas"`
-	ReadyReplicas        int32                            `json:"readyReplicas,omitempty" protobuf:"varint,4,opt,name=readyReplicas"`
-	AvailableReplicas    int32                            `json:"availableReplicas,omitempty" protobuf:"varint,5,opt,name=availableReplicas"`
-	ObservedGeneration   int64                            `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
-	Conditions           []ReplicationControllerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
+	// All of them.
+	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
+	// Those with all labels of the template.
+	FullyLabeledReplicas int32 `json:"fullyLabeledReplicas,omitempty" protobuf:"varint,2,opt,name=fullyLabeledReplicas"`
+	// Those that are ready.
+	ReadyReplicas int32 `json:"readyReplicas,omitempty" protobuf:"varint,4,opt,name=readyReplicas"`
+	// Those ready for at least minReadySeconds.
+	AvailableReplicas int32 `json:"availableReplicas,omitempty" protobuf:"varint,5,opt,name=availableReplicas"`
+	// Generation of the spec this is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
+	// Facts about it.
+	Conditions []ReplicationControllerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
 // ResourceClaim is a container's use of a claim of its pod.
@@ -1594,21 +1835,31 @@ type ResourceHealth struct {
 	Message    *string              `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
+// ResourceQuota bounds what a namespace uses in all.
 type ResourceQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              ResourceQuotaSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            ResourceQuotaStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// The bounds.
+	Spec ResourceQuotaSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What is used; written by the system.
+	Status ResourceQuotaStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// ResourceQuotaSpec is the bounds of a quota.
 type ResourceQuotaSpec struct {
-	Hard          ResourceList         `json:"hard,omitempty" protobuf:"bytes,1,rep,name=hard"`
-	Scopes        []ResourceQuotaScope `json:"scopes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=scopes"`
-	ScopeSelector *ScopeSelector       `json:"scopeSelector,omitempty" protobuf:"bytes,3,opt,name=scopeSelector"`
+	// The most of each resource, or of objects as count/resource.group.
+	Hard ResourceList `json:"hard,omitempty" protobuf:"bytes,1,rep,name=hard"`
+	// Only what is in all of these scopes counts.
+	Scopes []ResourceQuotaScope `json:"scopes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=scopes"`
+	// Scopes with values, such as some priority classes.
+	ScopeSelector *ScopeSelector `json:"scopeSelector,omitempty" protobuf:"bytes,3,opt,name=scopeSelector"`
 }
 
+// ResourceQuotaStatus is how much of a quota is used.
 type ResourceQuotaStatus struct {
+	// The bounds in force.
 	Hard ResourceList `json:"hard,omitempty" protobuf:"bytes,1,rep,name=hard"`
+	// What is used of each.
 	Used ResourceList `json:"used,omitempty" protobuf:"bytes,2,rep,name=used"`
 }
 
@@ -1665,14 +1916,20 @@ type ScaleIOVolumeSource struct {
 	ReadOnly         bool                  `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
 }
 
+// ScopeSelector narrows a quota.
 type ScopeSelector struct {
+	// Requirements that must all hold.
 	MatchExpressions []ScopedResourceSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchExpressions"`
 }
 
+// ScopedResourceSelectorRequirement is one requirement on what counts.
 type ScopedResourceSelectorRequirement struct {
-	ScopeName ResourceQuotaScope    `json:"scopeName" protobuf:"bytes,1,opt,name=scopeName" openapi:"required,enum=BestEffort|CrossNamespacePodAffinity|NotBestEffort|NotTerminating|PriorityClass|Terminating|VolumeAttributesClass"`
-	Operator  ScopeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|In|NotIn"`
-	Values    []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+	// The scope.
+	ScopeName ResourceQuotaScope `json:"scopeName" protobuf:"bytes,1,opt,name=scopeName" openapi:"required,enum=BestEffort|CrossNamespacePodAffinity|NotBestEffort|NotTerminating|PriorityClass|Terminating|VolumeAttributesClass"`
+	// In, NotIn, Exists or DoesNotExist.
+	Operator ScopeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|In|NotIn"`
+	// Values for In and NotIn.
+	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
 // SeccompProfile is a system call filter.
@@ -1683,13 +1940,18 @@ type SeccompProfile struct {
 	LocalhostProfile *string `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
 }
 
+// Secret is confidential data as keys and values.
 type Secret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Immutable         *bool             `json:"immutable,omitempty" protobuf:"varint,5,opt,name=immutable"`
-	Data              map[string][]byte `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
-	StringData        map[string]string `json:"stringData,omitempty" protobuf:"bytes,4,rep,name=stringData"`
-	Type              SecretType        `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
+	// Nobody can change the data any more; only deletion remains.
+	Immutable *bool `json:"immutable,omitempty" protobuf:"varint,5,opt,name=immutable"`
+	// Values, base64 in JSON; at most 1 MiB in all.
+	Data map[string][]byte `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
+	// Values as plain text, put into data when written; never read back.
+	StringData map[string]string `json:"stringData,omitempty" protobuf:"bytes,4,rep,name=stringData"`
+	// What the keys mean, such as kubernetes.io/tls; Opaque unless set, and fixed.
+	Type SecretType `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
 }
 
 // SecretEnvSource is a secret as a source of variables.
@@ -1708,22 +1970,33 @@ type SecretKeySelector struct {
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
 }
 
+// SecretProjection is keys of a secret in a projected volume.
 type SecretProjection struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	Items                []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	Optional             *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+	// Which keys, and as which files; all unless set.
+	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	// Start even if the secret or a key does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
+// SecretReference names a secret in any namespace.
 type SecretReference struct {
-	Name      string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Name of the secret.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Its namespace.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
 }
 
+// SecretVolumeSource is a secret as files.
 type SecretVolumeSource struct {
-	SecretName  string      `json:"secretName,omitempty" protobuf:"bytes,1,opt,name=secretName"`
-	Items       []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	DefaultMode *int32      `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
-	Optional    *bool       `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
+	// Name of the secret.
+	SecretName string `json:"secretName,omitempty" protobuf:"bytes,1,opt,name=secretName"`
+	// Which keys, and as which files; all keys under their own names unless set.
+	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
+	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
+	// Start even if the secret or a key does not exist.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
 // SecurityContext is identity and permissions of one container.
@@ -1759,34 +2032,52 @@ type SerializedReference struct {
 	Reference       ObjectReference `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
 }
 
+// Service is one name and address for a changing set of pods.
 type Service struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              ServiceSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            ServiceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// Which pods, at which ports, and for whom.
+	Spec ServiceSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What a load balancer said; written by the system.
+	Status ServiceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// ServiceAccount is an identity for pods.
 type ServiceAccount struct {
-	metav1.TypeMeta              `json:",inline"`
-	metav1.ObjectMeta            `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Secrets                      []ObjectReference      `json:"secrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=secrets"`
-	ImagePullSecrets             []LocalObjectReference `json:"imagePullSecrets,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=imagePullSecrets"`
-	AutomountServiceAccountToken *bool                  `json:"automountServiceAccountToken,omitempty" protobuf:"varint,4,opt,name=automountServiceAccountToken"`
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	// Secrets that pods with this identity may use, if so restricted.
+	Secrets []ObjectReference `json:"secrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=secrets"`
+	// Secrets for pulling images, for pods that name none.
+	ImagePullSecrets []LocalObjectReference `json:"imagePullSecrets,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=imagePullSecrets"`
+	// Whether pods get a token mounted unless they say otherwise.
+	AutomountServiceAccountToken *bool `json:"automountServiceAccountToken,omitempty" protobuf:"varint,4,opt,name=automountServiceAccountToken"`
 }
 
+// ServiceAccountTokenProjection is a token file.
 type ServiceAccountTokenProjection struct {
-	Audience          string `json:"audience,omitempty" protobuf:"bytes,1,opt,name=audience"`
+	// Who the token is for; the API server unless set.
+	Audience string `json:"audience,omitempty" protobuf:"bytes,1,opt,name=audience"`
+	// How long it is valid, at least 600; an hour unless set.
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty" protobuf:"varint,2,opt,name=expirationSeconds"`
-	Path              string `json:"path" protobuf:"bytes,3,opt,name=path" openapi:"required"`
+	// The file, relative to the volume's root.
+	Path string `json:"path" protobuf:"bytes,3,opt,name=path" openapi:"required"`
 }
 
+// ServicePort is one port of a service.
 type ServicePort struct {
-	Name        string             `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	Protocol    Protocol           `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,2,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	AppProtocol *string            `json:"appProtocol,omitempty" protobuf:"bytes,6,opt,name=appProtocol"`
-	Port        int32              `json:"port" protobuf:"varint,3,opt,name=port" openapi:"required"`
-	TargetPort  intstr.IntOrString `json:"targetPort,omitempty" protobuf:"bytes,4,opt,name=targetPort"`
-	NodePort    int32              `json:"nodePort,omitempty" protobuf:"varint,5,opt,name=nodePort"`
+	// Name of the port, a DNS label; required if there are several.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// TCP (the default), UDP or SCTP.
+	Protocol Protocol `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,2,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
+	// What is spoken there, such as kubernetes.io/h2c.
+	AppProtocol *string `json:"appProtocol,omitempty" protobuf:"bytes,6,opt,name=appProtocol"`
+	// Number of the port at the service.
+	Port int32 `json:"port" protobuf:"varint,3,opt,name=port" openapi:"required"`
+	// Number or name of the port at the pods; the same number unless set.
+	TargetPort intstr.IntOrString `json:"targetPort,omitempty" protobuf:"bytes,4,opt,name=targetPort"`
+	// Port on every node; chosen by the server unless set.
+	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,5,opt,name=nodePort"`
 }
 
 type ServiceProxyOptions struct {
@@ -1794,35 +2085,62 @@ type ServiceProxyOptions struct {
 	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
+// ServiceSpec is what a service offers.
 type ServiceSpec struct {
-	Ports                         []ServicePort                 `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"port" listType:"map" listMapKey:"port,protocol" protobuf:"bytes,1,rep,name=ports"`
-	Selector                      map[string]string             `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
-	ClusterIP                     string                        `json:"clusterIP,omitempty" protobuf:"bytes,3,opt,name=clusterIP"`
-	ClusterIPs                    []string                      `json:"clusterIPs,omitempty" listType:"atomic" protobuf:"bytes,18,rep,name=clusterIPs"`
-	Type                          ServiceType                   `json:"type,omitempty" protobuf:"bytes,4,opt,name=type" openapi:"enum=ClusterIP|ExternalName|LoadBalancer|NodePort"`
-	ExternalIPs                   []string                      `json:"externalIPs,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=externalIPs"`
-	SessionAffinity               ServiceAffinity               `json:"sessionAffinity,omitempty" protobuf:"bytes,7,opt,name=sessionAffinity" openapi:"enum=ClientIP|None"`
-	LoadBalancerIP                string                        `json:"loadBalancerIP,omitempty" protobuf:"bytes,8,opt,name=loadBalancerIP"`
-	LoadBalancerSourceRanges      []string                      `json:"loadBalancerSourceRanges,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=loadBalancerSourceRanges"`
-	ExternalName                  string                        `json:"externalName,omitempty" protobuf:"bytes,10,opt,name=externalName"`
-	ExternalTrafficPolicy         ServiceExternalTrafficPolicy  `json:"externalTrafficPolicy,omitempty" protobuf:"bytes,11,opt,name=externalTrafficPolicy" openapi:"enum=Cluster|Local"`
-	HealthCheckNodePort           int32                         `json:"healthCheckNodePort,omitempty" protobuf:"varint,12,opt,name=healthCheckNodePort"`
-	PublishNotReadyAddresses      bool                          `json:"publishNotReadyAddresses,omitempty" protobuf:"varint,13,opt,name=publishNotReadyAddresses"`
-	SessionAffinityConfig         *SessionAffinityConfig        `json:"sessionAffinityConfig,omitempty" protobuf:"bytes,14,opt,name=sessionAffinityConfig"`
-	IPFamilies                    []IPFamily                    `json:"ipFamilies,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=ipFamilies"`
-	IPFamilyPolicy                *IPFamilyPolicy               `json:"ipFamilyPolicy,omitempty" protobuf:"bytes,17,opt,name=ipFamilyPolicy" openapi:"enum=PreferDualStack|RequireDualStack|SingleStack"`
-	AllocateLoadBalancerNodePorts *bool                         `json:"allocateLoadBalancerNodePorts,omitempty" protobuf:"varint,20,opt,name=allocateLoadBalancerNodePorts"`
-	LoadBalancerClass             *string                       `json:"loadBalancerClass,omitempty" protobuf:"bytes,21,opt,name=loadBalancerClass"`
-	InternalTrafficPolicy         *ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty" protobuf:"bytes,22,opt,name=internalTrafficPolicy" openapi:"enum=Cluster|Local"`
-	TrafficDistribution           *string                       `json:"trafficDistribution,omitempty" protobuf:"bytes,23,opt,name=trafficDistribution"`
+	// Ports of the service.
+	Ports []ServicePort `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"port" listType:"map" listMapKey:"port,protocol" protobuf:"bytes,1,rep,name=ports"`
+	// Labels of the pods that serve; without it somebody else writes the endpoints.
+	Selector map[string]string `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
+	// Address of the service, chosen by the server unless set; None for a service without one.
+	ClusterIP string `json:"clusterIP,omitempty" protobuf:"bytes,3,opt,name=clusterIP"`
+	// Addresses, one for each family; the first is clusterIP.
+	ClusterIPs []string `json:"clusterIPs,omitempty" listType:"atomic" protobuf:"bytes,18,rep,name=clusterIPs"`
+	// ClusterIP (the default), NodePort, LoadBalancer or ExternalName.
+	Type ServiceType `json:"type,omitempty" protobuf:"bytes,4,opt,name=type" openapi:"enum=ClusterIP|ExternalName|LoadBalancer|NodePort"`
+	// Further addresses that somebody routes to the nodes.
+	ExternalIPs []string `json:"externalIPs,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=externalIPs"`
+	// None (the default), or ClientIP to send a client to the same pod again.
+	SessionAffinity ServiceAffinity `json:"sessionAffinity,omitempty" protobuf:"bytes,7,opt,name=sessionAffinity" openapi:"enum=ClientIP|None"`
+	// Address wished for at the load balancer; not all can do it.
+	LoadBalancerIP string `json:"loadBalancerIP,omitempty" protobuf:"bytes,8,opt,name=loadBalancerIP"`
+	// Networks that may use the load balancer, where it can restrict them.
+	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=loadBalancerSourceRanges"`
+	// DNS name that an ExternalName service is an alias of.
+	ExternalName string `json:"externalName,omitempty" protobuf:"bytes,10,opt,name=externalName"`
+	// Cluster spreads outside traffic over all pods; Local keeps it on the node it came to, and with it the
+	// client's address.
+	ExternalTrafficPolicy ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty" protobuf:"bytes,11,opt,name=externalTrafficPolicy" openapi:"enum=Cluster|Local"`
+	// Port where load balancers learn whether a node has pods; for Local policy.
+	HealthCheckNodePort int32 `json:"healthCheckNodePort,omitempty" protobuf:"varint,12,opt,name=healthCheckNodePort"`
+	// Give out addresses of pods that are not ready too.
+	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses,omitempty" protobuf:"varint,13,opt,name=publishNotReadyAddresses"`
+	// How long a client stays with its pod.
+	SessionAffinityConfig *SessionAffinityConfig `json:"sessionAffinityConfig,omitempty" protobuf:"bytes,14,opt,name=sessionAffinityConfig"`
+	// IPv4, IPv6 or both, in order of preference.
+	IPFamilies []IPFamily `json:"ipFamilies,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=ipFamilies"`
+	// SingleStack, PreferDualStack or RequireDualStack.
+	IPFamilyPolicy *IPFamilyPolicy `json:"ipFamilyPolicy,omitempty" protobuf:"bytes,17,opt,name=ipFamilyPolicy" openapi:"enum=PreferDualStack|RequireDualStack|SingleStack"`
+	// Whether a load balancer needs ports on the nodes; true unless set.
+	AllocateLoadBalancerNodePorts *bool `json:"allocateLoadBalancerNodePorts,omitempty" protobuf:"varint,20,opt,name=allocateLoadBalancerNodePorts"`
+	// Which implementation provides the load balancer; set once.
+	LoadBalancerClass *string `json:"loadBalancerClass,omitempty" protobuf:"bytes,21,opt,name=loadBalancerClass"`
+	// Cluster (the default), or Local to use only pods on the client's node.
+	InternalTrafficPolicy *ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty" protobuf:"bytes,22,opt,name=internalTrafficPolicy" openapi:"enum=Cluster|Local"`
+	// Preference for near pods: PreferSameZone, PreferSameNode; PreferClose is the old name of the first.
+	TrafficDistribution *string `json:"trafficDistribution,omitempty" protobuf:"bytes,23,opt,name=trafficDistribution"`
 }
 
+// ServiceStatus is what became of a service.
 type ServiceStatus struct {
+	// Where the load balancer listens.
 	LoadBalancer LoadBalancerStatus `json:"loadBalancer,omitempty" protobuf:"bytes,1,opt,name=loadBalancer"`
-	Conditions   []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
+	// Facts about the service.
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 }
 
+// SessionAffinityConfig is how long a client stays with its pod.
 type SessionAffinityConfig struct {
+	// For affinity by client address.
 	ClientIP *ClientIPConfig `json:"clientIP,omitempty" protobuf:"bytes,1,opt,name=clientIP"`
 }
 
@@ -1864,10 +2182,15 @@ type TCPSocketAction struct {
 	Host string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
 }
 
+// Taint keeps pods away from a node.
 type Taint struct {
-	Key       string       `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	Value     string       `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
-	Effect    TaintEffect  `json:"effect" protobuf:"bytes,3,opt,name=effect" openapi:"required,enum=NoExecute|NoSchedule|PreferNoSchedule"`
+	// Key, as of a label.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// Value, as of a label.
+	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+	// NoSchedule, PreferNoSchedule, or NoExecute, which also ends running pods.
+	Effect TaintEffect `json:"effect" protobuf:"bytes,3,opt,name=effect" openapi:"required,enum=NoExecute|NoSchedule|PreferNoSchedule"`
+	// When it was added.
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty" protobuf:"bytes,4,opt,name=timeAdded"`
 }
 
@@ -1885,12 +2208,17 @@ type Toleration struct {
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
 }
 
+// TopologySelectorLabelRequirement is one requirement on a place.
 type TopologySelectorLabelRequirement struct {
-	Key    string   `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// Label key.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// Values, one of which the label must have.
 	Values []string `json:"values" listType:"atomic" protobuf:"bytes,2,rep,name=values" openapi:"required"`
 }
 
+// TopologySelectorTerm selects places by labels of nodes.
 type TopologySelectorTerm struct {
+	// Requirements that must all hold.
 	MatchLabelExpressions []TopologySelectorLabelRequirement `json:"matchLabelExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchLabelExpressions"`
 }
 
@@ -1914,37 +2242,59 @@ type TopologySpreadConstraint struct {
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=matchLabelKeys"`
 }
 
+// TypedLocalObjectReference names an object of any kind in the same namespace.
 type TypedLocalObjectReference struct {
+	// Group of the kind; the core group unless set.
 	APIGroup *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
-	Kind     string  `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	Name     string  `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// The kind.
+	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+	// The name.
+	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
 }
 
+// TypedObjectReference names an object of any kind.
 type TypedObjectReference struct {
-	APIGroup  *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
-	Kind      string  `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	Name      string  `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// Group of the kind; the core group unless set.
+	APIGroup *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
+	// The kind.
+	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+	// The name.
+	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// Its namespace; the referrer's unless set.
 	Namespace *string `json:"namespace,omitempty" protobuf:"bytes,4,opt,name=namespace"`
 }
 
+// Volume is a directory or disk that containers of a pod can mount.
 type Volume struct {
+	// Name within the pod, a DNS label; mounts refer to it.
 	Name         string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	VolumeSource `json:",inline" protobuf:"bytes,2,opt,name=volumeSource"`
 }
 
+// VolumeDevice is a block volume that appears as a device.
 type VolumeDevice struct {
-	Name       string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Name of one of the pod's volumes, which must be a claim.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Path of the device in the container.
 	DevicePath string `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
 }
 
+// VolumeMount is where a volume appears in a container.
 type VolumeMount struct {
-	Name              string                 `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	ReadOnly          bool                   `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
+	// Name of one of the pod's volumes.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
+	// Whether mounts below it become read-only too: Disabled, IfPossible or Enabled; needs readOnly.
 	RecursiveReadOnly *RecursiveReadOnlyMode `json:"recursiveReadOnly,omitempty" protobuf:"bytes,7,opt,name=recursiveReadOnly"`
-	MountPath         string                 `json:"mountPath" protobuf:"bytes,3,opt,name=mountPath" openapi:"required"`
-	SubPath           string                 `json:"subPath,omitempty" protobuf:"bytes,4,opt,name=subPath"`
-	MountPropagation  *MountPropagationMode  `json:"mountPropagation,omitempty" protobuf:"bytes,5,opt,name=mountPropagation" openapi:"enum=Bidirectional|HostToContainer|None"`
-	SubPathExpr       string                 `json:"subPathExpr,omitempty" protobuf:"bytes,6,opt,name=subPathExpr"`
+	// Path in the container; unique, without a colon.
+	MountPath string `json:"mountPath" protobuf:"bytes,3,opt,name=mountPath" openapi:"required"`
+	// Path inside the volume to mount instead of its root.
+	SubPath string `json:"subPath,omitempty" protobuf:"bytes,4,opt,name=subPath"`
+	// Whether later mounts are passed between node and container: None, HostToContainer or Bidirectional.
+	MountPropagation *MountPropagationMode `json:"mountPropagation,omitempty" protobuf:"bytes,5,opt,name=mountPropagation" openapi:"enum=Bidirectional|HostToContainer|None"`
+	// Like subPath, with $(VAR) replaced from the environment.
+	SubPathExpr string `json:"subPathExpr,omitempty" protobuf:"bytes,6,opt,name=subPathExpr"`
 }
 
 type VolumeMountStatus struct {
@@ -1955,55 +2305,98 @@ type VolumeMountStatus struct {
 	VolumeStatus      *VolumeStatus          `json:"volumeStatus,omitempty" protobuf:"bytes,5,opt,name=volumeStatus"`
 }
 
+// VolumeNodeAffinity says which nodes can reach a volume.
 type VolumeNodeAffinity struct {
+	// Nodes that can.
 	Required *NodeSelector `json:"required,omitempty" protobuf:"bytes,1,opt,name=required"`
 }
 
+// VolumeProjection is one source of a projected volume; one of its fields is set.
 type VolumeProjection struct {
-	Secret              *SecretProjection              `json:"secret,omitempty" protobuf:"bytes,1,opt,name=secret"`
-	DownwardAPI         *DownwardAPIProjection         `json:"downwardAPI,omitempty" protobuf:"bytes,2,opt,name=downwardAPI"`
-	ConfigMap           *ConfigMapProjection           `json:"configMap,omitempty" protobuf:"bytes,3,opt,name=configMap"`
+	// Keys of a secret.
+	Secret *SecretProjection `json:"secret,omitempty" protobuf:"bytes,1,opt,name=secret"`
+	// Fields of the pod.
+	DownwardAPI *DownwardAPIProjection `json:"downwardAPI,omitempty" protobuf:"bytes,2,opt,name=downwardAPI"`
+	// Keys of a config map.
+	ConfigMap *ConfigMapProjection `json:"configMap,omitempty" protobuf:"bytes,3,opt,name=configMap"`
+	// A token of the pod's service account, renewed before it expires.
 	ServiceAccountToken *ServiceAccountTokenProjection `json:"serviceAccountToken,omitempty" protobuf:"bytes,4,opt,name=serviceAccountToken"`
-	ClusterTrustBundle  *ClusterTrustBundleProjection  `json:"clusterTrustBundle,omitempty" protobuf:"bytes,5,opt,name=clusterTrustBundle"`
-	PodCertificate      *PodCertificateProjection      `json:"podCertificate,omitempty" protobuf:"bytes,6,opt,name=podCertificate"`
+	// Certificates of trust bundles.
+	ClusterTrustBundle *ClusterTrustBundleProjection `json:"clusterTrustBundle,omitempty" protobuf:"bytes,5,opt,name=clusterTrustBundle"`
+	// A key and a certificate issued for the pod.
+	PodCertificate *PodCertificateProjection `json:"podCertificate,omitempty" protobuf:"bytes,6,opt,name=podCertificate"`
 }
 
+// VolumeResourceRequirements is how much storage is asked for.
 type VolumeResourceRequirements struct {
-	Limits   ResourceList `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
+	// The most.
+	Limits ResourceList `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
+	// The least.
 	Requests ResourceList `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
 }
 
+// VolumeSource is what a volume is made of; one of its fields is set, an empty directory if none is.
 type VolumeSource struct {
-	HostPath              *HostPathVolumeSource              `json:"hostPath,omitempty" protobuf:"bytes,1,opt,name=hostPath"`
-	EmptyDir              *EmptyDirVolumeSource              `json:"emptyDir,omitempty" protobuf:"bytes,2,opt,name=emptyDir"`
-	GCEPersistentDisk     *GCEPersistentDiskVolumeSource     `json:"gcePersistentDisk,omitempty" protobuf:"bytes,3,opt,name=gcePersistentDisk"`
-	AWSElasticBlockStore  *AWSElasticBlockStoreVolumeSource  `json:"awsElasticBlockStore,omitempty" protobuf:"bytes,4,opt,name=awsElasticBlockStore"`
-	GitRepo               *GitRepoVolumeSource               `json:"gitRepo,omitempty" protobuf:"bytes,5,opt,name=gitRepo"`
-	Secret                *SecretVolumeSource                `json:"secret,omitempty" protobuf:"bytes,6,opt,name=secret"`
-	NFS                   *NFSVolumeSource                   `json:"nfs,omitempty" protobuf:"bytes,7,opt,name=nfs"`
-	ISCSI                 *ISCSIVolumeSource                 `json:"iscsi,omitempty" protobuf:"bytes,8,opt,name=iscsi"`
-	Glusterfs             *GlusterfsVolumeSource             `json:"glusterfs,omitempty" protobuf:"bytes,9,opt,name=glusterfs"`
+	// A file or directory of the node.
+	HostPath *HostPathVolumeSource `json:"hostPath,omitempty" protobuf:"bytes,1,opt,name=hostPath"`
+	// A directory that begins empty and goes away with the pod.
+	EmptyDir *EmptyDirVolumeSource `json:"emptyDir,omitempty" protobuf:"bytes,2,opt,name=emptyDir"`
+	// A disk of Google Compute Engine; use a claim instead.
+	GCEPersistentDisk *GCEPersistentDiskVolumeSource `json:"gcePersistentDisk,omitempty" protobuf:"bytes,3,opt,name=gcePersistentDisk"`
+	// A disk of Amazon EC2; use a claim instead.
+	AWSElasticBlockStore *AWSElasticBlockStoreVolumeSource `json:"awsElasticBlockStore,omitempty" protobuf:"bytes,4,opt,name=awsElasticBlockStore"`
+	// A checkout of a git repository; no longer supported by nodes.
+	GitRepo *GitRepoVolumeSource `json:"gitRepo,omitempty" protobuf:"bytes,5,opt,name=gitRepo"`
+	// The keys of a secret as files.
+	Secret *SecretVolumeSource `json:"secret,omitempty" protobuf:"bytes,6,opt,name=secret"`
+	// A directory of an NFS server.
+	NFS *NFSVolumeSource `json:"nfs,omitempty" protobuf:"bytes,7,opt,name=nfs"`
+	// A disk of an iSCSI target.
+	ISCSI *ISCSIVolumeSource `json:"iscsi,omitempty" protobuf:"bytes,8,opt,name=iscsi"`
+	// A Gluster volume; no longer supported by nodes.
+	Glusterfs *GlusterfsVolumeSource `json:"glusterfs,omitempty" protobuf:"bytes,9,opt,name=glusterfs"`
+	// The volume bound to a claim in the namespace.
 	PersistentVolumeClaim *PersistentVolumeClaimVolumeSource `json:"persistentVolumeClaim,omitempty" protobuf:"bytes,10,opt,name=persistentVolumeClaim"`
-	RBD                   *RBDVolumeSource                   `json:"rbd,omitempty" protobuf:"bytes,11,opt,name=rbd"`
-	FlexVolume            *FlexVolumeSource                  `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
-	Cinder                *CinderVolumeSource                `json:"cinder,omitempty" protobuf:"bytes,13,opt,name=cinder"`
-	CephFS                *CephFSVolumeSource                `json:"cephfs,omitempty" protobuf:"bytes,14,opt,name=cephfs"`
-	Flocker               *FlockerVolumeSource               `json:"flocker,omitempty" protobuf:"bytes,15,opt,name=flocker"`
-	DownwardAPI           *DownwardAPIVolumeSource           `json:"downwardAPI,omitempty" protobuf:"bytes,16,opt,name=downwardAPI"`
-	FC                    *FCVolumeSource                    `json:"fc,omitempty" protobuf:"bytes,17,opt,name=fc"`
-	AzureFile             *AzureFileVolumeSource             `json:"azureFile,omitempty" protobuf:"bytes,18,opt,name=azureFile"`
-	ConfigMap             *ConfigMapVolumeSource             `json:"configMap,omitempty" protobuf:"bytes,19,opt,name=configMap"`
-	VsphereVolume         *VsphereVirtualDiskVolumeSource    `json:"vsphereVolume,omitempty" protobuf:"bytes,20,opt,name=vsphereVolume"`
-	Quobyte               *QuobyteVolumeSource               `json:"quobyte,omitempty" protobuf:"bytes,21,opt,name=quobyte"`
-	AzureDisk             *AzureDiskVolumeSource             `json:"azureDisk,omitempty" protobuf:"bytes,22,opt,name=azureDisk"`
-	PhotonPersistentDisk  *PhotonPersistentDiskVolumeSource  `json:"photonPersistentDisk,omitempty" protobuf:"bytes,23,opt,name=photonPersistentDisk"`
-	Projected             *ProjectedVolumeSource             `json:"projected,omitempty" protobuf:"bytes,26,opt,name=projected"`
-	PortworxVolume        *PortworxVolumeSource              `json:"portworxVolume,omitempty" protobuf:"bytes,24,opt,name=portworxVolume"`
-	ScaleIO               *ScaleIOVolumeSource               `json:"scaleIO,omitempty" protobuf:"bytes,25,opt,name=scaleIO"`
-	StorageOS             *StorageOSVolumeSource             `json:"storageos,omitempty" protobuf:"bytes,27,opt,name=storageos"`
-	CSI                   *CSIVolumeSource                   `json:"csi,omitempty" protobuf:"bytes,28,opt,name=csi"`
-	Ephemeral             *EphemeralVolumeSource             `json:"ephemeral,omitempty" protobuf:"bytes,29,opt,name=ephemeral"`
-	Image                 *ImageVolumeSource                 `json:"image,omitempty" protobuf:"bytes,30,opt,name=image"`
+	// A Ceph block device; no longer supported by nodes.
+	RBD *RBDVolumeSource `json:"rbd,omitempty" protobuf:"bytes,11,opt,name=rbd"`
+	// A volume of a FlexVolume driver; use CSI instead.
+	FlexVolume *FlexVolumeSource `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
+	// A disk of OpenStack; use a claim instead.
+	Cinder *CinderVolumeSource `json:"cinder,omitempty" protobuf:"bytes,13,opt,name=cinder"`
+	// A Ceph file system; no longer supported by nodes.
+	CephFS *CephFSVolumeSource `json:"cephfs,omitempty" protobuf:"bytes,14,opt,name=cephfs"`
+	// A Flocker dataset; no longer supported by nodes.
+	Flocker *FlockerVolumeSource `json:"flocker,omitempty" protobuf:"bytes,15,opt,name=flocker"`
+	// Fields of the pod as files.
+	DownwardAPI *DownwardAPIVolumeSource `json:"downwardAPI,omitempty" protobuf:"bytes,16,opt,name=downwardAPI"`
+	// A Fibre Channel disk.
+	FC *FCVolumeSource `json:"fc,omitempty" protobuf:"bytes,17,opt,name=fc"`
+	// A share of Azure Files; use a claim instead.
+	AzureFile *AzureFileVolumeSource `json:"azureFile,omitempty" protobuf:"bytes,18,opt,name=azureFile"`
+	// The keys of a config map as files.
+	ConfigMap *ConfigMapVolumeSource `json:"configMap,omitempty" protobuf:"bytes,19,opt,name=configMap"`
+	// A disk of vSphere; use a claim instead.
+	VsphereVolume *VsphereVirtualDiskVolumeSource `json:"vsphereVolume,omitempty" protobuf:"bytes,20,opt,name=vsphereVolume"`
+	// A Quobyte volume; no longer supported by nodes.
+	Quobyte *QuobyteVolumeSource `json:"quobyte,omitempty" protobuf:"bytes,21,opt,name=quobyte"`
+	// A disk of Azure; use a claim instead.
+	AzureDisk *AzureDiskVolumeSource `json:"azureDisk,omitempty" protobuf:"bytes,22,opt,name=azureDisk"`
+	// A disk of Photon; no longer supported by nodes.
+	PhotonPersistentDisk *PhotonPersistentDiskVolumeSource `json:"photonPersistentDisk,omitempty" protobuf:"bytes,23,opt,name=photonPersistentDisk"`
+	// Files from several sources in one directory.
+	Projected *ProjectedVolumeSource `json:"projected,omitempty" protobuf:"bytes,26,opt,name=projected"`
+	// A Portworx volume; use a claim instead.
+	PortworxVolume *PortworxVolumeSource `json:"portworxVolume,omitempty" protobuf:"bytes,24,opt,name=portworxVolume"`
+	// A ScaleIO volume; no longer supported by nodes.
+	ScaleIO *ScaleIOVolumeSource `json:"scaleIO,omitempty" protobuf:"bytes,25,opt,name=scaleIO"`
+	// A StorageOS volume; no longer supported by nodes.
+	StorageOS *StorageOSVolumeSource `json:"storageos,omitempty" protobuf:"bytes,27,opt,name=storageos"`
+	// A volume that a CSI driver makes for this pod alone.
+	CSI *CSIVolumeSource `json:"csi,omitempty" protobuf:"bytes,28,opt,name=csi"`
+	// A claim made for this pod and deleted with it.
+	Ephemeral *EphemeralVolumeSource `json:"ephemeral,omitempty" protobuf:"bytes,29,opt,name=ephemeral"`
+	// The files of an image, read-only.
+	Image *ImageVolumeSource `json:"image,omitempty" protobuf:"bytes,30,opt,name=image"`
 }
 
 type VolumeStatus struct {
