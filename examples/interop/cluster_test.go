@@ -25,7 +25,7 @@ const (
 func clientGo(c *controllertest.Cluster, contentType string, user ...client.User) *rest.Config {
 	a := c.Access(user...)
 	return &rest.Config{
-		Host: a.Host, Dial: a.Dial, QPS: -1,
+		Host: a.Host, Dial: a.Dial, QPS: -1, WarningHandler: rest.NoWarnings{},
 		ContentConfig:   rest.ContentConfig{ContentType: contentType},
 		TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key},
 	}

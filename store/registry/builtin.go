@@ -35,6 +35,7 @@ func (r *Registry) Builtin(s *scheme.Scheme, info *scheme.Info) (Definition, err
 	_, d.StatusSubresource = info.Subresource("status")
 	obj := info.New()
 	d.Strategy = r.strategyOf(obj)
+	d.OnRead = onRead(obj)
 	fields := builtinFields(obj)
 	if gvr, ok := storedKinds[info.GVR]; ok {
 		if d.Stored = s.ForResource(gvr); d.Stored == nil {

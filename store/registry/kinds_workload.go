@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
@@ -11,6 +12,20 @@ func workloadStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
 		return Strategy{PrepareCreate: on(prepareJob)}, true
 	}
 	return Strategy{}, false
+}
+
+// onRead returns what is done to a kind's objects decoded from the store, or nil.
+func onRead(obj metav1.Object) func(metav1.Object) {
+	if _, ok := obj.(*appsv1.StatefulSet); !ok {
+		return nil
+	}
+	// The stored protobuf does not carry the kind of the claim templates, which clients see.
+	return func(obj metav1.Object) {
+		templates := obj.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates
+		for i := range templates {
+			templates[i].APIVersion, templates[i].Kind = "v1", "PersistentVolumeClaim"
+		}
+	}
 }
 
 // The labels that tie a job's pods to it, each under its old and its new name.
