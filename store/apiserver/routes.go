@@ -46,7 +46,7 @@ func (s *Server) rebuildRoutes() error {
 	next := &routes{generation: s.registry.Generation(), byGVR: map[schema.GroupVersionResource]*route{}}
 	for _, res := range s.registry.Resources() {
 		d := res.Definition()
-		rt := &route{info: d.Info, res: res, table: d.Table, proto: !d.Custom, hash: storageHash(res)}
+		rt := &route{info: d.Info, res: res, table: d.Table, proto: !d.Custom && (!d.Facts.JSON || hasProto(d.Info)), hash: storageHash(res)}
 		if len(rt.table.Columns) == 0 {
 			rt.table = columns.For(d.Info.GVR)
 		}

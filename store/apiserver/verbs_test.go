@@ -235,7 +235,7 @@ func TestEventsInBothGroups(t *testing.T) {
 	require.Equal(t, []string{"e"}, s.do("GET", "/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name%3Dx", nil).ok(200).names())
 	require.Empty(t, s.do("GET", "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dx,type%3DWarning", nil).ok(200).names())
 	s.do("GET", "/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dx", nil).ok(400)
-	key := "/registry/events/default/e"
+	key := "/events/default/e"
 	kv, _, err := s.Registry().Store().Get(t.Context(), key)
 	require.NoError(t, err)
 	apiVersion, _, _, err := codec.DecodeEnvelope(kv.Value)

@@ -1,0 +1,140 @@
+package apiserver_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/apiserver"
+)
+
+// kubectl runs the stock tool against a server.
+type kubectl struct {
+	t      *testing.T
+	binary string
+	server string
+	home   string
+}
+
+func (k *kubectl) try(stdin string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(k.t.Context(), 30*time.Second)
+	defer cancel()
+	c := exec.CommandContext(ctx, k.binary, append([]string{"--server=" + k.server, "--cache-dir=" + k.home}, args...)...)
+	c.Env = append(os.Environ(), "HOME="+k.home, "KUBECONFIG="+filepath.Join(k.home, "none"))
+	c.Stdin = strings.NewReader(stdin)
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// run checks that a command succeeds and that its output holds want.
+func (k *kubectl) run(want string, args ...string) string {
+	k.t.Helper()
+	return k.feed("", want, args...)
+}
+
+func (k *kubectl) feed(stdin, want string, args ...string) string {
+	k.t.Helper()
+	out, err := k.try(stdin, args...)
+	require.NoError(k.t, err, "kubectl %s: %s", strings.Join(args, " "), out)
+	require.Contains(k.t, out, want, "kubectl %s", strings.Join(args, " "))
+	return out
+}
+
+func TestKubectl(t *testing.T) {
+	binary, err := exec.LookPath("kubectl")
+	if err != nil {
+		t.Skip("kubectl is not installed: the commands people use are not tried")
+	}
+	if testing.Short() {
+		t.Skip("kubectl takes a few seconds")
+	}
+	s, err := apiserver.New(apiserver.Options{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		_ = s.Run(ctx)
+		close(done)
+	}()
+	front := httptest.NewServer(s)
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		front.Close()
+	})
+	k := &kubectl{t: t, binary: binary, server: front.URL, home: t.TempDir()}
+
+	k.run("Server Version: v1.36", "version")
+	resources := k.run("deployments", "api-resources")
+	require.Contains(t, resources, "flowschemas")
+	k.run("namespace/foo created", "create", "namespace", "foo")
+	k.run("deployment.apps/web created", "create", "deployment", "web", "--image=x", "--replicas=3", "-n", "foo")
+	k.run("0/3", "get", "deployment", "web", "-n", "foo", "-o", "wide")
+	k.run("deployment.apps/web scaled", "scale", "deployment", "web", "--replicas=5", "-n", "foo")
+	k.run("deployment.apps/web image updated", "set", "image", "deployment/web", "x=y:2", "-n", "foo")
+	k.run("y:2", "get", "deployment", "web", "-n", "foo", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+	k.run("service/web exposed", "expose", "deployment", "web", "--port=80", "-n", "foo")
+	k.run("ClusterIP", "get", "service", "web", "-n", "foo")
+	k.run("deployment.apps/web labeled", "label", "deployment", "web", "a=b", "-n", "foo")
+	k.run("deployment.apps/web annotated", "annotate", "deployment", "web", "a=b", "-n", "foo")
+	k.run("patched", "patch", "deployment", "web", "-n", "foo", "--type=json", "-p", `[{"op":"replace","path":"/spec/replicas","value":1}]`)
+	k.run("patched", "patch", "deployment", "web", "-n", "foo", "--type=merge", "--subresource=status", "-p", `{"status":{"replicas":1}}`)
+	k.run("Replicas:", "describe", "deployment", "web", "-n", "foo")
+	manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: z, namespace: foo}\ndata: {a: b}\n"
+	k.feed(manifest, "configmap/z created", "apply", "-f", "-")
+	k.feed(manifest, "configmap/z unchanged", "apply", "-f", "-")
+	k.feed(strings.Replace(manifest, "a: b", "a: c", 1), "configmap/z configured", "apply", "-f", "-")
+	k.feed(strings.Replace(manifest, "z,", "ssa,", 1), "configmap/ssa serverside-applied", "apply", "--server-side", "-f", "-")
+	out, err := k.try(strings.Replace(strings.Replace(manifest, "z,", "ssa,", 1), "a: b", "a: d", 1), "apply", "--server-side", "--field-manager=other", "-f", "-")
+	require.Error(t, err)
+	require.Contains(t, out, ".data.a")
+	out, err = k.try(strings.Replace(manifest, "\ndata:", "\nzap: 1\ndata:", 1), "apply", "-f", "-")
+	require.Error(t, err)
+	require.Contains(t, out, `unknown field "zap"`)
+	out, _ = k.try(strings.Replace(manifest, "a: b", "a: e", 1), "diff", "-f", "-")
+	require.Contains(t, out, "+  a: e")
+	k.run("FIELD: hostNetwork <boolean>", "explain", "pod.spec.hostNetwork")
+	k.run("pod/p created", "run", "p", "--image=x", "-n", "foo")
+	k.run("Pending", "get", "pods", "-n", "foo")
+	k.run("pod/p", "get", "pods", "-n", "foo", "-o", "name", "--field-selector=status.phase=Pending")
+	k.run("condition met", "wait", "pod/p", "-n", "foo", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s")
+	k.run(`pod "p" deleted`, "delete", "pod", "p", "-n", "foo")
+	k.run("readyz check passed", "get", "--raw", "/readyz?verbose")
+	k.run("cordoned", "cordon", k.node())
+	k.run("uncordoned", "uncordon", "n1")
+	k.run("tainted", "taint", "node", "n1", "a=b:NoSchedule")
+	k.run("deleted", "delete", "configmap", "--all", "-n", "foo")
+	k.run("job.batch/j created", "create", "job", "j", "--image=x", "-n", "foo")
+	k.run("cronjob.batch/c created", "create", "cronjob", "c", "--image=x", "--schedule=* * * * *", "-n", "foo")
+	k.run("role.rbac.authorization.k8s.io/r created", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "foo")
+	k.run("secret/s created", "create", "secret", "generic", "s", "--from-literal=a=b", "-n", "foo")
+	k.run("replaced", "replace", "-n", "foo", "-f", k.file("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: c}\n"))
+	k.run("c", "get", "secret", "s", "-n", "foo", "-o", "go-template={{.data.a | base64decode}}")
+	k.run("Terminating", "get", "namespace", k.terminating("foo"))
+	lines := strings.Split(strings.TrimSpace(k.run("kube-system", "get", "namespaces", "--chunk-size=2", "--no-headers")), "\n")
+	require.Len(t, lines, 5)
+}
+
+// node makes a node and returns its name.
+func (k *kubectl) node() string {
+	k.run("node/n1 created", "create", "-f", k.file("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"))
+	return "n1"
+}
+
+func (k *kubectl) terminating(ns string) string {
+	k.run("deleted", "delete", "namespace", ns, "--wait=false")
+	return ns
+}
+
+func (k *kubectl) file(text string) string {
+	path := filepath.Join(k.t.TempDir(), "f.yaml")
+	require.NoError(k.t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
