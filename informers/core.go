@@ -283,7 +283,10 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	c.compute(o)
 	c.mu.Lock()
 	old := c.base(o.key)
+	n, comparable := decimal(o.version)
 	switch {
+	case comparable && n <= s.number:
+		// Everything up to there has been told; a server that repeats some of it may not repeat all.
 	case ev.Type == client.Deleted && old == nil:
 	case ev.Type == client.Deleted:
 		// Handlers are told the final state.
