@@ -23,8 +23,11 @@ type JSONPatch struct {
 	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
 }
 
+// MatchCondition is a condition in CEL.
 type MatchCondition struct {
-	Name       string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Name of the condition.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Expression that must be true.
 	Expression string `json:"expression" protobuf:"bytes,2,opt,name=expression" openapi:"required"`
 }
 
@@ -64,25 +67,40 @@ type MutatingAdmissionPolicySpec struct {
 	ReinvocationPolicy ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,7,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
 }
 
+// MutatingWebhook is a webhook that may change objects.
 type MutatingWebhook struct {
-	Name                    string                  `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	ClientConfig            WebhookClientConfig     `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
-	Rules                   []RuleWithOperations    `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
-	FailurePolicy           *FailurePolicyType      `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	MatchPolicy             *MatchPolicyType        `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
-	NamespaceSelector       *metav1.LabelSelector   `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
-	ObjectSelector          *metav1.LabelSelector   `json:"objectSelector,omitempty" protobuf:"bytes,11,opt,name=objectSelector"`
-	SideEffects             *SideEffectClass        `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
-	TimeoutSeconds          *int32                  `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
-	AdmissionReviewVersions []string                `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
-	ReinvocationPolicy      *ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,10,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
-	MatchConditions         []MatchCondition        `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,12,rep,name=matchConditions"`
+	// Its name, a domain of three parts or more.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// How to call it.
+	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
+	// Requests it is asked about.
+	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
+	// What if it cannot be asked: Fail (the default) or Ignore.
+	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	// Equivalent (the default) asks about other versions of the same resource too, Exact does not.
+	MatchPolicy *MatchPolicyType `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
+	// Namespaces it is asked about.
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
+	// Objects it is asked about, by label, old or new.
+	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,11,opt,name=objectSelector"`
+	// None or NoneOnDryRun.
+	SideEffects *SideEffectClass `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
+	// How long to wait, 1 to 30; 10 unless set.
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
+	// Versions of the review it understands, in order of preference.
+	AdmissionReviewVersions []string `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
+	// Whether it is asked again after others changed the object: Never (the default) or IfNeeded.
+	ReinvocationPolicy *ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,10,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
+	// Conditions in CEL that must all be true for it to be asked.
+	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,12,rep,name=matchConditions"`
 }
 
+// MutatingWebhookConfiguration names webhooks that may change objects.
 type MutatingWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Webhooks          []MutatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
+	// The webhooks; they are asked one after another, by name.
+	Webhooks []MutatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
 }
 
 type Mutation struct {
@@ -108,57 +126,87 @@ type ParamRef struct {
 	ParameterNotFoundAction *ParameterNotFoundActionType `json:"parameterNotFoundAction,omitempty" protobuf:"bytes,4,opt,name=parameterNotFoundAction"`
 }
 
+// Rule is resources.
 type Rule struct {
-	APIGroups   []string   `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=apiGroups"`
-	APIVersions []string   `json:"apiVersions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiVersions"`
-	Resources   []string   `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
-	Scope       *ScopeType `json:"scope,omitempty" protobuf:"bytes,4,opt,name=scope" openapi:"enum=*|Cluster|Namespaced"`
+	// Groups; * is all.
+	APIGroups []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=apiGroups"`
+	// Versions; * is all.
+	APIVersions []string `json:"apiVersions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiVersions"`
+	// Resources, such as pods, pods/log, */scale or *.
+	Resources []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
+	// Cluster, Namespaced, or * (the default).
+	Scope *ScopeType `json:"scope,omitempty" protobuf:"bytes,4,opt,name=scope" openapi:"enum=*|Cluster|Namespaced"`
 }
 
+// RuleWithOperations is requests by operation and resource.
 type RuleWithOperations struct {
+	// CREATE, UPDATE, DELETE, CONNECT, or * for all.
 	Operations []OperationType `json:"operations,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=operations"`
 	Rule       `json:",inline" protobuf:"bytes,2,opt,name=rule"`
 }
 
+// ServiceReference names a port and path of a service.
 type ServiceReference struct {
-	Namespace string  `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
-	Name      string  `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	Path      *string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
-	Port      *int32  `json:"port,omitempty" protobuf:"varint,4,opt,name=port"`
+	// Its namespace.
+	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
+	// Its name.
+	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	// URL path to call.
+	Path *string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
+	// Number of its port; 443 unless set.
+	Port *int32 `json:"port,omitempty" protobuf:"varint,4,opt,name=port"`
 }
 
 type TypeChecking struct {
 	ExpressionWarnings []ExpressionWarning `json:"expressionWarnings,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=expressionWarnings"`
 }
 
+// ValidatingAdmissionPolicy is rules in CEL that may refuse requests, where a binding puts them in force.
 type ValidatingAdmissionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              ValidatingAdmissionPolicySpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            ValidatingAdmissionPolicyStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// The rules.
+	Spec ValidatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What the type checker found; written by the system.
+	Status ValidatingAdmissionPolicyStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// ValidatingAdmissionPolicyBinding puts a policy in force.
 type ValidatingAdmissionPolicyBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              ValidatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// Which policy, where, and with what effect.
+	Spec ValidatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
+// ValidatingAdmissionPolicyBindingSpec is where a policy is in force.
 type ValidatingAdmissionPolicyBindingSpec struct {
-	PolicyName        string             `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName" openapi:"required"`
-	ParamRef          *ParamRef          `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
-	MatchResources    *MatchResources    `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
+	// The policy.
+	PolicyName string `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName" openapi:"required"`
+	// Its parameters.
+	ParamRef *ParamRef `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
+	// Requests, of those the policy is about.
+	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
+	// Deny, Warn, Audit; not Deny and Warn together.
 	ValidationActions []ValidationAction `json:"validationActions,omitempty" listType:"set" protobuf:"bytes,4,rep,name=validationActions" openapi:"required"`
 }
 
+// ValidatingAdmissionPolicySpec is the rules of a policy.
 type ValidatingAdmissionPolicySpec struct {
-	ParamKind        *ParamKind         `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
-	MatchConstraints *MatchResources    `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
-	Validations      []Validation       `json:"validations,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=validations"`
-	FailurePolicy    *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	AuditAnnotations []AuditAnnotation  `json:"auditAnnotations,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=auditAnnotations"`
-	MatchConditions  []MatchCondition   `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
-	Variables        []Variable         `json:"variables,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=variables"`
+	// Kind of the objects with parameters.
+	ParamKind *ParamKind `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
+	// Requests it is about.
+	MatchConstraints *MatchResources `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
+	// Rules; a request must meet all.
+	Validations []Validation `json:"validations,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=validations"`
+	// What if a rule cannot be evaluated: Fail (the default) or Ignore.
+	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	// Values to add to the audit log.
+	AuditAnnotations []AuditAnnotation `json:"auditAnnotations,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=auditAnnotations"`
+	// Conditions that must all be true for the policy to count.
+	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
+	// Expressions with names, for use in the others.
+	Variables []Variable `json:"variables,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=variables"`
 }
 
 type ValidatingAdmissionPolicyStatus struct {
@@ -167,42 +215,68 @@ type ValidatingAdmissionPolicyStatus struct {
 	Conditions         []metav1.Condition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,3,rep,name=conditions"`
 }
 
+// ValidatingWebhook is a webhook that may refuse requests.
 type ValidatingWebhook struct {
-	Name                    string                `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	ClientConfig            WebhookClientConfig   `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
-	Rules                   []RuleWithOperations  `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
-	FailurePolicy           *FailurePolicyType    `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	MatchPolicy             *MatchPolicyType      `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
-	NamespaceSelector       *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
-	ObjectSelector          *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,10,opt,name=objectSelector"`
-	SideEffects             *SideEffectClass      `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
-	TimeoutSeconds          *int32                `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
-	AdmissionReviewVersions []string              `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
-	MatchConditions         []MatchCondition      `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,11,rep,name=matchConditions"`
+	// Its name, a domain of three parts or more.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// How to call it.
+	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
+	// Requests it is asked about.
+	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
+	// What if it cannot be asked: Fail (the default) or Ignore.
+	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	// Equivalent (the default) asks about other versions of the same resource too, Exact does not.
+	MatchPolicy *MatchPolicyType `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
+	// Namespaces it is asked about.
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
+	// Objects it is asked about, by label, old or new.
+	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,10,opt,name=objectSelector"`
+	// None or NoneOnDryRun.
+	SideEffects *SideEffectClass `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
+	// How long to wait, 1 to 30; 10 unless set.
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
+	// Versions of the review it understands, in order of preference.
+	AdmissionReviewVersions []string `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
+	// Conditions in CEL that must all be true for it to be asked.
+	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,11,rep,name=matchConditions"`
 }
 
+// ValidatingWebhookConfiguration names webhooks that may refuse requests.
 type ValidatingWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Webhooks          []ValidatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
+	// The webhooks; all are asked at the same time.
+	Webhooks []ValidatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
 }
 
+// Validation is a rule in CEL.
 type Validation struct {
-	Expression        string               `json:"expression" protobuf:"bytes,1,opt,name=Expression" openapi:"required"`
-	Message           string               `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	Reason            *metav1.StatusReason `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	MessageExpression string               `json:"messageExpression,omitempty" protobuf:"bytes,4,opt,name=messageExpression"`
+	// Expression that must be true.
+	Expression string `json:"expression" protobuf:"bytes,1,opt,name=Expression" openapi:"required"`
+	// What to say when it is not.
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// Reason of the refusal.
+	Reason *metav1.StatusReason `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	// Expression that makes the message.
+	MessageExpression string `json:"messageExpression,omitempty" protobuf:"bytes,4,opt,name=messageExpression"`
 }
 
+// Variable is an expression with a name.
 type Variable struct {
-	Name       string `json:"name" protobuf:"bytes,1,opt,name=Name" openapi:"required"`
+	// Name, by which others use it as variables.name.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=Name" openapi:"required"`
+	// The expression.
 	Expression string `json:"expression" protobuf:"bytes,2,opt,name=Expression" openapi:"required"`
 }
 
+// WebhookClientConfig is how to call a webhook; URL or service is set.
 type WebhookClientConfig struct {
-	URL      *string           `json:"url,omitempty" protobuf:"bytes,3,opt,name=url"`
-	Service  *ServiceReference `json:"service,omitempty" protobuf:"bytes,1,opt,name=service"`
-	CABundle []byte            `json:"caBundle,omitempty" protobuf:"bytes,2,opt,name=caBundle"`
+	// Its URL, with https.
+	URL *string `json:"url,omitempty" protobuf:"bytes,3,opt,name=url"`
+	// A service in the cluster.
+	Service *ServiceReference `json:"service,omitempty" protobuf:"bytes,1,opt,name=service"`
+	// Certificates to trust, PEM; those of the system unless set.
+	CABundle []byte `json:"caBundle,omitempty" protobuf:"bytes,2,opt,name=caBundle"`
 }
 
 // MutatingAdmissionPolicyBindingList is a list of MutatingAdmissionPolicyBinding objects.

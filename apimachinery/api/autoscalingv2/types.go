@@ -7,10 +7,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
+// ContainerResourceMetricSource is cpu or memory of one container.
 type ContainerResourceMetricSource struct {
-	Name      corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Target    MetricTarget        `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	Container string              `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
+	// The resource.
+	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// What it should be.
+	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// Name of the container.
+	Container string `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
 }
 
 type ContainerResourceMetricStatus struct {
@@ -19,15 +23,22 @@ type ContainerResourceMetricStatus struct {
 	Container string              `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
 }
 
+// CrossVersionObjectReference names an object of any kind in the namespace.
 type CrossVersionObjectReference struct {
-	Kind       string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	Name       string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	// The kind.
+	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
+	// The name.
+	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	// Version of the kind.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
 }
 
+// ExternalMetricSource is a metric from outside of the cluster.
 type ExternalMetricSource struct {
+	// The metric.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Target MetricTarget     `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// What it should be.
+	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 type ExternalMetricStatus struct {
@@ -35,28 +46,43 @@ type ExternalMetricStatus struct {
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
+// HPAScalingPolicy is one bound.
 type HPAScalingPolicy struct {
-	Type          HPAScalingPolicyType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Value         int32                `json:"value" protobuf:"varint,2,opt,name=value" openapi:"required"`
-	PeriodSeconds int32                `json:"periodSeconds" protobuf:"varint,3,opt,name=periodSeconds" openapi:"required"`
+	// Pods or Percent.
+	Type HPAScalingPolicyType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// How many pods, or percent of them.
+	Value int32 `json:"value" protobuf:"varint,2,opt,name=value" openapi:"required"`
+	// In how many seconds, at most 1800.
+	PeriodSeconds int32 `json:"periodSeconds" protobuf:"varint,3,opt,name=periodSeconds" openapi:"required"`
 }
 
+// HPAScalingRules bounds scaling in one direction.
 type HPAScalingRules struct {
-	StabilizationWindowSeconds *int32               `json:"stabilizationWindowSeconds,omitempty" protobuf:"varint,3,opt,name=stabilizationWindowSeconds"`
-	SelectPolicy               *ScalingPolicySelect `json:"selectPolicy,omitempty" protobuf:"bytes,1,opt,name=selectPolicy"`
-	Policies                   []HPAScalingPolicy   `json:"policies,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=policies"`
-	Tolerance                  *resource.Quantity   `json:"tolerance,omitempty" protobuf:"bytes,4,opt,name=tolerance"`
+	// Seconds to look back, so that short changes do not count; at most 3600.
+	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty" protobuf:"varint,3,opt,name=stabilizationWindowSeconds"`
+	// Which policy counts: Max (the default), Min, or Disabled for none.
+	SelectPolicy *ScalingPolicySelect `json:"selectPolicy,omitempty" protobuf:"bytes,1,opt,name=selectPolicy"`
+	// The bounds.
+	Policies []HPAScalingPolicy `json:"policies,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=policies"`
+	// How far the metric may be off before anything is done, as a fraction.
+	Tolerance *resource.Quantity `json:"tolerance,omitempty" protobuf:"bytes,4,opt,name=tolerance"`
 }
 
+// HorizontalPodAutoscaler sets the number of pods of a workload by what they use.
 type HorizontalPodAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              HorizontalPodAutoscalerSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// Which workload, and by what.
+	Spec HorizontalPodAutoscalerSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What it did; written by the system.
+	Status HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// HorizontalPodAutoscalerBehavior is how fast to scale.
 type HorizontalPodAutoscalerBehavior struct {
-	ScaleUp   *HPAScalingRules `json:"scaleUp,omitempty" protobuf:"bytes,1,opt,name=scaleUp"`
+	// Upwards; by 4 pods or 100% in 15 seconds unless set.
+	ScaleUp *HPAScalingRules `json:"scaleUp,omitempty" protobuf:"bytes,1,opt,name=scaleUp"`
+	// Downwards; to the minimum after 5 steady minutes unless set.
 	ScaleDown *HPAScalingRules `json:"scaleDown,omitempty" protobuf:"bytes,2,opt,name=scaleDown"`
 }
 
@@ -68,35 +94,58 @@ type HorizontalPodAutoscalerCondition struct {
 	Message            string                               `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
+// HorizontalPodAutoscalerSpec is how a workload is scaled.
 type HorizontalPodAutoscalerSpec struct {
-	ScaleTargetRef CrossVersionObjectReference      `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
-	MinReplicas    *int32                           `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
-	MaxReplicas    int32                            `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
-	Metrics        []MetricSpec                     `json:"metrics,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=metrics"`
-	Behavior       *HorizontalPodAutoscalerBehavior `json:"behavior,omitempty" protobuf:"bytes,5,opt,name=behavior"`
+	// The workload, which must have a scale subresource.
+	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
+	// Fewest pods; 1 unless set.
+	MinReplicas *int32 `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
+	// Most pods.
+	MaxReplicas int32 `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
+	// What to look at; the largest result counts. 80% of requested cpu unless set.
+	Metrics []MetricSpec `json:"metrics,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=metrics"`
+	// How fast to go up and down.
+	Behavior *HorizontalPodAutoscalerBehavior `json:"behavior,omitempty" protobuf:"bytes,5,opt,name=behavior"`
 }
 
+// HorizontalPodAutoscalerStatus is what an autoscaler did.
 type HorizontalPodAutoscalerStatus struct {
-	ObservedGeneration *int64                             `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	LastScaleTime      *metav1.Time                       `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
-	CurrentReplicas    int32                              `json:"currentReplicas,omitempty" protobuf:"varint,3,opt,name=currentReplicas"`
-	DesiredReplicas    int32                              `json:"desiredReplicas" protobuf:"varint,4,opt,name=desiredReplicas" openapi:"required"`
-	CurrentMetrics     []MetricStatus                     `json:"currentMetrics" listType:"atomic" protobuf:"bytes,5,rep,name=currentMetrics"`
-	Conditions         []HorizontalPodAutoscalerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
+	// Generation of the spec this is about.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
+	// When it last changed the number.
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
+	// How many pods there were.
+	CurrentReplicas int32 `json:"currentReplicas,omitempty" protobuf:"varint,3,opt,name=currentReplicas"`
+	// How many it wants.
+	DesiredReplicas int32 `json:"desiredReplicas" protobuf:"varint,4,opt,name=desiredReplicas" openapi:"required"`
+	// What the metrics were.
+	CurrentMetrics []MetricStatus `json:"currentMetrics" listType:"atomic" protobuf:"bytes,5,rep,name=currentMetrics"`
+	// Facts such as AbleToScale.
+	Conditions []HorizontalPodAutoscalerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
+// MetricIdentifier names a metric.
 type MetricIdentifier struct {
-	Name     string                `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Its name.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Labels that narrow it.
 	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,2,opt,name="`
 }
 
+// MetricSpec is one thing to look at; the field of its type is set.
 type MetricSpec struct {
-	Type              MetricSourceType               `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Object            *ObjectMetricSource            `json:"object,omitempty" protobuf:"bytes,2,opt,name=object"`
-	Pods              *PodsMetricSource              `json:"pods,omitempty" protobuf:"bytes,3,opt,name=pods"`
-	Resource          *ResourceMetricSource          `json:"resource,omitempty" protobuf:"bytes,4,opt,name=resource"`
+	// Resource, ContainerResource, Pods, Object or External.
+	Type MetricSourceType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// A metric of one object.
+	Object *ObjectMetricSource `json:"object,omitempty" protobuf:"bytes,2,opt,name=object"`
+	// A metric of each pod, averaged.
+	Pods *PodsMetricSource `json:"pods,omitempty" protobuf:"bytes,3,opt,name=pods"`
+	// Cpu or memory of the pods.
+	Resource *ResourceMetricSource `json:"resource,omitempty" protobuf:"bytes,4,opt,name=resource"`
+	// Cpu or memory of one container of the pods.
 	ContainerResource *ContainerResourceMetricSource `json:"containerResource,omitempty" protobuf:"bytes,7,opt,name=containerResource"`
-	External          *ExternalMetricSource          `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
+	// A metric from outside of the cluster.
+	External *ExternalMetricSource `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
 }
 
 type MetricStatus struct {
@@ -108,11 +157,16 @@ type MetricStatus struct {
 	External          *ExternalMetricStatus          `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
 }
 
+// MetricTarget is what a metric should be.
 type MetricTarget struct {
-	Type               MetricTargetType   `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Value              *resource.Quantity `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
-	AverageValue       *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,3,opt,name=averageValue"`
-	AverageUtilization *int32             `json:"averageUtilization,omitempty" protobuf:"varint,4,opt,name=averageUtilization"`
+	// Utilization, Value or AverageValue.
+	Type MetricTargetType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// The value itself.
+	Value *resource.Quantity `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+	// The value for each pod.
+	AverageValue *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,3,opt,name=averageValue"`
+	// Percentage of what the pods request.
+	AverageUtilization *int32 `json:"averageUtilization,omitempty" protobuf:"varint,4,opt,name=averageUtilization"`
 }
 
 type MetricValueStatus struct {
@@ -121,10 +175,14 @@ type MetricValueStatus struct {
 	AverageUtilization *int32             `json:"averageUtilization,omitempty" protobuf:"varint,3,opt,name=averageUtilization"`
 }
 
+// ObjectMetricSource is a metric of one object.
 type ObjectMetricSource struct {
+	// The object.
 	DescribedObject CrossVersionObjectReference `json:"describedObject" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Target          MetricTarget                `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	Metric          MetricIdentifier            `json:"metric" protobuf:"bytes,3,opt,name=" openapi:"required"`
+	// What the metric should be.
+	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// The metric.
+	Metric MetricIdentifier `json:"metric" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
 type ObjectMetricStatus struct {
@@ -133,9 +191,12 @@ type ObjectMetricStatus struct {
 	DescribedObject CrossVersionObjectReference `json:"describedObject" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
+// PodsMetricSource is a metric of each pod.
 type PodsMetricSource struct {
+	// The metric.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Target MetricTarget     `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// What its average should be.
+	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 type PodsMetricStatus struct {
@@ -143,9 +204,12 @@ type PodsMetricStatus struct {
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
+// ResourceMetricSource is cpu or memory of the pods.
 type ResourceMetricSource struct {
-	Name   corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Target MetricTarget        `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// The resource.
+	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// What it should be.
+	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 type ResourceMetricStatus struct {

@@ -7,69 +7,105 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// HTTPIngressPath sends a path to a backend.
 type HTTPIngressPath struct {
-	Path     string         `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
-	PathType *PathType      `json:"pathType" protobuf:"bytes,3,opt,name=pathType" openapi:"required,enum=Exact|ImplementationSpecific|Prefix"`
-	Backend  IngressBackend `json:"backend" protobuf:"bytes,2,opt,name=backend" openapi:"required"`
+	// The path; must begin with a slash.
+	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	// Exact, Prefix (by path elements) or ImplementationSpecific.
+	PathType *PathType `json:"pathType" protobuf:"bytes,3,opt,name=pathType" openapi:"required,enum=Exact|ImplementationSpecific|Prefix"`
+	// Where matching requests go.
+	Backend IngressBackend `json:"backend" protobuf:"bytes,2,opt,name=backend" openapi:"required"`
 }
 
+// HTTPIngressRuleValue is a list of paths.
 type HTTPIngressRuleValue struct {
+	// The paths; the longest match counts.
 	Paths []HTTPIngressPath `json:"paths" listType:"atomic" protobuf:"bytes,1,rep,name=paths" openapi:"required"`
 }
 
+// IPAddress reserves an address for an object.
 type IPAddress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              IPAddressSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// Who has it.
+	Spec IPAddressSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
+// IPAddressSpec is who has an address.
 type IPAddressSpec struct {
+	// The object; cannot change.
 	ParentRef *ParentReference `json:"parentRef,omitempty" protobuf:"bytes,1,opt,name=parentRef" openapi:"required"`
 }
 
+// IPBlock is a range of addresses.
 type IPBlock struct {
-	CIDR   string   `json:"cidr" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// The range.
+	CIDR string `json:"cidr" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Ranges inside it that do not belong.
 	Except []string `json:"except,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=except"`
 }
 
+// Ingress routes HTTP requests from outside to services, by host and path.
 type Ingress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              IngressSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            IngressStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// The rules.
+	Spec IngressSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// Where it listens; written by its controller.
+	Status IngressStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// IngressBackend is where requests go; one of its fields is set.
 type IngressBackend struct {
-	Service  *IngressServiceBackend            `json:"service,omitempty" protobuf:"bytes,4,opt,name=service"`
+	// A service.
+	Service *IngressServiceBackend `json:"service,omitempty" protobuf:"bytes,4,opt,name=service"`
+	// Another object in the namespace that the controller knows.
 	Resource *corev1.TypedLocalObjectReference `json:"resource,omitempty" protobuf:"bytes,3,opt,name=resource"`
 }
 
+// IngressClass is a kind of ingress, served by one controller.
 type IngressClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              IngressClassSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// Which controller, with which settings.
+	Spec IngressClassSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
+// IngressClassParametersReference names an object with settings.
 type IngressClassParametersReference struct {
-	APIGroup  *string `json:"apiGroup,omitempty" protobuf:"bytes,1,opt,name=aPIGroup"`
-	Kind      string  `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	Name      string  `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
-	Scope     *string `json:"scope" protobuf:"bytes,4,opt,name=scope"`
+	// Group of its kind; the core group unless set.
+	APIGroup *string `json:"apiGroup,omitempty" protobuf:"bytes,1,opt,name=aPIGroup"`
+	// Its kind.
+	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+	// Its name.
+	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// Cluster (the default) or Namespace.
+	Scope *string `json:"scope" protobuf:"bytes,4,opt,name=scope"`
+	// Its namespace, for scope Namespace.
 	Namespace *string `json:"namespace,omitempty" protobuf:"bytes,5,opt,name=namespace"`
 }
 
+// IngressClassSpec is who serves a class.
 type IngressClassSpec struct {
-	Controller string                           `json:"controller,omitempty" protobuf:"bytes,1,opt,name=controller"`
+	// Name of the controller, domain/path; cannot change.
+	Controller string `json:"controller,omitempty" protobuf:"bytes,1,opt,name=controller"`
+	// Object with further settings.
 	Parameters *IngressClassParametersReference `json:"parameters,omitempty" protobuf:"bytes,2,opt,name=parameters"`
 }
 
+// IngressLoadBalancerIngress is one address of an ingress.
 type IngressLoadBalancerIngress struct {
-	IP       string              `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
-	Hostname string              `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
-	Ports    []IngressPortStatus `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=ports"`
+	// The address.
+	IP string `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
+	// A name instead of an address.
+	Hostname string `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
+	// State of its ports.
+	Ports []IngressPortStatus `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=ports"`
 }
 
+// IngressLoadBalancerStatus is the addresses of an ingress.
 type IngressLoadBalancerStatus struct {
+	// The addresses.
 	Ingress []IngressLoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
@@ -79,69 +115,107 @@ type IngressPortStatus struct {
 	Error    *string         `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
+// IngressRule is the paths of a host.
 type IngressRule struct {
+	// Host name, with *. in front for all one level below; all hosts unless set.
 	Host             string `json:"host,omitempty" protobuf:"bytes,1,opt,name=host"`
 	IngressRuleValue `json:",inline" protobuf:"bytes,2,opt,name=ingressRuleValue"`
 }
 
+// IngressRuleValue is what a rule does.
 type IngressRuleValue struct {
+	// Where HTTP requests go.
 	HTTP *HTTPIngressRuleValue `json:"http,omitempty" protobuf:"bytes,1,opt,name=http"`
 }
 
+// IngressServiceBackend is a port of a service.
 type IngressServiceBackend struct {
-	Name string             `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Service in the ingress' namespace.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Its port.
 	Port ServiceBackendPort `json:"port,omitempty" protobuf:"bytes,2,opt,name=port"`
 }
 
+// IngressSpec is the rules of an ingress.
 type IngressSpec struct {
-	IngressClassName *string         `json:"ingressClassName,omitempty" protobuf:"bytes,4,opt,name=ingressClassName"`
-	DefaultBackend   *IngressBackend `json:"defaultBackend,omitempty" protobuf:"bytes,1,opt,name=defaultBackend"`
-	TLS              []IngressTLS    `json:"tls,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=tls"`
-	Rules            []IngressRule   `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
+	// Class, and so controller, that serves it; the default class unless set.
+	IngressClassName *string `json:"ingressClassName,omitempty" protobuf:"bytes,4,opt,name=ingressClassName"`
+	// Where requests go that match no rule.
+	DefaultBackend *IngressBackend `json:"defaultBackend,omitempty" protobuf:"bytes,1,opt,name=defaultBackend"`
+	// Certificates by host.
+	TLS []IngressTLS `json:"tls,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=tls"`
+	// Rules by host.
+	Rules []IngressRule `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
 }
 
+// IngressStatus is where an ingress listens.
 type IngressStatus struct {
+	// Its addresses.
 	LoadBalancer IngressLoadBalancerStatus `json:"loadBalancer,omitempty" protobuf:"bytes,1,opt,name=loadBalancer"`
 }
 
+// IngressTLS is a certificate for hosts.
 type IngressTLS struct {
-	Hosts      []string `json:"hosts,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=hosts"`
-	SecretName string   `json:"secretName,omitempty" protobuf:"bytes,2,opt,name=secretName"`
+	// Hosts it is for.
+	Hosts []string `json:"hosts,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=hosts"`
+	// Secret of type kubernetes.io/tls with the certificate and its key.
+	SecretName string `json:"secretName,omitempty" protobuf:"bytes,2,opt,name=secretName"`
 }
 
+// NetworkPolicy restricts who can talk to pods, and to whom pods can talk.
 type NetworkPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              NetworkPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// Which pods, and what is allowed.
+	Spec NetworkPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
+// NetworkPolicyEgressRule allows traffic to go out.
 type NetworkPolicyEgressRule struct {
+	// To these ports; all unless set.
 	Ports []NetworkPolicyPort `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ports"`
-	To    []NetworkPolicyPeer `json:"to,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=to"`
+	// To these peers; anywhere unless set.
+	To []NetworkPolicyPeer `json:"to,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=to"`
 }
 
+// NetworkPolicyIngressRule allows traffic to come in.
 type NetworkPolicyIngressRule struct {
+	// To these ports; all unless set.
 	Ports []NetworkPolicyPort `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ports"`
-	From  []NetworkPolicyPeer `json:"from,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=from"`
+	// From these peers; anywhere unless set.
+	From []NetworkPolicyPeer `json:"from,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=from"`
 }
 
+// NetworkPolicyPeer is pods or addresses; ipBlock stands alone.
 type NetworkPolicyPeer struct {
-	PodSelector       *metav1.LabelSelector `json:"podSelector,omitempty" protobuf:"bytes,1,opt,name=podSelector"`
+	// Pods by label, in the policy's namespace unless namespaces are selected.
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty" protobuf:"bytes,1,opt,name=podSelector"`
+	// Namespaces by label; all their pods unless pods are selected.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,2,opt,name=namespaceSelector"`
-	IPBlock           *IPBlock              `json:"ipBlock,omitempty" protobuf:"bytes,3,opt,name=ipBlock"`
+	// A range of addresses.
+	IPBlock *IPBlock `json:"ipBlock,omitempty" protobuf:"bytes,3,opt,name=ipBlock"`
 }
 
+// NetworkPolicyPort is ports of one protocol.
 type NetworkPolicyPort struct {
-	Protocol *corev1.Protocol    `json:"protocol,omitempty" protobuf:"bytes,1,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	Port     *intstr.IntOrString `json:"port,omitempty" protobuf:"bytes,2,opt,name=port"`
-	EndPort  *int32              `json:"endPort,omitempty" protobuf:"varint,3,opt,name=endPort"`
+	// TCP (the default), UDP or SCTP.
+	Protocol *corev1.Protocol `json:"protocol,omitempty" protobuf:"bytes,1,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
+	// Number or name; all ports unless set.
+	Port *intstr.IntOrString `json:"port,omitempty" protobuf:"bytes,2,opt,name=port"`
+	// Last port of a range that begins with port.
+	EndPort *int32 `json:"endPort,omitempty" protobuf:"varint,3,opt,name=endPort"`
 }
 
+// NetworkPolicySpec is what is allowed for some pods; policies add up.
 type NetworkPolicySpec struct {
-	PodSelector metav1.LabelSelector       `json:"podSelector" protobuf:"bytes,1,opt,name=podSelector"`
-	Ingress     []NetworkPolicyIngressRule `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=ingress"`
-	Egress      []NetworkPolicyEgressRule  `json:"egress,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=egress"`
-	PolicyTypes []PolicyType               `json:"policyTypes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=policyTypes"`
+	// Which pods of the namespace; all if empty.
+	PodSelector metav1.LabelSelector `json:"podSelector" protobuf:"bytes,1,opt,name=podSelector"`
+	// What may come in; nothing if empty and Ingress is among the types.
+	Ingress []NetworkPolicyIngressRule `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=ingress"`
+	// What may go out; nothing if empty and Egress is among the types.
+	Egress []NetworkPolicyEgressRule `json:"egress,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=egress"`
+	// Ingress, Egress or both; Ingress, and Egress if there are such rules, unless set.
+	PolicyTypes []PolicyType `json:"policyTypes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=policyTypes"`
 }
 
 type ParentReference struct {
@@ -151,19 +225,27 @@ type ParentReference struct {
 	Name      string `json:"name,omitempty" protobuf:"bytes,4,opt,name=name" openapi:"required"`
 }
 
+// ServiceBackendPort names a port of a service; one of its fields is set.
 type ServiceBackendPort struct {
-	Name   string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	Number int32  `json:"number,omitempty" protobuf:"varint,2,opt,name=number"`
+	// Name of the port.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Number of the port.
+	Number int32 `json:"number,omitempty" protobuf:"varint,2,opt,name=number"`
 }
 
+// ServiceCIDR is a range from which services get addresses.
 type ServiceCIDR struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              ServiceCIDRSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            ServiceCIDRStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// The range.
+	Spec ServiceCIDRSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// Whether it is used.
+	Status ServiceCIDRStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// ServiceCIDRSpec is a range of addresses.
 type ServiceCIDRSpec struct {
+	// One range for each family; a second may be added.
 	CIDRs []string `json:"cidrs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=cidrs"`
 }
 

@@ -5,55 +5,83 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// AggregationRule makes a role of others.
 type AggregationRule struct {
+	// Labels of the roles to take over; any match counts.
 	ClusterRoleSelectors []metav1.LabelSelector `json:"clusterRoleSelectors,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=clusterRoleSelectors"`
 }
 
+// ClusterRole is a set of rights in the whole cluster, or in any namespace it is bound in.
 type ClusterRole struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Rules             []PolicyRule     `json:"rules" listType:"atomic" protobuf:"bytes,2,rep,name=rules"`
-	AggregationRule   *AggregationRule `json:"aggregationRule,omitempty" protobuf:"bytes,3,opt,name=aggregationRule"`
+	// The rights; written by the system if there is an aggregation rule.
+	Rules []PolicyRule `json:"rules" listType:"atomic" protobuf:"bytes,2,rep,name=rules"`
+	// Cluster roles whose rights are taken over.
+	AggregationRule *AggregationRule `json:"aggregationRule,omitempty" protobuf:"bytes,3,opt,name=aggregationRule"`
 }
 
+// ClusterRoleBinding gives a cluster role's rights to subjects everywhere.
 type ClusterRoleBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Subjects          []Subject `json:"subjects,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subjects"`
-	RoleRef           RoleRef   `json:"roleRef" protobuf:"bytes,3,opt,name=roleRef" openapi:"required"`
+	// Who gets them.
+	Subjects []Subject `json:"subjects,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subjects"`
+	// The cluster role; cannot change.
+	RoleRef RoleRef `json:"roleRef" protobuf:"bytes,3,opt,name=roleRef" openapi:"required"`
 }
 
+// PolicyRule is one right: verbs on resources, or on URLs.
 type PolicyRule struct {
-	Verbs           []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	APIGroups       []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
-	Resources       []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
-	ResourceNames   []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=resourceNames"`
+	// What may be done, such as get; * is everything.
+	Verbs []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
+	// Groups of the resources; empty string is the core group, * all.
+	APIGroups []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
+	// Resources, such as pods or pods/log; * is all.
+	Resources []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
+	// Only objects with these names; all unless set.
+	ResourceNames []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=resourceNames"`
+	// URL paths, * at the end for all below; in cluster roles only.
 	NonResourceURLs []string `json:"nonResourceURLs,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=nonResourceURLs"`
 }
 
+// Role is a set of rights in one namespace.
 type Role struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Rules             []PolicyRule `json:"rules" listType:"atomic" protobuf:"bytes,2,rep,name=rules"`
+	// The rights.
+	Rules []PolicyRule `json:"rules" listType:"atomic" protobuf:"bytes,2,rep,name=rules"`
 }
 
+// RoleBinding gives a role's rights to subjects in one namespace.
 type RoleBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Subjects          []Subject `json:"subjects,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subjects"`
-	RoleRef           RoleRef   `json:"roleRef" protobuf:"bytes,3,opt,name=roleRef" openapi:"required"`
+	// Who gets them.
+	Subjects []Subject `json:"subjects,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subjects"`
+	// The role or cluster role; cannot change.
+	RoleRef RoleRef `json:"roleRef" protobuf:"bytes,3,opt,name=roleRef" openapi:"required"`
 }
 
+// RoleRef names a role.
 type RoleRef struct {
+	// rbac.authorization.k8s.io.
 	APIGroup string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
-	Kind     string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	Name     string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// Role or ClusterRole.
+	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+	// Name of the role.
+	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
 }
 
+// Subject is who gets rights.
 type Subject struct {
-	Kind      string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	APIGroup  string `json:"apiGroup,omitempty" protobuf:"bytes,2,opt,name=apiGroup"`
-	Name      string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// User, Group or ServiceAccount.
+	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
+	// rbac.authorization.k8s.io for users and groups, empty for service accounts.
+	APIGroup string `json:"apiGroup,omitempty" protobuf:"bytes,2,opt,name=apiGroup"`
+	// Name of the subject.
+	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// Namespace of a service account.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,4,opt,name=namespace"`
 }
 

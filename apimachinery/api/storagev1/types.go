@@ -7,99 +7,156 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
+// CSIDriver describes a storage driver; its name is the driver's.
 type CSIDriver struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              CSIDriverSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What the driver needs.
+	Spec CSIDriverSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
+// CSIDriverSpec is what a driver needs.
 type CSIDriverSpec struct {
-	AttachRequired                     *bool                 `json:"attachRequired,omitempty" protobuf:"varint,1,opt,name=attachRequired"`
-	PodInfoOnMount                     *bool                 `json:"podInfoOnMount,omitempty" protobuf:"varint,2,opt,name=podInfoOnMount"`
-	VolumeLifecycleModes               []VolumeLifecycleMode `json:"volumeLifecycleModes,omitempty" listType:"set" protobuf:"bytes,3,rep,name=volumeLifecycleModes"`
-	StorageCapacity                    *bool                 `json:"storageCapacity,omitempty" protobuf:"varint,4,opt,name=storageCapacity"`
-	FSGroupPolicy                      *FSGroupPolicy        `json:"fsGroupPolicy,omitempty" protobuf:"bytes,5,opt,name=fsGroupPolicy"`
-	TokenRequests                      []TokenRequest        `json:"tokenRequests,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=tokenRequests"`
-	RequiresRepublish                  *bool                 `json:"requiresRepublish,omitempty" protobuf:"varint,7,opt,name=requiresRepublish"`
-	SELinuxMount                       *bool                 `json:"seLinuxMount,omitempty" protobuf:"varint,8,opt,name=seLinuxMount"`
-	NodeAllocatableUpdatePeriodSeconds *int64                `json:"nodeAllocatableUpdatePeriodSeconds,omitempty" protobuf:"varint,9,opt,name=nodeAllocatableUpdatePeriodSeconds"`
-	ServiceAccountTokenInSecrets       *bool                 `json:"serviceAccountTokenInSecrets,omitempty" protobuf:"varint,10,opt,name=serviceAccountTokenInSecrets"`
-	PreventPodSchedulingIfMissing      *bool                 `json:"preventPodSchedulingIfMissing,omitempty" protobuf:"varint,11,opt,name=preventPodSchedulingIfMissing"`
+	// Whether volumes must be attached to nodes; true unless set, and fixed.
+	AttachRequired *bool `json:"attachRequired,omitempty" protobuf:"varint,1,opt,name=attachRequired"`
+	// Pass name and namespace of the pod when mounting.
+	PodInfoOnMount *bool `json:"podInfoOnMount,omitempty" protobuf:"varint,2,opt,name=podInfoOnMount"`
+	// Persistent (the default), Ephemeral, or both; fixed.
+	VolumeLifecycleModes []VolumeLifecycleMode `json:"volumeLifecycleModes,omitempty" listType:"set" protobuf:"bytes,3,rep,name=volumeLifecycleModes"`
+	// Whether the scheduler looks at the capacity the driver reports.
+	StorageCapacity *bool `json:"storageCapacity,omitempty" protobuf:"varint,4,opt,name=storageCapacity"`
+	// Whether ownership of volumes can be set: ReadWriteOnceWithFSType (the default), File or None.
+	FSGroupPolicy *FSGroupPolicy `json:"fsGroupPolicy,omitempty" protobuf:"bytes,5,opt,name=fsGroupPolicy"`
+	// Tokens of the pod's account passed when mounting.
+	TokenRequests []TokenRequest `json:"tokenRequests,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=tokenRequests"`
+	// Call the mount again from time to time.
+	RequiresRepublish *bool `json:"requiresRepublish,omitempty" protobuf:"varint,7,opt,name=requiresRepublish"`
+	// Whether the driver can mount with an SELinux label.
+	SELinuxMount *bool `json:"seLinuxMount,omitempty" protobuf:"varint,8,opt,name=seLinuxMount"`
+	// How often nodes ask how many volumes they can have; at least 10.
+	NodeAllocatableUpdatePeriodSeconds *int64 `json:"nodeAllocatableUpdatePeriodSeconds,omitempty" protobuf:"varint,9,opt,name=nodeAllocatableUpdatePeriodSeconds"`
+	// Pass the tokens as secrets instead of among the attributes.
+	ServiceAccountTokenInSecrets *bool `json:"serviceAccountTokenInSecrets,omitempty" protobuf:"varint,10,opt,name=serviceAccountTokenInSecrets"`
+	// Keep pods off nodes that do not have the driver.
+	PreventPodSchedulingIfMissing *bool `json:"preventPodSchedulingIfMissing,omitempty" protobuf:"varint,11,opt,name=preventPodSchedulingIfMissing"`
 }
 
+// CSINode is what drivers a node has.
 type CSINode struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              CSINodeSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// The drivers.
+	Spec CSINodeSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
+// CSINodeDriver is a driver on a node.
 type CSINodeDriver struct {
-	Name         string               `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	NodeID       string               `json:"nodeID" protobuf:"bytes,2,opt,name=nodeID" openapi:"required"`
-	TopologyKeys []string             `json:"topologyKeys" listType:"atomic" protobuf:"bytes,3,rep,name=topologyKeys"`
-	Allocatable  *VolumeNodeResources `json:"allocatable,omitempty" protobuf:"bytes,4,opt,name=allocatable"`
+	// Name of the driver.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// The driver's own name of the node.
+	NodeID string `json:"nodeID" protobuf:"bytes,2,opt,name=nodeID" openapi:"required"`
+	// Node labels that say where the node is for the driver.
+	TopologyKeys []string `json:"topologyKeys" listType:"atomic" protobuf:"bytes,3,rep,name=topologyKeys"`
+	// How many volumes the node can have.
+	Allocatable *VolumeNodeResources `json:"allocatable,omitempty" protobuf:"bytes,4,opt,name=allocatable"`
 }
 
+// CSINodeSpec is the drivers of a node.
 type CSINodeSpec struct {
+	// The drivers.
 	Drivers []CSINodeDriver `json:"drivers" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,1,rep,name=drivers" openapi:"required"`
 }
 
+// CSIStorageCapacity is how much storage a driver has in a place.
 type CSIStorageCapacity struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	NodeTopology      *metav1.LabelSelector `json:"nodeTopology,omitempty" protobuf:"bytes,2,opt,name=nodeTopology"`
-	StorageClassName  string                `json:"storageClassName" protobuf:"bytes,3,opt,name=" openapi:"required"`
-	Capacity          *resource.Quantity    `json:"capacity,omitempty" protobuf:"bytes,4,opt,name=capacity"`
-	MaximumVolumeSize *resource.Quantity    `json:"maximumVolumeSize,omitempty" protobuf:"bytes,5,opt,name=maximumVolumeSize"`
+	// Nodes that can reach it; none unless set.
+	NodeTopology *metav1.LabelSelector `json:"nodeTopology,omitempty" protobuf:"bytes,2,opt,name=nodeTopology"`
+	// Class it is about; cannot change.
+	StorageClassName string `json:"storageClassName" protobuf:"bytes,3,opt,name=" openapi:"required"`
+	// How much is left.
+	Capacity *resource.Quantity `json:"capacity,omitempty" protobuf:"bytes,4,opt,name=capacity"`
+	// The largest volume.
+	MaximumVolumeSize *resource.Quantity `json:"maximumVolumeSize,omitempty" protobuf:"bytes,5,opt,name=maximumVolumeSize"`
 }
 
+// StorageClass describes a kind of storage and who makes volumes of it.
 type StorageClass struct {
-	metav1.TypeMeta      `json:",inline"`
-	metav1.ObjectMeta    `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Provisioner          string                                `json:"provisioner" protobuf:"bytes,2,opt,name=provisioner" openapi:"required"`
-	Parameters           map[string]string                     `json:"parameters,omitempty" protobuf:"bytes,3,rep,name=parameters"`
-	ReclaimPolicy        *corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" protobuf:"bytes,4,opt,name=reclaimPolicy" openapi:"enum=Delete|Recycle|Retain"`
-	MountOptions         []string                              `json:"mountOptions,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=mountOptions"`
-	AllowVolumeExpansion *bool                                 `json:"allowVolumeExpansion,omitempty" protobuf:"varint,6,opt,name=allowVolumeExpansion"`
-	VolumeBindingMode    *VolumeBindingMode                    `json:"volumeBindingMode,omitempty" protobuf:"bytes,7,opt,name=volumeBindingMode" openapi:"enum=Immediate|WaitForFirstConsumer"`
-	AllowedTopologies    []corev1.TopologySelectorTerm         `json:"allowedTopologies,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=allowedTopologies"`
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	// Who makes the volumes; cannot change.
+	Provisioner string `json:"provisioner" protobuf:"bytes,2,opt,name=provisioner" openapi:"required"`
+	// Settings for it; cannot change.
+	Parameters map[string]string `json:"parameters,omitempty" protobuf:"bytes,3,rep,name=parameters"`
+	// What becomes of volumes whose claim is gone: Delete (the default) or Retain.
+	ReclaimPolicy *corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" protobuf:"bytes,4,opt,name=reclaimPolicy" openapi:"enum=Delete|Recycle|Retain"`
+	// Options for mounting the volumes.
+	MountOptions []string `json:"mountOptions,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=mountOptions"`
+	// Whether claims can grow.
+	AllowVolumeExpansion *bool `json:"allowVolumeExpansion,omitempty" protobuf:"varint,6,opt,name=allowVolumeExpansion"`
+	// Immediate (the default), or WaitForFirstConsumer to choose a place near the pod.
+	VolumeBindingMode *VolumeBindingMode `json:"volumeBindingMode,omitempty" protobuf:"bytes,7,opt,name=volumeBindingMode" openapi:"enum=Immediate|WaitForFirstConsumer"`
+	// Where volumes may be made; anywhere unless set.
+	AllowedTopologies []corev1.TopologySelectorTerm `json:"allowedTopologies,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=allowedTopologies"`
 }
 
+// TokenRequest is a token that a driver gets.
 type TokenRequest struct {
-	Audience          string `json:"audience" protobuf:"bytes,1,opt,name=audience" openapi:"required"`
+	// Who it is for; the API server if empty.
+	Audience string `json:"audience" protobuf:"bytes,1,opt,name=audience" openapi:"required"`
+	// How long it is valid; at least 600.
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty" protobuf:"varint,2,opt,name=expirationSeconds"`
 }
 
+// VolumeAttachment asks to attach a volume to a node.
 type VolumeAttachment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              VolumeAttachmentSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            VolumeAttachmentStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// Which volume, which node.
+	Spec VolumeAttachmentSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// Whether it is attached; written by the driver's side.
+	Status VolumeAttachmentStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// VolumeAttachmentSource is a volume; one of its fields is set.
 type VolumeAttachmentSource struct {
-	PersistentVolumeName *string                      `json:"persistentVolumeName,omitempty" protobuf:"bytes,1,opt,name=persistentVolumeName"`
-	InlineVolumeSpec     *corev1.PersistentVolumeSpec `json:"inlineVolumeSpec,omitempty" protobuf:"bytes,2,opt,name=inlineVolumeSpec"`
+	// Name of the volume.
+	PersistentVolumeName *string `json:"persistentVolumeName,omitempty" protobuf:"bytes,1,opt,name=persistentVolumeName"`
+	// The volume itself.
+	InlineVolumeSpec *corev1.PersistentVolumeSpec `json:"inlineVolumeSpec,omitempty" protobuf:"bytes,2,opt,name=inlineVolumeSpec"`
 }
 
+// VolumeAttachmentSpec is what to attach where; it cannot change.
 type VolumeAttachmentSpec struct {
-	Attacher string                 `json:"attacher" protobuf:"bytes,1,opt,name=attacher" openapi:"required"`
-	Source   VolumeAttachmentSource `json:"source" protobuf:"bytes,2,opt,name=source" openapi:"required"`
-	NodeName string                 `json:"nodeName" protobuf:"bytes,3,opt,name=nodeName" openapi:"required"`
+	// Name of the driver.
+	Attacher string `json:"attacher" protobuf:"bytes,1,opt,name=attacher" openapi:"required"`
+	// The volume.
+	Source VolumeAttachmentSource `json:"source" protobuf:"bytes,2,opt,name=source" openapi:"required"`
+	// The node.
+	NodeName string `json:"nodeName" protobuf:"bytes,3,opt,name=nodeName" openapi:"required"`
 }
 
+// VolumeAttachmentStatus is whether a volume is attached.
 type VolumeAttachmentStatus struct {
-	Attached           bool              `json:"attached" protobuf:"varint,1,opt,name=attached" openapi:"required"`
+	// Whether it is.
+	Attached bool `json:"attached" protobuf:"varint,1,opt,name=attached" openapi:"required"`
+	// What the driver said, for mounting.
 	AttachmentMetadata map[string]string `json:"attachmentMetadata,omitempty" protobuf:"bytes,2,rep,name=attachmentMetadata"`
-	AttachError        *VolumeError      `json:"attachError,omitempty" protobuf:"bytes,3,opt,name=attachError"`
-	DetachError        *VolumeError      `json:"detachError,omitempty" protobuf:"bytes,4,opt,name=detachError"`
+	// The last error of attaching.
+	AttachError *VolumeError `json:"attachError,omitempty" protobuf:"bytes,3,opt,name=attachError"`
+	// The last error of detaching.
+	DetachError *VolumeError `json:"detachError,omitempty" protobuf:"bytes,4,opt,name=detachError"`
 }
 
+// VolumeAttributesClass describes attributes of volumes that can be changed.
 type VolumeAttributesClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	DriverName        string            `json:"driverName" protobuf:"bytes,2,opt,name=driverName" openapi:"required"`
-	Parameters        map[string]string `json:"parameters,omitempty" protobuf:"bytes,3,rep,name=parameters"`
+	// Driver it is for; cannot change.
+	DriverName string `json:"driverName" protobuf:"bytes,2,opt,name=driverName" openapi:"required"`
+	// The attributes; cannot change.
+	Parameters map[string]string `json:"parameters,omitempty" protobuf:"bytes,3,rep,name=parameters"`
 }
 
 type VolumeError struct {
