@@ -42,13 +42,20 @@ type APIVersions struct {
 	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs" listType:"atomic" protobuf:"bytes,2,rep,name=serverAddressByClientCIDRs" openapi:"required"`
 }
 
+// Condition is one fact about an object.
 type Condition struct {
-	Type               string          `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	ObservedGeneration int64           `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
-	LastTransitionTime Time            `json:"lastTransitionTime" protobuf:"bytes,4,opt,name=lastTransitionTime" openapi:"required"`
-	Reason             string          `json:"reason" protobuf:"bytes,5,opt,name=reason" openapi:"required"`
-	Message            string          `json:"message" protobuf:"bytes,6,opt,name=message" openapi:"required"`
+	// Name of the fact, in CamelCase or with a domain in front.
+	Type string `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// Generation of the spec it was true for.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
+	// When the status last changed.
+	LastTransitionTime Time `json:"lastTransitionTime" protobuf:"bytes,4,opt,name=lastTransitionTime" openapi:"required"`
+	// Cause of the last change, in one CamelCase word.
+	Reason string `json:"reason" protobuf:"bytes,5,opt,name=reason" openapi:"required"`
+	// Details, for people; may be empty.
+	Message string `json:"message" protobuf:"bytes,6,opt,name=message" openapi:"required"`
 }
 
 type CreateOptions struct {
@@ -58,14 +65,21 @@ type CreateOptions struct {
 	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
+// DeleteOptions is how to delete.
 type DeleteOptions struct {
-	TypeMeta                                         `json:",inline"`
-	GracePeriodSeconds                               *int64               `json:"gracePeriodSeconds,omitempty" protobuf:"varint,1,opt,name=gracePeriodSeconds"`
-	Preconditions                                    *Preconditions       `json:"preconditions,omitempty" protobuf:"bytes,2,opt,name=preconditions"`
-	OrphanDependents                                 *bool                `json:"orphanDependents,omitempty" protobuf:"varint,3,opt,name=orphanDependents"`
-	PropagationPolicy                                *DeletionPropagation `json:"propagationPolicy,omitempty" protobuf:"bytes,4,opt,name=propagationPolicy"`
-	DryRun                                           []string             `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=dryRun"`
-	IgnoreStoreReadErrorWithClusterBreakingPotential *bool                `json:"ignoreStoreReadErrorWithClusterBreakingPotential,omitempty" protobuf:"varint,6,opt,name=ignoreStoreReadErrorWithClusterBreakingPotential"`
+	TypeMeta `json:",inline"`
+	// Seconds the object may take to end; its own unless set, 0 is at once.
+	GracePeriodSeconds *int64 `json:"gracePeriodSeconds,omitempty" protobuf:"varint,1,opt,name=gracePeriodSeconds"`
+	// What must hold for the deletion to be done.
+	Preconditions *Preconditions `json:"preconditions,omitempty" protobuf:"bytes,2,opt,name=preconditions"`
+	// Older form of propagationPolicy Orphan.
+	OrphanDependents *bool `json:"orphanDependents,omitempty" protobuf:"varint,3,opt,name=orphanDependents"`
+	// What becomes of dependents: Background, Foreground or Orphan.
+	PropagationPolicy *DeletionPropagation `json:"propagationPolicy,omitempty" protobuf:"bytes,4,opt,name=propagationPolicy"`
+	// All to change nothing.
+	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=dryRun"`
+	// Delete even what cannot be read; may break the cluster.
+	IgnoreStoreReadErrorWithClusterBreakingPotential *bool `json:"ignoreStoreReadErrorWithClusterBreakingPotential,omitempty" protobuf:"varint,6,opt,name=ignoreStoreReadErrorWithClusterBreakingPotential"`
 }
 
 type FieldSelectorRequirement struct {
@@ -106,23 +120,36 @@ type GroupVersionResource struct {
 	Resource string `json:"resource" protobuf:"bytes,3,opt,name=resource" openapi:"required"`
 }
 
+// LabelSelector selects objects by label; all that is listed must hold, and an empty one selects everything.
 type LabelSelector struct {
-	MatchLabels      map[string]string          `json:"matchLabels,omitempty" protobuf:"bytes,1,rep,name=matchLabels"`
+	// Labels and the values they must have.
+	MatchLabels map[string]string `json:"matchLabels,omitempty" protobuf:"bytes,1,rep,name=matchLabels"`
+	// Requirements on labels.
 	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchExpressions"`
 }
 
+// LabelSelectorRequirement is one requirement on a label.
 type LabelSelectorRequirement struct {
-	Key      string                `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// Label key.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// In, NotIn, Exists or DoesNotExist.
 	Operator LabelSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required"`
-	Values   []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+	// Values for In and NotIn; none otherwise.
+	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
+// ListMeta is metadata of lists.
 type ListMeta struct {
-	SelfLink           string     `json:"selfLink,omitempty" protobuf:"bytes,1,opt,name=selfLink"`
-	ResourceVersion    string     `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
-	Continue           string     `json:"continue,omitempty" protobuf:"bytes,3,opt,name=continue"`
-	RemainingItemCount *int64     `json:"remainingItemCount,omitempty" protobuf:"varint,4,opt,name=remainingItemCount"`
-	ShardInfo          *ShardInfo `json:"shardInfo,omitempty" protobuf:"bytes,5,opt,name=shardInfo"`
+	// No longer set.
+	SelfLink string `json:"selfLink,omitempty" protobuf:"bytes,1,opt,name=selfLink"`
+	// Version of the data the list is of.
+	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
+	// Token for the next page; empty at the end.
+	Continue string `json:"continue,omitempty" protobuf:"bytes,3,opt,name=continue"`
+	// How many items are left, if that is known.
+	RemainingItemCount *int64 `json:"remainingItemCount,omitempty" protobuf:"varint,4,opt,name=remainingItemCount"`
+	// Part of the items the list is of.
+	ShardInfo *ShardInfo `json:"shardInfo,omitempty" protobuf:"bytes,5,opt,name=shardInfo"`
 }
 
 type ListOptions struct {
@@ -140,23 +167,38 @@ type ListOptions struct {
 	ShardSelector        string               `json:"shardSelector,omitempty" protobuf:"bytes,15,opt,name=shardSelector"`
 }
 
+// ManagedFieldsEntry is the fields that one manager owns.
 type ManagedFieldsEntry struct {
-	Manager     string                     `json:"manager,omitempty" protobuf:"bytes,1,opt,name=manager"`
-	Operation   ManagedFieldsOperationType `json:"operation,omitempty" protobuf:"bytes,2,opt,name=operation"`
-	APIVersion  string                     `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
-	Time        *Time                      `json:"time,omitempty" protobuf:"bytes,4,opt,name=time"`
-	FieldsType  string                     `json:"fieldsType,omitempty" protobuf:"bytes,6,opt,name=fieldsType"`
-	FieldsV1    *FieldsV1                  `json:"fieldsV1,omitempty" protobuf:"bytes,7,opt,name=fieldsV1"`
-	Subresource string                     `json:"subresource,omitempty" protobuf:"bytes,8,opt,name=subresource"`
+	// Name of the manager.
+	Manager string `json:"manager,omitempty" protobuf:"bytes,1,opt,name=manager"`
+	// Apply or Update.
+	Operation ManagedFieldsOperationType `json:"operation,omitempty" protobuf:"bytes,2,opt,name=operation"`
+	// Version the fields are written in.
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
+	// When the entry last changed.
+	Time *Time `json:"time,omitempty" protobuf:"bytes,4,opt,name=time"`
+	// FieldsV1.
+	FieldsType string `json:"fieldsType,omitempty" protobuf:"bytes,6,opt,name=fieldsType"`
+	// The fields.
+	FieldsV1 *FieldsV1 `json:"fieldsV1,omitempty" protobuf:"bytes,7,opt,name=fieldsV1"`
+	// Subresource the fields were written through.
+	Subresource string `json:"subresource,omitempty" protobuf:"bytes,8,opt,name=subresource"`
 }
 
+// OwnerReference names an object that this one belongs to; when all owners are gone, so is this one.
 type OwnerReference struct {
-	APIVersion         string    `json:"apiVersion" protobuf:"bytes,5,opt,name=apiVersion" openapi:"required"`
-	Kind               string    `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	Name               string    `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
-	UID                types.UID `json:"uid" protobuf:"bytes,4,opt,name=uid" openapi:"required"`
-	Controller         *bool     `json:"controller,omitempty" protobuf:"varint,6,opt,name=controller"`
-	BlockOwnerDeletion *bool     `json:"blockOwnerDeletion,omitempty" protobuf:"varint,7,opt,name=blockOwnerDeletion"`
+	// Version of the owner's kind.
+	APIVersion string `json:"apiVersion" protobuf:"bytes,5,opt,name=apiVersion" openapi:"required"`
+	// Kind of the owner.
+	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
+	// Name of the owner.
+	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
+	// Identity of the owner.
+	UID types.UID `json:"uid" protobuf:"bytes,4,opt,name=uid" openapi:"required"`
+	// Whether the owner manages this object; true for one owner at most.
+	Controller *bool `json:"controller,omitempty" protobuf:"varint,6,opt,name=controller"`
+	// Whether a foreground deletion of the owner waits for this object.
+	BlockOwnerDeletion *bool `json:"blockOwnerDeletion,omitempty" protobuf:"varint,7,opt,name=blockOwnerDeletion"`
 }
 
 type PartialObjectMetadata struct {
@@ -172,9 +214,12 @@ type PatchOptions struct {
 	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
+// Preconditions is what must hold for a change.
 type Preconditions struct {
-	UID             *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid"`
-	ResourceVersion *string    `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
+	// Identity the object must have.
+	UID *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid"`
+	// Version the object must have.
+	ResourceVersion *string `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
 }
 
 type ServerAddressByClientCIDR struct {
@@ -186,29 +231,46 @@ type ShardInfo struct {
 	Selector string `json:"selector" protobuf:"bytes,1,opt,name=selector" openapi:"required"`
 }
 
+// Status is the answer to a request that returns no object.
 type Status struct {
 	TypeMeta `json:",inline"`
 	ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Status   string         `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
-	Message  string         `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	Reason   StatusReason   `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	Details  *StatusDetails `json:"details,omitempty" protobuf:"bytes,5,opt,name=details"`
-	Code     int32          `json:"code,omitempty" protobuf:"varint,6,opt,name=code"`
+	// Success or Failure.
+	Status string `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
+	// What happened, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
+	// Why it failed, in one word.
+	Reason StatusReason `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// More about it, by reason.
+	Details *StatusDetails `json:"details,omitempty" protobuf:"bytes,5,opt,name=details"`
+	// HTTP status code.
+	Code int32 `json:"code,omitempty" protobuf:"varint,6,opt,name=code"`
 }
 
+// StatusCause is one thing that is wrong.
 type StatusCause struct {
-	Type    CauseType `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
-	Message string    `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	Field   string    `json:"field,omitempty" protobuf:"bytes,3,opt,name=field"`
+	// What is wrong, in one word.
+	Type CauseType `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
+	// What is wrong, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// Path of the field, such as spec.containers[0].name.
+	Field string `json:"field,omitempty" protobuf:"bytes,3,opt,name=field"`
 }
 
+// StatusDetails is more about a failure.
 type StatusDetails struct {
-	Name              string        `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	Group             string        `json:"group,omitempty" protobuf:"bytes,2,opt,name=group"`
-	Kind              string        `json:"kind,omitempty" protobuf:"bytes,3,opt,name=kind"`
-	UID               types.UID     `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
-	Causes            []StatusCause `json:"causes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=causes"`
-	RetryAfterSeconds int32         `json:"retryAfterSeconds,omitempty" protobuf:"varint,5,opt,name=retryAfterSeconds"`
+	// Name of the object.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Group of its kind.
+	Group string `json:"group,omitempty" protobuf:"bytes,2,opt,name=group"`
+	// Kind, or resource, it is about.
+	Kind string `json:"kind,omitempty" protobuf:"bytes,3,opt,name=kind"`
+	// Identity of the object.
+	UID types.UID `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
+	// What is wrong, field by field.
+	Causes []StatusCause `json:"causes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=causes"`
+	// When to try again.
+	RetryAfterSeconds int32 `json:"retryAfterSeconds,omitempty" protobuf:"varint,5,opt,name=retryAfterSeconds"`
 }
 
 type Table struct {
