@@ -41,6 +41,9 @@ func Name(t reflect.Type) string {
 	return packageName(t.PkgPath()) + "." + name
 }
 
+// PackageName is what Name puts before the names of the types of the package with an import path.
+func PackageName(path string) string { return packageName(path) }
+
 func packageName(path string) string {
 	if name, ok := packages[path]; ok {
 		return name
