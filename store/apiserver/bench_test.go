@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/certs"
 )
@@ -200,4 +201,45 @@ func BenchmarkCreateOverTLS(b *testing.B) {
 	cancel()
 	<-done
 	<-done
+}
+
+// BenchmarkFanOut delivers one change to 200 watchers over plain HTTP/1.1 in memory.
+func BenchmarkFanOut(b *testing.B) {
+	for _, accept := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+		b.Run(strings.TrimPrefix(accept, "application/"), func(b *testing.B) {
+			s := start(b, apiserver.Options{})
+			require.Equal(b, 201, direct(s, "POST", pods, strings.Replace(examplePod(b), "NAME", "p", 1)).Code)
+			const watchers = 200
+			seen := make(chan struct{}, watchers)
+			for range watchers {
+				resp := s.open("GET", pods+"?watch=1&resourceVersion=0", nil, "Accept", accept)
+				b.Cleanup(func() { _ = resp.Body.Close() })
+				frames := codec.NewJSONFrames(resp.Body, 0)
+				if accept != "application/json" {
+					frames = codec.NewProtoFrames(resp.Body, 0)
+				}
+				go func() {
+					for {
+						if _, err := frames.Next(); err != nil {
+							return
+						}
+						seen <- struct{}{}
+					}
+				}()
+			}
+			for range watchers {
+				<-seen
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				i++
+				direct(s, "PATCH", pods+"/p/status", fmt.Sprintf(`{"status":{"message":"m%d"}}`, i), "Content-Type", "application/merge-patch+json")
+				for range watchers {
+					<-seen
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*watchers), "ns/delivery")
+		})
+	}
 }

@@ -45,7 +45,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		return
 	}
 	if f != flightLong {
-		ctx, cancel := context.WithTimeout(r.Context(), s.options.RequestTimeout)
+		timeout, err := r.timeout()
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		r.Request = r.WithContext(ctx)
 	}
@@ -53,6 +58,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 }
 
 var noQuery = url.Values{}
+
+// timeout is the time a request gets: the server's, or less if the client says so.
+func (r *request) timeout() (time.Duration, error) {
+	most := r.server.options.RequestTimeout
+	text := r.query.Get("timeout")
+	if text == "" {
+		return most, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %q is not a duration", text))
+	}
+	if d == 0 {
+		return most, nil
+	}
+	return min(d, most), nil
+}
 
 // tally is a ResponseWriter that remembers what was answered.
 type tally struct {

@@ -23,6 +23,9 @@ func (s *Server) dispatch(r *request) {
 		return
 	}
 	rt := s.table().byGVR[r.info.GVR]
+	if rt == nil && s.custom != nil && s.custom.Settle(r.Context(), r.info.GVR) {
+		rt = s.table().byGVR[r.info.GVR] // its definition was stored a moment ago
+	}
 	if rt == nil || !rt.scoped(&r.info) {
 		r.fail(errNoResource())
 		return

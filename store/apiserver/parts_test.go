@@ -442,6 +442,7 @@ func TestTooManyRequests(t *testing.T) {
 			}
 			return authz.Allow, "", nil
 		})})
+	s.do("GET", configMaps, nil).ok(200) // it has started
 	go func() {
 		resp := s.open("GET", "/api/v1/secrets", nil)
 		_, _ = io.Copy(io.Discard, resp.Body)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,53 +147,56 @@ func TestProtocol(t *testing.T) {
 			continue
 		}
 		t.Run(strings.TrimPrefix(c.Case, "protocol: ")+" "+c.ID, func(t *testing.T) {
-			s := start(t, apiserver.Options{})
-			s.do("POST", pods, pod("p")).ok(201)
-			s.do("POST", "/apis/apps/v1/namespaces/default/deployments", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"app:1"}]}}}}`).ok(201)
-			if strings.Contains(c.Case, "apply conflict") {
-				s.do("PATCH", configMaps+"/ap?fieldManager=one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"ap"},"data":{"k":"1"}}`,
-					"Content-Type", "application/apply-patch+yaml").ok(201)
-			}
-			var body any
-			var raw struct{ RawText *string }
-			switch {
-			case json.Unmarshal(c.Request, &raw) == nil && raw.RawText != nil:
-				body = *raw.RawText
-			case c.Method == "GET" || c.Method == "DELETE" && string(c.Request) == "{}" || len(c.Request) == 0:
-			default:
-				body = []byte(c.Request)
-			}
-			var headers []string
-			if c.ContentType != "" {
-				headers = append(headers, "Content-Type", c.ContentType)
-			}
-			switch c.Case {
-			case "protocol: bad accept":
-				headers = append(headers, "Accept", "text/nope")
-			case "protocol: table of unknown version":
-				headers = append(headers, "Accept", "application/json;as=Table;v=v9;g=meta.k8s.io")
-			}
-			before := s.do("GET", pods, nil).ok(200).str("metadata.resourceVersion")
-			got := s.do(c.Method, c.Path, body, headers...)
-			if c.Status == 500 {
-				require.True(t, got.code >= 400 && got.code < 500, "%d %s", got.code, got.body)
-			} else {
-				have := got.ok(c.Status)
-				if c.Reason != "" {
-					require.Equal(t, c.Reason, have.str("reason"))
+			synctest.Test(t, func(t *testing.T) { // some answers take seconds
+				s := start(t, apiserver.Options{})
+				s.do("POST", pods, pod("p")).ok(201)
+				s.do("POST", "/apis/apps/v1/namespaces/default/deployments", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"app:1"}]}}}}`).ok(201)
+				if strings.Contains(c.Case, "apply conflict") {
+					s.do("PATCH", configMaps+"/ap?fieldManager=one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"ap"},"data":{"k":"1"}}`,
+						"Content-Type", "application/apply-patch+yaml").ok(201)
 				}
-				for k, v := range c.Details {
-					require.Equal(t, v, have.at("details."+k), "%s: %s", k, got.body)
+				var body any
+				var raw struct{ RawText *string }
+				switch {
+				case json.Unmarshal(c.Request, &raw) == nil && raw.RawText != nil:
+					body = *raw.RawText
+				case c.Method == "GET" || c.Method == "DELETE" && string(c.Request) == "{}" || len(c.Request) == 0:
+				default:
+					body = []byte(c.Request)
 				}
-				causes, _ := have.at("details.causes").([]any)
-				for _, want := range c.Causes {
-					require.Contains(t, fmt.Sprint(causes), fmt.Sprint(want["type"]), "%s", got.body)
-					if f, _ := want["field"].(string); f != "" {
-						require.Contains(t, fmt.Sprint(causes), "field:"+f, "%s", got.body)
+				var headers []string
+				if c.ContentType != "" {
+					headers = append(headers, "Content-Type", c.ContentType)
+				}
+				switch c.Case {
+				case "protocol: bad accept":
+					headers = append(headers, "Accept", "text/nope")
+				case "protocol: table of unknown version":
+					headers = append(headers, "Accept", "application/json;as=Table;v=v9;g=meta.k8s.io")
+				}
+				before := s.do("GET", pods, nil).ok(200).str("metadata.resourceVersion")
+				got := s.do(c.Method, c.Path, body, headers...)
+				if c.Status == 500 {
+					require.True(t, got.code >= 400 && got.code < 500, "%d %s", got.code, got.body)
+				} else {
+					have := got.ok(c.Status)
+					if c.Reason != "" {
+						require.Equal(t, c.Reason, have.str("reason"))
+					}
+					for k, v := range c.Details {
+						require.Equal(t, v, have.at("details."+k), "%s: %s", k, got.body)
+					}
+					causes, _ := have.at("details.causes").([]any)
+					for _, want := range c.Causes {
+						require.Contains(t, fmt.Sprint(causes), fmt.Sprint(want["type"]), "%s", got.body)
+						if f, _ := want["field"].(string); f != "" {
+							require.Contains(t, fmt.Sprint(causes), "field:"+f, "%s", got.body)
+						}
 					}
 				}
-			}
-			require.Equal(t, before, s.do("GET", pods, nil).ok(200).str("metadata.resourceVersion"), "something was stored")
+				require.Equal(t, before, s.do("GET", pods, nil).ok(200).str("metadata.resourceVersion"), "something was stored")
+				s.stop()
+			})
 		})
 	}
 }

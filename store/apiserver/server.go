@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/crd"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -27,6 +28,7 @@ type Server struct {
 	scheme    *scheme.Scheme
 	registry  *registry.Registry
 	documents *openapi.Documents
+	custom    *crd.Controller // nil if the scheme has no definitions of custom resources
 
 	routes atomic.Pointer[routes]
 	limits limits
@@ -57,7 +59,7 @@ func New(o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	s.logger = o.Logger
-	s.documents = openapi.New(s.scheme, openapi.Options{Version: o.Version.GitVersion})
+	s.documents = openapi.New(s.scheme, openapi.Options{Version: o.Version.GitVersion, Texts: api.Text})
 	if s.registry, err = registry.New(s.store, o.Registry); err != nil {
 		return nil, err
 	}
@@ -76,6 +78,11 @@ func New(o Options) (*Server, error) {
 	s.options = o
 	s.registry.SetAdmission(o.Admission)
 	s.limits.init(o.MaxInFlight, o.MaxMutatingInFlight)
+	if s.registry.Resource(crd.Resource) != nil {
+		if s.custom, err = crd.New(s.registry, s.documents, crd.Options{Logger: o.Logger}); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.rebuildRoutes(); err != nil {
 		return nil, err
 	}
@@ -122,6 +129,9 @@ func (s *Server) Run(ctx context.Context) error {
 		s.ready.Store(true)
 		close(s.booted)
 		tasks.Go(func() { s.maintain(loops) })
+		if s.custom != nil {
+			tasks.Go(func() { _ = s.custom.Run(loops) })
+		}
 		<-ctx.Done()
 		err = ctx.Err()
 	}

@@ -1,0 +1,313 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// start runs a registry of the built-in kinds over a memory store until the test ends.
+func start(t testing.TB) *registry.Registry {
+	t.Helper()
+	kinds := scheme.New()
+	require.NoError(t, api.AddToScheme(kinds))
+	require.NoError(t, api.AddRules(kinds))
+	s := memory.New(memory.Options{})
+	r, err := registry.New(s, registry.Options{})
+	require.NoError(t, err)
+	defs, err := r.Builtins(kinds)
+	require.NoError(t, err)
+	_, err = r.Add(defs...)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		_ = r.Run(ctx)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		_ = s.Close()
+	})
+	return r
+}
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{}}
+}
+
+// Every kind is where an etcd of a Kubernetes cluster has it, at the version it has there. The backend adds /registry.
+func TestKeysAndVersionsAreUpstreams(t *testing.T) {
+	var facts []struct{ APIVersion, Kind, Encoding, ExampleKey string }
+	b, err := os.ReadFile("testdata/etcd_keys.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &facts))
+	r := start(t)
+	found := 0
+	for _, f := range facts {
+		gvk := schema.FromAPIVersionAndKind(f.APIVersion, f.Kind)
+		i := slices.IndexFunc(r.Resources(), func(res *registry.Resource) bool {
+			return res.Info().GVK.GroupKind() == gvk.GroupKind() && res.Definition().Stored == nil
+		})
+		if i < 0 {
+			require.Contains(t, []string{"Widget", "RangeAllocation"}, f.Kind)
+			continue
+		}
+		found++
+		res := r.Resources()[i]
+		at := strings.TrimPrefix(f.ExampleKey, "/registry")
+		require.True(t, strings.HasPrefix(at, res.Prefix()), "%s is not under %s", at, res.Prefix())
+		require.Equal(t, map[bool]int{true: 2, false: 1}[res.Info().Namespaced], len(strings.Split(strings.TrimPrefix(at, res.Prefix()), "/")))
+		require.Equal(t, f.Encoding == "json", res.Definition().Facts.JSON, f.Kind)
+	}
+	require.Greater(t, found, 50)
+}
+
+func TestStoredBytes(t *testing.T) {
+	r := start(t)
+	res := r.Resource(configMaps)
+	obj, err := res.Create(t.Context(), "default", configMap("a"), registry.Write{})
+	require.NoError(t, err)
+	kv, _, err := r.Store().Get(t.Context(), "/configmaps/default/a")
+	require.NoError(t, err)
+	var stored corev1.ConfigMap
+	apiVersion, kind, err := codec.UnmarshalEnvelope(kv.Value, &stored)
+	require.NoError(t, err)
+	require.Equal(t, "v1/ConfigMap", apiVersion+"/"+kind)
+	require.Empty(t, stored.ResourceVersion)
+	require.Equal(t, fmt.Sprint(kv.Revision), obj.GetResourceVersion())
+
+	// The protobuf form is the stored bytes and a segment with the version.
+	o, err := res.Get(t.Context(), key("a"), registry.Freshness{})
+	require.NoError(t, err)
+	body, tail, err := res.Proto(o)
+	require.NoError(t, err)
+	var read corev1.ConfigMap
+	require.NoError(t, codec.UnmarshalProto(append(slices.Clone(body), tail...), &read))
+	require.Equal(t, obj.GetResourceVersion(), read.ResourceVersion)
+	require.Equal(t, "a", read.Name)
+	again, err := res.JSON(o)
+	require.NoError(t, err)
+	require.Contains(t, string(again), `"resourceVersion":"`+obj.GetResourceVersion()+`"`)
+}
+
+func TestUnmarkedUpdatesAreRetried(t *testing.T) {
+	r := start(t)
+	a := r.Access()
+	_, err := a.Create(t.Context(), configMaps, configMap("a"), registry.Write{})
+	require.NoError(t, err)
+	const writers, each = 8, 20
+	errs := make(chan error, writers)
+	for w := range writers {
+		go func() {
+			for i := range each {
+				_, err := a.Update(t.Context(), configMaps, key("a"), func(obj metav1.Object) error {
+					cm := obj.(*corev1.ConfigMap)
+					if cm.Data == nil {
+						cm.Data = map[string]string{}
+					}
+					cm.Data[fmt.Sprintf("%d-%d", w, i)] = "x"
+					return nil
+				}, registry.Write{})
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range writers {
+		require.NoError(t, <-errs)
+	}
+	obj, err := a.GetLatest(t.Context(), configMaps, key("a"))
+	require.NoError(t, err)
+	require.Len(t, obj.(*corev1.ConfigMap).Data, writers*each, "no update was lost")
+}
+
+func TestFinalizersHoldAnObject(t *testing.T) {
+	r := start(t)
+	a := r.Access()
+	cm := configMap("a")
+	cm.Finalizers = []string{"a.test/x"}
+	_, err := a.Create(t.Context(), configMaps, cm, registry.Write{})
+	require.NoError(t, err)
+	require.NoError(t, a.Delete(t.Context(), configMaps, key("a"), nil, registry.Write{}))
+	obj, err := a.GetLatest(t.Context(), configMaps, key("a"))
+	require.NoError(t, err)
+	require.NotNil(t, metav1.MetaOf(obj).DeletionTimestamp)
+	_, err = a.Update(t.Context(), configMaps, key("a"), func(obj metav1.Object) error {
+		obj.SetFinalizers([]string{"a.test/x", "a.test/y"})
+		return nil
+	}, registry.Write{})
+	require.True(t, apierrors.IsInvalid(err), "no new finalizers on an object being deleted: %v", err)
+	_, err = a.Update(t.Context(), configMaps, key("a"), func(obj metav1.Object) error {
+		obj.SetFinalizers(nil)
+		return nil
+	}, registry.Write{})
+	require.NoError(t, err)
+	_, err = a.GetLatest(t.Context(), configMaps, key("a"))
+	require.True(t, apierrors.IsNotFound(err))
+}
+
+func TestNamespacesGoInTwoSteps(t *testing.T) {
+	r := start(t)
+	a := r.Access()
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	ns := types.NamespacedName{Name: "x"}
+	_, err := a.Create(t.Context(), gvr, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, registry.Write{})
+	require.NoError(t, err)
+	require.NoError(t, a.Delete(t.Context(), gvr, ns, nil, registry.Write{}))
+	obj, err := a.GetLatest(t.Context(), gvr, ns)
+	require.NoError(t, err)
+	require.Equal(t, corev1.NamespaceTerminating, obj.(*corev1.Namespace).Status.Phase)
+	require.NoError(t, a.Delete(t.Context(), gvr, ns, nil, registry.Write{}), "again")
+	_, err = a.GetLatest(t.Context(), gvr, ns)
+	require.NoError(t, err, "still held by spec.finalizers")
+}
+
+func TestScalersSurviveBothConversions(t *testing.T) {
+	r := start(t)
+	a := r.Access()
+	v2 := schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+	v1 := schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}
+	in := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default", Annotations: map[string]string{"mine": "x"}},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 4, ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d", APIVersion: "apps/v1"},
+			Metrics: []autoscalingv2.MetricSpec{
+				{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "memory", Target: autoscalingv2.MetricTarget{Type: "Utilization", AverageUtilization: new(int32(60))}}},
+				{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: autoscalingv2.MetricTarget{Type: "Utilization", AverageUtilization: new(int32(70))}}},
+			},
+			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: new(int32(30))}}}}
+	_, err := a.Create(t.Context(), v2, in, registry.Write{})
+	require.NoError(t, err)
+	before, err := a.GetLatest(t.Context(), v2, key("h"))
+	require.NoError(t, err)
+	_, err = a.Update(t.Context(), v1, key("h"), func(obj metav1.Object) error {
+		old := obj.(*autoscalingv1.HorizontalPodAutoscaler)
+		require.EqualValues(t, 70, *old.Spec.TargetCPUUtilizationPercentage)
+		old.Spec.MaxReplicas = 9
+		return nil
+	}, registry.Write{})
+	require.NoError(t, err)
+	after, err := a.GetLatest(t.Context(), v2, key("h"))
+	require.NoError(t, err)
+	was, is := before.(*autoscalingv2.HorizontalPodAutoscaler), after.(*autoscalingv2.HorizontalPodAutoscaler)
+	require.EqualValues(t, 9, is.Spec.MaxReplicas)
+	require.Equal(t, map[string]string{"mine": "x"}, is.Annotations)
+	require.Equal(t, was.Spec.Behavior, is.Spec.Behavior)
+	require.ElementsMatch(t, was.Spec.Metrics, is.Spec.Metrics)
+}
+
+func TestSeedIsDoneOnce(t *testing.T) {
+	r := start(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
+	require.NoError(t, r.Seed(t.Context(), ns))
+	before, _, err := r.Store().Get(t.Context(), "/namespaces/kube-system")
+	require.NoError(t, err)
+	require.NoError(t, r.Seed(t.Context(), ns))
+	after, _, err := r.Store().Get(t.Context(), "/namespaces/kube-system")
+	require.NoError(t, err)
+	require.Equal(t, before.Revision, after.Revision)
+	require.Empty(t, ns.UID, "the caller's object is left alone")
+}
+
+// Reads of the cache wait for Run, and end with their context.
+func TestReadsWaitForRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		defer s.Close()
+		r, err := registry.New(s, registry.Options{})
+		require.NoError(t, err)
+		defs, err := r.Builtins(api.Scheme())
+		require.NoError(t, err)
+		_, err = r.Add(defs...)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = r.Access().List(ctx, configMaps, "", labels.Everything())
+		require.True(t, apierrors.IsTimeout(err), "%v", err)
+	})
+}
+
+func TestVersionsThatAreNotThereYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		res := r.Resource(configMaps)
+		_, err := res.Snapshot(t.Context(), registry.Freshness{AtLeast: 1 << 40})
+		require.True(t, apierrors.IsResourceVersionTooLarge(err), "%v", err)
+	})
+}
+
+// An object whose bytes cannot be read is an error to its reader and does not stop the others.
+func TestUnreadableObjects(t *testing.T) {
+	r := start(t)
+	_, err := r.Store().Create(t.Context(), "/configmaps/default/bad", []byte("k8s\x00rubbish"), store.WriteOptions{})
+	require.NoError(t, err)
+	_, err = r.Access().Create(t.Context(), configMaps, configMap("good"), registry.Write{})
+	require.NoError(t, err)
+	_, err = r.Access().GetLatest(t.Context(), configMaps, key("bad"))
+	require.True(t, apierrors.IsStoreReadError(err), "%v", err)
+	_, err = r.Access().GetLatest(t.Context(), configMaps, key("good"))
+	require.NoError(t, err)
+}
+
+func Example() {
+	kinds := scheme.New()
+	if err := api.AddToScheme(kinds); err != nil {
+		panic(err)
+	}
+	s := memory.New(memory.Options{})
+	r, err := registry.New(s, registry.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defs, err := r.Builtins(kinds)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := r.Add(defs...); err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- r.Run(ctx) }()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Data: map[string]string{"k": "v"}}
+	if _, err := r.Access().Create(ctx, configMaps, cm, registry.Write{}); err != nil {
+		panic(err)
+	}
+	read, err := registry.Get[*corev1.ConfigMap](ctx, r.Access(), configMaps, types.NamespacedName{Namespace: "default", Name: "a"})
+	fmt.Println(read.Data, err)
+	cancel()
+	<-done
+	// Output: map[k:v] <nil>
+}
