@@ -30,13 +30,22 @@ type typeText struct {
 
 type textIndex map[string]*typeText
 
-var texts = sync.OnceValue(func() textIndex {
-	index := textIndex{}
-	const module = "github.com/keelson-dev/keelson/apimachinery/"
-	index.scanAll(source, func(dir string) string { return typefacts.PackageName(module + "api/" + dir) })
-	index.scanAll(metav1.Source(), func(string) string { return typefacts.PackageName(module + "metav1") })
-	return index
-})
+// read is plain variables, not a sync.OnceValue: that would be set when a program starts, and so tie the
+// source to every program.
+var read struct {
+	once  sync.Once
+	index textIndex
+}
+
+func texts() textIndex {
+	read.once.Do(func() {
+		const module = "github.com/keelson-dev/keelson/apimachinery/"
+		read.index = textIndex{}
+		read.index.scanAll(source, func(dir string) string { return typefacts.PackageName(module + "api/" + dir) })
+		read.index.scanAll(metav1.Source(), func(string) string { return typefacts.PackageName(module + "metav1") })
+	})
+	return read.index
+}
 
 const metaPackage = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
