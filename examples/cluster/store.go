@@ -45,14 +45,16 @@ func (c *cluster) embeddedStore(ctx context.Context) (store.Store, func(), error
 	cfg := embed.NewConfig()
 	cfg.Name, cfg.Dir = "default", filepath.Join(c.dataDir, "etcd")
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	client, peer, cleanup, err := etcdURLs()
+	client, cleanup, err := etcdURL()
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	// The only member listens to no peers, and its client is this process: the advertised addresses are mere names,
+	// of which the peer's must stay the same.
+	peer := url.URL{Scheme: "http", Host: "127.0.0.1:2380"}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{{Scheme: "http", Host: "127.0.0.1:2379"}}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = nil, []url.URL{peer}
 	cfg.InitialCluster = cfg.Name + "=" + peer.String()
-	cfg.ForceNewCluster = exists(filepath.Join(cfg.Dir, "member")) // the peer address may be another one than last time
 	cfg.QuotaBackendBytes = 8 << 30
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
@@ -98,29 +100,18 @@ func (c *cluster) runStore(ctx context.Context, st *etcd.Store) (end func()) {
 	}
 }
 
-// etcdURLs are where the embedded etcd listens: unix sockets that only this user can open, or on Windows
-// free loopback ports.
-func etcdURLs() (client, peer url.URL, cleanup func(), err error) {
+// etcdURL is where the embedded etcd listens: a unix socket in a folder that only this user can open, or on Windows
+// a free loopback port. The path of a socket must be short, so it is not in the data folder.
+func etcdURL() (client url.URL, cleanup func(), err error) {
 	if runtime.GOOS == "windows" {
-		c, err := freePort()
-		if err != nil {
-			return url.URL{}, url.URL{}, nil, err
-		}
-		p, err := freePort()
-		return url.URL{Scheme: "http", Host: "127.0.0.1:" + c}, url.URL{Scheme: "http", Host: "127.0.0.1:" + p}, func() {}, err
+		port, err := freePort()
+		return url.URL{Scheme: "http", Host: "127.0.0.1:" + port}, func() {}, err
 	}
-	// The path of a socket is short by nature, so not in the data folder. Etcd wants host:port after unix://.
 	dir, err := os.MkdirTemp("", "keelson-etcd-")
 	if err != nil {
-		return url.URL{}, url.URL{}, nil, err
+		return url.URL{}, nil, err
 	}
-	return url.URL{Scheme: "unix", Host: filepath.Join(dir, "client:0")}, url.URL{Scheme: "unix", Host: filepath.Join(dir, "peer:0")},
-		func() { _ = os.RemoveAll(dir) }, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	return url.URL{Scheme: "unix", Path: filepath.Join(dir, "client")}, func() { _ = os.RemoveAll(dir) }, nil
 }
 
 // lockDir makes sure that one process at a time uses a data folder, and says which one does.

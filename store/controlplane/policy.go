@@ -172,37 +172,58 @@ func rbac(resource string) schema.GroupVersionResource {
 // unless its owner has switched that off by annotation.
 func (p *policy) bootstrap(ctx context.Context) error {
 	b := authz.BootstrapPolicy()
+	// On etcd every object costs two round trips, so several are under way at a time.
+	var wg sync.WaitGroup
+	var mu sync.Mutex
 	var errs []error
-	for _, o := range b.ClusterRoles {
-		errs = append(errs, ensure(ctx, p, "clusterroles", o, func(have *rbacv1.ClusterRole) bool {
-			if have.AggregationRule != nil {
-				return false // its rules are the sum of others
+	slots := make(chan struct{}, bootstrapWriters)
+	do := func(f func() error) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := f(); err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
 			}
-			ok, missing := authz.Covers(have.Rules, o.Rules)
-			have.Rules = append(have.Rules, missing...)
-			return !ok
-		}))
+		})
+	}
+	for _, o := range b.ClusterRoles {
+		do(func() error {
+			return ensure(ctx, p, "clusterroles", o, func(have *rbacv1.ClusterRole) bool {
+				// The rules of an aggregated role are the sum of others.
+				return have.AggregationRule == nil && addRules(&have.Rules, o.Rules)
+			})
+		})
 	}
 	for _, o := range b.ClusterRoleBindings {
-		errs = append(errs, ensure(ctx, p, "clusterrolebindings", o, func(have *rbacv1.ClusterRoleBinding) bool {
-			return addSubjects(&have.Subjects, o.Subjects)
-		}))
+		do(func() error {
+			return ensure(ctx, p, "clusterrolebindings", o, func(have *rbacv1.ClusterRoleBinding) bool { return addSubjects(&have.Subjects, o.Subjects) })
+		})
 	}
 	for _, o := range b.Roles {
-		errs = append(errs, ensure(ctx, p, "roles", o, func(have *rbacv1.Role) bool {
-			ok, missing := authz.Covers(have.Rules, o.Rules)
-			have.Rules = append(have.Rules, missing...)
-			return !ok
-		}))
+		do(func() error {
+			return ensure(ctx, p, "roles", o, func(have *rbacv1.Role) bool { return addRules(&have.Rules, o.Rules) })
+		})
 	}
 	for _, o := range b.RoleBindings {
-		errs = append(errs, ensure(ctx, p, "rolebindings", o, func(have *rbacv1.RoleBinding) bool {
-			return addSubjects(&have.Subjects, o.Subjects)
-		}))
+		do(func() error {
+			return ensure(ctx, p, "rolebindings", o, func(have *rbacv1.RoleBinding) bool { return addSubjects(&have.Subjects, o.Subjects) })
+		})
 	}
+	wg.Wait()
 	err := errors.Join(errs...)
 	p.bootstrapped.Store(err == nil)
 	return err
+}
+
+// bootstrapWriters is how many bootstrap objects are written at once.
+const bootstrapWriters = 16
+
+func addRules(have *[]rbacv1.PolicyRule, want []rbacv1.PolicyRule) bool {
+	ok, missing := authz.Covers(*have, want)
+	*have = append(*have, missing...)
+	return !ok
 }
 
 func ensure[T metav1.Object](ctx context.Context, p *policy, resource string, obj T, complete func(have T) bool) error {
