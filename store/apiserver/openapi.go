@@ -7,7 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 )
 
-const openAPIProto = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+// openAPIProto is sent back; it is asked for with an at sign, too, which is no valid media type.
+const openAPIProto = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 // serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are made when first asked for.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
