@@ -30,7 +30,7 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 	case "finalize":
 		s.part(rt, r, registry.UpdateOptions{Edit: editFinalizers, Check: noRules})
 	case "approval":
-		s.part(rt, r, registry.UpdateOptions{Edit: editApproval})
+		s.part(rt, r, registry.UpdateOptions{Edit: editApproval, Check: checkApproval})
 	case "ephemeralcontainers":
 		s.part(rt, r, registry.UpdateOptions{Edit: editEphemeral})
 	case "resize":
@@ -62,6 +62,11 @@ func (s *Server) part(rt *route, r *request, o registry.UpdateOptions) {
 
 // noRules is the validation of a write that can change nothing a rule is about.
 func noRules(metav1.Object, metav1.Object) validation.ErrorList { return nil }
+
+// checkApproval is the validation of a verdict on a certificate request.
+func checkApproval(obj, old metav1.Object) validation.ErrorList {
+	return certificatesv1.ValidateCertificateSigningRequestApproval(obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest))
+}
 
 // editFinalizers lets a namespace's finalize subresource change spec.finalizers only.
 func editFinalizers(obj, old metav1.Object) {

@@ -133,7 +133,14 @@ type eventStream struct {
 
 // formOf names the encoded events that all watches of one kind share.
 func formOf(rt *route, out output) cache.FormKey {
-	return cache.FormKey{Version: rt.info.GVR.GroupVersion().String(), MediaType: out.media.contentType(), Kind: "event" + strconv.Itoa(int(out.as)) + out.version}
+	return cache.FormKey{Version: rt.formVersion(), MediaType: out.media.contentType(), Kind: "event" + strconv.Itoa(int(out.as)) + out.version}
+}
+
+func (rt *route) formVersion() string {
+	if rt.res == nil {
+		return ""
+	}
+	return rt.res.FormVersion()
 }
 
 func (e *eventStream) begin() {

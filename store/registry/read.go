@@ -129,7 +129,7 @@ func (r *Resource) Decode(o *cache.Object) (metav1.Object, error) {
 // JSON returns the object's JSON without apiVersion and kind, made once and shared: {"metadata":...}. Custom resources have
 // both in it.
 func (r *Resource) JSON(o *cache.Object) ([]byte, error) {
-	return o.Form(cache.FormKey{Version: r.apiVersion, MediaType: "json"}, r.makeJSON)
+	return o.Form(cache.FormKey{Version: r.form, MediaType: "json"}, r.makeJSON)
 }
 
 func (r *Resource) makeJSON(o *cache.Object) ([]byte, error) {
@@ -160,7 +160,7 @@ func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
 			return raw, appendVersionSegment(make([]byte, 0, 24), o.Revision), nil
 		}
 	}
-	b, err := o.Form(cache.FormKey{Version: r.apiVersion, MediaType: "protobuf"}, func(o *cache.Object) ([]byte, error) {
+	b, err := o.Form(cache.FormKey{Version: r.form, MediaType: "protobuf"}, func(o *cache.Object) ([]byte, error) {
 		obj, err := r.Decode(o)
 		if err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
 
 // Metadata returns the JSON of the object's PartialObjectMetadata without apiVersion and kind.
 func (r *Resource) Metadata(o *cache.Object) ([]byte, error) {
-	return o.Form(cache.FormKey{Version: r.apiVersion, MediaType: "json", Kind: "metadata"}, func(o *cache.Object) ([]byte, error) {
+	return o.Form(cache.FormKey{Version: r.form, MediaType: "json", Kind: "metadata"}, func(o *cache.Object) ([]byte, error) {
 		obj, err := r.Decode(o)
 		if err != nil {
 			return nil, err

@@ -132,7 +132,8 @@ func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
 			return nil, fmt.Errorf("registry: a Definition needs Info")
 		}
 		res := newResource(r, d)
-		res.watched = r.watchedFor(res)
+		res.watched = r.watchedFor(res, next.generation)
+		res.setForm(next.generation)
 		next.byGVR[d.Info.GVR] = res
 		out = append(out, res)
 	}

@@ -115,6 +115,7 @@ type Resource struct {
 
 	storedVersion string // apiVersion in the stored envelope
 	apiVersion    string // as served
+	form          string // the version in the keys of encoded forms
 	jsonHead      []byte // {"kind":"Pod","apiVersion":"v1",
 }
 
@@ -136,6 +137,17 @@ func newResource(r *Registry, d Definition) *Resource {
 	res.jsonHead = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, d.Info.GVK.Kind, res.apiVersion)
 	return res
 }
+
+// setForm names the forms this resource makes of objects. Those of a definition with a schema of its own must not outlive it.
+func (r *Resource) setForm(generation int64) {
+	r.form = r.apiVersion
+	if r.def.OnRead != nil || r.def.FromStored != nil {
+		r.form += "@" + strconv.FormatInt(generation, 10)
+	}
+}
+
+// FormVersion is the version to name encoded forms of the resource's objects by.
+func (r *Resource) FormVersion() string { return r.form }
 
 // Definition returns what the resource was made from.
 func (r *Resource) Definition() *Definition { return &r.def }

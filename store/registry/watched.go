@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -17,18 +18,25 @@ type watched struct {
 	running bool
 	stopped bool
 	cancel  context.CancelFunc
-	ready   <-chan struct{}
+	// Of the table for which the cache was made, and the field selectors it knows.
+	generation int64
+	fields     []string
+	ready      <-chan struct{}
 }
 
-// watchedFor returns the cache of the resource's prefix. Called with r.mu held.
-func (r *Registry) watchedFor(res *Resource) *watched {
+// watchedFor returns the cache of the resource's prefix. A cache that knows other field selectors than the resource is
+// replaced, which ends its watches, unless it is as new as the resource. Called with r.mu held.
+func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	if w := r.watched[res.prefix]; w != nil {
-		return w
+		if w.generation == generation || slices.Equal(w.fields, res.def.Strategy.FieldNames) {
+			return w
+		}
+		w.stop()
 	}
 	o := r.options.Cache
 	o.Attributes = res.attributes
 	o.Logger = r.logger.With("resource", res.gr.String())
-	w := &watched{cache: cache.New(r.store, res.prefix, o)}
+	w := &watched{cache: cache.New(r.store, res.prefix, o), generation: generation, fields: res.def.Strategy.FieldNames}
 	w.ready = w.cache.Ready()
 	r.watched[res.prefix] = w
 	return w
