@@ -1,0 +1,102 @@
+package certificate_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/certificate"
+	"github.com/keelson-dev/keelson/client/clienttest"
+	"github.com/keelson-dev/keelson/client/rest"
+)
+
+// signer answers requests: the first with a denial, the others with a certificate for an hour.
+func signer(t *testing.T, ctx context.Context, c client.Conn) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(1e6 * time.Hour), IsCA: true, BasicConstraintsValid: true}
+	csrs := client.For[*certificatesv1.CertificateSigningRequest](c)
+	n := 0
+	for ev, err := range csrs.Watch(ctx, client.WatchOptions{}) {
+		require.NoError(t, err)
+		if ev.Type != client.Added {
+			continue
+		}
+		csr := ev.Object
+		cond := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: "True", Reason: "Test"}
+		if n++; n == 1 {
+			cond.Type = certificatesv1.CertificateDenied
+		}
+		csr.Status.Conditions = append(csr.Status.Conditions, cond)
+		csr, err = client.Subresource[*certificatesv1.CertificateSigningRequest](csrs, "approval").Update(ctx, metav1.KeyOf(csr), csr)
+		require.NoError(t, err)
+		if n == 1 {
+			continue
+		}
+		block, _ := pem.Decode(csr.Spec.Request)
+		req, err := x509.ParseCertificateRequest(block.Bytes)
+		require.NoError(t, err)
+		require.NoError(t, req.CheckSignature())
+		der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+			SerialNumber: big.NewInt(int64(n)), Subject: req.Subject, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		}, ca, req.PublicKey, key)
+		require.NoError(t, err)
+		csr.Status.Certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		_, err = csrs.UpdateStatus(ctx, csr)
+		require.NoError(t, err)
+	}
+}
+
+func TestManagerGetsAndReplacesACertificate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "client.pem")
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{})
+		conn := s.Conn(t, rest.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		signed := make(chan struct{})
+		go func() { defer close(signed); signer(t, ctx, conn) }()
+		var serials []int64
+		o := certificate.Options{
+			Conn: conn, Signer: certificatesv1.KubeAPIServerClientSignerName, File: file, Lifetime: time.Hour,
+			Request: func() *x509.CertificateRequest {
+				return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}}
+			},
+			OnChange: func(c *tls.Certificate) { serials = append(serials, c.Leaf.SerialNumber.Int64()) },
+		}
+		m, err := certificate.New(o)
+		require.NoError(t, err)
+		require.Nil(t, m.Current())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = m.Run(ctx) }()
+		wait, stop := context.WithTimeout(ctx, time.Hour)
+		defer stop()
+		cred, err := m.Credential(wait, nil)
+		require.NoError(t, err)
+		require.Equal(t, "agent", cred.Certificate.Leaf.Subject.CommonName)
+		require.EqualValues(t, 2, cred.Certificate.Leaf.SerialNumber.Int64(), "the first request was denied")
+		time.Sleep(3 * time.Hour)
+		require.GreaterOrEqual(t, len(serials), 4)
+		require.NotNil(t, m.Current(), "never without one")
+		again, err := certificate.New(o)
+		require.NoError(t, err)
+		require.Equal(t, m.Current().Certificate, again.Current().Certificate, "kept in the file")
+		cancel()
+		<-done
+		<-signed
+	})
+}

@@ -1,0 +1,14 @@
+// Package certificate keeps a client or serving certificate that a cluster's signers issue: it requests one with a
+// CertificateSigningRequest, waits for it, keeps it in a file, and gets the next one in time.
+//
+//	m, err := certificate.New(certificate.Options{
+//		Conn: bootstrapConn, File: "/var/lib/agent/client.pem", Signer: certificatesv1.KubeAPIServerClientSignerName,
+//		Request: func() *x509.CertificateRequest { return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}} },
+//	})
+//	go m.Run(ctx)
+//	cfg.Credentials = m
+//
+// A Manager is a rest.CredentialSource, so connections made with it change over by themselves. A key never leaves the
+// program but for the file, which only its owner can read. A certificate is replaced between 70 and 90 percent of its
+// life. Refusals and failures are reported and tried again with growing waits, up to 5 minutes.
+package certificate

@@ -1,0 +1,55 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// pair makes a certificate of PEM and checks that it is in force.
+func pair(chain, key []byte) (*tls.Certificate, error) {
+	cert, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return nil, err
+	}
+	if cert.Leaf == nil {
+		if cert.Leaf, err = x509.ParseCertificate(cert.Certificate[0]); err != nil {
+			return nil, err
+		}
+	}
+	if !time.Now().Before(cert.Leaf.NotAfter) {
+		return nil, errors.New("it has expired")
+	}
+	return &cert, nil
+}
+
+// load reads a file that holds a certificate and its key.
+func load(path string) (*tls.Certificate, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return pair(b, b)
+}
+
+// save writes certificate and key to one file, so that no reader meets one without the other.
+func save(path string, chain, key []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".cert-*") // readable by its owner only
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(append([]byte(nil), chain...), key...))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
