@@ -1,0 +1,229 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"strings"
+)
+
+// applier brings the kernel to a ruleset of one family and remembers what it has written. It is not safe for use
+// by several goroutines.
+type applier struct {
+	mode   Mode
+	family Family
+	kernel Kernel
+	log    *slog.Logger
+	// last is what the kernel holds; nil if that is not known.
+	last *Ruleset
+}
+
+// how says what apply did.
+type how int
+
+const (
+	unchanged how = iota
+	partial
+	full
+)
+
+// apply writes r. If writing the difference fails, everything is written.
+func (a *applier) apply(ctx context.Context, r *Ruleset) (how, error) {
+	if a.last != nil {
+		text := r.Changes(a.last)
+		if text == "" {
+			a.last = r
+			return unchanged, nil
+		}
+		err := a.write(ctx, text)
+		if err == nil {
+			a.last = r
+			return partial, nil
+		}
+		if ctx.Err() != nil {
+			return partial, err
+		}
+		a.log.Warn("writing changed rules failed, writing all", "family", a.family, "err", err)
+		a.last = nil
+	}
+	if err := a.replace(ctx, r); err != nil {
+		return full, err
+	}
+	a.last = r
+	return full, nil
+}
+
+func (a *applier) write(ctx context.Context, text string) error {
+	var err error
+	if a.mode == NFTables {
+		_, err = a.kernel.Run(ctx, []byte(text), "nft", "-f", "-")
+	} else {
+		_, err = a.kernel.Run(ctx, []byte(text), a.tool("-restore"), "-w", "5", "--noflush", "--counters")
+	}
+	if err != nil {
+		return fmt.Errorf("proxy: write %s rules: %w", a.family, err)
+	}
+	return nil
+}
+
+// replace writes everything, whatever is there.
+func (a *applier) replace(ctx context.Context, r *Ruleset) error {
+	if a.mode == NFTables {
+		return a.write(ctx, r.Text())
+	}
+	left, err := a.leftovers(ctx, r)
+	if err != nil {
+		return err
+	}
+	// What is left of another run is joined to the rules as if it had been ours, and goes with the same write.
+	if err := a.write(ctx, r.ipt.textWithout(left)); err != nil {
+		return err
+	}
+	for _, j := range iptJumps {
+		if err := a.ensure(ctx, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tool is iptables or ip6tables with a suffix.
+func (a *applier) tool(suffix string) string {
+	if a.family == IPv6 {
+		return "ip6tables" + suffix
+	}
+	return "iptables" + suffix
+}
+
+func (a *applier) iptables(ctx context.Context, args ...string) error {
+	_, err := a.kernel.Run(ctx, nil, a.tool(""), append([]string{"-w", "5"}, args...)...)
+	return err
+}
+
+func (a *applier) has(ctx context.Context, j iptJump) bool {
+	return a.iptables(ctx, append([]string{"-t", j.table, "-C", j.from}, j.args()...)...) == nil
+}
+
+func (a *applier) ensure(ctx context.Context, j iptJump) error {
+	if a.has(ctx, j) {
+		return nil
+	}
+	if err := a.iptables(ctx, append([]string{"-t", j.table, "-I", j.from}, j.args()...)...); err != nil {
+		return fmt.Errorf("proxy: enter %s from %s: %w", j.to, j.from, err)
+	}
+	return nil
+}
+
+// leftovers are the chains of other runs that r does not have, by table.
+func (a *applier) leftovers(ctx context.Context, r *Ruleset) (map[string][]string, error) {
+	out, err := a.kernel.Run(ctx, nil, a.tool("-save"))
+	if err != nil {
+		return nil, fmt.Errorf("proxy: read %s rules: %w", a.family, err)
+	}
+	left := map[string][]string{}
+	table := ""
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "*") {
+			table = line[1:]
+		}
+		name, _, ok := strings.Cut(strings.TrimPrefix(line, ":"), " ")
+		if !ok || !strings.HasPrefix(line, ":") || !ours(name) {
+			continue
+		}
+		if r != nil && r.ipt.tables[table] != nil && r.ipt.tables[table].chains[name] != nil {
+			continue
+		}
+		left[table] = append(left[table], name)
+	}
+	return left, nil
+}
+
+// ours reports whether a chain of iptables belongs to the proxy. KUBE-KUBELET-CANARY, say, does not.
+func ours(chain string) bool {
+	switch chain {
+	case iptServices, iptExternal, iptNodePorts, iptPostrouting, iptMarkMasq, iptForward, iptFirewall, iptLocalnet, iptCanary:
+		return true
+	}
+	for _, prefix := range []string{"KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-", "KUBE-SEP-", "KUBE-FW-"} {
+		if strings.HasPrefix(chain, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// intact reports whether somebody else has removed the rules since they were written.
+func (a *applier) intact(ctx context.Context) bool {
+	if a.last == nil {
+		return true // nothing was written
+	}
+	if a.mode == NFTables {
+		_, err := a.kernel.Run(ctx, nil, "nft", "list", "chain", a.last.nft.family, nftTable, nftServices)
+		return err == nil || ctx.Err() != nil
+	}
+	for _, table := range []string{tableMangle, tableNAT, tableFilter} {
+		if a.iptables(ctx, "-t", table, "-S", iptCanary) != nil {
+			return ctx.Err() != nil
+		}
+	}
+	for _, j := range iptJumps {
+		if !a.has(ctx, j) {
+			return ctx.Err() != nil
+		}
+	}
+	return true
+}
+
+// cleanup removes all rules of the proxy, of this run or others. A tool that is not installed has left nothing.
+func (a *applier) cleanup(ctx context.Context) error {
+	a.last = nil
+	var err error
+	if a.mode == NFTables {
+		ip := map[Family]string{IPv4: "ip", IPv6: "ip6"}[a.family]
+		// A table that is not there cannot be deleted, so it is made first.
+		_, err = a.kernel.Run(ctx, fmt.Appendf(nil, "add table %s %s\ndelete table %[1]s %[2]s\n", ip, nftTable), "nft", "-f", "-")
+	} else {
+		err = a.cleanupIPTables(ctx)
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("proxy: remove %s rules: %w", a.family, err)
+	}
+	return nil
+}
+
+func (a *applier) cleanupIPTables(ctx context.Context) error {
+	left, err := a.leftovers(ctx, nil)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	for _, j := range iptJumps {
+		for range 10 { // a rule may be there more than once
+			if !a.has(ctx, j) {
+				break
+			}
+			if err := a.iptables(ctx, append([]string{"-t", j.table, "-D", j.from}, j.args()...)...); err != nil {
+				return err
+			}
+		}
+	}
+	empty := &iptRules{tables: map[string]*iptTable{tableFilter: {}, tableNAT: {}, tableMangle: {}}}
+	return a.write(ctx, empty.textWithout(left))
+}
+
+// Cleanup removes the rules of all modes and families, of this program or of a kube-proxy that ran before.
+func Cleanup(ctx context.Context, k Kernel) error {
+	var errs []error
+	for _, mode := range []Mode{NFTables, IPTables} {
+		for _, f := range []Family{IPv4, IPv6} {
+			a := &applier{mode: mode, family: f, kernel: k, log: slog.New(slog.DiscardHandler)}
+			errs = append(errs, a.cleanup(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}

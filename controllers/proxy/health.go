@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// health is what the proxy knows of itself. The zero value is a proxy that has written nothing yet.
+type health struct {
+	period time.Duration
+
+	mu      sync.Mutex
+	last    time.Time // of the last write that worked
+	pending time.Time // since when a change waits; zero if none does
+	leaving bool
+}
+
+func (h *health) queued(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.pending.IsZero() {
+		h.pending = at
+	}
+}
+
+// synced notes that everything known at began was written by now.
+func (h *health) synced(began, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = now
+	if !h.pending.After(began) {
+		h.pending = time.Time{}
+	}
+}
+
+func (h *health) setLeaving(leaving bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leaving = leaving
+}
+
+// healthy reports whether the rules are there and no change has waited for two periods.
+func (h *health) healthy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.healthyLocked(time.Now())
+}
+
+func (h *health) healthyLocked(now time.Time) bool {
+	return !h.last.IsZero() && (h.pending.IsZero() || now.Sub(h.pending) < 2*h.period)
+}
+
+// Healthz answers load balancers as kube-proxy does on port 10256 at /healthz: 200 while the rules are written in time and the
+// node is to stay, else 503.
+func (p *Proxy) Healthz() http.Handler { return p.health.handler(true) }
+
+// Livez is Healthz without regard to whether the node is to stay, for path /livez.
+func (p *Proxy) Livez() http.Handler { return p.health.handler(false) }
+
+func (h *health) handler(eligible bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		now := time.Now()
+		h.mu.Lock()
+		ok, leaving, last := h.healthyLocked(now), h.leaving, h.last
+		h.mu.Unlock()
+		body := map[string]any{"lastUpdated": last.String(), "currentTime": now.String()}
+		if eligible {
+			body["nodeEligible"] = !leaving
+			ok = ok && !leaving
+		}
+		writeJSON(w, ok, body)
+	})
+}
+
+func writeJSON(w http.ResponseWriter, ok bool, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if !ok {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(body)
+}

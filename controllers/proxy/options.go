@@ -1,0 +1,170 @@
+package proxy
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Primary as an entry of Options.NodePortAddresses stands for the node's own address, the one its Node object reports as
+// InternalIP.
+const Primary = "primary"
+
+// Options of a proxy. Only NodeName must be set.
+type Options struct {
+	// NodeName is the name of the Node the proxy runs on.
+	NodeName string
+	// Mode is nftables or iptables; empty means nftables.
+	Mode Mode
+	// Kernel is what rules are written to; nil means that of NetNS.
+	Kernel Kernel
+	// NetNS is the path of the node's network namespace; empty means that of the process.
+	NetNS string
+	// DetectLocal tells pods' traffic from other traffic; see its comment. NodeCIDR adds the ranges the Node object was
+	// given for its pods, as it says them.
+	DetectLocal DetectLocal
+	NodeCIDR    bool
+	// MasqueradeAll gives this node's address to all traffic for cluster IPs.
+	MasqueradeAll bool
+	// MasqueradeBit is the bit of the mark for such traffic, 0 to 31; nil means 14.
+	MasqueradeBit *int
+	// NodePortAddresses are ranges: node ports are served on the node's addresses in them. [Primary] is the node's
+	// own address. None means Primary with nftables and all addresses with iptables, as in kube-proxy.
+	NodePortAddresses []string
+	// NoLocalhostNodePorts does not serve node ports on 127.0.0.1; with nftables they never are.
+	NoLocalhostNodePorts bool
+	// ServiceCIDRs are the ranges of cluster IPs; with nftables traffic to unknown ones is dropped. None means that it is let go.
+	ServiceCIDRs []netip.Prefix
+	// SyncPeriod is how often it is made sure that the rules are still there; 0 means 30 s.
+	SyncPeriod time.Duration
+	// MinSyncPeriod is the least time between two writes; 0 means 1 s, below 0 means none.
+	MinSyncPeriod time.Duration
+	// Conntrack are limits of connection tracking.
+	Conntrack Conntrack
+	// KeepRules leaves the rules in place when Run ends, so that a restart interrupts nobody, as kube-proxy does.
+	KeepRules bool
+	// Metrics are told what happens; nil functions are not called.
+	Metrics Metrics
+	// Logger gets what cannot be returned; nil means that of the manager.
+	Logger *slog.Logger
+}
+
+// Conntrack are parameters of connection tracking; the zero value leaves all as they are.
+type Conntrack struct {
+	// Max is how many connections are tracked.
+	Max int
+	// TCPEstablished and TCPCloseWait are how long idle connections in these states are remembered, in whole seconds.
+	TCPEstablished, TCPCloseWait time.Duration
+	// UDP and UDPStream are how long UDP flows are remembered: those without, and with, answers.
+	UDP, UDPStream time.Duration
+	// TCPBeLiberal lets packets outside of the window pass as valid; with iptables invalid ones are then not dropped.
+	TCPBeLiberal bool
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.NodeName == "" {
+		return o, fmt.Errorf("proxy: Options.NodeName is empty: it says which endpoints are local")
+	}
+	if o.Mode == "" {
+		o.Mode = NFTables
+	}
+	if o.Mode != NFTables && o.Mode != IPTables {
+		return o, fmt.Errorf("proxy: mode %q is not one of %s, %s", o.Mode, NFTables, IPTables)
+	}
+	if o.MasqueradeBit == nil {
+		o.MasqueradeBit = new(14)
+	}
+	if *o.MasqueradeBit < 0 || *o.MasqueradeBit > 31 {
+		return o, fmt.Errorf("proxy: MasqueradeBit %d is not within 0 and 31", *o.MasqueradeBit)
+	}
+	for _, a := range o.NodePortAddresses {
+		if a == Primary {
+			continue
+		}
+		if _, err := netip.ParsePrefix(a); err != nil {
+			return o, fmt.Errorf("proxy: NodePortAddresses: %q is neither a range nor %q: %w", a, Primary, err)
+		}
+	}
+	if len(o.NodePortAddresses) == 0 {
+		if o.Mode == NFTables {
+			o.NodePortAddresses = []string{Primary}
+		} else {
+			o.NodePortAddresses = []string{"0.0.0.0/0", "::/0"}
+		}
+	}
+	if o.SyncPeriod <= 0 {
+		o.SyncPeriod = 30 * time.Second
+	}
+	if o.MinSyncPeriod == 0 {
+		o.MinSyncPeriod = time.Second
+	}
+	if o.MinSyncPeriod > o.SyncPeriod {
+		return o, fmt.Errorf("proxy: MinSyncPeriod %s is longer than SyncPeriod %s", o.MinSyncPeriod, o.SyncPeriod)
+	}
+	if o.Kernel == nil {
+		k, err := NewKernel(o.NetNS)
+		if err != nil {
+			return o, err
+		}
+		o.Kernel = k
+	}
+	return o, nil
+}
+
+// nodeFacts are what the Node object says.
+type nodeFacts struct {
+	node     Node
+	addrs    []netip.Addr // InternalIPs and ExternalIPs, the primary one of each family first
+	podCIDRs []netip.Prefix
+	leaving  bool // it is being deleted
+}
+
+// config is what to compile for a family on a node. local are the addresses of the node's interfaces.
+func (o *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
+	c := Config{
+		Mode: o.Mode, Family: f, MasqueradeBit: *o.MasqueradeBit, MasqueradeAll: o.MasqueradeAll, DetectLocal: o.DetectLocal,
+		LocalhostNodePorts: !o.NoLocalhostNodePorts && o.Mode == IPTables, ServiceCIDRs: o.ServiceCIDRs,
+		AcceptInvalid: o.Conntrack.TCPBeLiberal,
+	}
+	if o.NodeCIDR {
+		c.DetectLocal.CIDRs = slices.Concat(n.podCIDRs, c.DetectLocal.CIDRs)
+	}
+	for _, a := range n.addrs {
+		if f.of(a) {
+			c.NodeAddrs = append(c.NodeAddrs, a)
+		}
+	}
+	for _, entry := range o.NodePortAddresses {
+		if entry == Primary {
+			if len(c.NodeAddrs) > 0 {
+				c.NodePortAddrs = append(c.NodePortAddrs, c.NodeAddrs[0])
+			}
+			continue
+		}
+		p := netip.MustParsePrefix(entry)
+		if !f.of(p.Addr()) {
+			continue
+		}
+		if p.Bits() == 0 {
+			c.AllNodePortAddrs = true
+			continue
+		}
+		for _, a := range local {
+			if p.Contains(a) && !(o.Mode == NFTables && a.IsLoopback()) {
+				c.NodePortAddrs = append(c.NodePortAddrs, a)
+			}
+		}
+	}
+	slices.SortFunc(c.NodePortAddrs, netip.Addr.Compare)
+	c.NodePortAddrs = slices.Compact(c.NodePortAddrs)
+	return c
+}
+
+// wantsLocal reports whether config needs the addresses of the interfaces.
+func (o *Options) wantsLocal() bool {
+	return slices.ContainsFunc(o.NodePortAddresses, func(s string) bool {
+		return s != Primary && netip.MustParsePrefix(s).Bits() > 0
+	})
+}
