@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
 // notDefaults are the paths of a created object that are not defaults: what a server fills in from its
@@ -38,7 +40,7 @@ func TestDefaultingAgreesWithRecordedObjects(t *testing.T) {
 			if info.Rules.Default != nil {
 				info.Rules.Default(obj)
 			}
-			got, err := json.Marshal(obj)
+			got, err := codec.Marshal(obj)
 			require.NoError(t, err)
 			g, w := pure(t, got, info.GVK.Kind), pure(t, want, info.GVK.Kind)
 			if e.Name == "pod-volumes" {
@@ -62,7 +64,7 @@ func TestDefaultingAgreesWithRecordedObjects(t *testing.T) {
 			if info.Rules.Default != nil {
 				info.Rules.Default(again)
 			}
-			twice, err := json.Marshal(again)
+			twice, err := codec.Marshal(again)
 			require.NoError(t, err)
 			require.JSONEq(t, string(got), string(twice), "defaulting twice must change nothing")
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -70,7 +71,7 @@ func decode(s *scheme.Scheme, body []byte) (metav1.Object, *scheme.Info, error) 
 		return nil, nil, os.ErrNotExist
 	}
 	obj := info.New()
-	return obj, info, json.Unmarshal(body, obj)
+	return obj, info, codec.Unmarshal(body, obj)
 }
 
 // namespaceOf is the namespace in a request path, or "".

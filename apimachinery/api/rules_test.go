@@ -10,6 +10,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -205,7 +206,7 @@ func TestUpdateRules(t *testing.T) {
 			require.NotNil(t, e.Request)
 			old, info := prepared(t, s, edit(t, e.Request, c.setup), e.Path)
 			metav1.MetaOf(old).ResourceVersion = "7"
-			stored, err := json.Marshal(old)
+			stored, err := codec.Marshal(old)
 			require.NoError(t, err)
 			obj, _, err := decode(s, edit(t, stored, []change{{c.field, json.RawMessage(c.value)}}))
 			require.NoError(t, err)

@@ -23,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -258,7 +259,7 @@ func TestValidationAgreesWithRecordedUpdates(t *testing.T) {
 				crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}
 			}
 			metav1.MetaOf(old).ResourceVersion = "7"
-			stored, err := json.Marshal(old)
+			stored, err := codec.Marshal(old)
 			require.NoError(t, err)
 			body := edit(t, stored, e.Changed)
 			if e.Changed == nil {
