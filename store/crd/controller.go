@@ -1,0 +1,339 @@
+package crd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/workqueue"
+)
+
+// Resource is the resource of definitions.
+var Resource = apiextensionsv1.GroupVersion.WithResource("customresourcedefinitions")
+
+// Converter converts objects between versions of a definition whose strategy is Webhook.
+type Converter interface {
+	// Between returns the two directions between the stored and a served version.
+	Between(d *apiextensionsv1.CustomResourceDefinition, stored, served schema.GroupVersion) (fromStored, toStored func(metav1.Object) (metav1.Object, error))
+}
+
+// Options configure a Controller. The zero value works.
+type Options struct {
+	// Converter serves the webhook conversion strategy. Nil converts by changing apiVersion only.
+	Converter Converter
+	// Logger receives what cannot be returned. Nil discards.
+	Logger *slog.Logger
+}
+
+// Controller keeps the resources of a registry in step with its CustomResourceDefinitions.
+type Controller struct {
+	registry  *registry.Registry
+	access    registry.Access
+	documents *openapi.Documents
+	options   Options
+	queue     *workqueue.Queue[string]
+
+	mu      sync.Mutex
+	known   map[string]*served // by the definition's name
+	settled chan struct{}      // closed and replaced when known changes
+}
+
+// New returns a controller over the resources of reg and adds the rules of definitions to them. reg must serve definitions.
+func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	res := reg.Resource(Resource)
+	if res == nil {
+		return nil, errors.New("crd: the registry does not serve customresourcedefinitions")
+	}
+	if _, err := reg.Add(amend(*res.Definition())); err != nil {
+		return nil, err
+	}
+	return &Controller{
+		registry: reg, access: reg.Access(), documents: documents, options: o,
+		queue: workqueue.New(workqueue.Options[string]{}), known: map[string]*served{}, settled: make(chan struct{}),
+	}, nil
+}
+
+// Run watches definitions until ctx ends and all goroutines have returned.
+func (c *Controller) Run(ctx context.Context) error {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	tasks.Go(func() {
+		<-ctx.Done()
+		c.queue.ShutDown()
+	})
+	tasks.Go(func() { c.watch(ctx) })
+	for {
+		name, err := c.queue.Get(ctx)
+		if err != nil {
+			return ctx.Err()
+		}
+		again, err := c.reconcile(ctx, name)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			if !apierrors.IsConflict(err) {
+				c.options.Logger.Warn("custom resource definition", "name", name, "err", err)
+			}
+			c.queue.AddRateLimited(name)
+		case again > 0:
+			c.queue.Forget(name)
+			c.queue.AddAfter(name, again)
+		default:
+			c.queue.Forget(name)
+		}
+		c.queue.Done(name)
+	}
+}
+
+// watch queues every definition that changes, and with it those of its group, whose names depend on it.
+func (c *Controller) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := c.access.Watch(ctx, Resource, "", func(e registry.Event) error {
+			switch {
+			case e.Object != nil:
+				c.queue.Add(e.Object.GetName())
+				if e.Type != registry.Added {
+					c.queueConflicting(ctx, e.Object)
+				}
+			case e.Type == registry.Restarted || e.Type == registry.Synced:
+				c.queueKnown()
+			}
+			return nil
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		c.options.Logger.Warn("watching custom resource definitions", "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// queueKnown queues what is served, so that a definition deleted unseen is noticed.
+func (c *Controller) queueKnown() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.known {
+		c.queue.Add(name)
+	}
+}
+
+// queueConflicting queues the definitions of a group that wait for names.
+func (c *Controller) queueConflicting(ctx context.Context, changed metav1.Object) {
+	d, ok := changed.(*definition)
+	if !ok {
+		return
+	}
+	all, err := c.definitions(ctx)
+	if err != nil {
+		return
+	}
+	for _, o := range all {
+		if o.Spec.Group == d.Spec.Group && o.Name != d.Name && !is(o, apiextensionsv1.NamesAccepted) {
+			c.queue.Add(o.Name)
+		}
+	}
+}
+
+func (c *Controller) definitions(ctx context.Context) ([]*definition, error) {
+	return registry.List[*definition](ctx, c.access, Resource, "", labels.Everything())
+}
+
+// reconcile brings one definition to where it should be. again is when to look at it next, zero for when it changes.
+func (c *Controller) reconcile(ctx context.Context, name string) (again time.Duration, err error) {
+	obj, err := c.access.GetLatest(ctx, Resource, types.NamespacedName{Name: name})
+	if apierrors.IsNotFound(err) {
+		c.forget(name)
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	d, ok := obj.(*definition)
+	if !ok {
+		return 0, nil
+	}
+	all, err := c.definitions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if establish(d, all) {
+		if d, err = c.writeStatus(ctx, name, func(now *definition) { establish(now, all) }); err != nil {
+			return 0, err
+		}
+	}
+	if is(d, apiextensionsv1.Established) {
+		if err := c.serve(d); err != nil {
+			return 0, err
+		}
+	}
+	if !d.DeletionTimestamp.IsZero() && slices.Contains(d.Finalizers, finalizer) {
+		return c.terminate(ctx, d)
+	}
+	return 0, nil
+}
+
+func (c *Controller) writeStatus(ctx context.Context, name string, change func(*definition)) (*definition, error) {
+	obj, err := c.access.Update(ctx, Resource, types.NamespacedName{Name: name}, func(obj metav1.Object) error {
+		change(obj.(*definition))
+		return nil
+	}, registry.Write{Subresource: "status"})
+	if err != nil {
+		return nil, err
+	}
+	d, ok := obj.(*definition)
+	if !ok {
+		return nil, errors.New("a definition is of another type")
+	}
+	return d, nil
+}
+
+// serve puts the resources of a definition into the server, unless they are there.
+func (c *Controller) serve(d *definition) error {
+	c.mu.Lock()
+	old := c.known[d.Name]
+	c.mu.Unlock()
+	if old != nil && old.generation == d.Generation && sameNames(&old.names, &d.Status.AcceptedNames) && old.terminating == is(d, apiextensionsv1.Terminating) {
+		return nil
+	}
+	next, err := c.build(d)
+	if err != nil {
+		// The same definition fails the same way again: what was served goes, and the next change is tried.
+		c.options.Logger.Error("a custom resource definition cannot be served", "name", d.Name, "err", err)
+		next = &served{generation: d.Generation, names: d.Status.AcceptedNames, terminating: is(d, apiextensionsv1.Terminating)}
+	}
+	gone := old.without(next)
+	if old != nil && !slices.Equal(old.fields, next.fields) {
+		gone = old.gvrs() // the cache of the objects reads other fields now, so it begins anew
+	}
+	if len(gone) > 0 {
+		c.registry.Remove(gone...)
+	}
+	if _, err := c.registry.Add(next.resources...); err != nil {
+		return err
+	}
+	for _, gvr := range gone {
+		c.documents.Remove(gvr)
+	}
+	for _, doc := range next.documents {
+		c.documents.Set(doc)
+	}
+	c.note(d.Name, next)
+	return nil
+}
+
+func (c *Controller) build(d *definition) (*served, error) {
+	next, err := build(d, c.options.Converter)
+	if err != nil {
+		return nil, err
+	}
+	for _, gvr := range next.gvrs() {
+		if res := c.registry.Resource(gvr); res != nil && !res.Definition().Custom {
+			return nil, errors.New("the server has a resource of its own at " + gvr.String())
+		}
+	}
+	return next, nil
+}
+
+func (s *served) gvrs() []schema.GroupVersionResource {
+	if s == nil {
+		return nil
+	}
+	out := make([]schema.GroupVersionResource, len(s.resources))
+	for i := range s.resources {
+		out[i] = s.resources[i].Info.GVR
+	}
+	return out
+}
+
+// without returns the resources of s that next does not have.
+func (s *served) without(next *served) []schema.GroupVersionResource {
+	kept := next.gvrs()
+	return slices.DeleteFunc(s.gvrs(), func(gvr schema.GroupVersionResource) bool { return slices.Contains(kept, gvr) })
+}
+
+// forget takes the resources of a definition out of the server.
+func (c *Controller) forget(name string) {
+	c.mu.Lock()
+	old := c.known[name]
+	c.mu.Unlock()
+	if old == nil {
+		return
+	}
+	c.registry.Remove(old.gvrs()...)
+	for _, gvr := range old.gvrs() {
+		c.documents.Remove(gvr)
+	}
+	c.note(name, nil)
+}
+
+// note records what is served and wakes who waits for it.
+func (c *Controller) note(name string, s *served) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s == nil {
+		delete(c.known, name)
+	} else {
+		c.known[name] = s
+	}
+	close(c.settled)
+	c.settled = make(chan struct{})
+}
+
+// Settle waits until a resource is served whose definition is stored already, and reports whether it is. It returns at once if there is
+// no such definition, and when ctx ends.
+func (c *Controller) Settle(ctx context.Context, gvr schema.GroupVersionResource) bool {
+	if gvr.Group == "" {
+		return false
+	}
+	name := gvr.GroupResource().String()
+	for {
+		c.mu.Lock()
+		settled := c.settled
+		c.mu.Unlock()
+		if c.registry.Resource(gvr) != nil {
+			return true
+		}
+		obj, err := c.access.GetLatest(ctx, Resource, types.NamespacedName{Name: name})
+		if err != nil {
+			return false
+		}
+		d, ok := obj.(*definition)
+		if !ok || c.done(d, gvr.Version) {
+			return c.registry.Resource(gvr) != nil
+		}
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// done reports whether nothing more is to come of a definition for a version: it does not serve the version, its names
+// are refused, or the loop has seen it.
+func (c *Controller) done(d *definition, version string) bool {
+	serves := slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
+	if !serves || len(d.Status.Conditions) > 0 && !is(d, apiextensionsv1.Established) {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.known[d.Name]
+	return s != nil && s.generation >= d.Generation
+}

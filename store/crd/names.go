@@ -1,0 +1,166 @@
+package crd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+type (
+	definition = apiextensionsv1.CustomResourceDefinition
+	condition  = apiextensionsv1.CustomResourceDefinitionCondition
+)
+
+// taken are the names that the other definitions of a group have been given.
+type taken struct {
+	resources, kinds map[string]bool
+}
+
+func takenNames(others []*definition, but *definition) taken {
+	t := taken{resources: map[string]bool{}, kinds: map[string]bool{}}
+	for _, o := range others {
+		if o.Spec.Group != but.Spec.Group || o.Name == but.Name {
+			continue
+		}
+		n := &o.Status.AcceptedNames
+		for _, name := range append([]string{n.Plural, n.Singular}, n.ShortNames...) {
+			t.resources[name] = true
+		}
+		t.kinds[n.Kind], t.kinds[n.ListKind] = true, true
+	}
+	delete(t.resources, "")
+	delete(t.kinds, "")
+	return t
+}
+
+// acceptNames decides which of the requested names a definition gets: all that are free, and what it has already where one is
+// not. problem is the condition's reason and message, empty if all are accepted.
+func acceptNames(d *definition, t taken) (accepted apiextensionsv1.CustomResourceDefinitionNames, reason, message string) {
+	want := d.Spec.Names
+	accepted = d.Status.AcceptedNames
+	var problems []string
+	use := func(conflict string, used map[string]bool, name string) bool {
+		if !used[name] {
+			return true
+		}
+		if reason == "" {
+			reason = conflict
+		}
+		problems = append(problems, fmt.Sprintf("%q is already in use", name))
+		return false
+	}
+	if use("PluralConflict", t.resources, want.Plural) {
+		accepted.Plural = want.Plural
+	}
+	if use("SingularConflict", t.resources, want.Singular) {
+		accepted.Singular = want.Singular
+	}
+	free := true
+	for _, s := range want.ShortNames {
+		free = use("ShortNamesConflict", t.resources, s) && free
+	}
+	if free {
+		accepted.ShortNames = want.ShortNames
+	}
+	if use("KindConflict", t.kinds, want.Kind) {
+		accepted.Kind = want.Kind
+	}
+	if use("ListKindConflict", t.kinds, want.ListKind) {
+		accepted.ListKind = want.ListKind
+	}
+	accepted.Categories = want.Categories
+	return accepted, reason, strings.Join(problems, ", ")
+}
+
+// setCondition sets a condition and reports whether that changed anything but the time of transition.
+func setCondition(s *apiextensionsv1.CustomResourceDefinitionStatus, c condition) bool {
+	i := slices.IndexFunc(s.Conditions, func(o condition) bool { return o.Type == c.Type })
+	if i < 0 {
+		c.LastTransitionTime = metav1.Now().Truncated()
+		s.Conditions = append(s.Conditions, c)
+		return true
+	}
+	old := &s.Conditions[i]
+	c.LastTransitionTime, c.ObservedGeneration = old.LastTransitionTime, old.ObservedGeneration
+	if old.Status != c.Status {
+		c.LastTransitionTime = metav1.Now().Truncated()
+	}
+	if *old == c {
+		return false
+	}
+	*old = c
+	return true
+}
+
+// dropCondition removes a condition and reports whether it was there.
+func dropCondition(s *apiextensionsv1.CustomResourceDefinitionStatus, t apiextensionsv1.CustomResourceDefinitionConditionType) bool {
+	before := len(s.Conditions)
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c condition) bool { return c.Type == t })
+	return len(s.Conditions) < before
+}
+
+// is reports whether a condition is True.
+func is(d *definition, t apiextensionsv1.CustomResourceDefinitionConditionType) bool {
+	for i := range d.Status.Conditions {
+		if c := &d.Status.Conditions[i]; c.Type == t {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// established sets the names and conditions of a definition, and reports whether its status changed.
+func establish(d *definition, others []*definition) bool {
+	accepted, reason, message := acceptNames(d, takenNames(others, d))
+	changed := !sameNames(&accepted, &d.Status.AcceptedNames)
+	d.Status.AcceptedNames = accepted
+	named := condition{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue, Reason: "NoConflicts", Message: "no conflicts found"}
+	if reason != "" {
+		named.Status, named.Reason, named.Message = apiextensionsv1.ConditionFalse, reason, message
+	}
+	changed = setCondition(&d.Status, named) || changed
+	ready := condition{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"}
+	switch {
+	case is(d, apiextensionsv1.Established):
+		// Once served, a resource stays served under the names it has.
+	case reason != "":
+		ready.Status, ready.Reason, ready.Message = apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted"
+		changed = setCondition(&d.Status, ready) || changed
+	default:
+		changed = setCondition(&d.Status, ready) || changed
+	}
+	return approval(d) || changed
+}
+
+func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
+	return a.Plural == b.Plural && a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind == b.ListKind &&
+		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
+}
+
+// approval keeps the condition that says whether a definition in a group of Kubernetes' own has been approved.
+func approval(d *definition) bool {
+	if !protectedGroup(d.Spec.Group) {
+		return dropCondition(&d.Status, apiextensionsv1.KubernetesAPIApprovalPolicyConformant)
+	}
+	c := condition{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionTrue, Reason: "ApprovedAnnotation"}
+	switch text := d.Annotations[approvedAnnotation]; {
+	case text == "":
+		c.Status, c.Reason = apiextensionsv1.ConditionFalse, "MissingAnnotation"
+		c.Message = "protected groups must have approval annotation " + approvedAnnotation
+	case strings.HasPrefix(text, "unapproved"):
+		c.Status, c.Reason, c.Message = apiextensionsv1.ConditionFalse, "UnapprovedAnnotation", "not approved: "+text
+	default:
+		c.Message = "approved in " + text
+	}
+	return setCondition(&d.Status, c)
+}
+
+const approvedAnnotation = "api-approved.kubernetes.io"
+
+// protectedGroup reports whether a group belongs to Kubernetes.
+func protectedGroup(group string) bool {
+	return group == "k8s.io" || group == "kubernetes.io" || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".kubernetes.io")
+}

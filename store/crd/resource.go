@@ -1,0 +1,246 @@
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/jsonpath"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/columns"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// served is what a definition puts into the server.
+type served struct {
+	generation  int64
+	names       apiextensionsv1.CustomResourceDefinitionNames
+	terminating bool
+	fields      []string // selectable, of all versions
+	resources   []registry.Definition
+	documents   []openapi.Resource
+}
+
+// build makes the resources of a definition, one for each served version.
+func build(d *definition, convert Converter) (*served, error) {
+	s := &served{generation: d.Generation, names: d.Status.AcceptedNames, terminating: is(d, apiextensionsv1.Terminating)}
+	stored, err := storedInfo(d)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := selectable(d)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		s.fields = append(s.fields, f.name)
+	}
+	for i := range d.Spec.Versions {
+		v := &d.Spec.Versions[i]
+		if !v.Served {
+			continue
+		}
+		def, doc, err := version(d, v, fields)
+		if err != nil {
+			return nil, fmt.Errorf("version %s: %w", v.Name, err)
+		}
+		def.Stored = stored
+		if c := d.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter && convert != nil && !v.Storage {
+			def.FromStored, def.ToStored = convert.Between(d, stored.GVK.GroupVersion(), def.Info.GVK.GroupVersion())
+		}
+		s.resources = append(s.resources, *def)
+		s.documents = append(s.documents, *doc)
+	}
+	return s, nil
+}
+
+func storedInfo(d *definition) (*scheme.Info, error) {
+	for i := range d.Spec.Versions {
+		if v := &d.Spec.Versions[i]; v.Storage {
+			return info(d, v, false)
+		}
+	}
+	return nil, fmt.Errorf("%s has no storage version", d.Name)
+}
+
+// info is the kind of a version.
+func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, terminating bool) (*scheme.Info, error) {
+	n := &d.Status.AcceptedNames
+	k := scheme.Kind{
+		Name: n.Kind, Resource: n.Plural, Singular: n.Singular, Namespaced: d.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		ShortNames: n.ShortNames, Categories: n.Categories, Verbs: scheme.AllVerbs(),
+	}
+	if terminating {
+		k.Verbs = slices.DeleteFunc(k.Verbs, func(verb string) bool { return verb == "create" })
+	}
+	if sub := v.Subresources; sub != nil {
+		verbs := []string{"get", "patch", "update"}
+		if sub.Status != nil {
+			k.Subresources = append(k.Subresources, scheme.Subresource{Name: "status", Kind: n.Kind, Verbs: verbs})
+		}
+		if sub.Scale != nil {
+			k.Subresources = append(k.Subresources, scheme.Subresource{Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: verbs})
+		}
+	}
+	gv := schema.GroupVersion{Group: d.Spec.Group, Version: v.Name}
+	one := scheme.New()
+	if err := scheme.Add[*metav1.Unstructured](one, gv, k); err != nil {
+		return nil, err
+	}
+	return one.ForKind(gv.WithKind(n.Kind)), nil
+}
+
+// version is one served version.
+func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, fields []field) (*registry.Definition, *openapi.Resource, error) {
+	in, err := info(d, v, is(d, apiextensionsv1.Terminating))
+	if err != nil {
+		return nil, nil, err
+	}
+	def := &registry.Definition{
+		Info: in, Custom: true, Prefix: registry.CustomPrefix(in.GVR.GroupResource()),
+		Facts: registry.Facts{JSON: true, VersionRequired: true, Generation: registry.OnSpec}, StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
+	}
+	if def.Table, err = columns.Custom(v.AdditionalPrinterColumns); err != nil {
+		return nil, nil, err
+	}
+	if v.Subresources != nil && v.Subresources.Scale != nil {
+		sc := v.Subresources.Scale
+		def.Scale = &registry.ScalePaths{Spec: sc.SpecReplicasPath, Status: sc.StatusReplicasPath}
+		if sc.LabelSelectorPath != nil {
+			def.Scale.Selector = *sc.LabelSelectorPath
+		}
+	}
+	if v.Deprecated {
+		def.Deprecated = deprecation(d, v)
+	}
+	for _, f := range fields {
+		def.Strategy.FieldNames = append(def.Strategy.FieldNames, f.name)
+	}
+	if len(fields) > 0 {
+		def.Strategy.Fields = func(obj metav1.Object, add func(name, value string)) { reportFields(fields, obj, add) }
+	}
+	doc := &openapi.Resource{GVK: in.GVK, GVR: in.GVR, Namespaced: in.Namespaced, Verbs: in.Verbs, Subresources: in.Subresources}
+	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+		return def, doc, nil
+	}
+	doc.Schema = openapi.FromProps(v.Schema.OpenAPIV3Schema)
+	return def, doc, addRules(def, d, v.Schema.OpenAPIV3Schema)
+}
+
+// addRules makes the resource prune, default and validate by its schema.
+func addRules(def *registry.Definition, d *definition, props *apiextensionsv1.JSONSchemaProps) error {
+	s, err := openapi.CompileSchema(props)
+	if err != nil {
+		return err
+	}
+	if def.Managed, err = s.Ownership(); err != nil {
+		return err
+	}
+	def.Prune = func(obj metav1.Object) []string {
+		if u, ok := obj.(*metav1.Unstructured); ok {
+			return s.Prune(u)
+		}
+		return nil
+	}
+	fill := func(obj metav1.Object) {
+		if u, ok := obj.(*metav1.Unstructured); ok {
+			s.Prune(u)
+			s.SetDefaults(u)
+		}
+	}
+	def.Info.Rules = scheme.Rules{
+		Default: fill,
+		Validate: func(obj metav1.Object) validation.ErrorList {
+			return s.Validate(obj.(*metav1.Unstructured))
+		},
+		ValidateUpdate: func(obj, old metav1.Object) validation.ErrorList {
+			return s.ValidateUpdate(obj.(*metav1.Unstructured), old.(*metav1.Unstructured))
+		},
+		ValidateStatus: func(obj, old metav1.Object) validation.ErrorList {
+			return s.ValidateUpdate(obj.(*metav1.Unstructured), old.(*metav1.Unstructured))
+		},
+	}
+	// Stored objects need another look only if they can differ from what the schema makes of them: it has changed
+	// since, another version wrote them, or it has defaults.
+	if d.Generation > 1 || len(d.Spec.Versions) > 1 {
+		def.OnRead = fill
+	}
+	return nil
+}
+
+// deprecation is the warning of a deprecated version.
+func deprecation(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion) string {
+	if v.DeprecationWarning != nil {
+		return *v.DeprecationWarning
+	}
+	text := fmt.Sprintf("%s/%s %s is deprecated", d.Spec.Group, v.Name, d.Status.AcceptedNames.Kind)
+	best := ""
+	for i := range d.Spec.Versions {
+		o := &d.Spec.Versions[i]
+		if o.Served && !o.Deprecated && schema.CompareVersions(o.Name, cmp.Or(best, v.Name)) > 0 {
+			best = o.Name
+		}
+	}
+	if best != "" {
+		text += fmt.Sprintf("; use %s/%s %s", d.Spec.Group, best, d.Status.AcceptedNames.Kind)
+	}
+	return text
+}
+
+// field is a selectable field.
+type field struct {
+	name string // spec.color
+	path *jsonpath.Path
+}
+
+// selectable collects the selectable fields of all versions, since they are read from stored objects.
+func selectable(d *definition) ([]field, error) {
+	var out []field
+	for i := range d.Spec.Versions {
+		for _, f := range d.Spec.Versions[i].SelectableFields {
+			name := trimDot(f.JSONPath)
+			if slices.ContainsFunc(out, func(o field) bool { return o.name == name }) {
+				continue
+			}
+			path, err := jsonpath.Parse(f.JSONPath)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, field{name: name, path: path})
+		}
+	}
+	return out, nil
+}
+
+func trimDot(path string) string {
+	if path != "" && path[0] == '.' {
+		return path[1:]
+	}
+	return path
+}
+
+func reportFields(fields []field, obj metav1.Object, add func(name, value string)) {
+	u, ok := obj.(*metav1.Unstructured)
+	if !ok {
+		return
+	}
+	for _, f := range fields {
+		v, _ := f.path.First(u.Fields)
+		switch v := v.(type) {
+		case string:
+			add(f.name, v)
+		case int64:
+			add(f.name, strconv.FormatInt(v, 10))
+		case bool:
+			add(f.name, strconv.FormatBool(v))
+		default:
+			add(f.name, "")
+		}
+	}
+}

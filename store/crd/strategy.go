@@ -1,0 +1,69 @@
+package crd
+
+import (
+	"context"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// finalizer keeps a deleted definition until its objects are gone.
+const finalizer = "customresourcecleanup.apiextensions.k8s.io"
+
+// amend gives the registry's own resource of definitions their rules.
+func amend(def registry.Definition) registry.Definition {
+	in := *def.Info
+	base := in.Rules.Default
+	in.Rules = scheme.Rules{
+		NameRule: in.Rules.NameRule,
+		Warnings: in.Rules.Warnings,
+		Default:  base,
+		Validate: func(obj metav1.Object) validation.ErrorList { return Validate(obj.(*definition)) },
+		ValidateUpdate: func(obj, old metav1.Object) validation.ErrorList {
+			return ValidateUpdate(obj.(*definition), old.(*definition))
+		},
+		ValidateStatus: func(obj, _ metav1.Object) validation.ErrorList { return validateStored(obj.(*definition)) },
+	}
+	def.Info = &in
+	s := &def.Strategy
+	s.PrepareCreate = func(_ context.Context, obj metav1.Object) {
+		d := obj.(*definition)
+		d.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+		noteStorage(d)
+	}
+	s.PrepareUpdate = func(_ context.Context, obj, old metav1.Object) {
+		d := obj.(*definition)
+		d.Status = old.(*definition).Status
+		d.Status.StoredVersions = slices.Clone(d.Status.StoredVersions)
+		noteStorage(d)
+	}
+	s.Held = func(obj metav1.Object) bool {
+		m := metav1.MetaOf(obj)
+		return m.DeletionTimestamp.IsZero() || slices.Contains(m.Finalizers, finalizer)
+	}
+	s.MarkDeleted = func(obj metav1.Object) {
+		d := obj.(*definition)
+		d.DeletionGracePeriodSeconds = new(int64(0))
+		if !slices.Contains(d.Finalizers, finalizer) {
+			d.Finalizers = append(d.Finalizers, finalizer)
+		}
+		setCondition(&d.Status, condition{
+			Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: "InstanceDeletionPending",
+			Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+		})
+	}
+	return def
+}
+
+// noteStorage adds the storage version to the versions objects may be stored in.
+func noteStorage(d *definition) {
+	for i := range d.Spec.Versions {
+		if v := &d.Spec.Versions[i]; v.Storage && !slices.Contains(d.Status.StoredVersions, v.Name) {
+			d.Status.StoredVersions = append(d.Status.StoredVersions, v.Name)
+		}
+	}
+}
