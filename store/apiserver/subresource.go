@@ -32,9 +32,9 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 	case "approval":
 		s.part(rt, r, registry.UpdateOptions{Edit: editApproval, Check: checkApproval})
 	case "ephemeralcontainers":
-		s.part(rt, r, registry.UpdateOptions{Edit: editEphemeral})
+		s.part(rt, r, registry.UpdateOptions{Edit: editEphemeral, Check: checkEphemeral})
 	case "resize":
-		s.part(rt, r, registry.UpdateOptions{Edit: editResources})
+		s.part(rt, r, registry.UpdateOptions{Edit: editResources, Check: checkResize})
 	case "binding":
 		s.bind(rt, r)
 	case "eviction":
@@ -66,6 +66,16 @@ func noRules(metav1.Object, metav1.Object) validation.ErrorList { return nil }
 // checkApproval is the validation of a verdict on a certificate request.
 func checkApproval(obj, old metav1.Object) validation.ErrorList {
 	return certificatesv1.ValidateCertificateSigningRequestApproval(obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest))
+}
+
+// checkEphemeral is the validation of debugging containers added to a pod.
+func checkEphemeral(obj, old metav1.Object) validation.ErrorList {
+	return corev1.ValidateEphemeralContainersUpdate(obj.(*corev1.Pod), old.(*corev1.Pod))
+}
+
+// checkResize is the validation of a change of a running pod's resources.
+func checkResize(obj, old metav1.Object) validation.ErrorList {
+	return corev1.ValidatePodResize(obj.(*corev1.Pod), old.(*corev1.Pod))
 }
 
 // editFinalizers lets a namespace's finalize subresource change spec.finalizers only.
