@@ -124,14 +124,20 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 	var tasks sync.WaitGroup
 	tasks.Go(func() { _ = s.registry.Run(loops) })
+	if s.custom != nil {
+		tasks.Go(func() { _ = s.custom.Run(loops) })
+	}
 	err := s.bootstrap(ctx)
+	if err == nil && s.custom != nil {
+		select {
+		case <-s.custom.Synced():
+		case <-ctx.Done():
+		}
+	}
 	if err == nil {
 		s.ready.Store(true)
 		close(s.booted)
 		tasks.Go(func() { s.maintain(loops) })
-		if s.custom != nil {
-			tasks.Go(func() { _ = s.custom.Run(loops) })
-		}
 		<-ctx.Done()
 		err = ctx.Err()
 	}

@@ -44,6 +44,7 @@ type Controller struct {
 	options   Options
 	queue     *workqueue.Queue[string]
 
+	synced  chan struct{} // closed when what was stored at the start is served
 	mu      sync.Mutex
 	known   map[string]*served // by the definition's name
 	settled chan struct{}      // closed and replaced when known changes
@@ -64,11 +65,30 @@ func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Cont
 	return &Controller{
 		registry: reg, access: reg.Access(), documents: documents, options: o,
 		queue: workqueue.New(workqueue.Options[string]{}), known: map[string]*served{}, settled: make(chan struct{}),
+		synced: make(chan struct{}),
 	}, nil
 }
 
-// Run watches definitions until ctx ends and all goroutines have returned.
+// Synced is closed when the resources of all definitions that were stored when Run began are served.
+func (c *Controller) Synced() <-chan struct{} { return c.synced }
+
+// begin serves what is stored already.
+func (c *Controller) begin(ctx context.Context) {
+	defer close(c.synced)
+	all, err := c.definitions(ctx)
+	if err != nil {
+		return // the watch finds them
+	}
+	for _, d := range all {
+		if is(d, apiextensionsv1.Established) {
+			_ = c.serve(d) // failures are logged
+		}
+	}
+}
+
+// Run watches definitions until ctx ends and all goroutines have returned. It may be called once.
 func (c *Controller) Run(ctx context.Context) error {
+	c.begin(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() {

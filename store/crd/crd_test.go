@@ -1,0 +1,470 @@
+package crd_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/crd"
+)
+
+type tree = map[string]any
+
+// client talks to a server without a network.
+type client struct {
+	t testing.TB
+	*apiserver.Server
+}
+
+func start(t testing.TB, o apiserver.Options) *client {
+	t.Helper()
+	s, err := apiserver.New(o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return &client{t, s}
+}
+
+func (c *client) do(method, path string, body any, code int, header ...string) tree {
+	c.t.Helper()
+	var data []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		var err error
+		data, err = codec.YAMLToJSON([]byte(b))
+		require.NoError(c.t, err)
+	default:
+		var err error
+		data, err = json.Marshal(b)
+		require.NoError(c.t, err)
+	}
+	r := httptest.NewRequest(method, path, bytes.NewReader(data))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	require.Equal(c.t, code, w.Code, "%s %s: %s", method, path, w.Body)
+	var out tree
+	if w.Body.Len() > 0 {
+		require.NoError(c.t, codec.Unmarshal(w.Body.Bytes(), &out), "%s", w.Body)
+	}
+	return out
+}
+
+func at(v any, path ...any) any {
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			m, _ := v.(tree)
+			v = m[p]
+		case int:
+			l, _ := v.([]any)
+			if p >= len(l) {
+				return nil
+			}
+			v = l[p]
+		}
+	}
+	return v
+}
+
+const (
+	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	widgets     = "/apis/a.test/v1/namespaces/default/widgets"
+)
+
+const widget = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.a.test}
+spec:
+  group: a.test
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget, shortNames: [wd], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas, labelSelectorPath: .status.selector}}
+    selectableFields: [{jsonPath: .spec.color}]
+    additionalPrinterColumns: [{name: Size, type: integer, jsonPath: .spec.size}, {name: Age, type: date, jsonPath: .metadata.creationTimestamp}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: A widget.
+        properties:
+          spec:
+            type: object
+            description: What is wanted.
+            properties:
+              size: {type: integer, default: 1, maximum: 5}
+              replicas: {type: integer}
+              color: {type: string, enum: [red, blue]}
+              parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, num: {type: integer}}}}
+            x-kubernetes-validations: [{rule: "!has(oldSelf.color) || has(self.color) && self.color == oldSelf.color", message: color is immutable}]
+          status:
+            type: object
+            properties: {replicas: {type: integer}, selector: {type: string}, phase: {type: string}}
+`
+
+func object(name, spec string) string {
+	return "{apiVersion: a.test/v1, kind: Widget, metadata: {name: " + name + "}, spec: " + spec + "}"
+}
+
+// established waits for the conditions of a definition.
+func (c *client) conditions(name string, want map[string]string) tree {
+	c.t.Helper()
+	for range 500 {
+		d := c.do("GET", definitions+"/"+name, nil, 200)
+		got := map[string]string{}
+		list, _ := at(d, "status", "conditions").([]any)
+		for _, x := range list {
+			got[at(x, "type").(string)] = at(x, "status").(string)
+		}
+		ok := true
+		for t, s := range want {
+			ok = ok && got[t] == s
+		}
+		if ok {
+			return d
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.t.Fatalf("%s never had %v", name, want)
+	return nil
+}
+
+var ready = map[string]string{"Established": "True", "NamesAccepted": "True"}
+
+func inBubble(t *testing.T, f func(t *testing.T, c *client)) {
+	synctest.Test(t, func(t *testing.T) {
+		f(t, start(t, apiserver.Options{NoBootstrap: true}))
+	})
+}
+
+func TestCustomResourceIsServedAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		created := c.do("POST", definitions, widget, 201)
+		require.Equal(t, []any{"v1"}, at(created, "status", "storedVersions"))
+		require.Equal(t, "WidgetList", at(created, "spec", "names", "listKind"))
+
+		// No wait in between.
+		w := c.do("POST", widgets, object("w", "{color: red}"), 201)
+		require.Equal(t, int64(1), at(w, "spec", "size"))
+		require.Equal(t, int64(1), at(w, "metadata", "generation"))
+		d := c.conditions("widgets.a.test", ready)
+		require.Equal(t, "widgets", at(d, "status", "acceptedNames", "plural"))
+
+		// Unknown fields are dropped, or refused.
+		w = c.do("POST", widgets, object("x", "{nope: 1, parts: [{name: a, zap: 1}]}"), 201)
+		require.NotContains(t, at(w, "spec"), "nope")
+		require.Equal(t, tree{"name": "a"}, at(w, "spec", "parts", 0))
+		c.do("POST", widgets+"?fieldValidation=Strict", object("bad", "{nope: 1}"), 400)
+
+		// Errors have their places.
+		bad := c.do("POST", widgets, object("bad", "{size: 9}"), 422)
+		require.Equal(t, "spec.size", at(bad, "details", "causes", 0, "field"))
+		bad = c.do("POST", widgets, object("bad", "{size: x}"), 422)
+		require.Equal(t, "FieldValueTypeInvalid", at(bad, "details", "causes", 0, "reason"))
+		c.do("POST", widgets, "{apiVersion: a.test/v1, kind: Widget, metadata: {name: bad}, spec: []}", 422)
+		c.do("POST", widgets, "{apiVersion: a.test/v1, kind: Widget, metadata: {name: Y_}}", 422)
+
+		// Transition rules.
+		bad = c.do("PATCH", widgets+"/w", `{spec: {color: blue}}`, 422, "Content-Type", "application/merge-patch+json")
+		require.Contains(t, at(bad, "message"), "color is immutable")
+		c.do("PATCH", widgets+"/w", `{spec: {}}`, 415, "Content-Type", "application/strategic-merge-patch+json")
+
+		// Selectable fields, tables.
+		c.do("POST", widgets, object("z", "{color: blue, size: 3}"), 201)
+		list := c.do("GET", widgets+"?fieldSelector=spec.color%3Dblue", nil, 200)
+		require.Len(t, at(list, "items"), 1)
+		require.Equal(t, "WidgetList", at(list, "kind"))
+		c.do("GET", widgets+"?fieldSelector=spec.size%3D3", nil, 400)
+		table := c.do("GET", widgets+"/z", nil, 200, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+		require.Equal(t, "z", at(table, "rows", 0, "cells", 0))
+		require.Equal(t, int64(3), at(table, "rows", 0, "cells", 1))
+		require.Equal(t, "Size", at(table, "columnDefinitions", 1, "name"))
+	})
+}
+
+func TestSubresources(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		c.do("POST", widgets, object("w", "{replicas: 2}"), 201)
+		merge := []string{"Content-Type", "application/merge-patch+json"}
+		s := c.do("PATCH", widgets+"/w/status", `{spec: {replicas: 9}, status: {phase: ok, replicas: 1, selector: "a=b"}}`, 200, merge...)
+		require.Equal(t, "ok", at(s, "status", "phase"))
+		require.Equal(t, int64(2), at(s, "spec", "replicas"))
+		require.Equal(t, int64(1), at(s, "metadata", "generation"))
+		s = c.do("PATCH", widgets+"/w", `{status: {phase: no}, spec: {size: 2}}`, 200, merge...)
+		require.Equal(t, "ok", at(s, "status", "phase"))
+		require.Equal(t, int64(2), at(s, "metadata", "generation"))
+		scale := c.do("GET", widgets+"/w/scale", nil, 200)
+		require.Equal(t, int64(2), at(scale, "spec", "replicas"))
+		require.Equal(t, "a=b", at(scale, "status", "selector"))
+		c.do("PATCH", widgets+"/w/scale", `{spec: {replicas: 5}}`, 200, merge...)
+		require.Equal(t, int64(5), at(c.do("GET", widgets+"/w", nil, 200), "spec", "replicas"))
+	})
+}
+
+func TestApplyToCustomResource(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		apply := []string{"Content-Type", "application/apply-patch+yaml"}
+		c.do("PATCH", widgets+"/w?fieldManager=one", object("w", "{size: 2, parts: [{name: a, num: 1}]}"), 201, apply...)
+		two := c.do("PATCH", widgets+"/w?fieldManager=two", object("w", "{parts: [{name: b, num: 2}]}"), 200, apply...)
+		require.Len(t, at(two, "spec", "parts"), 2)
+		conflict := c.do("PATCH", widgets+"/w?fieldManager=two", object("w", "{parts: [{name: a, num: 5}]}"), 409, apply...)
+		require.Equal(t, `.spec.parts[name="a"].num`, at(conflict, "details", "causes", 0, "field"))
+	})
+}
+
+func TestDiscoveryAndOpenAPI(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		c.conditions("widgets.a.test", ready)
+		list := c.do("GET", "/apis/a.test/v1", nil, 200)
+		require.Equal(t, "widgets", at(list, "resources", 0, "name"))
+		require.Equal(t, []any{"wd"}, at(list, "resources", 0, "shortNames"))
+		index := c.do("GET", "/openapi/v3", nil, 200)
+		require.Contains(t, at(index, "paths"), "apis/a.test/v1")
+		doc := c.do("GET", "/openapi/v3/apis/a.test/v1", nil, 200)
+		s := at(doc, "components", "schemas", "test.a.v1.Widget")
+		require.Equal(t, "A widget.", at(s, "description"))
+		require.Equal(t, int64(5), at(s, "properties", "spec", "properties", "size", "maximum"))
+		require.Equal(t, "Widget", at(s, "x-kubernetes-group-version-kind", 0, "kind"))
+		require.NotNil(t, at(doc, "paths", "/apis/a.test/v1/namespaces/{namespace}/widgets/{name}", "patch"))
+		require.Contains(t, at(c.do("GET", "/openapi/v2", nil, 200), "definitions"), "test.a.v1.Widget")
+
+		c.do("DELETE", definitions+"/widgets.a.test", nil, 200)
+		time.Sleep(5 * time.Second)
+		c.do("GET", definitions+"/widgets.a.test", nil, 404)
+		c.do("GET", widgets, nil, 404)
+		require.NotContains(t, at(c.do("GET", "/openapi/v3", nil, 200), "paths"), "apis/a.test/v1")
+	})
+}
+
+func TestNameConflicts(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		c.conditions("widgets.a.test", ready)
+		other := strings.NewReplacer("widgets", "gadgets", "kind: Widget,", "kind: Gadget,").Replace(widget)
+		c.do("POST", definitions, other, 201) // the short name is taken
+		d := c.conditions("gadgets.a.test", map[string]string{"NamesAccepted": "False", "Established": "False"})
+		require.Equal(t, "ShortNamesConflict", at(d, "status", "conditions", 0, "reason"))
+		c.do("GET", "/apis/a.test/v1/namespaces/default/gadgets", nil, 404)
+		c.do("DELETE", definitions+"/widgets.a.test", nil, 200)
+		c.conditions("gadgets.a.test", ready)
+		c.do("GET", "/apis/a.test/v1/namespaces/default/gadgets", nil, 200)
+	})
+}
+
+func TestDeletionTakesObjectsAlong(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		for i := range 5 {
+			c.do("POST", widgets, object(fmt.Sprintf("w%d", i), "{}"), 201)
+		}
+		held := c.do("POST", widgets, "{apiVersion: a.test/v1, kind: Widget, metadata: {name: held, finalizers: [a.test/x]}}", 201)
+		c.do("DELETE", definitions+"/widgets.a.test", nil, 200)
+		time.Sleep(3 * time.Second)
+		d := c.conditions("widgets.a.test", map[string]string{"Terminating": "True"})
+		require.Equal(t, []any{"customresourcecleanup.apiextensions.k8s.io"}, at(d, "metadata", "finalizers"))
+		require.Len(t, at(c.do("GET", widgets, nil, 200), "items"), 1)
+		c.do("POST", widgets, object("late", "{}"), 405)
+		c.do("PATCH", widgets+"/held", `{metadata: {finalizers: null}}`, 200, "Content-Type", "application/merge-patch+json")
+		time.Sleep(5 * time.Second)
+		c.do("GET", definitions+"/widgets.a.test", nil, 404)
+		// The same name can be used again, and nothing is left.
+		c.do("POST", definitions, widget, 201)
+		require.Empty(t, at(c.do("GET", widgets, nil, 200), "items"))
+		_ = held
+	})
+}
+
+func TestSchemaChanges(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		c.do("POST", widgets, object("w", "{size: 4}"), 201)
+		d := c.do("GET", definitions+"/widgets.a.test", nil, 200)
+		spec := at(d, "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties").(tree)
+		spec["mode"] = tree{"type": "string", "default": "auto"}
+		spec["size"].(tree)["maximum"] = 3
+		c.do("PUT", definitions+"/widgets.a.test", d, 200)
+		time.Sleep(time.Second)
+		w := c.do("GET", widgets+"/w", nil, 200)
+		require.Equal(t, "auto", at(w, "spec", "mode")) // a default that came later
+		merge := []string{"Content-Type", "application/merge-patch+json"}
+		c.do("PATCH", widgets+"/w", `{spec: {mode: x}}`, 200, merge...) // size is wrong now, and stays
+		c.do("PATCH", widgets+"/w", `{spec: {size: 5}}`, 422, merge...)
+		c.do("PATCH", widgets+"/w", `{spec: {size: 2}}`, 200, merge...)
+	})
+}
+
+func TestVersions(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		two := strings.Replace(widget, "  versions:\n", `  versions:
+  - name: v1beta1
+    served: true
+    storage: false
+    deprecated: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`, 1)
+		c.do("POST", definitions, two, 201)
+		c.do("POST", widgets, object("w", "{size: 2}"), 201)
+		old := c.do("GET", "/apis/a.test/v1beta1/namespaces/default/widgets/w", nil, 200)
+		require.Equal(t, "a.test/v1beta1", at(old, "apiVersion"))
+		require.Equal(t, int64(2), at(old, "spec", "size"))
+		r := httptest.NewRequest("GET", "/apis/a.test/v1beta1/namespaces/default/widgets", nil)
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		require.Contains(t, w.Header().Get("Warning"), "a.test/v1beta1 Widget is deprecated; use a.test/v1 Widget")
+		require.Contains(t, w.Body.String(), `"apiVersion":"a.test/v1beta1"`)
+
+		// The storage version changes; both stay recorded, and neither can go.
+		d := c.do("GET", definitions+"/widgets.a.test", nil, 200)
+		versions := at(d, "spec", "versions").([]any)
+		versions[0].(tree)["storage"], versions[1].(tree)["storage"] = true, false
+		d = c.do("PUT", definitions+"/widgets.a.test", d, 200)
+		require.Equal(t, []any{"v1", "v1beta1"}, at(d, "status", "storedVersions"))
+		time.Sleep(time.Second)
+		require.Equal(t, "a.test/v1", at(c.do("GET", widgets+"/w", nil, 200), "apiVersion"))
+		d = c.do("GET", definitions+"/widgets.a.test", nil, 200)
+		d["spec"].(tree)["versions"] = at(d, "spec", "versions").([]any)[:1]
+		bad := c.do("PUT", definitions+"/widgets.a.test", d, 422)
+		require.Equal(t, "status.storedVersions[0]", at(bad, "details", "causes", 0, "field"))
+	})
+}
+
+// edit applies a recorded change, such as spec.versions.0.storage=false.
+func edit(v tree, field string, value any) {
+	path := strings.Split(field, ".")
+	var cur any = v
+	for i, p := range path {
+		last := i == len(path)-1
+		switch c := cur.(type) {
+		case tree:
+			if last {
+				c[p] = value
+				return
+			}
+			cur = c[p]
+		case []any:
+			var n int
+			fmt.Sscan(p, &n)
+			if last {
+				c[n] = value
+				return
+			}
+			cur = c[n]
+		}
+	}
+}
+
+// What the real server refuses in a definition is refused here, at the same fields for the same reasons.
+func TestDefinitionsAreCheckedAsUpstream(t *testing.T) {
+	type finding struct{ Field, Type string }
+	type recorded struct {
+		ID, Method string
+		Changed    []struct {
+			Field string
+			Value any
+		}
+		Request json.RawMessage
+		Status  int
+		Causes  []finding
+	}
+	var cases []recorded
+	data, err := os.ReadFile("testdata/validation.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &cases))
+	require.Greater(t, len(cases), 20)
+	var base struct{ Request json.RawMessage }
+	data, err = os.ReadFile("testdata/crd.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &base))
+	inBubble(t, func(t *testing.T, c *client) {
+		for _, rec := range cases {
+			var got tree
+			if rec.Method == "PUT" {
+				c.do("POST", definitions, base.Request, 201)
+				d := c.conditions("widgets.a.test", ready)
+				for _, ch := range rec.Changed {
+					edit(d, ch.Field, ch.Value)
+				}
+				got = c.do("PUT", definitions+"/widgets.a.test?dryRun=All", d, rec.Status)
+				c.do("DELETE", definitions+"/widgets.a.test", nil, 200)
+				time.Sleep(5 * time.Second)
+			} else {
+				got = c.do("POST", definitions+"?dryRun=All", rec.Request, rec.Status)
+			}
+			var causes []finding
+			list, _ := at(got, "details", "causes").([]any)
+			for _, x := range list {
+				causes = append(causes, finding{at(x, "field").(string), at(x, "reason").(string)})
+			}
+			require.ElementsMatch(t, rec.Causes, causes, "%s: %v", rec.ID, rec.Changed)
+		}
+	})
+}
+
+func TestValidateNeedsNoServer(t *testing.T) {
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	_, err := codec.UnmarshalYAML([]byte(widget), d, codec.DecodeOptions{})
+	require.NoError(t, err)
+	apiextensionsv1.DefaultCustomResourceDefinition(d)
+	require.Empty(t, crd.Validate(d))
+	d.Spec.Group = "x.k8s.io"
+	fields := []string{}
+	for _, e := range crd.Validate(d) {
+		fields = append(fields, e.Field)
+	}
+	require.True(t, slices.Contains(fields, "metadata.annotations[api-approved.kubernetes.io]"), fields)
+}
+
+func BenchmarkCreateCustom(b *testing.B) {
+	c := start(b, apiserver.Options{NoBootstrap: true})
+	c.do("POST", definitions, widget, 201)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		c.do("POST", widgets, json.RawMessage(fmt.Sprintf(`{"apiVersion":"a.test/v1","kind":"Widget","metadata":{"name":"w%d"},"spec":{"color":"red"}}`, i)), 201)
+	}
+}
+
+func ExampleValidate() {
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	d.Name = "sites.example.com"
+	d.Spec.Group, d.Spec.Scope = "example.com", apiextensionsv1.NamespaceScoped
+	d.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "sites", Kind: "Site"}
+	d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}}
+	apiextensionsv1.DefaultCustomResourceDefinition(d)
+	fmt.Println(crd.Validate(d))
+	// Output: spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required
+}
+
+var _ http.Handler = (*apiserver.Server)(nil)
