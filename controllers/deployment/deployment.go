@@ -176,12 +176,13 @@ type rollout struct {
 func (r *rollout) sync(ctx context.Context) (time.Duration, error) {
 	r.split()
 	if r.dep.DeletionTimestamp != nil {
-		return 0, r.writeStatus(ctx)
+		return 0, r.writeStatus(ctx, false)
 	}
 	if err := r.pausedCondition(ctx); err != nil {
 		return 0, err
 	}
 	var err error
+	rolling := false
 	switch {
 	case r.dep.Spec.Paused:
 		if err = r.proportion(ctx); err == nil {
@@ -190,14 +191,14 @@ func (r *rollout) sync(ctx context.Context) (time.Duration, error) {
 	case r.resized():
 		err = r.proportion(ctx)
 	case r.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
-		err = r.recreate(ctx)
+		rolling, err = true, r.recreate(ctx)
 	default:
-		err = r.roll(ctx)
+		rolling, err = true, r.roll(ctx)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if err := r.writeStatus(ctx); err != nil {
+	if err := r.writeStatus(ctx, rolling); err != nil {
 		return 0, err
 	}
 	return r.checkAgain(time.Now()), nil

@@ -69,7 +69,7 @@ func (r *rollout) ensureNew(ctx context.Context) error {
 		text := fmt.Sprintf("Failed to create new replica set %q: %v", rs.Name, err)
 		r.recorder.Eventf(r.dep, corev1.EventTypeWarning, "ReplicaSetCreateError", "%s", text)
 		r.condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", text)
-		_ = r.writeStatus(ctx) // the create error is the one to report
+		_ = r.writeStatus(ctx, true) // the create error is the one to report
 		return err
 	}
 	if replicas > 0 {

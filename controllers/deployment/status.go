@@ -97,7 +97,7 @@ func (r *rollout) computed() appsv1.DeploymentStatus {
 	return s
 }
 
-func (r *rollout) writeStatus(ctx context.Context) error {
+func (r *rollout) writeStatus(ctx context.Context, rolling bool) error {
 	before := r.dep.Status
 	r.dep.Status = r.computed()
 	if r.dep.Status.AvailableReplicas >= r.replicas()-r.maxUnavailable() {
@@ -105,8 +105,11 @@ func (r *rollout) writeStatus(ctx context.Context) error {
 	} else {
 		r.condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
 	}
-	r.progress(before)
-	r.failure()
+	// A Deployment that is paused, resized or deleted makes no progress that could be judged.
+	if rolling {
+		r.progress(before)
+		r.failure()
+	}
 	live, err := r.list.Get(r.dep.Key())
 	if err == nil && codec.Equal(&live.Status, &r.dep.Status) {
 		return nil

@@ -232,9 +232,10 @@ func statusOf(rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, sc
 		}
 		failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason,
 			Message: scaleErr.Error(), LastTransitionTime: metav1.Time{Time: now}}
+		// The first failure stands until all is well: its text names a pod, and each attempt makes another name.
 		for _, c := range rs.Status.Conditions {
-			if c.Type == failure.Type && c.Status == failure.Status {
-				failure.LastTransitionTime = c.LastTransitionTime
+			if c.Type == failure.Type && c.Status == failure.Status && c.Reason == failure.Reason {
+				failure = c
 			}
 		}
 		s.Conditions = append(s.Conditions, failure)
