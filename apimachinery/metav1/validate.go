@@ -32,7 +32,7 @@ func ValidateMeta(m *ObjectMeta, namespaced bool, nameRule validation.NameFunc, 
 	case namespaced:
 		errs = append(errs, validation.InvalidEach(ns, m.Namespace, validation.NameIsLabel(m.Namespace, false))...)
 	}
-	return append(errs, validateCommon(m, path)...)
+	return append(errs, ValidateMetaFields(m, path)...)
 }
 
 // ValidateTemplateMeta checks the metadata of an object inside another, such as a pod template, whose
@@ -44,7 +44,9 @@ func ValidateTemplateMeta(m *ObjectMeta, path *validation.Path) validation.Error
 	return append(errs, validation.Finalizers(path.Child("finalizers"), m.Finalizers)...)
 }
 
-func validateCommon(m *ObjectMeta, path *validation.Path) validation.ErrorList {
+// ValidateMetaFields checks the parts of metadata that are checked alike on every write: labels,
+// annotations, owners, finalizers and managed fields.
+func ValidateMetaFields(m *ObjectMeta, path *validation.Path) validation.ErrorList {
 	var errs validation.ErrorList
 	errs = append(errs, validation.NonNegative(path.Child("generation"), m.Generation)...)
 	errs = append(errs, validation.Labels(path.Child("labels"), m.Labels)...)
@@ -134,7 +136,7 @@ func ValidateMetaUpdate(m, old *ObjectMeta, path *validation.Path) validation.Er
 	if a, b := m.DeletionGracePeriodSeconds, old.DeletionGracePeriodSeconds; (a == nil) != (b == nil) || a != nil && *a != *b {
 		errs = append(errs, immutable(path.Child("deletionGracePeriodSeconds"), a))
 	}
-	return append(errs, validateCommon(m, path)...)
+	return append(errs, ValidateMetaFields(m, path)...)
 }
 
 func immutable(path *validation.Path, value any) *validation.Error {

@@ -7,54 +7,8 @@ import (
 )
 
 // validateMeta checks the metadata of an object to be stored.
-func validateMeta(m *metav1.ObjectMeta, namespaced bool, nameRule func(string, bool) []string) validation.ErrorList {
-	p := validation.NewPath("metadata")
-	var errs validation.ErrorList
-	if nameRule == nil {
-		nameRule = validation.NameIsSubdomain
-	}
-	if m.GenerateName != "" {
-		errs = append(errs, validation.InvalidEach(p.Child("generateName"), m.GenerateName, nameRule(m.GenerateName, true))...)
-	}
-	if m.Name == "" {
-		errs = append(errs, validation.Required(p.Child("name"), "name or generateName is required"))
-	} else {
-		errs = append(errs, validation.InvalidEach(p.Child("name"), m.Name, nameRule(m.Name, false))...)
-	}
-	switch {
-	case !namespaced && m.Namespace != "":
-		errs = append(errs, validation.Forbidden(p.Child("namespace"), "not allowed on this type"))
-	case namespaced && m.Namespace == "":
-		errs = append(errs, validation.Required(p.Child("namespace"), ""))
-	case namespaced:
-		errs = append(errs, validation.InvalidEach(p.Child("namespace"), m.Namespace, validation.IsDNS1123Label(m.Namespace))...)
-	}
-	if m.Generation < 0 {
-		errs = append(errs, validation.Invalid(p.Child("generation"), m.Generation, "must be greater than or equal to 0"))
-	}
-	return append(errs, validateMetaMaps(m, p)...)
-}
-
-func validateMetaMaps(m *metav1.ObjectMeta, p *validation.Path) validation.ErrorList {
-	var errs validation.ErrorList
-	if len(m.Labels) > 0 {
-		errs = append(errs, validation.Labels(p.Child("labels"), m.Labels)...)
-	}
-	if len(m.Annotations) > 0 {
-		errs = append(errs, validation.Annotations(p.Child("annotations"), m.Annotations)...)
-	}
-	if len(m.OwnerReferences) > 0 {
-		refs := make([]validation.OwnerReference, len(m.OwnerReferences))
-		for i, r := range m.OwnerReferences {
-			refs[i] = validation.OwnerReference{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name, UID: string(r.UID),
-				Controller: r.Controller != nil && *r.Controller}
-		}
-		errs = append(errs, validation.OwnerReferences(p.Child("ownerReferences"), refs)...)
-	}
-	if len(m.Finalizers) > 0 {
-		errs = append(errs, validation.Finalizers(p.Child("finalizers"), m.Finalizers)...)
-	}
-	return errs
+func validateMeta(m *metav1.ObjectMeta, namespaced bool, nameRule validation.NameFunc) validation.ErrorList {
+	return metav1.ValidateMeta(m, namespaced, nameRule, validation.NewPath("metadata"))
 }
 
 // carryMeta gives an update what clients may leave out and may not change.
@@ -93,7 +47,7 @@ func validateMetaUpdate(m, old *metav1.ObjectMeta) validation.ErrorList {
 	if a, b := m.DeletionGracePeriodSeconds, old.DeletionGracePeriodSeconds; (a == nil) != (b == nil) || a != nil && *a != *b {
 		errs = append(errs, validation.Invalid(p.Child("deletionGracePeriodSeconds"), a, validation.ImmutableText))
 	}
-	return append(errs, validateMetaMaps(m, p)...)
+	return append(errs, metav1.ValidateMetaFields(m, p)...)
 }
 
 // validateNew checks an object to be created.
