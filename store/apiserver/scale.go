@@ -13,7 +13,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/columns"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -165,10 +164,8 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		if v := scale.ResourceVersion; v != "" && v != old.ResourceVersion {
 			return nil, apierrors.NewConflict(rt.info.GVR.GroupResource(), old.Name, errScaleModified)
 		}
-		if scale.Spec.Replicas < 0 {
-			p := validation.NewPath("spec", "replicas")
-			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.Name,
-				validation.ErrorList{validation.Invalid(p, scale.Spec.Replicas, "must be greater than or equal to 0")})
+		if errs := autoscalingv1.ValidateScale(scale); len(errs) > 0 {
+			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.Name, errs)
 		}
 		m.ManagedFields = managedfields.FromScale(m.ManagedFields, scale.ManagedFields, replicas, rt.info.GVK.GroupVersion().String())
 		return obj, setReplicas(obj, paths, scale.Spec.Replicas)

@@ -36,6 +36,11 @@ var autoscalerV1Table = tableOf(func(h *autoscalingv1.HorizontalPodAutoscaler, n
 	}
 }, autoscalerColumns()...)
 
+// scaleTable shows a Scale, the body of the scale subresource.
+var scaleTable = tableOf(func(s *autoscalingv1.Scale, now time.Time) []any {
+	return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), ageOf(s, now)}
+}, name(), number("Desired", "Replicas wanted."), number("Available", "Replicas there are."), age())
+
 func minPods(n *int32) string {
 	if n == nil {
 		return unset

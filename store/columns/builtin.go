@@ -52,6 +52,7 @@ var builtin = map[schema.GroupVersionResource]Table{
 	batchv1.GroupVersion.WithResource("jobs"):               jobTable,
 
 	autoscalingv1.GroupVersion.WithResource("horizontalpodautoscalers"): autoscalerV1Table,
+	autoscalingv1.GroupVersion.WithResource("scales"):                   scaleTable,
 	autoscalingv2.GroupVersion.WithResource("horizontalpodautoscalers"): autoscalerV2Table,
 	policyv1.GroupVersion.WithResource("poddisruptionbudgets"):          disruptionBudgetTable,
 

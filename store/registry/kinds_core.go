@@ -57,7 +57,7 @@ func podWarnings(obj, old metav1.Object) []string {
 }
 
 func preparePod(pod *corev1.Pod) {
-	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(pod)}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.QOSClass(pod)}
 	if len(pod.Spec.SchedulingGates) > 0 {
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated",
@@ -78,38 +78,6 @@ func preparePodUpdate(pod, old *corev1.Pod) {
 		}
 		pod.Status.Conditions = kept
 	}
-}
-
-// qosOf classifies a pod by the requests and limits of cpu and memory of its containers.
-func qosOf(pod *corev1.Pod) corev1.PodQOSClass {
-	guaranteed, any := true, false
-	see := func(req, lim corev1.ResourceList) {
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			q, ok := req[name]
-			l, limited := lim[name]
-			any = any || ok && !q.IsZero() || limited && !l.IsZero()
-			if !limited || l.IsZero() || ok && q.Cmp(l) != 0 {
-				guaranteed = false
-			}
-		}
-	}
-	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {
-		see(pod.Spec.Resources.Requests, pod.Spec.Resources.Limits)
-	} else {
-		for _, c := range pod.Spec.Containers {
-			see(c.Resources.Requests, c.Resources.Limits)
-		}
-		for _, c := range pod.Spec.InitContainers {
-			see(c.Resources.Requests, c.Resources.Limits)
-		}
-	}
-	switch {
-	case !any:
-		return corev1.PodQOSBestEffort
-	case guaranteed:
-		return corev1.PodQOSGuaranteed
-	}
-	return corev1.PodQOSBurstable
 }
 
 // podGrace is the time a pod gets to end: what the request says, else what the pod says; none where nothing runs.
