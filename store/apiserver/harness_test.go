@@ -54,6 +54,7 @@ func start(t testing.TB, o apiserver.Options) *server {
 		<-done
 	}
 	t.Cleanup(stop)
+	<-s.Ready()
 	return &server{Server: s, t: t, client: &http.Client{Transport: transport}, stop: stop}
 }
 

@@ -114,6 +114,9 @@ func (s *Server) Bootstrapped() <-chan struct{} { return s.booted }
 // Scheme returns the kinds the server was made with.
 func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 
+// Ready returns a channel that is closed when Run has written those objects; requests for resources wait for it.
+func (s *Server) Ready() <-chan struct{} { return s.booted }
+
 // Run writes the objects every cluster has and runs the server's loops until ctx ends. Then readiness fails, watches
 // are closed, requests being served get a few seconds to end, and Run returns when all goroutines have. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
