@@ -48,7 +48,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	}
 
 	clean(after)
-	c := &comparer{path: make(Path, 0, 16)}
+	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
 	c.walk(t, before, any(after))
 	c.without(w.Reset)
 	if err := settle(entries, by, &c.changes, force); err != nil {

@@ -23,6 +23,8 @@ func (c *changes) none() bool {
 type comparer struct {
 	changes
 	path Path
+	// goTyped is set for objects of Go types, in which null is another word for not set.
+	goTyped bool
 }
 
 // untracked are the metadata fields nobody owns.
@@ -71,6 +73,7 @@ func (t *Type) compareObjects(l, r metav1.Object) (*changes, error) {
 		c.walk(t, lv, rv)
 		return &c.changes, nil
 	}
+	c.goTyped = true
 	err := c.typed(t, reflect.ValueOf(l).UnsafePointer(), reflect.ValueOf(r).UnsafePointer())
 	return &c.changes, err
 }
@@ -144,7 +147,7 @@ func (c *comparer) values(f *field, lp, rp unsafe.Pointer) error {
 
 // walk compares two JSON values of type t.
 func (c *comparer) walk(t *Type, l, r any) {
-	if isAbsent(l) && isAbsent(r) {
+	if isAbsent(l) && isAbsent(r) || c.goTyped && unset(l) && unset(r) {
 		return
 	}
 	if c.leaf(t, l, r) {
@@ -176,6 +179,9 @@ func (c *comparer) walk(t *Type, l, r any) {
 		c.removed.Insert(c.path)
 	}
 }
+
+// unset reports whether v is null or not there.
+func unset(v any) bool { return v == nil || isAbsent(v) }
 
 // leaf reports whether the pair is compared as a whole: by its type, because both are empty, or because a side has another shape.
 func (c *comparer) leaf(t *Type, l, r any) bool {

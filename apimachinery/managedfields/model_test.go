@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -410,4 +412,19 @@ func ExampleType_Apply() {
 	// <nil>
 	// Apply failed with 1 conflict: conflict with "alice": .spec.replicas
 	// {"f:spec":{"f:replicas":{}}}
+}
+
+// A null where a Go type has nothing is no change, and no conflict with another manager who wrote it too.
+func TestNullInTypedApply(t *testing.T) {
+	typ, err := managedfields.ForType(reflect.TypeFor[appsv1.Deployment]())
+	require.NoError(t, err)
+	config := func() map[string]any {
+		return map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"creationTimestamp": nil}}}}
+	}
+	var live metav1.Object = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "x"}}
+	for _, manager := range []string{"one", "two"} {
+		live, _, err = typ.Apply(live, config(), managedfields.Write{Manager: manager, APIVersion: "apps/v1"}, false)
+		require.NoError(t, err)
+	}
+	require.Len(t, metav1.MetaOf(live).ManagedFields, 2)
 }
