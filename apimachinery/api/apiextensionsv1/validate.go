@@ -68,7 +68,7 @@ func validateStoredVersions(c *CustomResourceDefinition) validation.ErrorList {
 	}
 	for i, v := range c.Status.StoredVersions {
 		listed := slices.ContainsFunc(c.Spec.Versions, func(x CustomResourceDefinitionVersion) bool { return x.Name == v })
-		r.If(!listed, p.Index(i), v, "missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in it")
+		r.If(!listed, p.Index(i), v, "missing from spec.versions; objects may still be stored in it, and it must remain until a storage migration has rewritten them")
 	}
 	if storage := storageVersion(c); storage != "" && !slices.Contains(c.Status.StoredVersions, storage) && r.OK() {
 		r.Invalid(p, c.Status.StoredVersions, "must have the storage version "+storage)

@@ -1,0 +1,70 @@
+package celcheck_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/celcheck"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+)
+
+func TestCheck(t *testing.T) {
+	good := map[api.ExpressionUse][]string{
+		api.UseMatchCondition: {
+			"true", "request.userInfo.username != 'x'", "object.metadata.?name.orValue('') == 'a'",
+			"authorizer.group('apps').resource('deployments').namespace('x').check('get').allowed()",
+			"authorizer.requestResource.check('create').allowed()", "!authorizer.path('/healthz').check('get').errored()",
+		},
+		api.UseValidation:      {"object.spec.replicas <= params.max", "variables.a && has(oldObject.spec)"},
+		api.UseMessage:         {"'too many: ' + string(object.spec.replicas)"},
+		api.UseAuditAnnotation: {"null", "'x'"},
+		api.UseVariable:        {"object.spec.containers.map(c, c.image)"},
+		api.UseJSONPatch:       {`[JSONPatch{op: "remove", path: "/data"}]`},
+		api.UseDeviceSelector:  {"device.driver == 'a.test'", "device.attributes['a.test'].model == 'x'"},
+	}
+	for use, texts := range good {
+		for _, text := range texts {
+			require.NoError(t, celcheck.Check(api.Expression{Use: use, Text: text}), text)
+		}
+	}
+	bad := map[api.ExpressionUse][]string{
+		api.UseMatchCondition:  {"1", "nope", "'a'", "object.", "authorizer.nope()", "device.driver == 'x'"},
+		api.UseValidation:      {"1+1", "object.x +"},
+		api.UseMessage:         {"1", "true"},
+		api.UseAuditAnnotation: {"1"},
+		api.UseJSONPatch:       {"[JSONPatch{"},
+		api.UseDeviceSelector:  {"1", "object.x == 1"},
+	}
+	for use, texts := range bad {
+		for _, text := range texts {
+			require.Error(t, celcheck.Check(api.Expression{Use: use, Text: text}), "%s: %s", use, text)
+		}
+	}
+	schema := &apiextensionsv1.JSONSchemaProps{}
+	require.NoError(t, celcheck.Check(api.Expression{Use: api.UseSchemaRule, Text: "nope", Schema: schema}), "is another's")
+}
+
+func TestOnlyNewExpressionsAreCompiledOnUpdate(t *testing.T) {
+	s := api.Scheme().Clone()
+	require.NoError(t, api.AddRules(s))
+	require.NoError(t, api.AddExpressionRules(s, celcheck.Check))
+	info, err := scheme.InfoFor[*admissionregistrationv1.ValidatingWebhookConfiguration](s)
+	require.NoError(t, err)
+	with := func(expression string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+		c := &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "a.b.test", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+			ClientConfig:    admissionregistrationv1.WebhookClientConfig{URL: new("https://a.test")},
+			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "c", Expression: expression}},
+		}}}
+		info.Rules.Default(c)
+		return c
+	}
+	require.Empty(t, info.Rules.Validate(with("true")))
+	require.Len(t, info.Rules.Validate(with("nope")), 1)
+	require.Empty(t, info.Rules.ValidateUpdate(with("nope"), with("nope")))
+	require.Len(t, info.Rules.ValidateUpdate(with("nope"), with("true")), 1)
+}
