@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/celcheck"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
@@ -93,7 +94,7 @@ func New(o Options) (*Server, error) {
 // BuiltinScheme returns a new scheme of all built-in kinds with their rules, to which an embedder may add its own.
 func BuiltinScheme() (*scheme.Scheme, error) {
 	s := scheme.New()
-	if err := errors.Join(api.AddToScheme(s), api.AddRules(s)); err != nil {
+	if err := errors.Join(api.AddToScheme(s), api.AddRules(s), api.AddExpressionRules(s, celcheck.Check)); err != nil {
 		return nil, err
 	}
 	return s, nil
