@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -28,20 +29,27 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		return nil, false, err
 	}
 	config = prepare(config, before)
-	set := &Set{}
-	if err := t.fieldSet(config, nil, set); err != nil {
+	set, _, err := t.fieldSet(config, false)
+	if err != nil {
 		return nil, false, err
 	}
 	set = set.Difference(untrackedSet).Without(w.Reset)
 	after, _ := t.merge(before, config).(map[string]any)
 	by := w.owner(metav1.ManagedFieldsOperationApply)
 	var last *Set
-	if e := find(entries, by); e != nil {
+	switch e := find(entries, by); {
+	case e == nil:
+		entries = append(entries, entry{owner: by, version: w.APIVersion, set: set})
+	case e.set == nil && bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))):
+		// The very same fields as the last time: nothing to remove, and maybe nothing to do.
+		if e.version == w.APIVersion && same(before, after) {
+			return live, false, nil
+		}
+		e.version = w.APIVersion
+	default:
 		last = e.fields()
 		e.replace(set)
 		e.version = w.APIVersion
-	} else {
-		entries = append(entries, entry{owner: by, version: w.APIVersion, set: set})
 	}
 	if !last.Difference(set).Empty() {
 		after = t.prune(after, entries, last)
@@ -160,55 +168,10 @@ func (t *Type) prune(merged map[string]any, entries []entry, last *Set) map[stri
 	return out
 }
 
-// members is the field set of a value with the parents of every path. Values that cannot be told apart are left out.
+// members is the field set of a live value with the parents of every path.
 func (t *Type) members(v any) *Set {
-	s := &Set{}
-	if err := t.tolerantSet(v, nil, s); err != nil {
-		return s
-	}
+	s, _, _ := t.fieldSet(v, true)
 	return t.withParents(s)
-}
-
-// tolerantSet is fieldSet for live values, which may repeat list items.
-func (t *Type) tolerantSet(v any, path Path, out *Set) error {
-	switch t.shape {
-	case structure, dictionary, deduced:
-		m, ok := v.(map[string]any)
-		if !ok {
-			out.Insert(path)
-			return nil
-		}
-		for name, c := range m {
-			p := append(path, Field(name))
-			if err := t.child(name).tolerantSet(c, p, out); err != nil {
-				return err
-			}
-			_, named := t.field(name)
-			if cm, isMap := c.(map[string]any); !named || c == nil || c == any(emptied{}) || isMap && len(cm) == 0 {
-				out.Insert(p)
-			}
-		}
-	case keyedList, setList:
-		list, ok := v.([]any)
-		if !ok {
-			out.Insert(path)
-			return nil
-		}
-		for _, it := range list {
-			el, err := t.element(it)
-			if err != nil {
-				continue
-			}
-			p := append(path, el)
-			if err := t.elem.tolerantSet(it, p, out); err != nil {
-				return err
-			}
-			out.Insert(p)
-		}
-	default:
-		out.Insert(path)
-	}
-	return nil
 }
 
 // equalEntries compares owners, versions and sets, times aside.

@@ -147,7 +147,7 @@ func (c *comparer) values(f *field, lp, rp unsafe.Pointer) error {
 
 // walk compares two JSON values of type t.
 func (c *comparer) walk(t *Type, l, r any) {
-	if isAbsent(l) && isAbsent(r) || c.goTyped && unset(l) && unset(r) {
+	if same(l, r) || c.goTyped && unset(l) && unset(r) {
 		return
 	}
 	if c.leaf(t, l, r) {

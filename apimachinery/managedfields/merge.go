@@ -2,7 +2,9 @@ package managedfields
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 )
 
 // PatchError says what is wrong with an applied configuration, and where.
@@ -14,62 +16,108 @@ type PatchError struct {
 func (e *PatchError) Error() string { return e.Path.String() + ": " + e.Reason }
 
 // fieldSet is the set of fields that v, a value of type t, sets. A structure's own path is in it only when
-// the structure is empty; the paths of map entries and list items always are.
-func (t *Type) fieldSet(v any, path Path, out *Set) error {
+// the structure is empty; the paths of map entries and list items always are. own reports that the path to v itself is in the set.
+// A live value may repeat list items and hold items that cannot be told apart; a configuration may not.
+func (t *Type) fieldSet(v any, live bool) (s *Set, own bool, err error) {
 	switch t.shape {
 	case structure, dictionary, deduced:
 		m, ok := object(v)
 		if !ok {
-			if t.shape == deduced {
-				out.Insert(path)
-				return nil
+			if t.shape == deduced || live {
+				return nil, true, nil
 			}
-			return &PatchError{Path: slices.Clone(path), Reason: fmt.Sprintf("must be an object, not %s", nameOf(v))}
+			return nil, false, &PatchError{Reason: fmt.Sprintf("must be an object, not %s", nameOf(v))}
 		}
-		for name, c := range m {
-			if err := t.memberSet(name, c, append(path, Field(name)), out); err != nil {
-				return err
-			}
-		}
+		s, err = t.memberSets(m, live)
+		return s, false, err
 	case keyedList, setList:
 		list, ok := array(v)
 		if !ok {
-			return &PatchError{Path: slices.Clone(path), Reason: fmt.Sprintf("must be a list, not %s", nameOf(v))}
+			if live {
+				return nil, true, nil
+			}
+			return nil, false, &PatchError{Reason: fmt.Sprintf("must be a list, not %s", nameOf(v))}
 		}
-		seen := make(map[string]bool, len(list))
-		for i, it := range list {
-			el, err := t.element(it)
-			if err != nil {
-				return &PatchError{Path: append(slices.Clone(path), Index(i)), Reason: err.Error()}
-			}
-			p := append(path, el)
-			if seen[el.text] {
-				return &PatchError{Path: slices.Clone(p), Reason: "occurs more than once"}
-			}
-			seen[el.text] = true
-			if err := t.elem.fieldSet(it, p, out); err != nil {
-				return err
-			}
-			out.Insert(p)
-		}
-	default:
-		out.Insert(path)
+		s, err = t.itemSets(list, live)
+		return s, false, err
 	}
-	return nil
+	return nil, true, nil
 }
 
-func (t *Type) memberSet(name string, v any, path Path, out *Set) error {
-	_, named := t.field(name)
-	if t.shape == structure && !named && t.goType != nil {
-		return &PatchError{Path: slices.Clone(path), Reason: "is not a field of the schema"}
+// within puts the place of an error's value before its path.
+func within(err error, el Element) error {
+	if bad, ok := err.(*PatchError); ok { //nolint:errorlint // never wrapped
+		bad.Path = append(Path{el}, bad.Path...)
 	}
-	if err := t.child(name).fieldSet(v, path, out); err != nil {
-		return err
+	return err
+}
+
+func (t *Type) memberSets(m map[string]any, live bool) (*Set, error) {
+	if len(m) == 0 {
+		return nil, nil
 	}
-	if m, isMap := v.(map[string]any); !named || v == nil || isMap && len(m) == 0 {
-		out.Insert(path)
+	s := &Set{items: make([]item, 0, len(m))}
+	for name, v := range m {
+		f, named := t.field(name)
+		if t.shape == structure && !named && t.goType != nil && !live {
+			return nil, &PatchError{Path: Path{Field(name)}, Reason: "is not a field of the schema"}
+		}
+		child := t.elem
+		if named {
+			child = f.typ
+		} else if child == nil {
+			child = Deduced
+		}
+		sub, own, err := child.fieldSet(v, live)
+		if err != nil {
+			return nil, within(err, Field(name))
+		}
+		own = own || !named || v == nil || v == any(emptied{})
+		if cm, isMap := v.(map[string]any); isMap && len(cm) == 0 {
+			own = true
+		}
+		if own || len(sub.list()) > 0 {
+			s.items = append(s.items, item{el: Field(name), owned: own, sub: sub})
+		}
 	}
-	return nil
+	slices.SortFunc(s.items, func(a, b item) int { return strings.Compare(a.el.text, b.el.text) })
+	return s, nil
+}
+
+func (t *Type) itemSets(list []any, live bool) (*Set, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	s := &Set{items: make([]item, 0, len(list))}
+	for i, v := range list {
+		el, err := t.element(v)
+		if err != nil {
+			if live {
+				continue
+			}
+			return nil, &PatchError{Path: Path{Index(i)}, Reason: err.Error()}
+		}
+		sub, _, err := t.elem.fieldSet(v, live)
+		if err != nil {
+			return nil, within(err, el)
+		}
+		s.items = append(s.items, item{el: el, owned: true, sub: sub})
+	}
+	slices.SortFunc(s.items, func(a, b item) int { return compareElements(&a.el, &b.el) })
+	out := s.items[:1]
+	for _, it := range s.items[1:] {
+		last := &out[len(out)-1]
+		if compareElements(&last.el, &it.el) != 0 {
+			out = append(out, it)
+			continue
+		}
+		if !live {
+			return nil, &PatchError{Path: Path{it.el}, Reason: "occurs more than once"}
+		}
+		last.sub = last.sub.Union(it.sub)
+	}
+	s.items = out
+	return s, nil
 }
 
 func nameOf(v any) string {
@@ -86,7 +134,8 @@ func nameOf(v any) string {
 	return "a number"
 }
 
-// merge lays the applied value r over the live value l. Neither is changed; the result may share parts with them.
+// merge lays the applied value r over the live value l. Neither is changed; the result shares with l what did not change, and is l
+// itself if nothing did.
 func (t *Type) merge(l, r any) any {
 	if isAbsent(r) {
 		return l
@@ -101,18 +150,10 @@ func (t *Type) merge(l, r any) any {
 		if !lok || !rok || len(lm)+len(rm) == 0 {
 			return r
 		}
-		out := make(map[string]any, len(lm)+len(rm))
-		for name, lv := range lm {
-			out[name] = lv
+		if len(lm) == 0 && l == nil {
+			lm = map[string]any{}
 		}
-		for name, rv := range rm {
-			lv, ok := lm[name]
-			if !ok {
-				lv = absent
-			}
-			out[name] = t.child(name).merge(lv, rv)
-		}
-		return out
+		return t.mergeMembers(lm, rm)
 	case keyedList, setList:
 		ll, lok := array(l)
 		rl, rok := array(r)
@@ -122,6 +163,48 @@ func (t *Type) merge(l, r any) any {
 		return t.mergeItems(ll, rl)
 	}
 	return r
+}
+
+func (t *Type) mergeMembers(l, r map[string]any) any {
+	var out map[string]any
+	for name, rv := range r {
+		lv, ok := l[name]
+		if !ok {
+			lv = absent
+		}
+		v := t.child(name).merge(lv, rv)
+		if ok && same(v, lv) {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]any, len(l)+len(r))
+			for k, x := range l {
+				out[k] = x
+			}
+		}
+		out[name] = v
+	}
+	if out == nil {
+		return l
+	}
+	return out
+}
+
+// same reports whether two values are surely equal: the same map or list, or equal scalars. It looks at no members.
+func same(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
+	case []any:
+		y, ok := b.([]any)
+		return ok && len(x) == len(y) && len(x) > 0 && &x[0] == &y[0]
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
 }
 
 // mergeItems joins two lists. Items of both follow the applied order; live items that are not applied keep their
@@ -186,7 +269,19 @@ func (t *Type) mergeItems(l, r []any) any {
 			j++
 		}
 	}
+	if len(out) == len(l) && allSame(out, l) {
+		return l
+	}
 	return out
+}
+
+func allSame(a, b []any) bool {
+	for i := range a {
+		if !same(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // remove returns v without the values at the paths of s.

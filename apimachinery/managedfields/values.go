@@ -134,8 +134,14 @@ func jsonValue(v reflect.Value) (any, error) {
 	return out, nil
 }
 
-// root is the JSON form of a whole object.
+// root is the JSON form of a whole object, managed fields left out.
 func root(obj metav1.Object) (map[string]any, error) {
+	if metav1.MetaOf(obj).ManagedFields != nil {
+		bare := reflect.New(reflect.TypeOf(obj).Elem())
+		bare.Elem().Set(reflect.ValueOf(obj).Elem())
+		obj = bare.Interface().(metav1.Object)
+		metav1.MetaOf(obj).ManagedFields = nil
+	}
 	text, err := codec.Marshal(obj)
 	if err != nil {
 		return nil, err
