@@ -26,27 +26,47 @@ const (
 	leaseRefresh = 10 * time.Second
 )
 
+// repairEvery is the time between looks at the addresses and ports of services.
+const repairEvery = 3 * time.Minute
+
 // maintain runs the server's own upkeep until ctx ends.
 func (s *Server) maintain(ctx context.Context) {
-	if s.options.NoBootstrap || !s.advertises() || !s.store.Capabilities().Durable {
-		<-ctx.Done() // over a store of its own a server is alone, and its endpoints stay as they are
-		return
+	var refresh <-chan time.Time
+	durable := s.store.Capabilities().Durable
+	if !s.options.NoBootstrap && s.advertises() && durable {
+		// Over a store of its own a server is alone, and its endpoints stay as they are.
+		ticker := time.NewTicker(leaseRefresh)
+		defer ticker.Stop()
+		refresh = ticker.C
 	}
-	ticker := time.NewTicker(leaseRefresh)
-	defer ticker.Stop()
+	repair := time.NewTicker(repairEvery)
+	defer repair.Stop()
+	if durable {
+		s.repair(ctx)
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.ending.Done():
-			s.withdraw(ctx)
+			if refresh != nil {
+				s.withdraw(ctx)
+			}
 			<-ctx.Done()
 			return
-		case <-ticker.C:
+		case <-repair.C:
+			s.repair(ctx)
+		case <-refresh:
 			if err := s.publishEndpoints(ctx); err != nil && ctx.Err() == nil {
 				s.logger.Warn("endpoints of the service kubernetes not published", "err", err)
 			}
 		}
+	}
+}
+
+func (s *Server) repair(ctx context.Context) {
+	if err := s.registry.Repair(ctx); err != nil && ctx.Err() == nil {
+		s.logger.Warn("allocations of services not repaired", "err", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -197,6 +199,24 @@ func TestServiceAddressesInARace(t *testing.T) {
 	require.Len(t, ips, 61)
 	require.Len(t, ports, 60)
 	require.Len(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items(), 61)
+}
+
+// What comes apart by hand is put together again.
+func TestServiceAllocationsAreRepaired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, apiserver.Options{})
+		o := s.do("POST", "/api/v1/namespaces/default/services", `{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`).ok(201)
+		addresses := "/apis/networking.k8s.io/v1/ipaddresses"
+		s.do("DELETE", addresses+"/"+o.str("spec.clusterIP"), nil).ok(200)
+		s.do("POST", addresses, `{"metadata":{"name":"10.96.9.9","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":"IPv4"}},"spec":{"parentRef":{"resource":"services","namespace":"default","name":"gone"}}}`).ok(201)
+		_, err := s.Registry().Store().Delete(t.Context(), "/ranges/servicenodeports", store.AnyRevision, store.WriteOptions{})
+		require.NoError(t, err)
+		time.Sleep(4 * time.Minute)
+		require.Equal(t, []string{"10.96.0.1", o.str("spec.clusterIP")}, s.do("GET", addresses, nil).ok(200).names())
+		port := o["spec"].(map[string]any)["ports"].([]any)[0].(map[string]any)["nodePort"]
+		s.do("POST", "/api/v1/namespaces/default/services", fmt.Sprintf(`{"metadata":{"name":"clash"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":%v}]}}`, port)).ok(422)
+		s.stop()
+	})
 }
 
 func TestFencing(t *testing.T) {

@@ -27,8 +27,8 @@ type Deletion struct {
 
 // Delete removes an object or marks it for removal.
 func (r *Resource) Delete(ctx context.Context, key types.NamespacedName, options *metav1.DeleteOptions, w Write) (*Deletion, error) {
-	for {
-		cur, err := r.current(ctx, key)
+	for first := true; ; first = false {
+		cur, guessed, err := r.begin(ctx, key, first)
 		if err != nil {
 			return nil, err
 		}
@@ -36,6 +36,14 @@ func (r *Resource) Delete(ctx context.Context, key types.NamespacedName, options
 			return nil, apierrors.NewNotFound(r.gr, key.Name)
 		}
 		d, retry, err := r.deleteOnce(ctx, key, cur, options, w)
+		if guessed && !retry {
+			switch {
+			case err != nil:
+				retry = doubtful(nil, cur, err)
+			case !d.Gone:
+				retry = doubtful(d.Object, cur, nil)
+			}
+		}
 		if !retry {
 			return d, err
 		}

@@ -80,8 +80,8 @@ func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*stat
 
 // Update changes an object and returns it as stored; created is true if it made it.
 func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (obj metav1.Object, created bool, err error) {
-	for {
-		cur, err := r.current(ctx, key)
+	for first := true; ; first = false {
+		cur, guessed, err := r.begin(ctx, key, first)
 		if err != nil {
 			return nil, false, err
 		}
@@ -96,7 +96,7 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 			return obj, err == nil, err
 		}
 		obj, retry, err := r.updateOnce(ctx, key, cur, change, o)
-		if retry {
+		if retry || guessed && doubtful(obj, cur, err) {
 			if err := ctx.Err(); err != nil {
 				return nil, false, r.storeError(err, key.Name, "update")
 			}
@@ -104,6 +104,34 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 		}
 		return obj, false, err
 	}
+}
+
+// begin reads the state a write begins with. The first attempt may use what the cache holds, which saves a read of a
+// store that is not in memory: a write of it succeeds only if it is the newest, and anything else is tried again.
+func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bool) (cur *state, guessed bool, err error) {
+	if first && r.registry.store.Capabilities().Durable {
+		select {
+		case <-r.watched.ready:
+			if o, ok := r.watched.cache.Snapshot().Get(r.key(key)); ok && o.Err == nil {
+				if obj, err := r.decode(o.Value, o.Revision); err == nil {
+					return &state{obj: obj, raw: o.Value, revision: o.Revision}, true, nil
+				}
+			}
+		default:
+		}
+	}
+	cur, err = r.current(ctx, key)
+	return cur, false, err
+}
+
+// doubtful reports that an outcome depends on a state that may not be the newest: a refusal, or nothing to change. An error of the
+// store is none: the write may have happened.
+func doubtful(obj metav1.Object, cur *state, err error) bool {
+	if err != nil {
+		code := apierrors.CodeOf(err)
+		return code >= 400 && code < 500
+	}
+	return obj != nil && obj.GetResourceVersion() == version(cur.revision)
 }
 
 func (r *Resource) createByUpdate(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (metav1.Object, error) {
