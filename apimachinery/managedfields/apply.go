@@ -20,7 +20,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	if meta, ok := config["metadata"].(map[string]any); ok && meta["managedFields"] != nil {
 		return nil, false, &PatchError{Path: Path{Field("metadata"), Field("managedFields")}, Reason: "must not be set when applying"}
 	}
-	entries, former, err := t.startApply(live, w)
+	entries, err := t.startApply(live, w)
 	if err != nil {
 		return nil, false, err
 	}
@@ -36,6 +36,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	set = set.Difference(untrackedSet).Without(w.Reset)
 	after, _ := t.merge(before, config).(map[string]any)
 	by := w.owner(metav1.ManagedFieldsOperationApply)
+	former := slices.Clone(entries)
 	var last *Set
 	switch e := find(entries, by); {
 	case e == nil:
@@ -48,6 +49,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		e.version = w.APIVersion
 	default:
 		last = e.fields()
+		former = slices.Clone(entries)
 		e.replace(set)
 		e.version = w.APIVersion
 	}
@@ -107,18 +109,18 @@ func prepare(config, live map[string]any) map[string]any {
 	return out
 }
 
-// startApply reads the live object's entries, and a copy to compare with. What an untracked object holds belongs to [BeforeFirstApply].
-func (t *Type) startApply(live metav1.Object, w Write) (entries, former []entry, err error) {
-	entries, _ = decode(metav1.MetaOf(live).ManagedFields, false)
+// startApply reads the live object's entries. What an untracked object holds belongs to [BeforeFirstApply].
+func (t *Type) startApply(live metav1.Object, w Write) ([]entry, error) {
+	entries, _ := decode(metav1.MetaOf(live).ManagedFields, false)
 	if len(entries) == 0 {
 		found, err := t.compareObjects(blank(live), live)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		first := Write{Manager: BeforeFirstApply, Subresource: w.Subresource, APIVersion: w.APIVersion}
 		entries = record(nil, found, first.owner(metav1.ManagedFieldsOperationUpdate), w.APIVersion)
 	}
-	return entries, slices.Clone(entries), nil
+	return entries, nil
 }
 
 // settle gives the changes of an apply to the applier, or says who minds.
@@ -146,32 +148,21 @@ func settle(entries []entry, by owner, found *changes, force bool) error {
 // keptSet has the metadata that nobody owns and no apply removes.
 var keptSet = untrackedSet.Union(NewSet(FieldPath("metadata", "deletionTimestamp"), FieldPath("metadata", "deletionGracePeriodSeconds")))
 
-// prune removes from merged what the applier owned before and nobody owns now. An item that still holds
-// something of others stays.
+// prune removes from merged what the applier owned before (last) and nobody owns now. A structure goes when nobody owns
+// anything in it, an item or entry when nobody owns it.
 func (t *Type) prune(merged map[string]any, entries []entry, last *Set) map[string]any {
-	last = t.withParents(last)
-	pruned := t.remove(merged, last)
-	mergedSet, prunedSet := t.members(merged), t.members(pruned)
-	owned := keptSet
+	gone := t.withParents(last).Difference(t.withParents(keptSet))
 	for i := range entries {
-		owned = owned.Union(entries[i].fields())
+		if gone.Empty() {
+			return merged
+		}
+		gone = gone.Difference(t.withParents(entries[i].fields()))
 	}
-	// Back comes what somebody still owns, ...
-	pruned = t.remove(merged, mergedSet.Difference(prunedSet.Union(t.withParents(owned))))
-	// ... and what nobody owned but went because something around it did.
-	prunedSet = t.members(pruned)
-	pruned = t.remove(merged, mergedSet.Difference(prunedSet).Intersection(last))
-	out, _ := pruned.(map[string]any)
+	out, _ := t.remove(merged, gone).(map[string]any)
 	if out == nil {
 		out = map[string]any{}
 	}
 	return out
-}
-
-// members is the field set of a live value with the parents of every path.
-func (t *Type) members(v any) *Set {
-	s, _, _ := t.fieldSet(v, true)
-	return t.withParents(s)
 }
 
 // equalEntries compares owners, versions and sets, times aside.
