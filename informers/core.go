@@ -37,6 +37,8 @@ type core[T metav1.Object] struct {
 	// indexes are replaced, never changed; pending ones are being filled.
 	indexes []*index[T]
 	synced  bool
+	// buried are the incarnations the watch has told the end of lately.
+	buried cemetery
 	// gate is closed and replaced whenever a version is reached.
 	gate chan struct{}
 	// syncGate is closed when synced first becomes true.
@@ -288,10 +290,12 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	case comparable && n <= s.number:
 		// Everything up to there has been told; a server that repeats some of it may not repeat all.
 	case ev.Type == client.Deleted && old == nil:
+		c.bury(o)
+		c.reindex(o.key)
 	case ev.Type == client.Deleted:
 		// Handlers are told the final state.
 		c.deleteBase(o.key)
-		c.over.passed(o.key, o.uid)
+		c.bury(o)
 		c.reindex(o.key)
 		if old.uid != o.uid {
 			c.tell(old, nil, false, true)
@@ -309,6 +313,15 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	c.signal(hs)
 	if f := c.set.o.Metrics.Event; f != nil {
 		f(c.name(), string(ev.Type))
+	}
+}
+
+// bury notes that the watch has told the end of an incarnation. With a selector the end may only be that of its being
+// selected, so that nothing follows. The lock is held.
+func (c *core[T]) bury(o *object[T]) {
+	if c.o.LabelSelector.Empty() && c.o.FieldSelector.Empty() {
+		c.buried.add(o.uid)
+		c.over.passed(o.key, o.uid)
 	}
 }
 

@@ -93,6 +93,7 @@ func TestResourcesComeAndGo(t *testing.T) {
 				return err
 			}))
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			require.True(t, inf.Lister().Has(types.NamespacedName{Namespace: "default", Name: "site"}), "cycle %d: %+v", i, inf.Status())
 			require.Equal(t, i+1, added)
 			if i == 0 {
@@ -102,6 +103,7 @@ func TestResourcesComeAndGo(t *testing.T) {
 			}
 			require.NoError(t, crds.Delete(t.Context(), types.NamespacedName{Name: "websites.example.com"}))
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			require.Equal(t, i+1, deleted, "cycle %d: %+v", i, inf.Status())
 			if i == 1 {
 				goroutines = runtime.NumGoroutine()

@@ -191,6 +191,9 @@ func (c *core[T]) overlayWrite(e *own[T]) *source[T] {
 	e.begun = s.begun
 	b, before := c.base(e.key), c.over.byKey[e.key]
 	if e.gone {
+		if _, told := c.buried.has[e.uid]; told {
+			return nil
+		}
 		return c.overlayDelete(e, b, before, s)
 	}
 	if s.number >= e.number {

@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -34,7 +35,31 @@ type own[T metav1.Object] struct {
 }
 
 // forgetDeleted is how long a deletion of something the watch never tells of is remembered.
-const forgetDeleted = 5 * time.Minute
+const forgetDeleted = 2 * time.Minute
+
+// cemetery remembers the last few incarnations that ended.
+type cemetery struct {
+	uids [256]types.UID
+	next int
+	has  map[types.UID]struct{}
+}
+
+func (c *cemetery) add(uid types.UID) {
+	if uid == "" {
+		return
+	}
+	if c.has == nil {
+		c.has = map[types.UID]struct{}{}
+	}
+	if old := c.uids[c.next]; old != "" {
+		delete(c.has, old)
+	}
+	// A copy: the object goes.
+	uid = types.UID(strings.Clone(string(uid)))
+	c.uids[c.next] = uid
+	c.has[uid] = struct{}{}
+	c.next = (c.next + 1) % len(c.uids)
+}
 
 // see returns what readers see of a key whose told state is b.
 func (v *overlay[T]) see(key types.NamespacedName, b *object[T]) *object[T] {

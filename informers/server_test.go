@@ -98,7 +98,7 @@ func TestReadYourWrites(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(10 * time.Minute)
 		require.Zero(t, inf.Status().Overlay, "everything was told by the watch")
 	})
 }
@@ -226,6 +226,7 @@ func TestPanicsAndMutations(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(time.Second)
 		}
+		synctest.Wait()
 		require.GreaterOrEqual(t, n, 3)
 		require.Len(t, failures, 2)
 		var p *informers.PanicError

@@ -90,6 +90,7 @@ func TestManagerGetsAndReplacesACertificate(t *testing.T) {
 		require.Equal(t, "agent", cred.Certificate.Leaf.Subject.CommonName)
 		require.EqualValues(t, 2, cred.Certificate.Leaf.SerialNumber.Int64(), "the first request was denied")
 		time.Sleep(3 * time.Hour)
+		synctest.Wait()
 		require.GreaterOrEqual(t, len(serials), 4)
 		require.NotNil(t, m.Current(), "never without one")
 		again, err := certificate.New(o)

@@ -58,6 +58,7 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 			rec.Event(cm, events.Warning, "Failed", "it failed")
 			time.Sleep(time.Second)
 		}
+		synctest.Wait()
 		require.Equal(t, 15, dropped["spam"], "25 at once and no more")
 		time.Sleep(5 * time.Minute)
 		rec.Event(cm, events.Warning, "Failed", "it failed")
