@@ -139,6 +139,7 @@ func TestBindingOnce(t *testing.T) {
 	o := s.do("GET", pods+"/p", nil).ok(200)
 	require.Equal(t, "n1", o.str("spec.nodeName"))
 	require.Contains(t, fmt.Sprint(o.at("status.conditions")), "PodScheduled")
+	require.EqualValues(t, 1, o.at("metadata.generation"))
 	require.Equal(t, "Conflict", s.do("POST", pods+"/p/binding", body).ok(409).str("reason"))
 	require.Equal(t, []string{"p"}, s.do("GET", pods+"?fieldSelector=spec.nodeName%3Dn1", nil).ok(200).names())
 }

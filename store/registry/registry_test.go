@@ -93,6 +93,24 @@ func TestKeysAndVersionsAreUpstreams(t *testing.T) {
 	require.Greater(t, found, 50)
 }
 
+func TestFieldSelectorsAreUpstreams(t *testing.T) {
+	var facts []struct {
+		Group, Version, Resource string
+		FieldSelectors           []string
+	}
+	b, err := os.ReadFile("testdata/field_selectors.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &facts))
+	r := start(t)
+	for _, f := range facts {
+		res := r.Resource(schema.GroupVersionResource{Group: f.Group, Version: f.Version, Resource: f.Resource})
+		if res == nil || f.Group == "events.k8s.io" {
+			continue // computed; stored under the names of core events
+		}
+		require.ElementsMatch(t, f.FieldSelectors, res.Selectable(), f.Resource)
+	}
+}
+
 func TestStoredBytes(t *testing.T) {
 	r := start(t)
 	res := r.Resource(configMaps)

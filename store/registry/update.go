@@ -268,7 +268,8 @@ func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o 
 	}
 	if rule := r.def.Facts.Generation; rule != Unmanaged {
 		m.Generation = om.Generation
-		if o.Subresource != "status" && r.desiredChanged(rule, obj, old) {
+		// Where a pod runs is the scheduler's answer, not its author's wish.
+		if o.Subresource != "status" && o.Subresource != "binding" && r.desiredChanged(rule, obj, old) {
 			m.Generation++
 		}
 	}
