@@ -4,6 +4,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
+// APIGroup is a group of the API in discovery.
 type APIGroup struct {
 	TypeMeta                   `json:",inline"`
 	Name                       string                      `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
@@ -12,11 +13,13 @@ type APIGroup struct {
 	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=serverAddressByClientCIDRs"`
 }
 
+// APIGroupList is all groups of the API in discovery.
 type APIGroupList struct {
 	TypeMeta `json:",inline"`
 	Groups   []APIGroup `json:"groups" listType:"atomic" protobuf:"bytes,1,rep,name=groups" openapi:"required"`
 }
 
+// APIResource is a resource in discovery.
 type APIResource struct {
 	Name               string   `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	SingularName       string   `json:"singularName" protobuf:"bytes,6,opt,name=singularName" openapi:"required"`
@@ -30,12 +33,14 @@ type APIResource struct {
 	StorageVersionHash string   `json:"storageVersionHash,omitempty" protobuf:"bytes,10,opt,name=storageVersionHash"`
 }
 
+// APIResourceList is the resources of a version in discovery.
 type APIResourceList struct {
 	TypeMeta     `json:",inline"`
 	GroupVersion string        `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
 	APIResources []APIResource `json:"resources" listType:"atomic" protobuf:"bytes,2,rep,name=resources" openapi:"required"`
 }
 
+// APIVersions is the versions of the core group in discovery.
 type APIVersions struct {
 	TypeMeta                   `json:",inline"`
 	Versions                   []string                    `json:"versions" listType:"atomic" protobuf:"bytes,1,rep,name=versions" openapi:"required"`
@@ -58,6 +63,7 @@ type Condition struct {
 	Message string `json:"message" protobuf:"bytes,6,opt,name=message" openapi:"required"`
 }
 
+// CreateOptions is how to create.
 type CreateOptions struct {
 	TypeMeta        `json:",inline"`
 	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
@@ -82,38 +88,45 @@ type DeleteOptions struct {
 	IgnoreStoreReadErrorWithClusterBreakingPotential *bool `json:"ignoreStoreReadErrorWithClusterBreakingPotential,omitempty" protobuf:"varint,6,opt,name=ignoreStoreReadErrorWithClusterBreakingPotential"`
 }
 
+// FieldSelectorRequirement is one requirement on a field.
 type FieldSelectorRequirement struct {
 	Key      string                `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
 	Operator FieldSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required"`
 	Values   []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
+// GetOptions is how to read one object.
 type GetOptions struct {
 	TypeMeta        `json:",inline"`
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,1,opt,name=resourceVersion"`
 }
 
+// GroupKind names a kind in any version.
 type GroupKind struct {
 	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
 	Kind  string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
 }
 
+// GroupResource names a resource in any version.
 type GroupResource struct {
 	Group    string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
 	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
 }
 
+// GroupVersionForDiscovery is a version of a group in discovery.
 type GroupVersionForDiscovery struct {
 	GroupVersion string `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
 	Version      string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
 }
 
+// GroupVersionKind names a kind.
 type GroupVersionKind struct {
 	Group   string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
 	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
 	Kind    string `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
 }
 
+// GroupVersionResource names a resource.
 type GroupVersionResource struct {
 	Group    string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
 	Version  string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
@@ -152,6 +165,7 @@ type ListMeta struct {
 	ShardInfo *ShardInfo `json:"shardInfo,omitempty" protobuf:"bytes,5,opt,name=shardInfo"`
 }
 
+// ListOptions is how to list or watch.
 type ListOptions struct {
 	TypeMeta             `json:",inline"`
 	LabelSelector        string               `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
@@ -201,11 +215,13 @@ type OwnerReference struct {
 	BlockOwnerDeletion *bool `json:"blockOwnerDeletion,omitempty" protobuf:"varint,7,opt,name=blockOwnerDeletion"`
 }
 
+// PartialObjectMetadata is an object's metadata alone.
 type PartialObjectMetadata struct {
 	TypeMeta   `json:",inline"`
 	ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 }
 
+// PatchOptions is how to patch.
 type PatchOptions struct {
 	TypeMeta        `json:",inline"`
 	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
@@ -222,11 +238,13 @@ type Preconditions struct {
 	ResourceVersion *string `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
 }
 
+// ServerAddressByClientCIDR says which clients should use which address of a server.
 type ServerAddressByClientCIDR struct {
 	ClientCIDR    string `json:"clientCIDR" protobuf:"bytes,1,opt,name=clientCIDR" openapi:"required"`
 	ServerAddress string `json:"serverAddress" protobuf:"bytes,2,opt,name=serverAddress" openapi:"required"`
 }
 
+// ShardInfo is which part of a list a list is.
 type ShardInfo struct {
 	Selector string `json:"selector" protobuf:"bytes,1,opt,name=selector" openapi:"required"`
 }
@@ -273,6 +291,7 @@ type StatusDetails struct {
 	RetryAfterSeconds int32 `json:"retryAfterSeconds,omitempty" protobuf:"varint,5,opt,name=retryAfterSeconds"`
 }
 
+// Table is objects as rows for people.
 type Table struct {
 	TypeMeta          `json:",inline"`
 	ListMeta          `json:"metadata,omitempty"`
@@ -280,6 +299,7 @@ type Table struct {
 	Rows              []TableRow              `json:"rows" listType:"atomic" openapi:"required"`
 }
 
+// TableColumnDefinition is a column of a table.
 type TableColumnDefinition struct {
 	Name        string `json:"name" openapi:"required"`
 	Type        string `json:"type" openapi:"required"`
@@ -288,25 +308,33 @@ type TableColumnDefinition struct {
 	Priority    int32  `json:"priority" openapi:"required"`
 }
 
+// TableOptions is how to make a table.
 type TableOptions struct {
 	TypeMeta      `json:",inline"`
 	NoHeaders     bool                `json:"-"`
 	IncludeObject IncludeObjectPolicy `json:"includeObject,omitempty" protobuf:"bytes,1,opt,name=includeObject"`
 }
 
+// TableRow is one object in a table.
 type TableRow struct {
 	Cells      []any               `json:"cells" listType:"atomic" openapi:"required"`
 	Conditions []TableRowCondition `json:"conditions,omitempty" listType:"atomic"`
 	Object     RawExtension        `json:"object,omitempty"`
 }
 
+// TableRowCondition is one fact about a row.
 type TableRowCondition struct {
-	Type    RowConditionType `json:"type" openapi:"required"`
-	Status  ConditionStatus  `json:"status" openapi:"required"`
-	Reason  string           `json:"reason,omitempty"`
-	Message string           `json:"message,omitempty"`
+	// Name of the fact.
+	Type RowConditionType `json:"type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" openapi:"required"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty"`
+	// Details, for people.
+	Message string `json:"message,omitempty"`
 }
 
+// UpdateOptions is how to update.
 type UpdateOptions struct {
 	TypeMeta        `json:",inline"`
 	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
@@ -314,11 +342,13 @@ type UpdateOptions struct {
 	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,3,opt,name="`
 }
 
+// WatchEvent is one change in a watch.
 type WatchEvent struct {
 	Type   string       `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
 	Object RawExtension `json:"object" protobuf:"bytes,2,opt,name=object" openapi:"required"`
 }
 
+// CauseType is what StatusCause.Type can be.
 type CauseType string
 
 // The values of CauseType.
@@ -338,6 +368,7 @@ const (
 	CauseTypeUnexpectedServerResponse CauseType = "UnexpectedServerResponse"
 )
 
+// ConditionStatus is what Condition.Status and TableRowCondition.Status can be.
 type ConditionStatus string
 
 // The values of ConditionStatus.
@@ -347,6 +378,7 @@ const (
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
+// DeletionPropagation is what DeleteOptions.PropagationPolicy can be.
 type DeletionPropagation string
 
 // The values of DeletionPropagation.
@@ -356,6 +388,7 @@ const (
 	DeletePropagationOrphan     DeletionPropagation = "Orphan"
 )
 
+// FieldSelectorOperator is what FieldSelectorRequirement.Operator can be.
 type FieldSelectorOperator string
 
 // The values of FieldSelectorOperator.
@@ -366,6 +399,7 @@ const (
 	FieldSelectorOpNotIn        FieldSelectorOperator = "NotIn"
 )
 
+// IncludeObjectPolicy is what TableOptions.IncludeObject can be.
 type IncludeObjectPolicy string
 
 // The values of IncludeObjectPolicy.
@@ -375,6 +409,7 @@ const (
 	IncludeObject   IncludeObjectPolicy = "Object"
 )
 
+// LabelSelectorOperator is what LabelSelectorRequirement.Operator can be.
 type LabelSelectorOperator string
 
 // The values of LabelSelectorOperator.
@@ -385,6 +420,7 @@ const (
 	LabelSelectorOpNotIn        LabelSelectorOperator = "NotIn"
 )
 
+// ManagedFieldsOperationType is what ManagedFieldsEntry.Operation can be.
 type ManagedFieldsOperationType string
 
 // The values of ManagedFieldsOperationType.
@@ -393,6 +429,7 @@ const (
 	ManagedFieldsOperationUpdate ManagedFieldsOperationType = "Update"
 )
 
+// ResourceVersionMatch is what ListOptions.ResourceVersionMatch can be.
 type ResourceVersionMatch string
 
 // The values of ResourceVersionMatch.
@@ -401,6 +438,7 @@ const (
 	ResourceVersionMatchNotOlderThan ResourceVersionMatch = "NotOlderThan"
 )
 
+// RowConditionType is what TableRowCondition.Type can be.
 type RowConditionType string
 
 // The values of RowConditionType.
@@ -408,6 +446,7 @@ const (
 	RowCompleted RowConditionType = "Completed"
 )
 
+// StatusReason is what Status.Reason can be.
 type StatusReason string
 
 // The values of StatusReason.
@@ -434,6 +473,7 @@ const (
 	StatusReasonUnsupportedMediaType  StatusReason = "UnsupportedMediaType"
 )
 
+// Verbs is what APIResource.Verbs can be.
 type Verbs []string
 
 // Well-known names and values of this group.

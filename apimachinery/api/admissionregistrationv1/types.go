@@ -5,20 +5,24 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// ApplyConfiguration is an expression that makes an apply configuration.
 type ApplyConfiguration struct {
 	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
 }
 
+// AuditAnnotation is a value to add to the audit log.
 type AuditAnnotation struct {
 	Key             string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
 	ValueExpression string `json:"valueExpression" protobuf:"bytes,2,opt,name=valueExpression" openapi:"required"`
 }
 
+// ExpressionWarning is a finding of the type checker.
 type ExpressionWarning struct {
 	FieldRef string `json:"fieldRef" protobuf:"bytes,2,opt,name=fieldRef" openapi:"required"`
 	Warning  string `json:"warning" protobuf:"bytes,3,opt,name=warning" openapi:"required"`
 }
 
+// JSONPatch is an expression that makes a JSON patch.
 type JSONPatch struct {
 	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
 }
@@ -31,6 +35,7 @@ type MatchCondition struct {
 	Expression string `json:"expression" protobuf:"bytes,2,opt,name=expression" openapi:"required"`
 }
 
+// MatchResources is the requests a policy is about.
 type MatchResources struct {
 	NamespaceSelector    *metav1.LabelSelector     `json:"namespaceSelector,omitempty" protobuf:"bytes,1,opt,name=namespaceSelector"`
 	ObjectSelector       *metav1.LabelSelector     `json:"objectSelector,omitempty" protobuf:"bytes,2,opt,name=objectSelector"`
@@ -39,24 +44,30 @@ type MatchResources struct {
 	MatchPolicy          *MatchPolicyType          `json:"matchPolicy,omitempty" protobuf:"bytes,7,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
 }
 
+// MutatingAdmissionPolicy is changes in CEL that are made to objects, where a binding puts them in force.
 type MutatingAdmissionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              MutatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What is wanted.
+	Spec MutatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
+// MutatingAdmissionPolicyBinding puts a policy in force.
 type MutatingAdmissionPolicyBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              MutatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What is wanted.
+	Spec MutatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
+// MutatingAdmissionPolicyBindingSpec is where a policy is in force.
 type MutatingAdmissionPolicyBindingSpec struct {
 	PolicyName     string          `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName"`
 	ParamRef       *ParamRef       `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
 	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
 }
 
+// MutatingAdmissionPolicySpec is the changes of a policy.
 type MutatingAdmissionPolicySpec struct {
 	ParamKind          *ParamKind             `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
 	MatchConstraints   *MatchResources        `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
@@ -103,22 +114,26 @@ type MutatingWebhookConfiguration struct {
 	Webhooks []MutatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
 }
 
+// Mutation is one change; the field of its type is set.
 type Mutation struct {
 	PatchType          PatchType           `json:"patchType" protobuf:"bytes,2,opt,name=patchType" openapi:"required,enum=ApplyConfiguration|JSONPatch"`
 	ApplyConfiguration *ApplyConfiguration `json:"applyConfiguration,omitempty" protobuf:"bytes,3,opt,name=applyConfiguration"`
 	JSONPatch          *JSONPatch          `json:"jsonPatch,omitempty" protobuf:"bytes,4,opt,name=jsonPatch"`
 }
 
+// NamedRuleWithOperations is requests by operation, resource and object names.
 type NamedRuleWithOperations struct {
 	ResourceNames      []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=resourceNames"`
 	RuleWithOperations `json:",inline" protobuf:"bytes,2,opt,name=ruleWithOperations"`
 }
 
+// ParamKind is the kind of the objects with a policy's parameters.
 type ParamKind struct {
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
 	Kind       string `json:"kind,omitempty" protobuf:"bytes,2,opt,name=kind"`
 }
 
+// ParamRef names the objects with parameters, by name or by labels.
 type ParamRef struct {
 	Name                    string                       `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 	Namespace               string                       `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
@@ -157,6 +172,7 @@ type ServiceReference struct {
 	Port *int32 `json:"port,omitempty" protobuf:"varint,4,opt,name=port"`
 }
 
+// TypeChecking is what the type checker found.
 type TypeChecking struct {
 	ExpressionWarnings []ExpressionWarning `json:"expressionWarnings,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=expressionWarnings"`
 }
@@ -209,6 +225,7 @@ type ValidatingAdmissionPolicySpec struct {
 	Variables []Variable `json:"variables,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=variables"`
 }
 
+// ValidatingAdmissionPolicyStatus is what the type checker found about a policy.
 type ValidatingAdmissionPolicyStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
 	TypeChecking       *TypeChecking      `json:"typeChecking,omitempty" protobuf:"bytes,2,opt,name=typeChecking"`
@@ -297,6 +314,8 @@ type ValidatingAdmissionPolicyList = metav1.List[*ValidatingAdmissionPolicy]
 // ValidatingWebhookConfigurationList is a list of ValidatingWebhookConfiguration objects.
 type ValidatingWebhookConfigurationList = metav1.List[*ValidatingWebhookConfiguration]
 
+// FailurePolicyType is what MutatingAdmissionPolicySpec.FailurePolicy, MutatingWebhook.FailurePolicy and others can
+// be.
 type FailurePolicyType string
 
 // The values of FailurePolicyType.
@@ -305,6 +324,7 @@ const (
 	Ignore FailurePolicyType = "Ignore"
 )
 
+// MatchPolicyType is what MatchResources.MatchPolicy, MutatingWebhook.MatchPolicy and others can be.
 type MatchPolicyType string
 
 // The values of MatchPolicyType.
@@ -313,6 +333,7 @@ const (
 	Exact      MatchPolicyType = "Exact"
 )
 
+// OperationType is what RuleWithOperations.Operations can be.
 type OperationType string
 
 // The values of OperationType.
@@ -324,6 +345,7 @@ const (
 	Update       OperationType = "UPDATE"
 )
 
+// ParameterNotFoundActionType is what ParamRef.ParameterNotFoundAction can be.
 type ParameterNotFoundActionType string
 
 // The values of ParameterNotFoundActionType.
@@ -332,6 +354,7 @@ const (
 	DenyAction  ParameterNotFoundActionType = "Deny"
 )
 
+// PatchType is what Mutation.PatchType can be.
 type PatchType string
 
 // The values of PatchType.
@@ -340,6 +363,8 @@ const (
 	PatchTypeJSONPatch          PatchType = "JSONPatch"
 )
 
+// ReinvocationPolicyType is what MutatingAdmissionPolicySpec.ReinvocationPolicy and
+// MutatingWebhook.ReinvocationPolicy can be.
 type ReinvocationPolicyType string
 
 // The values of ReinvocationPolicyType.
@@ -348,6 +373,7 @@ const (
 	NeverReinvocationPolicy    ReinvocationPolicyType = "Never"
 )
 
+// ScopeType is what Rule.Scope can be.
 type ScopeType string
 
 // The values of ScopeType.
@@ -357,6 +383,7 @@ const (
 	NamespacedScope ScopeType = "Namespaced"
 )
 
+// SideEffectClass is what MutatingWebhook.SideEffects and ValidatingWebhook.SideEffects can be.
 type SideEffectClass string
 
 // The values of SideEffectClass.
@@ -367,6 +394,7 @@ const (
 	SideEffectClassUnknown      SideEffectClass = "Unknown"
 )
 
+// ValidationAction is what ValidatingAdmissionPolicyBindingSpec.ValidationActions can be.
 type ValidationAction string
 
 // The values of ValidationAction.

@@ -7,6 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
+// AdmissionRequest is a request that a webhook is asked about.
 type AdmissionRequest struct {
 	UID                types.UID                    `json:"uid" protobuf:"bytes,1,opt,name=uid"`
 	Kind               metav1.GroupVersionKind      `json:"kind" protobuf:"bytes,2,opt,name=kind"`
@@ -25,6 +26,7 @@ type AdmissionRequest struct {
 	Options            metav1.RawExtension          `json:"options,omitempty" protobuf:"bytes,12,opt,name=options"`
 }
 
+// AdmissionResponse is what a webhook answers.
 type AdmissionResponse struct {
 	UID              types.UID         `json:"uid" protobuf:"bytes,1,opt,name=uid"`
 	Allowed          bool              `json:"allowed" protobuf:"varint,2,opt,name=allowed"`
@@ -35,12 +37,14 @@ type AdmissionResponse struct {
 	Warnings         []string          `json:"warnings,omitempty" protobuf:"bytes,7,rep,name=warnings"`
 }
 
+// AdmissionReview carries a request to a webhook, and its answer back.
 type AdmissionReview struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *AdmissionRequest  `json:"request,omitempty" protobuf:"bytes,1,opt,name=request"`
 	Response        *AdmissionResponse `json:"response,omitempty" protobuf:"bytes,2,opt,name=response"`
 }
 
+// Operation is what AdmissionRequest.Operation can be.
 type Operation string
 
 // The values of Operation.
@@ -51,6 +55,7 @@ const (
 	Update  Operation = "UPDATE"
 )
 
+// PatchType is what AdmissionResponse.PatchType can be.
 type PatchType string
 
 // The values of PatchType.

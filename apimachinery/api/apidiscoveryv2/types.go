@@ -5,18 +5,21 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// APIGroupDiscovery is a group of the API with its versions.
 type APIGroupDiscovery struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 	Versions          []APIVersionDiscovery `json:"versions,omitempty" listType:"map" listMapKey:"version" protobuf:"bytes,2,rep,name=versions"`
 }
 
+// APIGroupDiscoveryList is all groups of the API.
 type APIGroupDiscoveryList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 	Items           []APIGroupDiscovery `json:"items" protobuf:"bytes,2,rep,name=items" openapi:"required"`
 }
 
+// APIResourceDiscovery is a resource of a version.
 type APIResourceDiscovery struct {
 	Resource         string                    `json:"resource" protobuf:"bytes,1,opt,name=resource" openapi:"required"`
 	ResponseKind     *metav1.GroupVersionKind  `json:"responseKind,omitempty" protobuf:"bytes,2,opt,name=responseKind"`
@@ -28,6 +31,7 @@ type APIResourceDiscovery struct {
 	Subresources     []APISubresourceDiscovery `json:"subresources,omitempty" listType:"map" listMapKey:"subresource" protobuf:"bytes,8,rep,name=subresources"`
 }
 
+// APISubresourceDiscovery is a subresource of a resource.
 type APISubresourceDiscovery struct {
 	Subresource   string                    `json:"subresource" protobuf:"bytes,1,opt,name=subresource" openapi:"required"`
 	ResponseKind  *metav1.GroupVersionKind  `json:"responseKind,omitempty" protobuf:"bytes,2,opt,name=responseKind"`
@@ -35,12 +39,14 @@ type APISubresourceDiscovery struct {
 	Verbs         []string                  `json:"verbs" listType:"set" protobuf:"bytes,4,rep,name=verbs" openapi:"required"`
 }
 
+// APIVersionDiscovery is a version of a group with its resources.
 type APIVersionDiscovery struct {
 	Version   string                 `json:"version" protobuf:"bytes,1,opt,name=version" openapi:"required"`
 	Resources []APIResourceDiscovery `json:"resources,omitempty" listType:"map" listMapKey:"resource" protobuf:"bytes,2,rep,name=resources"`
 	Freshness DiscoveryFreshness     `json:"freshness,omitempty" protobuf:"bytes,3,opt,name=freshness"`
 }
 
+// DiscoveryFreshness is what APIVersionDiscovery.Freshness can be.
 type DiscoveryFreshness string
 
 // The values of DiscoveryFreshness.
@@ -49,6 +55,7 @@ const (
 	DiscoveryFreshnessStale   DiscoveryFreshness = "Stale"
 )
 
+// ResourceScope is what APIResourceDiscovery.Scope can be.
 type ResourceScope string
 
 // The values of ResourceScope.

@@ -6,18 +6,21 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
+// ConversionRequest is objects to convert to another version.
 type ConversionRequest struct {
 	UID               types.UID             `json:"uid" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	DesiredAPIVersion string                `json:"desiredAPIVersion" protobuf:"bytes,2,opt,name=" openapi:"required"`
 	Objects           []metav1.RawExtension `json:"objects" listType:"atomic" protobuf:"bytes,3,rep,name=objects" openapi:"required"`
 }
 
+// ConversionResponse is the converted objects.
 type ConversionResponse struct {
 	UID              types.UID             `json:"uid" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	ConvertedObjects []metav1.RawExtension `json:"convertedObjects" listType:"atomic" protobuf:"bytes,2,rep,name=convertedObjects" openapi:"required"`
 	Result           metav1.Status         `json:"result" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
+// ConversionReview carries objects to a conversion webhook, and back.
 type ConversionReview struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *ConversionRequest  `json:"request,omitempty" protobuf:"bytes,1,opt,name=request"`
@@ -58,13 +61,19 @@ type CustomResourceDefinition struct {
 	Status CustomResourceDefinitionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// CustomResourceDefinitionCondition is one fact about a definition.
 type CustomResourceDefinitionCondition struct {
-	Type               CustomResourceDefinitionConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             ConditionStatus                       `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastTransitionTime metav1.Time                           `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	Reason             string                                `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	Message            string                                `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
-	ObservedGeneration int64                                 `json:"observedGeneration,omitempty" protobuf:"varint,6,opt,name=observedGeneration"`
+	// Name of the fact.
+	Type CustomResourceDefinitionConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// Details, for people.
+	Message            string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+	ObservedGeneration int64  `json:"observedGeneration,omitempty" protobuf:"varint,6,opt,name=observedGeneration"`
 }
 
 // CustomResourceDefinitionNames is the names of a kind.
@@ -161,11 +170,13 @@ type CustomResourceValidation struct {
 	OpenAPIV3Schema *JSONSchemaProps `json:"openAPIV3Schema,omitempty" protobuf:"bytes,1,opt,name=openAPIV3Schema"`
 }
 
+// ExternalDocumentation is a link to more about a schema.
 type ExternalDocumentation struct {
 	Description string `json:"description,omitempty" protobuf:"bytes,1,opt,name=description"`
 	URL         string `json:"url,omitempty" protobuf:"bytes,2,opt,name=url"`
 }
 
+// JSON is any JSON value, kept as it came.
 type JSON struct {
 	Raw []byte `json:"-" protobuf:"bytes,1,opt,name=raw"`
 }
@@ -248,16 +259,19 @@ type JSONSchemaProps struct {
 	XValidations ValidationRules `json:"x-kubernetes-validations,omitempty" patchStrategy:"merge" patchMergeKey:"rule" listType:"map" listMapKey:"rule" protobuf:"bytes,44,rep,name=xKubernetesValidations"`
 }
 
+// JSONSchemaPropsOrArray is a schema, or a list of schemas.
 type JSONSchemaPropsOrArray struct {
 	Schema      *JSONSchemaProps  `json:"-" protobuf:"bytes,1,opt,name=schema"`
 	JSONSchemas []JSONSchemaProps `json:"-" protobuf:"bytes,2,rep,name=jSONSchemas"`
 }
 
+// JSONSchemaPropsOrBool is a schema, or true or false.
 type JSONSchemaPropsOrBool struct {
 	Allows bool             `json:"-" protobuf:"varint,1,opt,name=allows"`
 	Schema *JSONSchemaProps `json:"-" protobuf:"bytes,2,opt,name=schema"`
 }
 
+// JSONSchemaPropsOrStringArray is a schema, or a list of property names.
 type JSONSchemaPropsOrStringArray struct {
 	Schema   *JSONSchemaProps `json:"-" protobuf:"bytes,1,opt,name=schema"`
 	Property []string         `json:"-" protobuf:"bytes,2,rep,name=property"`
@@ -318,6 +332,7 @@ type WebhookConversion struct {
 // CustomResourceDefinitionList is a list of CustomResourceDefinition objects.
 type CustomResourceDefinitionList = metav1.List[*CustomResourceDefinition]
 
+// ConditionStatus is what CustomResourceDefinitionCondition.Status can be.
 type ConditionStatus string
 
 // The values of ConditionStatus.
@@ -327,6 +342,7 @@ const (
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
+// ConversionStrategyType is what CustomResourceConversion.Strategy can be.
 type ConversionStrategyType string
 
 // The values of ConversionStrategyType.
@@ -335,6 +351,7 @@ const (
 	WebhookConverter ConversionStrategyType = "Webhook"
 )
 
+// CustomResourceDefinitionConditionType is what CustomResourceDefinitionCondition.Type can be.
 type CustomResourceDefinitionConditionType string
 
 // The values of CustomResourceDefinitionConditionType.
@@ -347,6 +364,7 @@ const (
 	Terminating                           CustomResourceDefinitionConditionType = "Terminating"
 )
 
+// FieldValueErrorReason is what ValidationRule.Reason can be.
 type FieldValueErrorReason string
 
 // The values of FieldValueErrorReason.
@@ -357,12 +375,16 @@ const (
 	FieldValueRequired  FieldValueErrorReason = "FieldValueRequired"
 )
 
+// JSONSchemaDefinitions is what JSONSchemaProps.Definitions can be.
 type JSONSchemaDefinitions map[string]JSONSchemaProps
 
+// JSONSchemaDependencies is what JSONSchemaProps.Dependencies can be.
 type JSONSchemaDependencies map[string]JSONSchemaPropsOrStringArray
 
+// JSONSchemaURL is what JSONSchemaProps.Schema can be.
 type JSONSchemaURL string
 
+// ResourceScope is what CustomResourceDefinitionSpec.Scope can be.
 type ResourceScope string
 
 // The values of ResourceScope.
@@ -371,6 +393,7 @@ const (
 	NamespaceScoped ResourceScope = "Namespaced"
 )
 
+// ValidationRules is what JSONSchemaProps.XValidations can be.
 type ValidationRules []ValidationRule
 
 // Well-known names and values of this group.

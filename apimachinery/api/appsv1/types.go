@@ -27,12 +27,18 @@ type DaemonSet struct {
 	Status DaemonSetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// DaemonSetCondition is one fact about a daemon set.
 type DaemonSetCondition struct {
-	Type               DaemonSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	Reason             string                 `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	Message            string                 `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+	// Name of the fact.
+	Type DaemonSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
 // DaemonSetSpec is what a daemon set should look like.
@@ -167,12 +173,18 @@ type ReplicaSet struct {
 	Status ReplicaSetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// ReplicaSetCondition is one fact about a replica set.
 type ReplicaSetCondition struct {
-	Type               ReplicaSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             corev1.ConditionStatus  `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastTransitionTime metav1.Time             `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	Reason             string                  `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	Message            string                  `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+	// Name of the fact.
+	Type ReplicaSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
 // ReplicaSetSpec is what a replica set should look like.
@@ -239,12 +251,18 @@ type StatefulSet struct {
 	Status StatefulSetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// StatefulSetCondition is one fact about a stateful set.
 type StatefulSetCondition struct {
-	Type               StatefulSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             corev1.ConditionStatus   `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastTransitionTime metav1.Time              `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	Reason             string                   `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	Message            string                   `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+	// Name of the fact.
+	Type StatefulSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
 // StatefulSetOrdinals is how pods are numbered.
@@ -334,8 +352,10 @@ type ReplicaSetList = metav1.List[*ReplicaSet]
 // StatefulSetList is a list of StatefulSet objects.
 type StatefulSetList = metav1.List[*StatefulSet]
 
+// DaemonSetConditionType is what DaemonSetCondition.Type can be.
 type DaemonSetConditionType string
 
+// DaemonSetUpdateStrategyType is what DaemonSetUpdateStrategy.Type can be.
 type DaemonSetUpdateStrategyType string
 
 // The values of DaemonSetUpdateStrategyType.
@@ -344,6 +364,7 @@ const (
 	RollingUpdateDaemonSetStrategyType DaemonSetUpdateStrategyType = "RollingUpdate"
 )
 
+// DeploymentConditionType is what DeploymentCondition.Type can be.
 type DeploymentConditionType string
 
 // The values of DeploymentConditionType.
@@ -353,6 +374,7 @@ const (
 	DeploymentReplicaFailure DeploymentConditionType = "ReplicaFailure"
 )
 
+// DeploymentStrategyType is what DeploymentStrategy.Type can be.
 type DeploymentStrategyType string
 
 // The values of DeploymentStrategyType.
@@ -361,6 +383,8 @@ const (
 	RollingUpdateDeploymentStrategyType DeploymentStrategyType = "RollingUpdate"
 )
 
+// PersistentVolumeClaimRetentionPolicyType is what StatefulSetPersistentVolumeClaimRetentionPolicy.WhenDeleted and
+// StatefulSetPersistentVolumeClaimRetentionPolicy.WhenScaled can be.
 type PersistentVolumeClaimRetentionPolicyType string
 
 // The values of PersistentVolumeClaimRetentionPolicyType.
@@ -369,6 +393,7 @@ const (
 	RetainPersistentVolumeClaimRetentionPolicyType PersistentVolumeClaimRetentionPolicyType = "Retain"
 )
 
+// PodManagementPolicyType is what StatefulSetSpec.PodManagementPolicy can be.
 type PodManagementPolicyType string
 
 // The values of PodManagementPolicyType.
@@ -377,6 +402,7 @@ const (
 	ParallelPodManagement     PodManagementPolicyType = "Parallel"
 )
 
+// ReplicaSetConditionType is what ReplicaSetCondition.Type can be.
 type ReplicaSetConditionType string
 
 // The values of ReplicaSetConditionType.
@@ -384,8 +410,10 @@ const (
 	ReplicaSetReplicaFailure ReplicaSetConditionType = "ReplicaFailure"
 )
 
+// StatefulSetConditionType is what StatefulSetCondition.Type can be.
 type StatefulSetConditionType string
 
+// StatefulSetUpdateStrategyType is what StatefulSetUpdateStrategy.Type can be.
 type StatefulSetUpdateStrategyType string
 
 // The values of StatefulSetUpdateStrategyType.

@@ -7,10 +7,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
+// AuthenticationMetadata is how a user was authenticated, beyond who it is.
 type AuthenticationMetadata struct {
 	ImpersonationConstraint string `json:"impersonationConstraint,omitempty" protobuf:"bytes,1,opt,name=impersonationConstraint"`
 }
 
+// Event is the record of one request.
 type Event struct {
 	metav1.TypeMeta          `json:",inline"`
 	Level                    Level                      `json:"level" protobuf:"bytes,1,opt,name=level" openapi:"required"`
@@ -32,12 +34,14 @@ type Event struct {
 	Annotations              map[string]string          `json:"annotations,omitempty" protobuf:"bytes,15,rep,name=annotations"`
 }
 
+// GroupResources is resources of a group.
 type GroupResources struct {
 	Group         string   `json:"group,omitempty" protobuf:"bytes,1,opt,name=group"`
 	Resources     []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=resources"`
 	ResourceNames []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resourceNames"`
 }
 
+// ObjectReference names the object of a request.
 type ObjectReference struct {
 	Resource        string    `json:"resource,omitempty" protobuf:"bytes,1,opt,name=resource"`
 	Namespace       string    `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
@@ -49,6 +53,7 @@ type ObjectReference struct {
 	Subresource     string    `json:"subresource,omitempty" protobuf:"bytes,8,opt,name=subresource"`
 }
 
+// Policy says which requests are recorded, and how much of them.
 type Policy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -57,6 +62,7 @@ type Policy struct {
 	OmitManagedFields bool         `json:"omitManagedFields,omitempty" protobuf:"varint,4,opt,name=omitManagedFields"`
 }
 
+// PolicyRule is how much is recorded of some requests.
 type PolicyRule struct {
 	Level             Level            `json:"level" protobuf:"bytes,1,opt,name=level" openapi:"required"`
 	Users             []string         `json:"users,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=users"`
@@ -79,6 +85,7 @@ type EventList struct {
 // PolicyList is a list of Policy objects.
 type PolicyList = metav1.List[*Policy]
 
+// Level is what Event.Level and PolicyRule.Level can be.
 type Level string
 
 // The values of Level.
@@ -89,6 +96,7 @@ const (
 	LevelRequestResponse Level = "RequestResponse"
 )
 
+// Stage is what Event.Stage, Policy.OmitStages and others can be.
 type Stage string
 
 // The values of Stage.

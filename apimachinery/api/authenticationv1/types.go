@@ -6,6 +6,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
+// BoundObjectReference names the object a token lives as long as.
 type BoundObjectReference struct {
 	Kind       string    `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
 	APIVersion string    `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
@@ -13,46 +14,59 @@ type BoundObjectReference struct {
 	UID        types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uID"`
 }
 
+// SelfSubjectReview asks who one is.
 type SelfSubjectReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Status            SelfSubjectReviewStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
+	// What there is; written by the system.
+	Status SelfSubjectReviewStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
 }
 
+// SelfSubjectReviewStatus is who one is.
 type SelfSubjectReviewStatus struct {
 	UserInfo UserInfo `json:"userInfo,omitempty" protobuf:"bytes,1,opt,name=userInfo"`
 }
 
+// TokenRequest asks for a token of a service account.
 type TokenRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              TokenRequestSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec"`
-	Status            TokenRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec TokenRequestSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+	// What there is; written by the system.
+	Status TokenRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// TokenRequestSpec is what token is asked for.
 type TokenRequestSpec struct {
 	Audiences         []string              `json:"audiences" listType:"atomic" protobuf:"bytes,1,rep,name=audiences"`
 	ExpirationSeconds *int64                `json:"expirationSeconds" protobuf:"varint,4,opt,name=expirationSeconds"`
 	BoundObjectRef    *BoundObjectReference `json:"boundObjectRef" protobuf:"bytes,3,opt,name=boundObjectRef"`
 }
 
+// TokenRequestStatus is the token.
 type TokenRequestStatus struct {
 	Token               string      `json:"token" protobuf:"bytes,1,opt,name=token"`
 	ExpirationTimestamp metav1.Time `json:"expirationTimestamp" protobuf:"bytes,2,opt,name=expirationTimestamp"`
 }
 
+// TokenReview asks whose a token is.
 type TokenReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              TokenReviewSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            TokenReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec TokenReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What there is; written by the system.
+	Status TokenReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// TokenReviewSpec is the token in question.
 type TokenReviewSpec struct {
 	Token     string   `json:"token,omitempty" protobuf:"bytes,1,opt,name=token" openapi:"required"`
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=audiences"`
 }
 
+// TokenReviewStatus is whose the token is.
 type TokenReviewStatus struct {
 	Authenticated bool     `json:"authenticated,omitempty" protobuf:"varint,1,opt,name=authenticated"`
 	User          UserInfo `json:"user,omitempty" protobuf:"bytes,2,opt,name=user"`
@@ -60,6 +74,7 @@ type TokenReviewStatus struct {
 	Error         string   `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
+// UserInfo is who somebody is.
 type UserInfo struct {
 	Username string                `json:"username,omitempty" protobuf:"bytes,1,opt,name=username"`
 	UID      string                `json:"uid,omitempty" protobuf:"bytes,2,opt,name=uid"`
@@ -67,6 +82,7 @@ type UserInfo struct {
 	Extra    map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,4,rep,name=extra"`
 }
 
+// ExtraValue is what UserInfo.Extra can be.
 type ExtraValue []string
 
 // Well-known names and values of this group.

@@ -5,33 +5,41 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// FieldSelectorAttributes is the field selector of a request.
 type FieldSelectorAttributes struct {
 	RawSelector  string                            `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
 	Requirements []metav1.FieldSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
 }
 
+// LabelSelectorAttributes is the label selector of a request.
 type LabelSelectorAttributes struct {
 	RawSelector  string                            `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
 	Requirements []metav1.LabelSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
 }
 
+// LocalSubjectAccessReview asks whether somebody may do something in one namespace.
 type LocalSubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              SubjectAccessReviewSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec SubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What there is; written by the system.
+	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// NonResourceAttributes is a request for a URL path.
 type NonResourceAttributes struct {
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 	Verb string `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
 }
 
+// NonResourceRule is what somebody may do with URL paths.
 type NonResourceRule struct {
 	Verbs           []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
 	NonResourceURLs []string `json:"nonResourceURLs,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceURLs"`
 }
 
+// ResourceAttributes is a request for a resource.
 type ResourceAttributes struct {
 	Namespace     string                   `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
 	Verb          string                   `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
@@ -44,6 +52,7 @@ type ResourceAttributes struct {
 	LabelSelector *LabelSelectorAttributes `json:"labelSelector,omitempty" protobuf:"bytes,9,opt,name=labelSelector"`
 }
 
+// ResourceRule is what somebody may do with resources.
 type ResourceRule struct {
 	Verbs         []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
 	APIGroups     []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
@@ -51,36 +60,48 @@ type ResourceRule struct {
 	ResourceNames []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=resourceNames"`
 }
 
+// SelfSubjectAccessReview asks whether one may do something.
 type SelfSubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              SelfSubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            SubjectAccessReviewStatus   `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec SelfSubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What there is; written by the system.
+	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// SelfSubjectAccessReviewSpec is what is asked; one of its fields is set.
 type SelfSubjectAccessReviewSpec struct {
 	ResourceAttributes    *ResourceAttributes    `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
 }
 
+// SelfSubjectRulesReview asks for all one may do in a namespace.
 type SelfSubjectRulesReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              SelfSubjectRulesReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            SubjectRulesReviewStatus   `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec SelfSubjectRulesReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What there is; written by the system.
+	Status SubjectRulesReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// SelfSubjectRulesReviewSpec is the namespace that is asked about.
 type SelfSubjectRulesReviewSpec struct {
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
 }
 
+// SubjectAccessReview asks whether somebody may do something.
 type SubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              SubjectAccessReviewSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec SubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What there is; written by the system.
+	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// SubjectAccessReviewSpec is who and what is asked about.
 type SubjectAccessReviewSpec struct {
 	ResourceAttributes    *ResourceAttributes    `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
@@ -90,13 +111,16 @@ type SubjectAccessReviewSpec struct {
 	UID                   string                 `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
 }
 
+// SubjectAccessReviewStatus is whether it is allowed.
 type SubjectAccessReviewStatus struct {
-	Allowed         bool   `json:"allowed" protobuf:"varint,1,opt,name=allowed" openapi:"required"`
-	Denied          bool   `json:"denied,omitempty" protobuf:"varint,4,opt,name=denied"`
+	Allowed bool `json:"allowed" protobuf:"varint,1,opt,name=allowed" openapi:"required"`
+	Denied  bool `json:"denied,omitempty" protobuf:"varint,4,opt,name=denied"`
+	// Cause, in one word.
 	Reason          string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
 	EvaluationError string `json:"evaluationError,omitempty" protobuf:"bytes,3,opt,name=evaluationError"`
 }
 
+// SubjectRulesReviewStatus is all one may do; it may be incomplete.
 type SubjectRulesReviewStatus struct {
 	ResourceRules    []ResourceRule    `json:"resourceRules" listType:"atomic" protobuf:"bytes,1,rep,name=resourceRules" openapi:"required"`
 	NonResourceRules []NonResourceRule `json:"nonResourceRules" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceRules" openapi:"required"`
@@ -104,4 +128,5 @@ type SubjectRulesReviewStatus struct {
 	EvaluationError  string            `json:"evaluationError,omitempty" protobuf:"bytes,4,opt,name=evaluationError"`
 }
 
+// ExtraValue is what SubjectAccessReviewSpec.Extra can be.
 type ExtraValue []string

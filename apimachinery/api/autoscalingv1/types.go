@@ -5,19 +5,24 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// CrossVersionObjectReference names an object of any kind in the namespace.
 type CrossVersionObjectReference struct {
 	Kind       string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
 	Name       string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
 }
 
+// HorizontalPodAutoscaler sets the number of pods of a workload by their cpu.
 type HorizontalPodAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              HorizontalPodAutoscalerSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec HorizontalPodAutoscalerSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What there is; written by the system.
+	Status HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// HorizontalPodAutoscalerSpec is how a workload is scaled.
 type HorizontalPodAutoscalerSpec struct {
 	ScaleTargetRef                 CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
 	MinReplicas                    *int32                      `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
@@ -25,6 +30,7 @@ type HorizontalPodAutoscalerSpec struct {
 	TargetCPUUtilizationPercentage *int32                      `json:"targetCPUUtilizationPercentage,omitempty" protobuf:"varint,4,opt,name=targetCPUUtilizationPercentage"`
 }
 
+// HorizontalPodAutoscalerStatus is what an autoscaler did.
 type HorizontalPodAutoscalerStatus struct {
 	ObservedGeneration              *int64       `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
 	LastScaleTime                   *metav1.Time `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
@@ -33,17 +39,22 @@ type HorizontalPodAutoscalerStatus struct {
 	CurrentCPUUtilizationPercentage *int32       `json:"currentCPUUtilizationPercentage,omitempty" protobuf:"varint,5,opt,name=currentCPUUtilizationPercentage"`
 }
 
+// Scale is the number of pods of a workload, read and written alike for all kinds.
 type Scale struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              ScaleSpec   `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	Status            ScaleStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec ScaleSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// What there is; written by the system.
+	Status ScaleStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// ScaleSpec is how many pods are wanted.
 type ScaleSpec struct {
 	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
 }
 
+// ScaleStatus is how many pods there are.
 type ScaleStatus struct {
 	Replicas int32  `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
 	Selector string `json:"selector,omitempty" protobuf:"bytes,2,opt,name=selector"`
@@ -52,6 +63,7 @@ type ScaleStatus struct {
 // HorizontalPodAutoscalerList is a list of HorizontalPodAutoscaler objects.
 type HorizontalPodAutoscalerList = metav1.List[*HorizontalPodAutoscaler]
 
+// HorizontalPodAutoscalerConditionType is a name that programs use beside the fields here.
 type HorizontalPodAutoscalerConditionType string
 
 // The values of HorizontalPodAutoscalerConditionType.
@@ -62,6 +74,7 @@ const (
 	ScalingLimited HorizontalPodAutoscalerConditionType = "ScalingLimited"
 )
 
+// MetricSourceType is a name that programs use beside the fields here.
 type MetricSourceType string
 
 // The values of MetricSourceType.

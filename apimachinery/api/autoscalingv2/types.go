@@ -17,10 +17,12 @@ type ContainerResourceMetricSource struct {
 	Container string `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
 }
 
+// ContainerResourceMetricStatus is what cpu or memory of one container was.
 type ContainerResourceMetricStatus struct {
-	Name      corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Current   MetricValueStatus   `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	Container string              `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
+	Name    corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	Current MetricValueStatus   `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// Name of the container; the only one unless set.
+	Container string `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
 }
 
 // CrossVersionObjectReference names an object of any kind in the namespace.
@@ -41,6 +43,7 @@ type ExternalMetricSource struct {
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
+// ExternalMetricStatus is what a metric from outside was.
 type ExternalMetricStatus struct {
 	Metric  MetricIdentifier  `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -86,12 +89,18 @@ type HorizontalPodAutoscalerBehavior struct {
 	ScaleDown *HPAScalingRules `json:"scaleDown,omitempty" protobuf:"bytes,2,opt,name=scaleDown"`
 }
 
+// HorizontalPodAutoscalerCondition is one fact about an autoscaler.
 type HorizontalPodAutoscalerCondition struct {
-	Type               HorizontalPodAutoscalerConditionType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Status             corev1.ConditionStatus               `json:"status" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	LastTransitionTime metav1.Time                          `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	Reason             string                               `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	Message            string                               `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+	// Name of the fact.
+	Type HorizontalPodAutoscalerConditionType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
 // HorizontalPodAutoscalerSpec is how a workload is scaled.
@@ -148,6 +157,7 @@ type MetricSpec struct {
 	External *ExternalMetricSource `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
 }
 
+// MetricStatus is what a metric was; the field of its type is set.
 type MetricStatus struct {
 	Type              MetricSourceType               `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	Object            *ObjectMetricStatus            `json:"object,omitempty" protobuf:"bytes,2,opt,name=object"`
@@ -169,6 +179,7 @@ type MetricTarget struct {
 	AverageUtilization *int32 `json:"averageUtilization,omitempty" protobuf:"varint,4,opt,name=averageUtilization"`
 }
 
+// MetricValueStatus is the value of a metric.
 type MetricValueStatus struct {
 	Value              *resource.Quantity `json:"value,omitempty" protobuf:"bytes,1,opt,name=value"`
 	AverageValue       *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,2,opt,name=averageValue"`
@@ -185,6 +196,7 @@ type ObjectMetricSource struct {
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
+// ObjectMetricStatus is what a metric of one object was.
 type ObjectMetricStatus struct {
 	Metric          MetricIdentifier            `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	Current         MetricValueStatus           `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -199,6 +211,7 @@ type PodsMetricSource struct {
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
+// PodsMetricStatus is what a metric of the pods was.
 type PodsMetricStatus struct {
 	Metric  MetricIdentifier  `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -212,6 +225,7 @@ type ResourceMetricSource struct {
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
+// ResourceMetricStatus is what cpu or memory of the pods was.
 type ResourceMetricStatus struct {
 	Name    corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	Current MetricValueStatus   `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -220,6 +234,7 @@ type ResourceMetricStatus struct {
 // HorizontalPodAutoscalerList is a list of HorizontalPodAutoscaler objects.
 type HorizontalPodAutoscalerList = metav1.List[*HorizontalPodAutoscaler]
 
+// HPAScalingPolicyType is what HPAScalingPolicy.Type can be.
 type HPAScalingPolicyType string
 
 // The values of HPAScalingPolicyType.
@@ -228,6 +243,7 @@ const (
 	PodsScalingPolicy    HPAScalingPolicyType = "Pods"
 )
 
+// HorizontalPodAutoscalerConditionType is what HorizontalPodAutoscalerCondition.Type can be.
 type HorizontalPodAutoscalerConditionType string
 
 // The values of HorizontalPodAutoscalerConditionType.
@@ -238,6 +254,7 @@ const (
 	ScalingLimited HorizontalPodAutoscalerConditionType = "ScalingLimited"
 )
 
+// MetricSourceType is what MetricSpec.Type and MetricStatus.Type can be.
 type MetricSourceType string
 
 // The values of MetricSourceType.
@@ -249,6 +266,7 @@ const (
 	ResourceMetricSourceType          MetricSourceType = "Resource"
 )
 
+// MetricTargetType is what MetricTarget.Type can be.
 type MetricTargetType string
 
 // The values of MetricTargetType.
@@ -258,6 +276,7 @@ const (
 	ValueMetricType        MetricTargetType = "Value"
 )
 
+// ScalingPolicySelect is what HPAScalingRules.SelectPolicy can be.
 type ScalingPolicySelect string
 
 // The values of ScalingPolicySelect.

@@ -204,6 +204,7 @@ type CronJobList = metav1.List[*CronJob]
 // JobList is a list of Job objects.
 type JobList = metav1.List[*Job]
 
+// CompletionMode is what JobSpec.CompletionMode can be.
 type CompletionMode string
 
 // The values of CompletionMode.
@@ -212,6 +213,7 @@ const (
 	NonIndexedCompletion CompletionMode = "NonIndexed"
 )
 
+// ConcurrencyPolicy is what CronJobSpec.ConcurrencyPolicy can be.
 type ConcurrencyPolicy string
 
 // The values of ConcurrencyPolicy.
@@ -221,6 +223,7 @@ const (
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 
+// JobConditionType is what JobCondition.Type can be.
 type JobConditionType string
 
 // The values of JobConditionType.
@@ -232,6 +235,7 @@ const (
 	JobSuspended          JobConditionType = "Suspended"
 )
 
+// PodFailurePolicyAction is what PodFailurePolicyRule.Action can be.
 type PodFailurePolicyAction string
 
 // The values of PodFailurePolicyAction.
@@ -242,6 +246,7 @@ const (
 	PodFailurePolicyActionIgnore    PodFailurePolicyAction = "Ignore"
 )
 
+// PodFailurePolicyOnExitCodesOperator is what PodFailurePolicyOnExitCodesRequirement.Operator can be.
 type PodFailurePolicyOnExitCodesOperator string
 
 // The values of PodFailurePolicyOnExitCodesOperator.
@@ -250,6 +255,7 @@ const (
 	PodFailurePolicyOnExitCodesOpNotIn PodFailurePolicyOnExitCodesOperator = "NotIn"
 )
 
+// PodReplacementPolicy is what JobSpec.PodReplacementPolicy can be.
 type PodReplacementPolicy string
 
 // The values of PodReplacementPolicy.

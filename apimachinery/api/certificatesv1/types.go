@@ -6,22 +6,33 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// CertificateSigningRequest asks a signer for a certificate.
 type CertificateSigningRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Spec              CertificateSigningRequestSpec   `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	Status            CertificateSigningRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	// What is wanted.
+	Spec CertificateSigningRequestSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
+	// What there is; written by the system.
+	Status CertificateSigningRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// CertificateSigningRequestCondition is a verdict on a request, or a failure of its signer.
 type CertificateSigningRequestCondition struct {
-	Type               RequestConditionType   `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             corev1.ConditionStatus `json:"status" protobuf:"bytes,6,opt,name=status" openapi:"required"`
-	Reason             string                 `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
-	Message            string                 `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	LastUpdateTime     metav1.Time            `json:"lastUpdateTime,omitempty" protobuf:"bytes,4,opt,name=lastUpdateTime"`
-	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty" protobuf:"bytes,5,opt,name=lastTransitionTime"`
+	// Name of the fact.
+	Type RequestConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,6,opt,name=status" openapi:"required"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
+	// When it was last written.
+	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty" protobuf:"bytes,4,opt,name=lastUpdateTime"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,5,opt,name=lastTransitionTime"`
 }
 
+// CertificateSigningRequestSpec is what certificate is asked for; it cannot change.
 type CertificateSigningRequestSpec struct {
 	Request           []byte                `json:"request" protobuf:"bytes,1,opt,name=request" openapi:"required"`
 	SignerName        string                `json:"signerName" protobuf:"bytes,7,opt,name=signerName" openapi:"required"`
@@ -33,6 +44,7 @@ type CertificateSigningRequestSpec struct {
 	Extra             map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,6,rep,name=extra"`
 }
 
+// CertificateSigningRequestStatus is the verdict and the certificate.
 type CertificateSigningRequestStatus struct {
 	Conditions  []CertificateSigningRequestCondition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 	Certificate []byte                               `json:"certificate,omitempty" protobuf:"bytes,2,opt,name=certificate"`
@@ -41,8 +53,10 @@ type CertificateSigningRequestStatus struct {
 // CertificateSigningRequestList is a list of CertificateSigningRequest objects.
 type CertificateSigningRequestList = metav1.List[*CertificateSigningRequest]
 
+// ExtraValue is what CertificateSigningRequestSpec.Extra can be.
 type ExtraValue []string
 
+// KeyUsage is what CertificateSigningRequestSpec.Usages can be.
 type KeyUsage string
 
 // The values of KeyUsage.
@@ -72,6 +86,7 @@ const (
 	UsageTimestamping      KeyUsage = "timestamping"
 )
 
+// RequestConditionType is what CertificateSigningRequestCondition.Type can be.
 type RequestConditionType string
 
 // The values of RequestConditionType.

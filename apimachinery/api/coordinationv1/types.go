@@ -34,6 +34,7 @@ type LeaseSpec struct {
 // LeaseList is a list of Lease objects.
 type LeaseList = metav1.List[*Lease]
 
+// CoordinatedLeaseStrategy is what LeaseSpec.Strategy can be.
 type CoordinatedLeaseStrategy string
 
 // The values of CoordinatedLeaseStrategy.

@@ -8,11 +8,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
+// AWSElasticBlockStoreVolumeSource is a disk of Amazon EC2.
 type AWSElasticBlockStoreVolumeSource struct {
-	VolumeID  string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	FSType    string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	Partition int32  `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
-	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	// Identity of the volume at its system.
+	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Partition to mount; the whole disk if 0.
+	Partition int32 `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
 }
 
 // Affinity is what attracts a pod to nodes and to other pods, or keeps it away.
@@ -33,35 +38,44 @@ type AppArmorProfile struct {
 	LocalhostProfile *string `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
 }
 
+// AttachedVolume is a volume attached to a node.
 type AttachedVolume struct {
 	Name       UniqueVolumeName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	DevicePath string           `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
 }
 
+// AvoidPods is what pods a node would rather not run.
 type AvoidPods struct {
 	PreferAvoidPods []PreferAvoidPodsEntry `json:"preferAvoidPods,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=preferAvoidPods"`
 }
 
+// AzureDiskVolumeSource is a disk of Azure.
 type AzureDiskVolumeSource struct {
 	DiskName    string                    `json:"diskName" protobuf:"bytes,1,opt,name=diskName" openapi:"required"`
 	DataDiskURI string                    `json:"diskURI" protobuf:"bytes,2,opt,name=diskURI" openapi:"required"`
 	CachingMode *AzureDataDiskCachingMode `json:"cachingMode,omitempty" default:"ReadWrite" protobuf:"bytes,3,opt,name=cachingMode" openapi:"enum=None|ReadOnly|ReadWrite"`
-	FSType      *string                   `json:"fsType,omitempty" default:"ext4" protobuf:"bytes,4,opt,name=fsType"`
-	ReadOnly    *bool                     `json:"readOnly,omitempty" protobuf:"varint,5,opt,name=readOnly"`
-	Kind        *AzureDataDiskKind        `json:"kind,omitempty" default:"Shared" protobuf:"bytes,6,opt,name=kind" openapi:"enum=Dedicated|Managed|Shared"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType *string `json:"fsType,omitempty" default:"ext4" protobuf:"bytes,4,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly *bool              `json:"readOnly,omitempty" protobuf:"varint,5,opt,name=readOnly"`
+	Kind     *AzureDataDiskKind `json:"kind,omitempty" default:"Shared" protobuf:"bytes,6,opt,name=kind" openapi:"enum=Dedicated|Managed|Shared"`
 }
 
+// AzureFilePersistentVolumeSource is a share of Azure Files with a secret in any namespace.
 type AzureFilePersistentVolumeSource struct {
-	SecretName      string  `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
-	ShareName       string  `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
+	SecretName string `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
+	ShareName  string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
+	// Mount it read-only.
 	ReadOnly        bool    `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 	SecretNamespace *string `json:"secretNamespace" protobuf:"bytes,4,opt,name=secretNamespace"`
 }
 
+// AzureFileVolumeSource is a share of Azure Files.
 type AzureFileVolumeSource struct {
 	SecretName string `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
 	ShareName  string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
-	ReadOnly   bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
 // Binding assigns a pod to a node.
@@ -118,35 +132,51 @@ type Capabilities struct {
 	Drop []Capability `json:"drop,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=drop"`
 }
 
+// CephFSPersistentVolumeSource is a Ceph file system with a secret in any namespace.
 type CephFSPersistentVolumeSource struct {
-	Monitors   []string         `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	Path       string           `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
-	User       string           `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	SecretFile string           `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
-	SecretRef  *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
-	ReadOnly   bool             `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	Monitors   []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	Path       string   `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+	User       string   `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	SecretFile string   `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
+	// Secret with credentials.
+	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
 }
 
+// CephFSVolumeSource is a Ceph file system.
 type CephFSVolumeSource struct {
-	Monitors   []string              `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	Path       string                `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
-	User       string                `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	SecretFile string                `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
-	SecretRef  *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
-	ReadOnly   bool                  `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	Monitors   []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	Path       string   `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+	User       string   `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	SecretFile string   `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
+	// Secret with credentials.
+	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
 }
 
+// CinderPersistentVolumeSource is a disk of OpenStack with a secret in any namespace.
 type CinderPersistentVolumeSource struct {
-	VolumeID  string           `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	FSType    string           `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	ReadOnly  bool             `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Identity of the volume at its system.
+	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Secret with credentials.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
 }
 
+// CinderVolumeSource is a disk of OpenStack.
 type CinderVolumeSource struct {
-	VolumeID  string                `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	FSType    string                `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	ReadOnly  bool                  `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Identity of the volume at its system.
+	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Secret with credentials.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
 }
 
@@ -156,6 +186,7 @@ type ClientIPConfig struct {
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,1,opt,name=timeoutSeconds"`
 }
 
+// ClusterTrustBundleProjection is certificates of trust bundles as a file.
 type ClusterTrustBundleProjection struct {
 	Name          *string               `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 	SignerName    *string               `json:"signerName,omitempty" protobuf:"bytes,2,opt,name=signerName"`
@@ -164,13 +195,18 @@ type ClusterTrustBundleProjection struct {
 	Path          string                `json:"path" protobuf:"bytes,4,opt,name=path" openapi:"required"`
 }
 
+// ComponentCondition is one fact about a component.
 type ComponentCondition struct {
-	Type    ComponentConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status  ConditionStatus        `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	Message string                 `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	Error   string                 `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
+	// Name of the fact.
+	Type ComponentConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
+	Error   string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
 }
 
+// ComponentStatus is the health of a part of the control plane; no longer kept.
 type ComponentStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -205,6 +241,7 @@ type ConfigMapKeySelector struct {
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
 }
 
+// ConfigMapNodeConfigSource is a config map with a node's configuration; no longer used.
 type ConfigMapNodeConfigSource struct {
 	Namespace        string    `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
 	Name             string    `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
@@ -289,12 +326,14 @@ type Container struct {
 	TTY bool `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
 }
 
+// ContainerExtendedResourceRequest says which request of a claim stands for an extended resource of a container.
 type ContainerExtendedResourceRequest struct {
 	ContainerName string `json:"containerName" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	ResourceName  string `json:"resourceName" protobuf:"bytes,2,opt,name=" openapi:"required"`
 	RequestName   string `json:"requestName" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
+// ContainerImage is an image a node has.
 type ContainerImage struct {
 	Names     []string `json:"names" listType:"atomic" protobuf:"bytes,1,rep,name=names"`
 	SizeBytes int64    `json:"sizeBytes,omitempty" protobuf:"varint,2,opt,name=sizeBytes"`
@@ -414,10 +453,12 @@ type ContainerStatus struct {
 	StopSignal *Signal `json:"stopSignal,omitempty" protobuf:"bytes,15,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
 }
 
+// ContainerUser is the identity of a container's first process.
 type ContainerUser struct {
 	Linux *LinuxContainerUser `json:"linux,omitempty" protobuf:"bytes,1,opt,name=linux"`
 }
 
+// DaemonEndpoint is the port of a service of a node.
 type DaemonEndpoint struct {
 	Port int32 `json:"Port" protobuf:"varint,1,opt,name=Port" openapi:"required"`
 }
@@ -539,32 +580,60 @@ type EphemeralContainer struct {
 	TargetContainerName string `json:"targetContainerName,omitempty" protobuf:"bytes,2,opt,name=targetContainerName"`
 }
 
+// EphemeralContainerCommon is what an ephemeral container has in common with others.
 type EphemeralContainerCommon struct {
-	Name                     string                   `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	Image                    string                   `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
-	Command                  []string                 `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
-	Args                     []string                 `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
-	WorkingDir               string                   `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
-	Ports                    []ContainerPort          `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
-	EnvFrom                  []EnvFromSource          `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
-	Env                      []EnvVar                 `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
-	Resources                ResourceRequirements     `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
-	ResizePolicy             []ContainerResizePolicy  `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
-	RestartPolicy            *ContainerRestartPolicy  `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
-	RestartPolicyRules       []ContainerRestartRule   `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
-	VolumeMounts             []VolumeMount            `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
-	VolumeDevices            []VolumeDevice           `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
-	LivenessProbe            *Probe                   `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
-	ReadinessProbe           *Probe                   `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
-	StartupProbe             *Probe                   `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
-	Lifecycle                *Lifecycle               `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
-	TerminationMessagePath   string                   `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
+	// Unique name within the pod, a DNS label; cannot change.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Image to run; the tag latest is implied when neither tag nor digest is given.
+	Image string `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
+	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands for a
+	// dollar sign.
+	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
+	// Arguments instead of the image's own; replaced as in command.
+	Args []string `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
+	// Directory the program starts in; the image's unless set.
+	WorkingDir string `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
+	// Ports the program listens on. For information and for names; a port not listed is reachable too.
+	Ports []ContainerPort `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
+	// Config maps and secrets all of whose keys become environment variables.
+	EnvFrom []EnvFromSource `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
+	// Environment variables; they win over those of envFrom.
+	Env []EnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
+	// Requests and limits of cpu, memory and other resources.
+	Resources ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
+	// Whether a change of a resource restarts the container.
+	ResizePolicy []ContainerResizePolicy `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
+	// In an init container, Always makes it a sidecar; elsewhere it overrides the pod's policy.
+	RestartPolicy *ContainerRestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
+	// Rules by exit code that override the restart policy.
+	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
+	// Where volumes appear in the file system.
+	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
+	// Where block volumes appear as devices.
+	VolumeDevices []VolumeDevice `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
+	// Check whose failure restarts the container.
+	LivenessProbe *Probe `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
+	// Check that decides whether services send traffic here.
+	ReadinessProbe *Probe `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
+	// Check that must succeed first; until then the other two are not made.
+	StartupProbe *Probe `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
+	// Actions after the start and before the end.
+	Lifecycle *Lifecycle `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
+	// File whose contents are reported when the container ends; /dev/termination-log unless set.
+	TerminationMessagePath string `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
+	// Whether the end of the log is reported when that file is empty after a failure: File or
+	// FallbackToLogsOnError.
 	TerminationMessagePolicy TerminationMessagePolicy `json:"terminationMessagePolicy,omitempty" protobuf:"bytes,20,opt,name=terminationMessagePolicy" openapi:"enum=FallbackToLogsOnError|File"`
-	ImagePullPolicy          PullPolicy               `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
-	SecurityContext          *SecurityContext         `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
-	Stdin                    bool                     `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
-	StdinOnce                bool                     `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
-	TTY                      bool                     `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
+	// When to pull: Always (the default for the tag latest), IfNotPresent or Never.
+	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
+	// Identity and permissions of this container; they win over the pod's.
+	SecurityContext *SecurityContext `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
+	// Keep standard input open for attach; otherwise reads end at once.
+	Stdin bool `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
+	// Close standard input after the first attach has ended.
+	StdinOnce bool `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
+	// Give the container a terminal; needs stdin.
+	TTY bool `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
 }
 
 // EphemeralVolumeSource makes a claim for one pod.
@@ -607,11 +676,13 @@ type Event struct {
 	ReportingInstance string `json:"reportingInstance" protobuf:"bytes,15,opt,name=reportingInstance"`
 }
 
+// EventSeries is an event that goes on.
 type EventSeries struct {
 	Count            int32            `json:"count,omitempty" protobuf:"varint,1,opt,name="`
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime,omitempty" protobuf:"bytes,2,opt,name="`
 }
 
+// EventSource is who reports an event.
 type EventSource struct {
 	Component string `json:"component,omitempty" protobuf:"bytes,1,opt,name=component"`
 	Host      string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
@@ -623,12 +694,15 @@ type ExecAction struct {
 	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=command"`
 }
 
+// FCVolumeSource is a Fibre Channel disk.
 type FCVolumeSource struct {
 	TargetWWNs []string `json:"targetWWNs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=targetWWNs"`
 	Lun        *int32   `json:"lun,omitempty" protobuf:"varint,2,opt,name=lun"`
-	FSType     string   `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	ReadOnly   bool     `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	WWIDs      []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool     `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	WWIDs    []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
 }
 
 // FileKeySelector picks a key of a file with lines KEY=value.
@@ -643,32 +717,46 @@ type FileKeySelector struct {
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
+// FlexPersistentVolumeSource is a volume of a FlexVolume driver with a secret in any namespace.
 type FlexPersistentVolumeSource struct {
-	Driver    string            `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	FSType    string            `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	SecretRef *SecretReference  `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
-	ReadOnly  bool              `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	Options   map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
+	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Secret with credentials.
+	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
+	// Mount it read-only.
+	ReadOnly bool              `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	Options  map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
 }
 
+// FlexVolumeSource is a volume of a FlexVolume driver.
 type FlexVolumeSource struct {
-	Driver    string                `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	FSType    string                `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Secret with credentials.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
-	ReadOnly  bool                  `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	Options   map[string]string     `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
+	// Mount it read-only.
+	ReadOnly bool              `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	Options  map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
 }
 
+// FlockerVolumeSource is a Flocker dataset; one of name and UUID is set.
 type FlockerVolumeSource struct {
 	DatasetName string `json:"datasetName,omitempty" protobuf:"bytes,1,opt,name=datasetName"`
 	DatasetUUID string `json:"datasetUUID,omitempty" protobuf:"bytes,2,opt,name=datasetUUID"`
 }
 
+// GCEPersistentDiskVolumeSource is a disk of Google Compute Engine.
 type GCEPersistentDiskVolumeSource struct {
-	PDName    string `json:"pdName" protobuf:"bytes,1,opt,name=pdName" openapi:"required"`
-	FSType    string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	Partition int32  `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
-	ReadOnly  bool   `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	// Name of the disk.
+	PDName string `json:"pdName" protobuf:"bytes,1,opt,name=pdName" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Partition to mount; the whole disk if 0.
+	Partition int32 `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
 }
 
 // GRPCAction asks a gRPC health service.
@@ -679,23 +767,28 @@ type GRPCAction struct {
 	Service *string `json:"service" protobuf:"bytes,2,opt,name=service"`
 }
 
+// GitRepoVolumeSource is a checkout of a git repository.
 type GitRepoVolumeSource struct {
 	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository" openapi:"required"`
 	Revision   string `json:"revision,omitempty" protobuf:"bytes,2,opt,name=revision"`
 	Directory  string `json:"directory,omitempty" protobuf:"bytes,3,opt,name=directory"`
 }
 
+// GlusterfsPersistentVolumeSource is a Gluster volume with endpoints in any namespace.
 type GlusterfsPersistentVolumeSource struct {
-	EndpointsName      string  `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
-	Path               string  `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	EndpointsName string `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
+	Path          string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	// Mount it read-only.
 	ReadOnly           bool    `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 	EndpointsNamespace *string `json:"endpointsNamespace,omitempty" protobuf:"bytes,4,opt,name=endpointsNamespace"`
 }
 
+// GlusterfsVolumeSource is a Gluster volume.
 type GlusterfsVolumeSource struct {
 	EndpointsName string `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
 	Path          string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	ReadOnly      bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
 // HTTPGetAction is an HTTP request to a container.
@@ -742,32 +835,40 @@ type HostPathVolumeSource struct {
 	Type *HostPathType `json:"type,omitempty" protobuf:"bytes,2,opt,name=type" openapi:"enum=|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket"`
 }
 
+// ISCSIPersistentVolumeSource is a disk of an iSCSI target with a secret in any namespace.
 type ISCSIPersistentVolumeSource struct {
-	TargetPortal      string           `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
-	IQN               string           `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
-	Lun               int32            `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
-	ISCSIInterface    string           `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
-	FSType            string           `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
-	ReadOnly          bool             `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
-	Portals           []string         `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
-	DiscoveryCHAPAuth bool             `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
-	SessionCHAPAuth   bool             `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
-	SecretRef         *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
-	InitiatorName     *string          `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
+	TargetPortal   string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
+	IQN            string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
+	Lun            int32  `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly          bool     `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	Portals           []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
+	DiscoveryCHAPAuth bool     `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
+	SessionCHAPAuth   bool     `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
+	// Secret with credentials.
+	SecretRef     *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
+	InitiatorName *string          `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
+// ISCSIVolumeSource is a disk of an iSCSI target.
 type ISCSIVolumeSource struct {
-	TargetPortal      string                `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
-	IQN               string                `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
-	Lun               int32                 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
-	ISCSIInterface    string                `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
-	FSType            string                `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
-	ReadOnly          bool                  `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
-	Portals           []string              `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
-	DiscoveryCHAPAuth bool                  `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
-	SessionCHAPAuth   bool                  `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
-	SecretRef         *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
-	InitiatorName     *string               `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
+	TargetPortal   string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
+	IQN            string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
+	Lun            int32  `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly          bool     `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	Portals           []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
+	DiscoveryCHAPAuth bool     `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
+	SessionCHAPAuth   bool     `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
+	// Secret with credentials.
+	SecretRef     *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
+	InitiatorName *string               `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
 // ImageVolumeSource is the files of an image.
@@ -778,6 +879,7 @@ type ImageVolumeSource struct {
 	PullPolicy PullPolicy `json:"pullPolicy,omitempty" protobuf:"bytes,2,opt,name=pullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
 }
 
+// ImageVolumeStatus is the state of a mounted image.
 type ImageVolumeStatus struct {
 	ImageRef string `json:"imageRef,omitempty" protobuf:"bytes,1,opt,name=imageRef" openapi:"required"`
 }
@@ -844,6 +946,7 @@ type LimitRangeSpec struct {
 	Limits []LimitRangeItem `json:"limits" listType:"atomic" protobuf:"bytes,1,rep,name=limits" openapi:"required"`
 }
 
+// LinuxContainerUser is the identity of a process on Linux.
 type LinuxContainerUser struct {
 	UID                int64   `json:"uid" protobuf:"varint,1,opt,name=" openapi:"required"`
 	GID                int64   `json:"gid" protobuf:"varint,2,opt,name=" openapi:"required"`
@@ -882,9 +985,11 @@ type LocalVolumeSource struct {
 	FSType *string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 }
 
+// ModifyVolumeStatus is the state of a change of a volume's attributes.
 type ModifyVolumeStatus struct {
-	TargetVolumeAttributesClassName string                                  `json:"targetVolumeAttributesClassName,omitempty" protobuf:"bytes,1,opt,name=targetVolumeAttributesClassName"`
-	Status                          PersistentVolumeClaimModifyVolumeStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required,enum=InProgress|Infeasible|Pending"`
+	TargetVolumeAttributesClassName string `json:"targetVolumeAttributesClassName,omitempty" protobuf:"bytes,1,opt,name=targetVolumeAttributesClassName"`
+	// What there is; written by the system.
+	Status PersistentVolumeClaimModifyVolumeStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required,enum=InProgress|Infeasible|Pending"`
 }
 
 // NFSVolumeSource is a directory of an NFS server.
@@ -907,12 +1012,18 @@ type Namespace struct {
 	Status NamespaceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// NamespaceCondition is one fact about a namespace.
 type NamespaceCondition struct {
-	Type               NamespaceConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             ConditionStatus        `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	Reason             string                 `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	Message            string                 `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+	// Name of the fact.
+	Type NamespaceConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
 // NamespaceSpec is what must happen before a namespace is gone.
@@ -939,6 +1050,7 @@ type Node struct {
 	Status NodeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// NodeAddress is a name or address of a node.
 type NodeAddress struct {
 	Type    NodeAddressType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
 	Address string          `json:"address" protobuf:"bytes,2,opt,name=address" openapi:"required"`
@@ -952,25 +1064,35 @@ type NodeAffinity struct {
 	PreferredDuringSchedulingIgnoredDuringExecution []PreferredSchedulingTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
+// NodeAllocatableResourceClaimStatus is what a claim takes from a node's own resources.
 type NodeAllocatableResourceClaimStatus struct {
 	ResourceClaimName string                             `json:"resourceClaimName" protobuf:"bytes,1,opt,name=resourceClaimName" openapi:"required"`
 	Containers        []string                           `json:"containers,omitempty" listType:"set" protobuf:"bytes,2,rep,name=containers"`
 	Resources         map[ResourceName]resource.Quantity `json:"resources" protobuf:"bytes,3,rep,name=resources" openapi:"required"`
 }
 
+// NodeCondition is one fact about a node.
 type NodeCondition struct {
-	Type               NodeConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             ConditionStatus   `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastHeartbeatTime  metav1.Time       `json:"lastHeartbeatTime,omitempty" protobuf:"bytes,3,opt,name=lastHeartbeatTime"`
-	LastTransitionTime metav1.Time       `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	Reason             string            `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	Message            string            `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+	// Name of the fact.
+	Type NodeConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When it was last confirmed.
+	LastHeartbeatTime metav1.Time `json:"lastHeartbeatTime,omitempty" protobuf:"bytes,3,opt,name=lastHeartbeatTime"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
+// NodeConfigSource is where a node's configuration is; no longer used.
 type NodeConfigSource struct {
 	ConfigMap *ConfigMapNodeConfigSource `json:"configMap,omitempty" protobuf:"bytes,2,opt,name=configMap"`
 }
 
+// NodeConfigStatus is the state of a node's configuration; no longer used.
 type NodeConfigStatus struct {
 	Assigned      *NodeConfigSource `json:"assigned,omitempty" protobuf:"bytes,1,opt,name=assigned"`
 	Active        *NodeConfigSource `json:"active,omitempty" protobuf:"bytes,2,opt,name=active"`
@@ -978,24 +1100,29 @@ type NodeConfigStatus struct {
 	Error         string            `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
 }
 
+// NodeDaemonEndpoints is the ports of a node's services.
 type NodeDaemonEndpoints struct {
 	KubeletEndpoint DaemonEndpoint `json:"kubeletEndpoint,omitempty" protobuf:"bytes,1,opt,name=kubeletEndpoint"`
 }
 
+// NodeFeatures is what a node's runtime can do.
 type NodeFeatures struct {
 	SupplementalGroupsPolicy *bool `json:"supplementalGroupsPolicy,omitempty" protobuf:"varint,1,opt,name=supplementalGroupsPolicy"`
 }
 
+// NodeProxyOptions is a request to a node's own service.
 type NodeProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
 	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
+// NodeRuntimeHandler is a runtime a node offers.
 type NodeRuntimeHandler struct {
 	Name     string                      `json:"name" protobuf:"bytes,1,opt,name=name"`
 	Features *NodeRuntimeHandlerFeatures `json:"features,omitempty" protobuf:"bytes,2,opt,name=features"`
 }
 
+// NodeRuntimeHandlerFeatures is what a runtime can do.
 type NodeRuntimeHandlerFeatures struct {
 	RecursiveReadOnlyMounts *bool `json:"recursiveReadOnlyMounts,omitempty" protobuf:"varint,1,opt,name=recursiveReadOnlyMounts"`
 	UserNamespaces          *bool `json:"userNamespaces,omitempty" protobuf:"varint,2,opt,name=userNamespaces"`
@@ -1075,10 +1202,12 @@ type NodeStatus struct {
 	DeclaredFeatures []string `json:"declaredFeatures,omitempty" listType:"atomic" protobuf:"bytes,14,rep,name=declaredFeatures"`
 }
 
+// NodeSwapStatus is the swap space of a node.
 type NodeSwapStatus struct {
 	Capacity *int64 `json:"capacity,omitempty" protobuf:"varint,1,opt,name=capacity"`
 }
 
+// NodeSystemInfo is identities and versions of a node.
 type NodeSystemInfo struct {
 	MachineID               string          `json:"machineID" protobuf:"bytes,1,opt,name=machineID" openapi:"required"`
 	SystemUUID              string          `json:"systemUUID" protobuf:"bytes,2,opt,name=systemUUID" openapi:"required"`
@@ -1139,13 +1268,20 @@ type PersistentVolumeClaim struct {
 	Status PersistentVolumeClaimStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// PersistentVolumeClaimCondition is one fact about a claim.
 type PersistentVolumeClaimCondition struct {
-	Type               PersistentVolumeClaimConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             ConditionStatus                    `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastProbeTime      metav1.Time                        `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
-	LastTransitionTime metav1.Time                        `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	Reason             string                             `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	Message            string                             `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+	// Name of the fact.
+	Type PersistentVolumeClaimConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When it was last checked.
+	LastProbeTime metav1.Time `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
 // PersistentVolumeClaimSpec is what a claim asks for.
@@ -1288,8 +1424,10 @@ type PersistentVolumeStatus struct {
 	LastPhaseTransitionTime *metav1.Time `json:"lastPhaseTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastPhaseTransitionTime"`
 }
 
+// PhotonPersistentDiskVolumeSource is a disk of Photon.
 type PhotonPersistentDiskVolumeSource struct {
-	PdID   string `json:"pdID" protobuf:"bytes,1,opt,name=pdID" openapi:"required"`
+	PdID string `json:"pdID" protobuf:"bytes,1,opt,name=pdID" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 }
 
@@ -1335,15 +1473,22 @@ type PodAntiAffinity struct {
 	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodAffinityTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
+// PodAttachOptions is a request to attach to a container.
 type PodAttachOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	Stdin           bool   `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
-	Stdout          bool   `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
-	Stderr          bool   `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
-	TTY             bool   `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
-	Container       string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
+	// Send standard input.
+	Stdin bool `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
+	// Receive standard output.
+	Stdout bool `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
+	// Receive standard error.
+	Stderr bool `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
+	// Use a terminal.
+	TTY bool `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
+	// Name of the container; the only one unless set.
+	Container string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
 }
 
+// PodCertificateProjection is a key and a certificate issued for a pod, as files.
 type PodCertificateProjection struct {
 	SignerName           string            `json:"signerName,omitempty" protobuf:"bytes,1,opt,name=signerName" openapi:"required"`
 	KeyType              string            `json:"keyType,omitempty" protobuf:"bytes,2,opt,name=keyType" openapi:"required"`
@@ -1390,16 +1535,23 @@ type PodDNSConfigOption struct {
 	Value *string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 }
 
+// PodExecOptions is a request to run a command in a container.
 type PodExecOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	Stdin           bool     `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
-	Stdout          bool     `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
-	Stderr          bool     `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
-	TTY             bool     `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
-	Container       string   `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
-	Command         []string `json:"command" listType:"atomic" protobuf:"bytes,6,rep,name=command" openapi:"required"`
+	// Send standard input.
+	Stdin bool `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
+	// Receive standard output.
+	Stdout bool `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
+	// Receive standard error.
+	Stderr bool `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
+	// Use a terminal.
+	TTY bool `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
+	// Name of the container; the only one unless set.
+	Container string   `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
+	Command   []string `json:"command" listType:"atomic" protobuf:"bytes,6,rep,name=command" openapi:"required"`
 }
 
+// PodExtendedResourceClaimStatus is the claim made for a pod's extended resources.
 type PodExtendedResourceClaimStatus struct {
 	RequestMappings   []ContainerExtendedResourceRequest `json:"requestMappings" listType:"atomic" protobuf:"bytes,1,rep,name=requestMappings" openapi:"required"`
 	ResourceClaimName string                             `json:"resourceClaimName" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -1411,8 +1563,10 @@ type PodIP struct {
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
+// PodLogOptions is a request for the log of a container.
 type PodLogOptions struct {
-	metav1.TypeMeta              `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// Name of the container; the only one unless set.
 	Container                    string       `json:"container,omitempty" protobuf:"bytes,1,opt,name=container"`
 	Follow                       bool         `json:"follow,omitempty" protobuf:"varint,2,opt,name=follow"`
 	Previous                     bool         `json:"previous,omitempty" protobuf:"varint,3,opt,name=previous"`
@@ -1431,11 +1585,13 @@ type PodOS struct {
 	Name OSName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
+// PodPortForwardOptions is a request for connections to ports of a pod.
 type PodPortForwardOptions struct {
 	metav1.TypeMeta `json:",inline"`
 	Ports           []int32 `json:"ports,omitempty" listType:"atomic" protobuf:"varint,1,rep,name=ports"`
 }
 
+// PodProxyOptions is an HTTP request to a pod.
 type PodProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
 	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
@@ -1457,6 +1613,7 @@ type PodResourceClaim struct {
 	ResourceClaimTemplateName *string `json:"resourceClaimTemplateName,omitempty" protobuf:"bytes,4,opt,name=resourceClaimTemplateName"`
 }
 
+// PodResourceClaimStatus is the claim behind one of a pod's resourceClaims.
 type PodResourceClaimStatus struct {
 	Name              string  `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	ResourceClaimName *string `json:"resourceClaimName,omitempty" protobuf:"bytes,2,opt,name=resourceClaimName"`
@@ -1468,6 +1625,7 @@ type PodSchedulingGate struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
+// PodSchedulingGroup is the group a pod is scheduled with.
 type PodSchedulingGroup struct {
 	PodGroupName *string `json:"podGroupName,omitempty" protobuf:"bytes,1,opt,name=podGroupName"`
 }
@@ -1502,6 +1660,7 @@ type PodSecurityContext struct {
 	SELinuxChangePolicy *PodSELinuxChangePolicy `json:"seLinuxChangePolicy,omitempty" protobuf:"bytes,13,opt,name=seLinuxChangePolicy"`
 }
 
+// PodSignature describes pods by their controller.
 type PodSignature struct {
 	PodController *metav1.OwnerReference `json:"podController,omitempty" protobuf:"bytes,1,opt,name=podController"`
 }
@@ -1642,10 +1801,12 @@ type PodStatus struct {
 	NodeAllocatableResourceClaimStatuses []NodeAllocatableResourceClaimStatus `json:"nodeAllocatableResourceClaimStatuses,omitempty" listType:"atomic" protobuf:"bytes,21,rep,name=nodeAllocatableResourceClaimStatuses"`
 }
 
+// PodStatusResult is a pod's status on its own; no longer used.
 type PodStatusResult struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Status            PodStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
+	// What there is; written by the system.
+	Status PodStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
 }
 
 // PodTemplate is a stored description of pods.
@@ -1663,23 +1824,31 @@ type PodTemplateSpec struct {
 	Spec PodSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
+// PortStatus is the state of a load balancer's port.
 type PortStatus struct {
 	Port     int32    `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
 	Protocol Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
 	Error    *string  `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
+// PortworxVolumeSource is a Portworx volume.
 type PortworxVolumeSource struct {
+	// Identity of the volume at its system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	FSType   string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	ReadOnly bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
+// PreferAvoidPodsEntry is one kind of pods a node would rather not run.
 type PreferAvoidPodsEntry struct {
 	PodSignature PodSignature `json:"podSignature" protobuf:"bytes,1,opt,name=podSignature" openapi:"required"`
 	EvictionTime metav1.Time  `json:"evictionTime,omitempty" protobuf:"bytes,2,opt,name=evictionTime"`
-	Reason       string       `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	Message      string       `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
 }
 
 // PreferredSchedulingTerm is a preference with a weight.
@@ -1727,37 +1896,48 @@ type ProjectedVolumeSource struct {
 	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
 }
 
+// QuobyteVolumeSource is a Quobyte volume.
 type QuobyteVolumeSource struct {
 	Registry string `json:"registry" protobuf:"bytes,1,opt,name=registry" openapi:"required"`
 	Volume   string `json:"volume" protobuf:"bytes,2,opt,name=volume" openapi:"required"`
+	// Mount it read-only.
 	ReadOnly bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 	User     string `json:"user,omitempty" protobuf:"bytes,4,opt,name=user"`
 	Group    string `json:"group,omitempty" protobuf:"bytes,5,opt,name=group"`
 	Tenant   string `json:"tenant,omitempty" protobuf:"bytes,6,opt,name=tenant"`
 }
 
+// RBDPersistentVolumeSource is a Ceph block device with a secret in any namespace.
 type RBDPersistentVolumeSource struct {
-	CephMonitors []string         `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	RBDImage     string           `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
-	FSType       string           `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	RBDPool      string           `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
-	RadosUser    string           `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
-	Keyring      string           `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
-	SecretRef    *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
-	ReadOnly     bool             `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
+	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	RBDImage     string   `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType    string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	RBDPool   string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	RadosUser string `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
+	Keyring   string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
+	// Secret with credentials.
+	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
 }
 
+// RBDVolumeSource is a Ceph block device.
 type RBDVolumeSource struct {
-	CephMonitors []string              `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	RBDImage     string                `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
-	FSType       string                `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	RBDPool      string                `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
-	RadosUser    string                `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
-	Keyring      string                `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
-	SecretRef    *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
-	ReadOnly     bool                  `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
+	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	RBDImage     string   `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType    string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	RBDPool   string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	RadosUser string `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
+	Keyring   string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
+	// Secret with credentials.
+	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
 }
 
+// RangeAllocation is which numbers of a range are taken, for addresses and ports.
 type RangeAllocation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -1775,12 +1955,18 @@ type ReplicationController struct {
 	Status ReplicationControllerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
+// ReplicationControllerCondition is one fact about a replication controller.
 type ReplicationControllerCondition struct {
-	Type               ReplicationControllerConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Status             ConditionStatus                    `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	LastTransitionTime metav1.Time                        `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	Reason             string                             `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	Message            string                             `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+	// Name of the fact.
+	Type ReplicationControllerConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// True, False or Unknown.
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
+	// When the status last changed.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	// Cause, in one word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// Details, for people.
+	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
 // ReplicationControllerSpec is how many pods and which.
@@ -1829,10 +2015,12 @@ type ResourceFieldSelector struct {
 	Divisor resource.Quantity `json:"divisor,omitempty" protobuf:"bytes,3,opt,name=divisor"`
 }
 
+// ResourceHealth is the health of one device.
 type ResourceHealth struct {
 	ResourceID ResourceID           `json:"resourceID" protobuf:"bytes,1,opt,name=resourceID" openapi:"required"`
 	Health     ResourceHealthStatus `json:"health,omitempty" protobuf:"bytes,2,opt,name="`
-	Message    *string              `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+	// Details, for people.
+	Message *string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
 // ResourceQuota bounds what a namespace uses in all.
@@ -1873,6 +2061,7 @@ type ResourceRequirements struct {
 	Claims []ResourceClaim `json:"claims,omitempty" listType:"map" listMapKey:"name" protobuf:"bytes,3,rep,name=claims"`
 }
 
+// ResourceStatus is the health of the devices behind a resource.
 type ResourceStatus struct {
 	Name      ResourceName     `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	Resources []ResourceHealth `json:"resources,omitempty" listType:"map" listMapKey:"resourceID" protobuf:"bytes,2,rep,name=resources"`
@@ -1890,30 +2079,38 @@ type SELinuxOptions struct {
 	Level string `json:"level,omitempty" protobuf:"bytes,4,opt,name=level"`
 }
 
+// ScaleIOPersistentVolumeSource is a ScaleIO volume with a secret in any namespace.
 type ScaleIOPersistentVolumeSource struct {
-	Gateway          string           `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
-	System           string           `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	Gateway string `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
+	System  string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	// Secret with credentials.
 	SecretRef        *SecretReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
 	SSLEnabled       bool             `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
 	ProtectionDomain string           `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
 	StoragePool      string           `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
 	StorageMode      string           `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
 	VolumeName       string           `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
-	FSType           string           `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
-	ReadOnly         bool             `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
 }
 
+// ScaleIOVolumeSource is a ScaleIO volume.
 type ScaleIOVolumeSource struct {
-	Gateway          string                `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
-	System           string                `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	Gateway string `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
+	System  string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	// Secret with credentials.
 	SecretRef        *LocalObjectReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
 	SSLEnabled       bool                  `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
 	ProtectionDomain string                `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
 	StoragePool      string                `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
 	StorageMode      string                `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
 	VolumeName       string                `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
-	FSType           string                `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
-	ReadOnly         bool                  `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
 }
 
 // ScopeSelector narrows a quota.
@@ -2027,6 +2224,7 @@ type SecurityContext struct {
 	AppArmorProfile *AppArmorProfile `json:"appArmorProfile,omitempty" protobuf:"bytes,12,opt,name=appArmorProfile"`
 }
 
+// SerializedReference is a reference written into an annotation.
 type SerializedReference struct {
 	metav1.TypeMeta `json:",inline"`
 	Reference       ObjectReference `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
@@ -2080,6 +2278,7 @@ type ServicePort struct {
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,5,opt,name=nodePort"`
 }
 
+// ServiceProxyOptions is an HTTP request to a service.
 type ServiceProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
 	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
@@ -2150,20 +2349,28 @@ type SleepAction struct {
 	Seconds int64 `json:"seconds" protobuf:"varint,1,opt,name=seconds" openapi:"required"`
 }
 
+// StorageOSPersistentVolumeSource is a StorageOS volume with a secret in any namespace.
 type StorageOSPersistentVolumeSource struct {
-	VolumeName      string           `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
-	VolumeNamespace string           `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
-	FSType          string           `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	ReadOnly        bool             `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	SecretRef       *ObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+	VolumeName      string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	// Secret with credentials.
+	SecretRef *ObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 }
 
+// StorageOSVolumeSource is a StorageOS volume.
 type StorageOSVolumeSource struct {
-	VolumeName      string                `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
-	VolumeNamespace string                `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
-	FSType          string                `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	ReadOnly        bool                  `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	SecretRef       *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+	VolumeName      string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
+	// File system type to mount; ext4 or the system's own unless set.
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	// Mount it read-only.
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	// Secret with credentials.
+	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 }
 
 // Sysctl is a kernel parameter.
@@ -2297,9 +2504,11 @@ type VolumeMount struct {
 	SubPathExpr string `json:"subPathExpr,omitempty" protobuf:"bytes,6,opt,name=subPathExpr"`
 }
 
+// VolumeMountStatus is the state of a mount.
 type VolumeMountStatus struct {
-	Name              string                 `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	MountPath         string                 `json:"mountPath" protobuf:"bytes,2,opt,name=mountPath" openapi:"required"`
+	Name      string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	MountPath string `json:"mountPath" protobuf:"bytes,2,opt,name=mountPath" openapi:"required"`
+	// Mount it read-only.
 	ReadOnly          bool                   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 	RecursiveReadOnly *RecursiveReadOnlyMode `json:"recursiveReadOnly,omitempty" protobuf:"bytes,4,opt,name=recursiveReadOnly"`
 	VolumeStatus      *VolumeStatus          `json:"volumeStatus,omitempty" protobuf:"bytes,5,opt,name=volumeStatus"`
@@ -2399,12 +2608,15 @@ type VolumeSource struct {
 	Image *ImageVolumeSource `json:"image,omitempty" protobuf:"bytes,30,opt,name=image"`
 }
 
+// VolumeStatus is the state of a mounted volume.
 type VolumeStatus struct {
 	Image *ImageVolumeStatus `json:"image,omitempty" protobuf:"bytes,1,opt,name=image"`
 }
 
+// VsphereVirtualDiskVolumeSource is a disk of vSphere.
 type VsphereVirtualDiskVolumeSource struct {
-	VolumePath        string `json:"volumePath" protobuf:"bytes,1,opt,name=volumePath" openapi:"required"`
+	VolumePath string `json:"volumePath" protobuf:"bytes,1,opt,name=volumePath" openapi:"required"`
+	// File system type to mount; ext4 or the system's own unless set.
 	FSType            string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	StoragePolicyName string `json:"storagePolicyName,omitempty" protobuf:"bytes,3,opt,name=storagePolicyName"`
 	StoragePolicyID   string `json:"storagePolicyID,omitempty" protobuf:"bytes,4,opt,name=storagePolicyID"`
@@ -2478,6 +2690,7 @@ type ServiceAccountList = metav1.List[*ServiceAccount]
 // ServiceList is a list of Service objects.
 type ServiceList = metav1.List[*Service]
 
+// AppArmorProfileType is what AppArmorProfile.Type can be.
 type AppArmorProfileType string
 
 // The values of AppArmorProfileType.
@@ -2487,6 +2700,7 @@ const (
 	AppArmorProfileTypeUnconfined     AppArmorProfileType = "Unconfined"
 )
 
+// AzureDataDiskCachingMode is what AzureDiskVolumeSource.CachingMode can be.
 type AzureDataDiskCachingMode string
 
 // The values of AzureDataDiskCachingMode.
@@ -2496,6 +2710,7 @@ const (
 	AzureDataDiskCachingReadWrite AzureDataDiskCachingMode = "ReadWrite"
 )
 
+// AzureDataDiskKind is what AzureDiskVolumeSource.Kind can be.
 type AzureDataDiskKind string
 
 // The values of AzureDataDiskKind.
@@ -2505,8 +2720,10 @@ const (
 	AzureSharedBlobDisk    AzureDataDiskKind = "Shared"
 )
 
+// Capability is what Capabilities.Add and Capabilities.Drop can be.
 type Capability string
 
+// ClaimResourceStatus is what PersistentVolumeClaimStatus.AllocatedResourceStatuses can be.
 type ClaimResourceStatus string
 
 // The values of ClaimResourceStatus.
@@ -2518,6 +2735,7 @@ const (
 	PersistentVolumeClaimNodeResizePending          ClaimResourceStatus = "NodeResizePending"
 )
 
+// ComponentConditionType is what ComponentCondition.Type can be.
 type ComponentConditionType string
 
 // The values of ComponentConditionType.
@@ -2525,6 +2743,7 @@ const (
 	ComponentHealthy ComponentConditionType = "Healthy"
 )
 
+// ConditionStatus is what ComponentCondition.Status, NamespaceCondition.Status and others can be.
 type ConditionStatus string
 
 // The values of ConditionStatus.
@@ -2534,6 +2753,7 @@ const (
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
+// ContainerRestartPolicy is what Container.RestartPolicy and EphemeralContainerCommon.RestartPolicy can be.
 type ContainerRestartPolicy string
 
 // The values of ContainerRestartPolicy.
@@ -2543,6 +2763,7 @@ const (
 	ContainerRestartPolicyOnFailure ContainerRestartPolicy = "OnFailure"
 )
 
+// ContainerRestartRuleAction is what ContainerRestartRule.Action can be.
 type ContainerRestartRuleAction string
 
 // The values of ContainerRestartRuleAction.
@@ -2551,6 +2772,7 @@ const (
 	ContainerRestartRuleActionRestartAllContainers ContainerRestartRuleAction = "RestartAllContainers"
 )
 
+// ContainerRestartRuleOnExitCodesOperator is what ContainerRestartRuleOnExitCodes.Operator can be.
 type ContainerRestartRuleOnExitCodesOperator string
 
 // The values of ContainerRestartRuleOnExitCodesOperator.
@@ -2559,6 +2781,7 @@ const (
 	ContainerRestartRuleOnExitCodesOpNotIn ContainerRestartRuleOnExitCodesOperator = "NotIn"
 )
 
+// DNSPolicy is what PodSpec.DNSPolicy can be.
 type DNSPolicy string
 
 // The values of DNSPolicy.
@@ -2569,6 +2792,7 @@ const (
 	DNSNone                    DNSPolicy = "None"
 )
 
+// FinalizerName is what NamespaceSpec.Finalizers can be.
 type FinalizerName string
 
 // The values of FinalizerName.
@@ -2576,6 +2800,7 @@ const (
 	FinalizerKubernetes FinalizerName = "kubernetes"
 )
 
+// HostPathType is what HostPathVolumeSource.Type can be.
 type HostPathType string
 
 // The values of HostPathType.
@@ -2590,6 +2815,7 @@ const (
 	HostPathUnset             HostPathType = ""
 )
 
+// IPFamily is what ServiceSpec.IPFamilies can be.
 type IPFamily string
 
 // The values of IPFamily.
@@ -2599,6 +2825,7 @@ const (
 	IPv6Protocol    IPFamily = "IPv6"
 )
 
+// IPFamilyPolicy is what ServiceSpec.IPFamilyPolicy can be.
 type IPFamilyPolicy string
 
 // The values of IPFamilyPolicy.
@@ -2608,6 +2835,7 @@ const (
 	IPFamilyPolicySingleStack      IPFamilyPolicy = "SingleStack"
 )
 
+// LimitType is what LimitRangeItem.Type can be.
 type LimitType string
 
 // The values of LimitType.
@@ -2617,6 +2845,7 @@ const (
 	LimitTypePod                   LimitType = "Pod"
 )
 
+// LoadBalancerIPMode is what LoadBalancerIngress.IPMode can be.
 type LoadBalancerIPMode string
 
 // The values of LoadBalancerIPMode.
@@ -2625,6 +2854,7 @@ const (
 	LoadBalancerIPModeVIP   LoadBalancerIPMode = "VIP"
 )
 
+// MountPropagationMode is what VolumeMount.MountPropagation can be.
 type MountPropagationMode string
 
 // The values of MountPropagationMode.
@@ -2634,6 +2864,7 @@ const (
 	MountPropagationNone            MountPropagationMode = "None"
 )
 
+// NamespaceConditionType is what NamespaceCondition.Type can be.
 type NamespaceConditionType string
 
 // The values of NamespaceConditionType.
@@ -2645,6 +2876,7 @@ const (
 	NamespaceFinalizersRemaining      NamespaceConditionType = "NamespaceFinalizersRemaining"
 )
 
+// NamespacePhase is what NamespaceStatus.Phase can be.
 type NamespacePhase string
 
 // The values of NamespacePhase.
@@ -2653,6 +2885,7 @@ const (
 	NamespaceTerminating NamespacePhase = "Terminating"
 )
 
+// NodeAddressType is what NodeAddress.Type can be.
 type NodeAddressType string
 
 // The values of NodeAddressType.
@@ -2664,6 +2897,7 @@ const (
 	NodeInternalIP  NodeAddressType = "InternalIP"
 )
 
+// NodeConditionType is what NodeCondition.Type can be.
 type NodeConditionType string
 
 // The values of NodeConditionType.
@@ -2675,6 +2909,8 @@ const (
 	NodeReady              NodeConditionType = "Ready"
 )
 
+// NodeInclusionPolicy is what TopologySpreadConstraint.NodeAffinityPolicy and
+// TopologySpreadConstraint.NodeTaintsPolicy can be.
 type NodeInclusionPolicy string
 
 // The values of NodeInclusionPolicy.
@@ -2683,6 +2919,7 @@ const (
 	NodeInclusionPolicyIgnore NodeInclusionPolicy = "Ignore"
 )
 
+// NodePhase is what NodeStatus.Phase can be.
 type NodePhase string
 
 // The values of NodePhase.
@@ -2692,6 +2929,7 @@ const (
 	NodeTerminated NodePhase = "Terminated"
 )
 
+// NodeSelectorOperator is what NodeSelectorRequirement.Operator can be.
 type NodeSelectorOperator string
 
 // The values of NodeSelectorOperator.
@@ -2704,6 +2942,7 @@ const (
 	NodeSelectorOpNotIn        NodeSelectorOperator = "NotIn"
 )
 
+// OSName is what PodOS.Name can be.
 type OSName string
 
 // The values of OSName.
@@ -2712,6 +2951,8 @@ const (
 	Windows OSName = "windows"
 )
 
+// PersistentVolumeAccessMode is what PersistentVolumeClaimSpec.AccessModes, PersistentVolumeClaimStatus.AccessModes
+// and others can be.
 type PersistentVolumeAccessMode string
 
 // The values of PersistentVolumeAccessMode.
@@ -2722,6 +2963,7 @@ const (
 	ReadWriteOncePod PersistentVolumeAccessMode = "ReadWriteOncePod"
 )
 
+// PersistentVolumeClaimConditionType is what PersistentVolumeClaimCondition.Type can be.
 type PersistentVolumeClaimConditionType string
 
 // The values of PersistentVolumeClaimConditionType.
@@ -2735,6 +2977,7 @@ const (
 	PersistentVolumeClaimVolumeModifyingVolume   PersistentVolumeClaimConditionType = "ModifyingVolume"
 )
 
+// PersistentVolumeClaimModifyVolumeStatus is what ModifyVolumeStatus.Status can be.
 type PersistentVolumeClaimModifyVolumeStatus string
 
 // The values of PersistentVolumeClaimModifyVolumeStatus.
@@ -2744,6 +2987,7 @@ const (
 	PersistentVolumeClaimModifyVolumePending    PersistentVolumeClaimModifyVolumeStatus = "Pending"
 )
 
+// PersistentVolumeClaimPhase is what PersistentVolumeClaimStatus.Phase can be.
 type PersistentVolumeClaimPhase string
 
 // The values of PersistentVolumeClaimPhase.
@@ -2753,6 +2997,7 @@ const (
 	ClaimPending PersistentVolumeClaimPhase = "Pending"
 )
 
+// PersistentVolumeMode is what PersistentVolumeClaimSpec.VolumeMode and PersistentVolumeSpec.VolumeMode can be.
 type PersistentVolumeMode string
 
 // The values of PersistentVolumeMode.
@@ -2761,6 +3006,7 @@ const (
 	PersistentVolumeFilesystem PersistentVolumeMode = "Filesystem"
 )
 
+// PersistentVolumePhase is what PersistentVolumeStatus.Phase can be.
 type PersistentVolumePhase string
 
 // The values of PersistentVolumePhase.
@@ -2772,6 +3018,7 @@ const (
 	VolumeReleased  PersistentVolumePhase = "Released"
 )
 
+// PersistentVolumeReclaimPolicy is what PersistentVolumeSpec.PersistentVolumeReclaimPolicy can be.
 type PersistentVolumeReclaimPolicy string
 
 // The values of PersistentVolumeReclaimPolicy.
@@ -2781,6 +3028,7 @@ const (
 	PersistentVolumeReclaimRetain  PersistentVolumeReclaimPolicy = "Retain"
 )
 
+// PodConditionType is what PodCondition.Type and PodReadinessGate.ConditionType can be.
 type PodConditionType string
 
 // The values of PodConditionType.
@@ -2796,6 +3044,7 @@ const (
 	PodScheduled              PodConditionType = "PodScheduled"
 )
 
+// PodFSGroupChangePolicy is what PodSecurityContext.FSGroupChangePolicy can be.
 type PodFSGroupChangePolicy string
 
 // The values of PodFSGroupChangePolicy.
@@ -2804,6 +3053,7 @@ const (
 	FSGroupChangeOnRootMismatch PodFSGroupChangePolicy = "OnRootMismatch"
 )
 
+// PodPhase is what PodStatus.Phase can be.
 type PodPhase string
 
 // The values of PodPhase.
@@ -2815,6 +3065,7 @@ const (
 	PodUnknown   PodPhase = "Unknown"
 )
 
+// PodQOSClass is what PodStatus.QOSClass can be.
 type PodQOSClass string
 
 // The values of PodQOSClass.
@@ -2824,6 +3075,7 @@ const (
 	PodQOSGuaranteed PodQOSClass = "Guaranteed"
 )
 
+// PodResizeStatus is what PodStatus.Resize can be.
 type PodResizeStatus string
 
 // The values of PodResizeStatus.
@@ -2833,6 +3085,7 @@ const (
 	PodResizeStatusInfeasible PodResizeStatus = "Infeasible"
 )
 
+// PodSELinuxChangePolicy is what PodSecurityContext.SELinuxChangePolicy can be.
 type PodSELinuxChangePolicy string
 
 // The values of PodSELinuxChangePolicy.
@@ -2841,6 +3094,7 @@ const (
 	SELinuxChangePolicyRecursive   PodSELinuxChangePolicy = "Recursive"
 )
 
+// PreemptionPolicy is what PodSpec.PreemptionPolicy can be.
 type PreemptionPolicy string
 
 // The values of PreemptionPolicy.
@@ -2849,6 +3103,7 @@ const (
 	PreemptNever         PreemptionPolicy = "Never"
 )
 
+// ProcMountType is what SecurityContext.ProcMount can be.
 type ProcMountType string
 
 // The values of ProcMountType.
@@ -2857,6 +3112,7 @@ const (
 	UnmaskedProcMount ProcMountType = "Unmasked"
 )
 
+// Protocol is what ContainerPort.Protocol, EndpointPort.Protocol and others can be.
 type Protocol string
 
 // The values of Protocol.
@@ -2866,6 +3122,7 @@ const (
 	ProtocolUDP  Protocol = "UDP"
 )
 
+// PullPolicy is what Container.ImagePullPolicy, EphemeralContainerCommon.ImagePullPolicy and others can be.
 type PullPolicy string
 
 // The values of PullPolicy.
@@ -2875,6 +3132,7 @@ const (
 	PullNever        PullPolicy = "Never"
 )
 
+// RecursiveReadOnlyMode is what VolumeMount.RecursiveReadOnly and VolumeMountStatus.RecursiveReadOnly can be.
 type RecursiveReadOnlyMode string
 
 // The values of RecursiveReadOnlyMode.
@@ -2884,6 +3142,7 @@ const (
 	RecursiveReadOnlyIfPossible RecursiveReadOnlyMode = "IfPossible"
 )
 
+// ReplicationControllerConditionType is what ReplicationControllerCondition.Type can be.
 type ReplicationControllerConditionType string
 
 // The values of ReplicationControllerConditionType.
@@ -2891,6 +3150,7 @@ const (
 	ReplicationControllerReplicaFailure ReplicationControllerConditionType = "ReplicaFailure"
 )
 
+// ResourceHealthStatus is what ResourceHealth.Health can be.
 type ResourceHealthStatus string
 
 // The values of ResourceHealthStatus.
@@ -2900,10 +3160,14 @@ const (
 	ResourceHealthStatusUnknown   ResourceHealthStatus = "Unknown"
 )
 
+// ResourceID is what ResourceHealth.ResourceID can be.
 type ResourceID string
 
+// ResourceList is what ContainerStatus.AllocatedResources, LimitRangeItem.Max and others can be.
 type ResourceList map[ResourceName]resource.Quantity
 
+// ResourceName is what ContainerResizePolicy.ResourceName, NodeAllocatableResourceClaimStatus.Resources and others
+// can be.
 type ResourceName string
 
 // The values of ResourceName.
@@ -2930,6 +3194,7 @@ const (
 	ResourceStorage                  ResourceName = "storage"
 )
 
+// ResourceQuotaScope is what ResourceQuotaSpec.Scopes and ScopedResourceSelectorRequirement.ScopeName can be.
 type ResourceQuotaScope string
 
 // The values of ResourceQuotaScope.
@@ -2943,6 +3208,7 @@ const (
 	ResourceQuotaScopeVolumeAttributesClass     ResourceQuotaScope = "VolumeAttributesClass"
 )
 
+// ResourceResizeRestartPolicy is what ContainerResizePolicy.RestartPolicy can be.
 type ResourceResizeRestartPolicy string
 
 // The values of ResourceResizeRestartPolicy.
@@ -2951,6 +3217,7 @@ const (
 	RestartContainer ResourceResizeRestartPolicy = "RestartContainer"
 )
 
+// RestartPolicy is what PodSpec.RestartPolicy can be.
 type RestartPolicy string
 
 // The values of RestartPolicy.
@@ -2960,6 +3227,7 @@ const (
 	RestartPolicyOnFailure RestartPolicy = "OnFailure"
 )
 
+// ScopeSelectorOperator is what ScopedResourceSelectorRequirement.Operator can be.
 type ScopeSelectorOperator string
 
 // The values of ScopeSelectorOperator.
@@ -2970,6 +3238,7 @@ const (
 	ScopeSelectorOpNotIn        ScopeSelectorOperator = "NotIn"
 )
 
+// SeccompProfileType is what SeccompProfile.Type can be.
 type SeccompProfileType string
 
 // The values of SeccompProfileType.
@@ -2979,6 +3248,7 @@ const (
 	SeccompProfileTypeUnconfined     SeccompProfileType = "Unconfined"
 )
 
+// SecretType is what Secret.Type can be.
 type SecretType string
 
 // The values of SecretType.
@@ -2993,6 +3263,7 @@ const (
 	SecretTypeTLS                 SecretType = "kubernetes.io/tls"
 )
 
+// ServiceAffinity is what ServiceSpec.SessionAffinity can be.
 type ServiceAffinity string
 
 // The values of ServiceAffinity.
@@ -3001,6 +3272,7 @@ const (
 	ServiceAffinityNone     ServiceAffinity = "None"
 )
 
+// ServiceExternalTrafficPolicy is what ServiceSpec.ExternalTrafficPolicy can be.
 type ServiceExternalTrafficPolicy string
 
 // The values of ServiceExternalTrafficPolicy.
@@ -3011,6 +3283,7 @@ const (
 	ServiceExternalTrafficPolicyTypeLocal   ServiceExternalTrafficPolicy = "Local"
 )
 
+// ServiceInternalTrafficPolicy is what ServiceSpec.InternalTrafficPolicy can be.
 type ServiceInternalTrafficPolicy string
 
 // The values of ServiceInternalTrafficPolicy.
@@ -3019,6 +3292,7 @@ const (
 	ServiceInternalTrafficPolicyLocal   ServiceInternalTrafficPolicy = "Local"
 )
 
+// ServiceType is what ServiceSpec.Type can be.
 type ServiceType string
 
 // The values of ServiceType.
@@ -3029,6 +3303,7 @@ const (
 	ServiceTypeNodePort     ServiceType = "NodePort"
 )
 
+// Signal is what ContainerStatus.StopSignal and Lifecycle.StopSignal can be.
 type Signal string
 
 // The values of Signal.
@@ -3100,6 +3375,7 @@ const (
 	SIGXFSZ         Signal = "SIGXFSZ"
 )
 
+// StorageMedium is what EmptyDirVolumeSource.Medium can be.
 type StorageMedium string
 
 // The values of StorageMedium.
@@ -3110,6 +3386,7 @@ const (
 	StorageMediumMemory          StorageMedium = "Memory"
 )
 
+// SupplementalGroupsPolicy is what PodSecurityContext.SupplementalGroupsPolicy can be.
 type SupplementalGroupsPolicy string
 
 // The values of SupplementalGroupsPolicy.
@@ -3118,6 +3395,7 @@ const (
 	SupplementalGroupsPolicyStrict SupplementalGroupsPolicy = "Strict"
 )
 
+// TaintEffect is what Taint.Effect and Toleration.Effect can be.
 type TaintEffect string
 
 // The values of TaintEffect.
@@ -3127,6 +3405,8 @@ const (
 	TaintEffectPreferNoSchedule TaintEffect = "PreferNoSchedule"
 )
 
+// TerminationMessagePolicy is what Container.TerminationMessagePolicy and
+// EphemeralContainerCommon.TerminationMessagePolicy can be.
 type TerminationMessagePolicy string
 
 // The values of TerminationMessagePolicy.
@@ -3135,6 +3415,7 @@ const (
 	TerminationMessageReadFile              TerminationMessagePolicy = "File"
 )
 
+// TolerationOperator is what Toleration.Operator can be.
 type TolerationOperator string
 
 // The values of TolerationOperator.
@@ -3145,6 +3426,7 @@ const (
 	TolerationOpLt     TolerationOperator = "Lt"
 )
 
+// URIScheme is what HTTPGetAction.Scheme can be.
 type URIScheme string
 
 // The values of URIScheme.
@@ -3153,8 +3435,10 @@ const (
 	URISchemeHTTPS URIScheme = "HTTPS"
 )
 
+// UniqueVolumeName is what AttachedVolume.Name and NodeStatus.VolumesInUse can be.
 type UniqueVolumeName string
 
+// UnsatisfiableConstraintAction is what TopologySpreadConstraint.WhenUnsatisfiable can be.
 type UnsatisfiableConstraintAction string
 
 // The values of UnsatisfiableConstraintAction.

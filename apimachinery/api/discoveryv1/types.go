@@ -68,10 +68,12 @@ type EndpointSlice struct {
 	Ports []EndpointPort `json:"ports" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
 }
 
+// ForNode names a node whose clients should use an endpoint.
 type ForNode struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
 
+// ForZone names a zone whose clients should use an endpoint.
 type ForZone struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
@@ -79,6 +81,7 @@ type ForZone struct {
 // EndpointSliceList is a list of EndpointSlice objects.
 type EndpointSliceList = metav1.List[*EndpointSlice]
 
+// AddressType is what EndpointSlice.AddressType can be.
 type AddressType string
 
 // The values of AddressType.

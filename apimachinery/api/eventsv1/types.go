@@ -6,14 +6,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// Event is a report about an object.
 type Event struct {
-	metav1.TypeMeta          `json:",inline"`
-	metav1.ObjectMeta        `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
-	EventTime                metav1.MicroTime        `json:"eventTime" protobuf:"bytes,2,opt,name=eventTime" openapi:"required"`
-	Series                   *EventSeries            `json:"series,omitempty" protobuf:"bytes,3,opt,name=series"`
-	ReportingController      string                  `json:"reportingController,omitempty" protobuf:"bytes,4,opt,name=reportingController"`
-	ReportingInstance        string                  `json:"reportingInstance,omitempty" protobuf:"bytes,5,opt,name=reportingInstance"`
-	Action                   string                  `json:"action,omitempty" protobuf:"bytes,6,opt,name="`
+	metav1.TypeMeta     `json:",inline"`
+	metav1.ObjectMeta   `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+	EventTime           metav1.MicroTime `json:"eventTime" protobuf:"bytes,2,opt,name=eventTime" openapi:"required"`
+	Series              *EventSeries     `json:"series,omitempty" protobuf:"bytes,3,opt,name=series"`
+	ReportingController string           `json:"reportingController,omitempty" protobuf:"bytes,4,opt,name=reportingController"`
+	ReportingInstance   string           `json:"reportingInstance,omitempty" protobuf:"bytes,5,opt,name=reportingInstance"`
+	Action              string           `json:"action,omitempty" protobuf:"bytes,6,opt,name="`
+	// Cause, in one word.
 	Reason                   string                  `json:"reason,omitempty" protobuf:"bytes,7,opt,name="`
 	Regarding                corev1.ObjectReference  `json:"regarding,omitempty" protobuf:"bytes,8,opt,name=regarding"`
 	Related                  *corev1.ObjectReference `json:"related,omitempty" protobuf:"bytes,9,opt,name=related"`
@@ -25,6 +27,7 @@ type Event struct {
 	DeprecatedCount          int32                   `json:"deprecatedCount,omitempty" protobuf:"varint,15,opt,name=deprecatedCount"`
 }
 
+// EventSeries is an event that goes on.
 type EventSeries struct {
 	Count            int32            `json:"count" protobuf:"varint,1,opt,name=count" openapi:"required"`
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime" protobuf:"bytes,2,opt,name=lastObservedTime" openapi:"required"`

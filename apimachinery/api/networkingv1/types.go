@@ -109,6 +109,7 @@ type IngressLoadBalancerStatus struct {
 	Ingress []IngressLoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
+// IngressPortStatus is the state of a port of an ingress.
 type IngressPortStatus struct {
 	Port     int32           `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
 	Protocol corev1.Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
@@ -218,6 +219,7 @@ type NetworkPolicySpec struct {
 	PolicyTypes []PolicyType `json:"policyTypes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=policyTypes"`
 }
 
+// ParentReference names the object that holds an address.
 type ParentReference struct {
 	Group     string `json:"group,omitempty" protobuf:"bytes,1,opt,name=group"`
 	Resource  string `json:"resource,omitempty" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
@@ -249,6 +251,7 @@ type ServiceCIDRSpec struct {
 	CIDRs []string `json:"cidrs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=cidrs"`
 }
 
+// ServiceCIDRStatus is the state of a range.
 type ServiceCIDRStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 }
@@ -268,6 +271,7 @@ type NetworkPolicyList = metav1.List[*NetworkPolicy]
 // ServiceCIDRList is a list of ServiceCIDR objects.
 type ServiceCIDRList = metav1.List[*ServiceCIDR]
 
+// PathType is what HTTPIngressPath.PathType can be.
 type PathType string
 
 // The values of PathType.
@@ -277,6 +281,7 @@ const (
 	PathTypePrefix                 PathType = "Prefix"
 )
 
+// PolicyType is what NetworkPolicySpec.PolicyTypes can be.
 type PolicyType string
 
 // The values of PolicyType.

@@ -57,6 +57,7 @@ type PodDisruptionBudgetStatus struct {
 // PodDisruptionBudgetList is a list of PodDisruptionBudget objects.
 type PodDisruptionBudgetList = metav1.List[*PodDisruptionBudget]
 
+// UnhealthyPodEvictionPolicyType is what PodDisruptionBudgetSpec.UnhealthyPodEvictionPolicy can be.
 type UnhealthyPodEvictionPolicyType string
 
 // The values of UnhealthyPodEvictionPolicyType.

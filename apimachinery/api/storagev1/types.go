@@ -159,12 +159,15 @@ type VolumeAttributesClass struct {
 	Parameters map[string]string `json:"parameters,omitempty" protobuf:"bytes,3,rep,name=parameters"`
 }
 
+// VolumeError is what went wrong with a volume.
 type VolumeError struct {
-	Time      metav1.Time `json:"time,omitempty" protobuf:"bytes,1,opt,name=time"`
-	Message   string      `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	ErrorCode *int32      `json:"errorCode,omitempty" protobuf:"varint,3,opt,name=errorCode"`
+	Time metav1.Time `json:"time,omitempty" protobuf:"bytes,1,opt,name=time"`
+	// Details, for people.
+	Message   string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	ErrorCode *int32 `json:"errorCode,omitempty" protobuf:"varint,3,opt,name=errorCode"`
 }
 
+// VolumeNodeResources is how many volumes of a driver a node can have.
 type VolumeNodeResources struct {
 	Count *int32 `json:"count,omitempty" protobuf:"varint,1,opt,name=count"`
 }
@@ -187,6 +190,7 @@ type VolumeAttachmentList = metav1.List[*VolumeAttachment]
 // VolumeAttributesClassList is a list of VolumeAttributesClass objects.
 type VolumeAttributesClassList = metav1.List[*VolumeAttributesClass]
 
+// FSGroupPolicy is what CSIDriverSpec.FSGroupPolicy can be.
 type FSGroupPolicy string
 
 // The values of FSGroupPolicy.
@@ -196,6 +200,7 @@ const (
 	ReadWriteOnceWithFSTypeFSGroupPolicy FSGroupPolicy = "ReadWriteOnceWithFSType"
 )
 
+// VolumeBindingMode is what StorageClass.VolumeBindingMode can be.
 type VolumeBindingMode string
 
 // The values of VolumeBindingMode.
@@ -204,6 +209,7 @@ const (
 	VolumeBindingWaitForFirstConsumer VolumeBindingMode = "WaitForFirstConsumer"
 )
 
+// VolumeLifecycleMode is what CSIDriverSpec.VolumeLifecycleModes can be.
 type VolumeLifecycleMode string
 
 // The values of VolumeLifecycleMode.
