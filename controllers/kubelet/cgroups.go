@@ -1,0 +1,226 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// cgroups makes the tree kubepods / quality of service / pod, on cgroup v1 and v2, with cgroupfs names. The
+// runtime makes the containers' groups below.
+type cgroups struct {
+	off bool
+	// root is the parent of kubepods, such as "/".
+	root string
+	// mount is /sys/fs/cgroup.
+	mount string
+	v2    bool
+}
+
+// v1Controllers are those with settings for pods; groups are removed from all controllers.
+var v1Controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc"}
+
+func newCgroups(o Options) *cgroups {
+	c := &cgroups{off: o.NoCgroups, root: o.CgroupRoot, mount: "/sys/fs/cgroup"}
+	_, err := os.Stat(filepath.Join(c.mount, "cgroup.controllers"))
+	c.v2 = err == nil
+	return c
+}
+
+func (c *cgroups) name(parts ...string) string {
+	return filepath.Join(append([]string{c.root, "kubepods"}, parts...)...)
+}
+
+// parent is the group the containers of a pod go into, for the runtime.
+func (c *cgroups) parent(pod *corev1.Pod) string {
+	if c.off {
+		return ""
+	}
+	switch corev1.QOSClass(pod) {
+	case corev1.PodQOSGuaranteed:
+		return c.name("pod" + string(pod.UID))
+	case corev1.PodQOSBurstable:
+		return c.name("burstable", "pod"+string(pod.UID))
+	}
+	return c.name("besteffort", "pod"+string(pod.UID))
+}
+
+// dirs are the folders of a group, by controller on v1.
+func (c *cgroups) dirs(name string) map[string]string {
+	if c.v2 {
+		return map[string]string{"": filepath.Join(c.mount, name)}
+	}
+	dirs := map[string]string{}
+	for _, controller := range v1Controllers {
+		base := filepath.Join(c.mount, controller)
+		if info, err := os.Stat(base); err == nil && info.IsDir() {
+			dirs[controller] = filepath.Join(base, name)
+		}
+	}
+	return dirs
+}
+
+// prepare makes the groups of the node's pods.
+func (c *cgroups) prepare(capacity corev1.ResourceList) error {
+	if c.off {
+		return nil
+	}
+	if _, err := os.Stat(c.mount); err != nil {
+		c.off = true
+		return err
+	}
+	cpu := capacity[corev1.ResourceCPU]
+	for name, limits := range map[string]totals{
+		c.name():             {cpuRequest: cpu.MilliValue()},
+		c.name("burstable"):  {},
+		c.name("besteffort"): {},
+	} {
+		if err := c.make(name, limits); err != nil {
+			c.off = true
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cgroups) makePod(pod *corev1.Pod) error {
+	if c.off {
+		return nil
+	}
+	return c.make(c.parent(pod), podTotals(pod))
+}
+
+func (c *cgroups) make(name string, t totals) error {
+	if c.v2 {
+		return c.makeV2(name, t)
+	}
+	for controller, dir := range c.dirs(name) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		var err error
+		switch controller {
+		case "cpu":
+			err = write(dir, "cpu.shares", shares(t.cpuRequest))
+			if err == nil && t.cpuLimited && t.cpuLimit > 0 {
+				err = errors.Join(write(dir, "cpu.cfs_period_us", quotaPeriod), write(dir, "cpu.cfs_quota_us", quota(t.cpuLimit)))
+			}
+		case "memory":
+			if t.memoryLimited && t.memoryLimit > 0 {
+				err = write(dir, "memory.limit_in_bytes", t.memoryLimit)
+			}
+		case "cpuset":
+			err = inheritCPUs(filepath.Join(c.mount, controller), name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inheritCPUs fills the sets of new groups, which are empty on v1 and would let nothing run.
+func inheritCPUs(base, name string) error {
+	parent := base
+	for _, part := range strings.Split(strings.Trim(name, "/"), "/") {
+		dir := filepath.Join(parent, part)
+		for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
+			have, err := os.ReadFile(filepath.Join(dir, f))
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(string(have)) != "" {
+				continue
+			}
+			from, err := os.ReadFile(filepath.Join(parent, f))
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, f), from, 0o644); err != nil {
+				return err
+			}
+		}
+		parent = dir
+	}
+	return nil
+}
+
+func (c *cgroups) makeV2(name string, t totals) error {
+	dir := filepath.Join(c.mount, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	// Controllers are handed down level by level; those that cannot be are left out.
+	at := c.mount
+	for _, part := range strings.Split(strings.Trim(name, "/"), "/") {
+		if b, err := os.ReadFile(filepath.Join(at, "cgroup.controllers")); err == nil {
+			for _, controller := range strings.Fields(string(b)) {
+				_ = os.WriteFile(filepath.Join(at, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
+			}
+		}
+		at = filepath.Join(at, part)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cpu.weight")); err == nil {
+		// From 2..262144 shares to a weight of 1..10000.
+		weight := 1 + (shares(t.cpuRequest)-2)*9999/262142
+		if err := write(dir, "cpu.weight", weight); err != nil {
+			return err
+		}
+		if t.cpuLimited && t.cpuLimit > 0 {
+			if err := os.WriteFile(filepath.Join(dir, "cpu.max"), fmt.Appendf(nil, "%d %d", quota(t.cpuLimit), quotaPeriod), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "memory.max")); err == nil && t.memoryLimited && t.memoryLimit > 0 {
+		return write(dir, "memory.max", t.memoryLimit)
+	}
+	return nil
+}
+
+func write(dir, file string, n int64) error {
+	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(n, 10)), 0o644)
+}
+
+// removePod removes a pod's groups in whichever class it was.
+func (c *cgroups) removePod(uid types.UID) {
+	if c.off {
+		return
+	}
+	for _, name := range []string{c.name("pod" + string(uid)), c.name("burstable", "pod"+string(uid)), c.name("besteffort", "pod"+string(uid))} {
+		for _, dir := range c.dirs(name) {
+			removeGroup(dir)
+		}
+	}
+}
+
+// removeAll removes the whole tree, as far as it is empty.
+func (c *cgroups) removeAll() {
+	if c.off {
+		return
+	}
+	for _, dir := range c.dirs(c.name()) {
+		removeGroup(dir)
+	}
+}
+
+// removeGroup removes a group and those below, which works only when they have no processes.
+func removeGroup(dir string) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			removeGroup(filepath.Join(dir, e.Name()))
+		}
+	}
+	_ = os.Remove(dir)
+}

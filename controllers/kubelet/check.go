@@ -1,0 +1,234 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+)
+
+// maxProbeOutput is how much of a probe's answer is kept, in bytes.
+const maxProbeOutput = 10 << 10
+
+// probe runs a check once. text is what events show of a failure.
+func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod, c *corev1.Container, run *container, ip string, h *corev1.ProbeHandler, timeout time.Duration) (text string, err error) {
+	switch {
+	case h.Exec != nil:
+		out, exit, err := k.execSync(ctx, run.id, h.Exec.Command, timeout)
+		if err != nil {
+			return "command timed out or could not run: " + err.Error(), err
+		}
+		if exit != 0 {
+			return string(out), fmt.Errorf("exit code %d", exit)
+		}
+		return "", nil
+	case h.HTTPGet != nil:
+		u, header, err := httpTarget(h.HTTPGet, c, ip)
+		if err != nil {
+			return "", err
+		}
+		return httpGet(ctx, u, header, "kube-probe/1.36")
+	case h.TCPSocket != nil:
+		port, err := portOf(h.TCPSocket.Port, c)
+		if err != nil {
+			return "", err
+		}
+		host := ip
+		if h.TCPSocket.Host != "" {
+			host = h.TCPSocket.Host
+		}
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if err != nil {
+			return err.Error(), err
+		}
+		return "", conn.Close()
+	case h.GRPC != nil:
+		return grpcCheck(ctx, net.JoinHostPort(ip, strconv.Itoa(int(h.GRPC.Port))), h.GRPC.Service)
+	}
+	return "", errors.New("missing probe handler")
+}
+
+// execSync runs a command in a container and returns its output, limited, and exit code.
+func (k *Kubelet) execSync(ctx context.Context, id string, command []string, timeout time.Duration) ([]byte, int32, error) {
+	seconds := int64(max(timeout/time.Second, 1))
+	ctx, cancel := context.WithTimeout(ctx, timeout+2*time.Second) // the runtime ends the command; this is for when it does not
+	defer cancel()
+	r, err := k.rt.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: seconds})
+	if err != nil {
+		return nil, 0, errors.New(status.Convert(err).Message())
+	}
+	out := append(r.Stdout, r.Stderr...)
+	return out[:min(len(out), maxProbeOutput)], r.ExitCode, nil
+}
+
+func portOf(p intstr.IntOrString, c *corev1.Container) (int, error) {
+	n := p.IntValue()
+	if p.Type == intstr.String {
+		n = 0
+		for _, cp := range c.Ports {
+			if cp.Name == p.StrVal {
+				n = int(cp.ContainerPort)
+			}
+		}
+		if n == 0 {
+			var err error
+			if n, err = strconv.Atoi(p.StrVal); err != nil {
+				return 0, fmt.Errorf("couldn't find port: %q in container %q", p.StrVal, c.Name)
+			}
+		}
+	}
+	if n <= 0 || n > 65535 {
+		return 0, fmt.Errorf("invalid port number: %v", p.String())
+	}
+	return n, nil
+}
+
+func httpTarget(a *corev1.HTTPGetAction, c *corev1.Container, ip string) (*url.URL, http.Header, error) {
+	port, err := portOf(a.Port, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	host := ip
+	if a.Host != "" {
+		host = a.Host
+	}
+	u, err := url.Parse(a.Path)
+	if err != nil {
+		u = &url.URL{Path: a.Path}
+	}
+	u.Scheme, u.Host = strings.ToLower(string(a.Scheme)), net.JoinHostPort(host, strconv.Itoa(port))
+	if u.Scheme == "" {
+		u.Scheme = "http"
+	}
+	if !strings.HasPrefix(u.Path, "/") {
+		u.Path = "/" + u.Path
+	}
+	header := http.Header{}
+	for _, h := range a.HTTPHeaders {
+		header.Add(h.Name, h.Value)
+	}
+	return u, header, nil
+}
+
+// httpGet passes on any answer from 200 to 399. Redirects to other hosts count as passed and are not followed.
+func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	for name, v := range header {
+		r.Header[name] = v
+	}
+	if host := header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", agent)
+	}
+	if r.Header.Get("Accept") == "" {
+		r.Header.Set("Accept", "*/*")
+	}
+	c := &http.Client{
+		// Each probe opens a connection of its own, so that a dead server is noticed. Certificates are not checked: the pod's
+		// address is not in them.
+		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		CheckRedirect: func(next *http.Request, via []*http.Request) error {
+			if next.URL.Hostname() != via[0].URL.Hostname() || len(via) >= 10 {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		return err.Error(), err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxProbeOutput))
+	if resp.StatusCode >= 200 && resp.StatusCode < 400 {
+		return "", nil
+	}
+	text := fmt.Sprintf("HTTP probe failed with statuscode: %d", resp.StatusCode)
+	return text, errors.New(text)
+}
+
+func grpcCheck(ctx context.Context, address string, service *string) (string, error) {
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent("kube-probe/1.36"),
+		grpc.WithDisableServiceConfig(), grpc.WithNoProxy())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	name := ""
+	if service != nil {
+		name = *service
+	}
+	resp, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: name}, grpc.WaitForReady(true))
+	if err != nil {
+		return fmt.Sprintf("service unhealthy (responded with %q)", status.Convert(err).Message()), err
+	}
+	if resp.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		text := fmt.Sprintf("service unhealthy (responded with %q)", resp.Status)
+		return text, errors.New(text)
+	}
+	return "", nil
+}
+
+// hook runs a lifecycle handler.
+func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container, id string, h *corev1.LifecycleHandler) error {
+	switch {
+	case h.Exec != nil:
+		timeout := callTimeout
+		if d, ok := ctx.Deadline(); ok {
+			timeout = time.Until(d)
+		}
+		out, exit, err := k.execSync(ctx, id, h.Exec.Command, timeout)
+		if err != nil {
+			return err
+		}
+		if exit != 0 {
+			return fmt.Errorf("command '%s' exited with %d: %s", strings.Join(h.Exec.Command, " "), exit, out)
+		}
+		return nil
+	case h.HTTPGet != nil:
+		v, err := k.rt.view(ctx, pod.UID)
+		if err != nil {
+			return err
+		}
+		ip := k.opts.NodeIP.String()
+		if box := v.current(); !pod.Spec.HostNetwork && box != nil && len(box.ips) > 0 {
+			ip = box.ips[0]
+		}
+		u, header, err := httpTarget(h.HTTPGet, c, ip)
+		if err != nil {
+			return err
+		}
+		_, err = httpGet(ctx, u, header, "kube-lifecycle/1.36")
+		return err
+	case h.Sleep != nil:
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(h.Sleep.Seconds) * time.Second):
+			return nil
+		}
+	}
+	return fmt.Errorf("invalid handler: %+v", h)
+}

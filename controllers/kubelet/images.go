@@ -1,0 +1,129 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client/events"
+)
+
+// puller gets images according to policy.
+type puller struct {
+	rt       *runtime
+	recorder *events.Recorder
+	fallback bool
+	backoffs *backoffs
+
+	mu     sync.Mutex
+	failed map[string]failedPull // by pod and image
+}
+
+type failedPull struct {
+	at  time.Time
+	err string
+}
+
+// waitError is why a container waits.
+type waitError struct {
+	reason, message string
+}
+
+func (e *waitError) Error() string { return e.reason + ": " + e.message }
+
+// ensure makes the image of a container present and returns its reference in the runtime.
+func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Container, boxConfig *cri.PodSandboxConfig, about corev1.ObjectReference) (*cri.Image, error) {
+	image := c.Image
+	if strings.TrimSpace(image) == "" {
+		return nil, p.wait(about, "InspectFailed", "InvalidImageName", fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name", image))
+	}
+	spec := &cri.ImageSpec{Image: image, UserSpecifiedImage: image}
+	found, err := p.rt.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: spec})
+	if err != nil {
+		return nil, p.wait(about, "InspectFailed", "ImageInspectError", fmt.Sprintf("Failed to inspect image %q: %v", image, status.Convert(err).Message()))
+	}
+	switch {
+	case c.ImagePullPolicy == corev1.PullNever:
+		if found.Image == nil {
+			return nil, p.wait(about, "ErrImageNeverPull", "ErrImageNeverPull", fmt.Sprintf("Container image %q is not present with pull policy of Never", image))
+		}
+		fallthrough
+	case c.ImagePullPolicy != corev1.PullAlways && found.Image != nil:
+		p.recorder.About(about, nil, events.Normal, "Pulled", fmt.Sprintf("Container image %q already present on machine", image))
+		return found.Image, nil
+	}
+	key := string(pod.UID) + "/" + image
+	p.mu.Lock()
+	last, failedBefore := p.failed[key]
+	p.mu.Unlock()
+	if failedBefore {
+		if left, _ := p.backoffs.left(key, last.at); left > 0 {
+			p.recorder.About(about, nil, events.Normal, "BackOff", fmt.Sprintf("Back-off pulling image %q", image))
+			return nil, delayed{&waitError{"ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: %s", image, last.err)}, left}
+		}
+	}
+	p.recorder.About(about, nil, events.Normal, "Pulling", fmt.Sprintf("Pulling image %q", image))
+	began := time.Now()
+	_, err = p.rt.images.PullImage(ctx, &cri.PullImageRequest{Image: spec, SandboxConfig: boxConfig})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if p.fallback && found.Image != nil {
+			p.recorder.About(about, nil, events.Normal, "Pulled", fmt.Sprintf("Container image %q already present on machine (it could not be pulled again: %v)",
+				image, status.Convert(err).Message()))
+			return found.Image, nil
+		}
+		text := fmt.Sprintf("failed to pull image %q: %v", image, status.Convert(err).Message())
+		p.backoffs.next(key, time.Now())
+		p.mu.Lock()
+		if p.failed == nil {
+			p.failed = map[string]failedPull{}
+		}
+		p.failed[key] = failedPull{time.Now(), "ErrImagePull: " + text}
+		p.mu.Unlock()
+		p.recorder.About(about, nil, events.Warning, "Failed", fmt.Sprintf("Failed to pull image %q: %v", image, text))
+		p.recorder.About(about, nil, events.Warning, "Failed", "Error: ErrImagePull")
+		left, _ := p.backoffs.left(key, time.Now())
+		// The next look, a moment later, shows that it is waiting.
+		return nil, delayed{&waitError{"ErrImagePull", text}, min(left, retryAfter)}
+	}
+	p.mu.Lock()
+	delete(p.failed, key)
+	p.mu.Unlock()
+	p.backoffs.forget(key)
+	found, err = p.rt.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: spec})
+	if err != nil {
+		return nil, err
+	}
+	if found.Image == nil {
+		return nil, errors.New("the runtime pulled the image but does not have it")
+	}
+	took := time.Since(began).Truncate(time.Millisecond)
+	p.recorder.About(about, nil, events.Normal, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, took, took, found.Image.Size))
+	return found.Image, nil
+}
+
+func (p *puller) wait(about corev1.ObjectReference, event, reason, message string) error {
+	p.recorder.About(about, nil, events.Warning, event, message)
+	return &waitError{reason, message}
+}
+
+// forget drops what is remembered for a pod.
+func (p *puller) forget(pod *corev1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key := range p.failed {
+		if strings.HasPrefix(key, string(pod.UID)+"/") {
+			delete(p.failed, key)
+			p.backoffs.forget(key)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// Kubelet runs the pods of one node. Use [New].
+type Kubelet struct {
+	opts Options
+	log  *slog.Logger
+	m    *manager.Manager
+	rt   *runtime
+	pleg *pleg
+
+	pods     *client.Client[*corev1.Pod]
+	apiPods  *informers.Informer[*corev1.Pod]
+	services *informers.Informer[*corev1.Service]
+	recorder *events.Recorder
+
+	objects  *objects
+	tokens   *tokens
+	images   *puller
+	probes   *probes
+	backoffs *backoffs
+	mounts   mounter
+	cgroups  *cgroups
+	status   *statuses
+	node     *node
+
+	// ctx is that of Run's workers.
+	ctx     context.Context
+	working sync.WaitGroup
+
+	mu       sync.Mutex
+	workers  map[types.UID]*worker
+	static   map[types.UID]*corev1.Pod // what the manifests say
+	stopping bool
+}
+
+// New makes a kubelet that talks to the API server through conn. Nothing happens before Run.
+func New(conn client.Conn, o Options) (*Kubelet, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	rt, err := newRuntime(o)
+	if err != nil {
+		return nil, err
+	}
+	m := manager.New(conn, manager.Options{Logger: o.Logger, Informers: informers.SetOptions{Logger: o.Logger}})
+	k := &Kubelet{opts: o, log: o.Logger, m: m, rt: rt, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{}}
+	k.pods = client.For[*corev1.Pod](m.Conn())
+	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{
+		FieldSelector: fields.OneEqual("spec.nodeName", o.NodeName)})
+	k.services = informers.For[*corev1.Service](m.Informers())
+	k.recorder = events.New(m.Conn(), events.Options{Component: "kubelet", Host: o.NodeName, Instance: o.NodeName, Logger: o.Logger})
+	k.objects = newObjects(m.Conn(), o.SyncInterval)
+	k.tokens = newTokens(m.Conn())
+	k.images = &puller{rt: rt, recorder: k.recorder, fallback: o.PullFallback, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
+	k.probes = newProbes(k)
+	k.backoffs = newBackoffs(restartBackoffInitial, restartBackoffMax)
+	k.mounts = newMounter()
+	k.cgroups = newCgroups(o)
+	k.status = newStatuses(k)
+	k.node = newNode(k)
+	k.pleg = &pleg{rt: rt, interval: o.RelistInterval, changed: k.wake}
+	return k, nil
+}
+
+// Name is the node's name.
+func (k *Kubelet) Name() string { return k.opts.NodeName }
+
+// Run runs the node until ctx ends.
+func (k *Kubelet) Run(ctx context.Context) error {
+	defer k.rt.close()
+	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return fmt.Errorf("kubelet: %w", err)
+		}
+	}
+	version, err := k.waitRuntime(ctx)
+	if err != nil {
+		return fmt.Errorf("kubelet: container runtime at %s: %w", k.opts.RuntimeEndpoint, err)
+	}
+	k.node.runtimeVersion = version
+	if err := k.cgroups.prepare(k.opts.Capacity); err != nil {
+		k.log.Warn("pod cgroups are left to the runtime", "error", err)
+	}
+
+	workersCtx, stopWorkers := context.WithCancel(ctx)
+	defer stopWorkers()
+	k.ctx = workersCtx
+	k.apiPods.AddHandler(k.podEvent, informers.HandlerOptions{Name: "kubelet"})
+
+	// The manager runs informers, events and status; it ends last, because ending pods still write.
+	managerCtx, stopManager := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopManager()
+	k.m.AddAlways("kubelet events", k.recorder)
+	k.m.AddAlways("pod status", manager.Func(k.status.run))
+	managed := make(chan error, 1)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		err := k.m.Run(managerCtx)
+		if err != nil {
+			fail(err)
+		}
+		managed <- err
+	}()
+	loops := sync.WaitGroup{}
+	loops.Go(func() { k.node.run(ctx) })
+	loops.Go(func() { k.pleg.run(ctx) })
+	loops.Go(func() { k.housekeeping(ctx) })
+	if k.opts.StaticPodDir != "" {
+		loops.Go(func() { k.watchStatic(ctx) })
+	}
+	if k.opts.Listener != nil {
+		loops.Go(func() {
+			if err := k.serve(ctx); err != nil && ctx.Err() == nil {
+				fail(fmt.Errorf("kubelet: %w", err))
+			}
+		})
+	}
+	<-ctx.Done()
+	k.mu.Lock()
+	k.stopping = true
+	k.mu.Unlock()
+	stopWorkers()
+	k.working.Wait()
+	k.probes.stopAll()
+	if k.opts.StopPods {
+		k.removeAll(context.WithoutCancel(ctx))
+	}
+	loops.Wait()
+	stopManager()
+	err = <-managed
+	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled && err == nil {
+		err = cause
+	}
+	if err == context.Canceled {
+		err = nil
+	}
+	return err
+}
+
+// wake lets the worker of a pod look at it now.
+func (k *Kubelet) wake(uid types.UID) {
+	k.mu.Lock()
+	w := k.workers[uid]
+	k.mu.Unlock()
+	if w != nil {
+		w.poke()
+	}
+}
+
+// worker returns the worker of a pod, nil if there is none.
+func (k *Kubelet) worker(uid types.UID) *worker {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.workers[uid]
+}
+
+// podEvent takes up what the API server says about a pod of this node.
+func (k *Kubelet) podEvent(e informers.Event[*corev1.Pod]) {
+	pod := e.Object()
+	if isMirror(pod) {
+		// The manifest decides what runs; the mirror only shows it.
+		k.wakeStatic(pod.Annotations[annotationMirror])
+		return
+	}
+	if e.Type == informers.Deleted {
+		k.gone(e.UID, pod)
+		return
+	}
+	k.dispatch(pod, false)
+}
+
+// dispatch hands a pod to its worker and starts one if need be.
+func (k *Kubelet) dispatch(pod *corev1.Pod, static bool) {
+	k.mu.Lock()
+	w := k.workers[pod.UID]
+	if w == nil && !k.stopping {
+		w = newWorker(k, pod, static)
+		k.workers[pod.UID] = w
+		k.working.Go(func() { w.run(k.ctx) })
+	}
+	k.mu.Unlock()
+	if w != nil {
+		w.update(pod)
+	}
+}
+
+// gone ends a pod whose object or manifest is no more.
+func (k *Kubelet) gone(uid types.UID, last *corev1.Pod) {
+	if w := k.worker(uid); w != nil {
+		w.remove(last)
+	}
+}
+
+// retired forgets a worker that has cleaned up. A pod that came back meanwhile gets a new one.
+func (k *Kubelet) retired(w *worker) {
+	k.mu.Lock()
+	if k.workers[w.uid] == w {
+		delete(k.workers, w.uid)
+	}
+	k.mu.Unlock()
+	k.status.forget(w.uid)
+}
+
+const housekeepingInterval = 2 * time.Second
+
+// housekeeping removes what belongs to no pod, once all pods are known.
+func (k *Kubelet) housekeeping(ctx context.Context) {
+	if k.apiPods.WaitForSync(ctx) != nil {
+		return
+	}
+	// A static pod is known only after the folder has been read.
+	wait := housekeepingInterval + k.opts.StaticPodInterval
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		wait = housekeepingInterval
+		k.removeOrphans(ctx)
+	}
+}

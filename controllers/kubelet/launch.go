@@ -1,0 +1,564 @@
+package kubelet
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// hashOf changes when a container has to be replaced: its name or image is another one.
+func hashOf(c *corev1.Container) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(c.Name + "\x00" + c.Image))
+	return strconv.FormatUint(uint64(h.Sum32()), 16)
+}
+
+func podLabels(pod *corev1.Pod) map[string]string {
+	l := map[string]string{labelPodName: pod.Name, labelPodNamespace: pod.Namespace, labelPodUID: string(pod.UID)}
+	for k, v := range pod.Labels {
+		if _, ours := l[k]; !ours {
+			l[k] = v
+		}
+	}
+	return l
+}
+
+// sandboxConfig is what the runtime makes the pod's sandbox from.
+func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, error) {
+	dns, err := w.k.dns(pod)
+	if err != nil {
+		return nil, err
+	}
+	config := &cri.PodSandboxConfig{
+		Metadata:     &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt},
+		Labels:       podLabels(pod),
+		Annotations:  pod.Annotations,
+		LogDirectory: filepath.Join(w.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID)),
+		DnsConfig:    dns,
+		Linux: &cri.LinuxPodSandboxConfig{
+			CgroupParent:    w.k.cgroups.parent(pod),
+			SecurityContext: &cri.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(pod), Privileged: anyPrivileged(pod)},
+			Resources:       podResources(pod),
+		},
+	}
+	if !pod.Spec.HostNetwork {
+		config.Hostname = hostname(pod)
+	}
+	seen := map[string]bool{}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range list {
+			for _, p := range c.Ports {
+				key := fmt.Sprint(p.Protocol, p.HostIP, p.HostPort)
+				if p.HostPort <= 0 || pod.Spec.HostNetwork || seen[key] {
+					continue
+				}
+				seen[key] = true
+				config.PortMappings = append(config.PortMappings, &cri.PortMapping{
+					Protocol: protocol(p.Protocol), ContainerPort: p.ContainerPort, HostPort: p.HostPort, HostIp: p.HostIP})
+			}
+		}
+	}
+	sec := config.Linux.SecurityContext
+	if s := pod.Spec.SecurityContext; s != nil {
+		sec.RunAsUser, sec.RunAsGroup = int64Value(s.RunAsUser), int64Value(s.RunAsGroup)
+		sec.SupplementalGroups = s.SupplementalGroups
+		if s.FSGroup != nil {
+			sec.SupplementalGroups = append(append([]int64(nil), sec.SupplementalGroups...), *s.FSGroup)
+		}
+		if s.RunAsGroup != nil && s.RunAsUser == nil {
+			sec.RunAsGroup = nil // the runtime refuses a group without a user
+		}
+		for _, v := range s.Sysctls {
+			if config.Linux.Sysctls == nil {
+				config.Linux.Sysctls = map[string]string{}
+			}
+			config.Linux.Sysctls[v.Name] = v.Value
+		}
+	}
+	sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault}
+	if sec.Privileged {
+		sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}
+	}
+	return config, nil
+}
+
+func hostname(pod *corev1.Pod) string {
+	name := pod.Name
+	if pod.Spec.Hostname != "" {
+		name = pod.Spec.Hostname
+	}
+	if pod.Spec.HostnameOverride != nil {
+		name = *pod.Spec.HostnameOverride
+	}
+	if len(name) > 63 {
+		name = strings.TrimRight(name[:63], "-.")
+	}
+	return name
+}
+
+func protocol(p corev1.Protocol) cri.Protocol {
+	switch p {
+	case corev1.ProtocolUDP:
+		return cri.Protocol_UDP
+	case corev1.ProtocolSCTP:
+		return cri.Protocol_SCTP
+	}
+	return cri.Protocol_TCP
+}
+
+func namespaces(pod *corev1.Pod) *cri.NamespaceOption {
+	n := &cri.NamespaceOption{Network: cri.NamespaceMode_POD, Pid: cri.NamespaceMode_CONTAINER, Ipc: cri.NamespaceMode_POD}
+	if pod.Spec.HostNetwork {
+		n.Network = cri.NamespaceMode_NODE
+	}
+	if pod.Spec.HostIPC {
+		n.Ipc = cri.NamespaceMode_NODE
+	}
+	if pod.Spec.ShareProcessNamespace != nil && *pod.Spec.ShareProcessNamespace {
+		n.Pid = cri.NamespaceMode_POD
+	}
+	if pod.Spec.HostPID {
+		n.Pid = cri.NamespaceMode_NODE
+	}
+	return n
+}
+
+func anyPrivileged(pod *corev1.Pod) bool {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if privileged(&list[i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func privileged(c *corev1.Container) bool {
+	return c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
+}
+
+func int64Value(n *int64) *cri.Int64Value {
+	if n == nil {
+		return nil
+	}
+	return &cri.Int64Value{Value: *n}
+}
+
+// containerConfig is what the runtime makes a container from. It also makes the files that are mounted into it.
+func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1.Container, image *cri.Image, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
+	logs := filepath.Join(w.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID), c.Name)
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return nil, err
+	}
+	ips := box.ips
+	if pod.Spec.HostNetwork {
+		ips = []string{w.k.opts.NodeIP.String()}
+	}
+	env, err := w.k.environment(ctx, pod, c, ips)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := w.containerMounts(pod, c, env, ips)
+	if err != nil {
+		return nil, err
+	}
+	security, err := securityContext(pod, c, image)
+	if err != nil {
+		return nil, err
+	}
+	id := image.Id
+	if id == "" {
+		id = c.Image
+	}
+	config := &cri.ContainerConfig{
+		Metadata:   &cri.ContainerMetadata{Name: c.Name, Attempt: uint32(restarts)},
+		Image:      &cri.ImageSpec{Image: id, UserSpecifiedImage: c.Image},
+		Command:    expandAll(c.Command, env),
+		Args:       expandAll(c.Args, env),
+		WorkingDir: c.WorkingDir,
+		Labels: map[string]string{labelPodName: pod.Name, labelPodNamespace: pod.Namespace, labelPodUID: string(pod.UID),
+			labelContainerName: c.Name},
+		Annotations: map[string]string{annotationHash: hashOf(c), annotationRestarts: strconv.Itoa(int(restarts)),
+			annotationMessagePath: c.TerminationMessagePath, annotationMessagePolicy: string(c.TerminationMessagePolicy)},
+		Mounts: mounts, LogPath: filepath.Join(c.Name, fmt.Sprintf("%d.log", restarts)),
+		Stdin: c.Stdin, StdinOnce: c.StdinOnce, Tty: c.TTY,
+		Linux: &cri.LinuxContainerConfig{Resources: containerResources(pod, c, w.k.opts.Capacity), SecurityContext: security},
+	}
+	if pod.Spec.TerminationGracePeriodSeconds != nil {
+		config.Annotations[annotationGrace] = strconv.FormatInt(*pod.Spec.TerminationGracePeriodSeconds, 10)
+	}
+	for _, e := range env {
+		config.Envs = append(config.Envs, &cri.KeyValue{Key: e.name, Value: []byte(e.value)})
+	}
+	return config, nil
+}
+
+// containerMounts are the container's volumes, its hosts file and the file for its last words.
+func (w *worker) containerMounts(pod *corev1.Pod, c *corev1.Container, env []variable, ips []string) ([]*cri.Mount, error) {
+	var mounts []*cri.Mount
+	hostsMounted := false
+	for _, m := range c.VolumeMounts {
+		source, readOnly, err := w.k.volumeSource(pod, m.Name)
+		if err != nil {
+			return nil, err
+		}
+		sub := m.SubPath
+		if m.SubPathExpr != "" {
+			if sub, err = expandStrict(m.SubPathExpr, env); err != nil {
+				return nil, err
+			}
+		}
+		if sub != "" {
+			if source, err = subPath(source, sub); err != nil {
+				return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", m.Name, c.Name, err)
+			}
+		}
+		path := m.MountPath
+		if !filepath.IsAbs(path) {
+			path = filepath.Join("/", path)
+		}
+		hostsMounted = hostsMounted || path == "/etc/hosts"
+		mount := &cri.Mount{ContainerPath: path, HostPath: source, Readonly: m.ReadOnly || readOnly}
+		if p := m.MountPropagation; p != nil {
+			switch *p {
+			case corev1.MountPropagationHostToContainer:
+				mount.Propagation = cri.MountPropagation_PROPAGATION_HOST_TO_CONTAINER
+			case corev1.MountPropagationBidirectional:
+				mount.Propagation = cri.MountPropagation_PROPAGATION_BIDIRECTIONAL
+			}
+		}
+		mounts = append(mounts, mount)
+	}
+	if !hostsMounted {
+		path := filepath.Join(w.k.podDir(pod.UID), "etc-hosts")
+		if err := writeIfChanged(path, hostsFile(pod, ips, w.k.opts.ClusterDomain), 0o644); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, &cri.Mount{ContainerPath: "/etc/hosts", HostPath: path,
+			Readonly: c.SecurityContext != nil && c.SecurityContext.ReadOnlyRootFilesystem != nil && *c.SecurityContext.ReadOnlyRootFilesystem})
+	}
+	if c.TerminationMessagePath != "" {
+		var id [4]byte
+		_, _ = rand.Read(id[:])
+		dir := w.k.containerDir(pod.UID, c.Name)
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, hex.EncodeToString(id[:]))
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		_ = f.Chmod(0o666) // whoever the container runs as may write it
+		_ = f.Close()
+		mounts = append(mounts, &cri.Mount{ContainerPath: c.TerminationMessagePath, HostPath: path})
+	}
+	return mounts, nil
+}
+
+func writeIfChanged(path string, content []byte, mode fs.FileMode) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, mode)
+}
+
+// securityContext joins what pod and container say about privileges.
+func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image) (*cri.LinuxContainerSecurityContext, error) {
+	sec := &cri.LinuxContainerSecurityContext{NamespaceOptions: namespaces(pod)}
+	podSec, conSec := pod.Spec.SecurityContext, c.SecurityContext
+	if podSec == nil {
+		podSec = &corev1.PodSecurityContext{}
+	}
+	if conSec == nil {
+		conSec = &corev1.SecurityContext{}
+	}
+	user, group, nonRoot := podSec.RunAsUser, podSec.RunAsGroup, podSec.RunAsNonRoot
+	if conSec.RunAsUser != nil {
+		user = conSec.RunAsUser
+	}
+	if conSec.RunAsGroup != nil {
+		group = conSec.RunAsGroup
+	}
+	if conSec.RunAsNonRoot != nil {
+		nonRoot = conSec.RunAsNonRoot
+	}
+	if user == nil && image.Uid != nil {
+		user = &image.Uid.Value
+	}
+	if nonRoot != nil && *nonRoot {
+		name := fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
+		switch {
+		case user != nil && *user == 0 && (conSec.RunAsUser != nil || podSec.RunAsUser != nil):
+			return nil, fmt.Errorf("container's runAsUser breaks non-root policy (pod: %q, container: %s)", name, c.Name)
+		case user == nil && image.Username != "":
+			return nil, fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root (pod: %q, container: %s)",
+				image.Username, name, c.Name)
+		case user == nil || *user == 0:
+			return nil, fmt.Errorf("container has runAsNonRoot and image will run as root (pod: %q, container: %s)", name, c.Name)
+		}
+	}
+	sec.RunAsUser, sec.RunAsGroup = int64Value(user), int64Value(group)
+	if user == nil {
+		sec.RunAsUsername = image.Username
+		if image.Username == "" && group != nil {
+			sec.RunAsUser = &cri.Int64Value{} // the runtime refuses a group without a user
+		}
+	}
+	sec.SupplementalGroups = append(sec.SupplementalGroups, podSec.SupplementalGroups...)
+	if podSec.FSGroup != nil {
+		sec.SupplementalGroups = append(sec.SupplementalGroups, *podSec.FSGroup)
+	}
+	sec.Privileged = privileged(c)
+	sec.ReadonlyRootfs = conSec.ReadOnlyRootFilesystem != nil && *conSec.ReadOnlyRootFilesystem
+	if conSec.Capabilities != nil {
+		sec.Capabilities = &cri.Capability{}
+		for _, v := range conSec.Capabilities.Add {
+			sec.Capabilities.AddCapabilities = append(sec.Capabilities.AddCapabilities, string(v))
+		}
+		for _, v := range conSec.Capabilities.Drop {
+			sec.Capabilities.DropCapabilities = append(sec.Capabilities.DropCapabilities, string(v))
+		}
+	}
+	if allow := conSec.AllowPrivilegeEscalation; allow != nil && !*allow {
+		sec.NoNewPrivs = true
+	}
+	profile := podSec.SeccompProfile
+	if conSec.SeccompProfile != nil {
+		profile = conSec.SeccompProfile
+	}
+	sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}
+	if profile != nil && !sec.Privileged {
+		switch profile.Type {
+		case corev1.SeccompProfileTypeRuntimeDefault:
+			sec.Seccomp.ProfileType = cri.SecurityProfile_RuntimeDefault
+		case corev1.SeccompProfileTypeLocalhost:
+			if profile.LocalhostProfile == nil {
+				return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.")
+			}
+			sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost,
+				LocalhostRef: filepath.Join("/var/lib/kubelet/seccomp", *profile.LocalhostProfile)}
+		}
+	}
+	if !sec.Privileged && (conSec.ProcMount == nil || *conSec.ProcMount != "Unmasked") {
+		sec.MaskedPaths = []string{"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
+			"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap"}
+		sec.ReadonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+	}
+	return sec, nil
+}
+
+// The kernel's units of CPU time.
+const (
+	sharesPerCPU = 1024
+	minShares    = 2
+	maxShares    = 262144
+	quotaPeriod  = 100000 // microseconds
+	minQuota     = 1000
+)
+
+func shares(milli int64) int64 {
+	if milli <= 0 {
+		return minShares
+	}
+	return min(max(milli*sharesPerCPU/1000, minShares), maxShares)
+}
+
+func quota(milli int64) int64 {
+	if milli <= 0 {
+		return 0
+	}
+	return max(milli*quotaPeriod/1000, minQuota)
+}
+
+func amount(l corev1.ResourceList, name corev1.ResourceName) (resource.Quantity, bool) {
+	q, ok := l[name]
+	return q, ok && !q.IsZero()
+}
+
+func containerResources(pod *corev1.Pod, c *corev1.Container, capacity corev1.ResourceList) *cri.LinuxContainerResources {
+	r := &cri.LinuxContainerResources{OomScoreAdj: oomScoreAdj(pod, c, capacity)}
+	cpu, asked := amount(c.Resources.Requests, corev1.ResourceCPU)
+	limit, limited := amount(c.Resources.Limits, corev1.ResourceCPU)
+	if !asked && limited {
+		cpu = limit
+	}
+	r.CpuShares = shares(cpu.MilliValue())
+	if limited {
+		r.CpuPeriod, r.CpuQuota = quotaPeriod, quota(limit.MilliValue())
+	}
+	if memory, ok := amount(c.Resources.Limits, corev1.ResourceMemory); ok {
+		r.MemoryLimitInBytes = memory.Value()
+		r.MemorySwapLimitInBytes = memory.Value()
+	}
+	return r
+}
+
+// podResources are those of all containers together.
+func podResources(pod *corev1.Pod) *cri.LinuxContainerResources {
+	total := podTotals(pod)
+	r := &cri.LinuxContainerResources{CpuShares: shares(total.cpuRequest)}
+	if total.cpuLimited {
+		r.CpuPeriod, r.CpuQuota = quotaPeriod, quota(total.cpuLimit)
+	}
+	if total.memoryLimited {
+		r.MemoryLimitInBytes = total.memoryLimit
+	}
+	return r
+}
+
+type totals struct {
+	cpuRequest, cpuLimit, memoryLimit int64 // milli-CPUs and bytes
+	cpuLimited, memoryLimited         bool  // true when every container has a limit
+}
+
+func podTotals(pod *corev1.Pod) totals {
+	t := totals{cpuLimited: true, memoryLimited: true}
+	add := func(c *corev1.Container) {
+		request, ok := amount(c.Resources.Requests, corev1.ResourceCPU)
+		limit, limited := amount(c.Resources.Limits, corev1.ResourceCPU)
+		if !ok {
+			request = limit
+		}
+		t.cpuRequest += request.MilliValue()
+		t.cpuLimit += limit.MilliValue()
+		t.cpuLimited = t.cpuLimited && limited
+		memory, limited := amount(c.Resources.Limits, corev1.ResourceMemory)
+		t.memoryLimit += memory.Value()
+		t.memoryLimited = t.memoryLimited && limited
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if isSidecar(c) {
+			add(c)
+			continue
+		}
+		// Those before run alone: the pod gets what the greediest needs.
+		if cpu, ok := amount(c.Resources.Requests, corev1.ResourceCPU); ok {
+			t.cpuRequest = max(t.cpuRequest, cpu.MilliValue())
+		}
+		if cpu, ok := amount(c.Resources.Limits, corev1.ResourceCPU); ok {
+			t.cpuLimit = max(t.cpuLimit, cpu.MilliValue())
+		} else {
+			t.cpuLimited = false
+		}
+		if memory, ok := amount(c.Resources.Limits, corev1.ResourceMemory); ok {
+			t.memoryLimit = max(t.memoryLimit, memory.Value())
+		} else {
+			t.memoryLimited = false
+		}
+	}
+	return t
+}
+
+// oomScoreAdj makes the kernel end best effort containers first and guaranteed ones last.
+func oomScoreAdj(pod *corev1.Pod, c *corev1.Container, capacity corev1.ResourceList) int64 {
+	const guaranteed, bestEffort = -997, 1000
+	if pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 {
+		return guaranteed
+	}
+	switch corev1.QOSClass(pod) {
+	case corev1.PodQOSGuaranteed:
+		return guaranteed
+	case corev1.PodQOSBestEffort:
+		return bestEffort
+	}
+	memory, total := c.Resources.Requests[corev1.ResourceMemory], capacity[corev1.ResourceMemory]
+	if total.Value() == 0 {
+		return bestEffort - 1
+	}
+	adj := 1000 - 1000*memory.Value()/total.Value()
+	return min(max(adj, 1000+guaranteed), bestEffort-1)
+}
+
+// refuse tells why a new pod cannot run on this node.
+func (k *Kubelet) refuse(pod *corev1.Pod, v *view) *verdict {
+	if len(v.containers) > 0 || len(v.sandboxes) > 0 {
+		return nil // it has been let in
+	}
+	if os := pod.Spec.OS; os != nil && os.Name != "linux" {
+		return &verdict{corev1.PodFailed, "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
+	}
+	used := corev1.ResourceList{}
+	k.mu.Lock()
+	var others []*worker
+	for uid, w := range k.workers {
+		if uid != pod.UID {
+			others = append(others, w)
+		}
+	}
+	k.mu.Unlock()
+	count := int64(0)
+	for _, w := range others {
+		other, removed := w.desired()
+		if removed || over(other.Status.Phase) || other.CreationTimestamp.After(pod.CreationTimestamp.Time) && other.Status.StartTime == nil {
+			continue
+		}
+		count++
+		sumRequests(other, used)
+	}
+	allocatable := k.node.allocatable()
+	if pods := allocatable[corev1.ResourcePods]; !pods.IsZero() && count+1 > pods.Value() {
+		return &verdict{corev1.PodFailed, "OutOfpods", fmt.Sprintf("Node didn't have enough resource: pods, requested: 1, used: %d, capacity: %d", count, pods.Value())}
+	}
+	need := corev1.ResourceList{}
+	sumRequests(pod, need)
+	for name, q := range need {
+		have, ok := allocatable[name]
+		if !ok || q.IsZero() {
+			continue
+		}
+		already := used[name]
+		if q.MilliValue()+already.MilliValue() > have.MilliValue() {
+			unit := func(q resource.Quantity) int64 {
+				if name == corev1.ResourceCPU {
+					return q.MilliValue()
+				}
+				return q.Value()
+			}
+			return &verdict{corev1.PodFailed, "OutOf" + string(name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+				name, unit(q), unit(already), unit(have))}
+		}
+	}
+	return nil
+}
+
+// sumRequests adds what the containers that run side by side ask for.
+func sumRequests(pod *corev1.Pod, to corev1.ResourceList) {
+	add := func(c *corev1.Container) {
+		for name, q := range c.Resources.Requests {
+			sum := to[name]
+			sum.Add(q)
+			to[name] = sum
+		}
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.InitContainers {
+		if isSidecar(&pod.Spec.InitContainers[i]) {
+			add(&pod.Spec.InitContainers[i])
+		}
+	}
+}

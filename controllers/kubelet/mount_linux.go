@@ -1,0 +1,102 @@
+package kubelet
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// newMounter mounts if this process may.
+func newMounter() mounter {
+	if os.Geteuid() != 0 {
+		return folders{}
+	}
+	return &kernelMounter{}
+}
+
+type kernelMounter struct{}
+
+func (m *kernelMounter) tmpfs(dir string, size int64) error {
+	points, err := mountPoints()
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range points {
+		if p == real {
+			return nil
+		}
+	}
+	options := "mode=0777"
+	if size > 0 {
+		options += fmt.Sprintf(",size=%d", size)
+	}
+	err = unix.Mount("tmpfs", dir, "tmpfs", 0, options)
+	if errors.Is(err, unix.EPERM) {
+		return nil // a sandboxed root: the folder itself has to do
+	}
+	return err
+}
+
+func (m *kernelMounter) below(dir string) ([]string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	points, err := mountPoints()
+	if err != nil {
+		return nil, err
+	}
+	var inside []string
+	for _, p := range points {
+		if strings.HasPrefix(p, real+"/") {
+			inside = append(inside, p)
+		}
+	}
+	return inside, nil
+}
+
+func (m *kernelMounter) unmount(dir string) error {
+	err := unix.Unmount(dir, unix.UMOUNT_NOFOLLOW)
+	if errors.Is(err, unix.EBUSY) {
+		err = unix.Unmount(dir, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
+	}
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return nil // not mounted any more
+	}
+	return err
+}
+
+// mountPoints lists what is mounted in this process's mount namespace.
+func mountPoints() ([]string, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var list []string
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		if f := strings.Fields(s.Text()); len(f) > 4 {
+			list = append(list, unescape(f[4]))
+		}
+	}
+	return list, s.Err()
+}
+
+// unescape reads the octal escapes of mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}

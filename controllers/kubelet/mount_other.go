@@ -1,0 +1,5 @@
+//go:build !linux
+
+package kubelet
+
+func newMounter() mounter { return folders{} }

@@ -1,0 +1,390 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"sync"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"net"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
+)
+
+const (
+	// version is what the node reports as its kubelet's.
+	version        = "v1.36.3-keelson"
+	leaseNamespace = "kube-node-lease"
+	// reportAnyway is how long an unchanged status stays unwritten.
+	reportAnyway = 5 * time.Minute
+)
+
+// node keeps the Node object and its Lease.
+type node struct {
+	k      *Kubelet
+	nodes  *client.Client[*corev1.Node]
+	leases *client.Client[*coordinationv1.Lease]
+	// runtimeVersion is set before run.
+	runtimeVersion *cri.VersionResponse
+
+	mu       sync.Mutex
+	current  *corev1.Node
+	written  time.Time
+	wasReady bool
+}
+
+func newNode(k *Kubelet) *node {
+	return &node{k: k, nodes: client.For[*corev1.Node](k.m.Conn()), leases: client.For[*coordinationv1.Lease](k.m.Conn())}
+}
+
+// runtimeName is the prefix of container ids, such as containerd.
+func (n *node) runtimeName() string {
+	if n.runtimeVersion == nil {
+		return "cri"
+	}
+	return n.runtimeVersion.RuntimeName
+}
+
+// object is the Node as the server has it; nil before registration.
+func (n *node) object() *corev1.Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.current
+}
+
+// allocatable is what pods may use.
+func (n *node) allocatable() corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for name, q := range n.k.opts.Capacity {
+		if r, ok := n.k.opts.Reserved[name]; ok {
+			q = q.DeepCopy()
+			q.Sub(r)
+			if q.Sign() < 0 {
+				q.Set(0)
+			}
+		}
+		out[name] = q
+	}
+	return out
+}
+
+// waitRuntime waits until the runtime answers, for half a minute.
+func (k *Kubelet) waitRuntime(ctx context.Context) (*cri.VersionResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		call, done := context.WithTimeout(ctx, 5*time.Second)
+		v, err := k.rt.Version(call, &cri.VersionRequest{})
+		done()
+		if err == nil {
+			return v, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (n *node) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { n.runLease(ctx) })
+	defer wg.Wait()
+	failures := 0
+	for ctx.Err() == nil {
+		after := n.k.opts.NodeStatusInterval
+		if err := n.update(ctx); err != nil && ctx.Err() == nil {
+			failures++
+			n.k.log.Warn("node status is not written", "error", err)
+			after = min(200*time.Millisecond<<min(failures, 6), after)
+		} else {
+			failures = 0
+		}
+		if !n.ready() {
+			after = min(after, time.Second) // the network may come up soon
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(after):
+		}
+	}
+}
+
+func (n *node) ready() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.wasReady
+}
+
+// update registers the node if need be, and writes its status if it has changed or enough time has passed.
+func (n *node) update(ctx context.Context) error {
+	name := n.k.opts.NodeName
+	have, err := n.nodes.Get(ctx, types.NamespacedName{Name: name})
+	if apierrors.IsNotFound(err) {
+		if n.k.opts.NoRegister {
+			return fmt.Errorf("node %q is not registered, and this kubelet may not do it", name)
+		}
+		if have, err = n.nodes.Create(ctx, n.initial()); apierrors.IsAlreadyExists(err) {
+			have, err = n.nodes.Get(ctx, types.NamespacedName{Name: name})
+		}
+		if err == nil {
+			n.k.recorder.About(n.about(), nil, events.Normal, "Starting", "Starting kubelet.")
+			n.k.recorder.About(n.about(), nil, events.Normal, "RegisteredNode", fmt.Sprintf("Node %s event: Registered Node %s", name, name))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if have, err = n.reconcileLabels(ctx, have); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.current = have
+	written := n.written
+	n.mu.Unlock()
+	st := n.status(ctx, &have.Status)
+	if !n.changed(&have.Status, &st) && time.Since(written) < reportAnyway {
+		return nil
+	}
+	next := codec.DeepCopy(have)
+	next.Status = st
+	updated, err := n.nodes.UpdateStatus(ctx, next)
+	if apierrors.IsConflict(err) {
+		return n.update(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	ready := condition(&st, corev1.NodeReady) == corev1.ConditionTrue
+	if before := condition(&have.Status, corev1.NodeReady); before != condition(&st, corev1.NodeReady) {
+		if ready {
+			n.k.recorder.About(n.about(), nil, events.Normal, "NodeReady", fmt.Sprintf("Node %s status is now: NodeReady", name))
+		} else if before == corev1.ConditionTrue {
+			n.k.recorder.About(n.about(), nil, events.Normal, "NodeNotReady", fmt.Sprintf("Node %s status is now: NodeNotReady", name))
+		}
+	}
+	n.mu.Lock()
+	n.current, n.written, n.wasReady = updated, time.Now(), ready
+	n.mu.Unlock()
+	return nil
+}
+
+// about refers to the node in events, by name, as the kubelet does.
+func (n *node) about() corev1.ObjectReference {
+	return corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: n.k.opts.NodeName, UID: types.UID(n.k.opts.NodeName)}
+}
+
+func (n *node) labels() map[string]string {
+	l := map[string]string{
+		"kubernetes.io/hostname": n.k.opts.NodeName, "kubernetes.io/os": goruntime.GOOS, "kubernetes.io/arch": goruntime.GOARCH,
+		"beta.kubernetes.io/os": goruntime.GOOS, "beta.kubernetes.io/arch": goruntime.GOARCH,
+	}
+	for k, v := range n.k.opts.NodeLabels {
+		l[k] = v
+	}
+	return l
+}
+
+func (n *node) initial() *corev1.Node {
+	obj := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.k.opts.NodeName, Labels: n.labels()}}
+	obj.Spec.Taints = n.k.opts.Taints
+	if c := n.k.opts.PodCIDR; c != "" {
+		obj.Spec.PodCIDR, obj.Spec.PodCIDRs = c, []string{c}
+	}
+	obj.Status.Capacity, obj.Status.Allocatable = n.k.opts.Capacity, n.allocatable()
+	return obj
+}
+
+// reconcileLabels puts the kubelet's own labels back.
+func (n *node) reconcileLabels(ctx context.Context, have *corev1.Node) (*corev1.Node, error) {
+	missing := false
+	for k, v := range n.labels() {
+		missing = missing || have.Labels[k] != v
+	}
+	if !missing {
+		return have, nil
+	}
+	next := codec.DeepCopy(have)
+	if next.Labels == nil {
+		next.Labels = map[string]string{}
+	}
+	for k, v := range n.labels() {
+		next.Labels[k] = v
+	}
+	return n.nodes.Update(ctx, next)
+}
+
+// changed compares statuses without heartbeats.
+func (n *node) changed(a, b *corev1.NodeStatus) bool {
+	strip := func(s *corev1.NodeStatus) *corev1.NodeStatus {
+		c := codec.DeepCopy(s)
+		for i := range c.Conditions {
+			c.Conditions[i].LastHeartbeatTime = metav1.Time{}
+		}
+		return c
+	}
+	return !codec.Equal(strip(a), strip(b))
+}
+
+func condition(s *corev1.NodeStatus, t corev1.NodeConditionType) corev1.ConditionStatus {
+	for _, c := range s.Conditions {
+		if c.Type == t {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// status computes the node's status on the base of what others may have put into it.
+func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeStatus {
+	st := *codec.DeepCopy(base)
+	st.Capacity, st.Allocatable = n.k.opts.Capacity, n.allocatable()
+	st.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.k.opts.NodeIP.String()}, {Type: corev1.NodeHostName, Address: n.k.opts.NodeName}}
+	if l := n.k.opts.Listener; l != nil {
+		if a, ok := l.Addr().(*net.TCPAddr); ok {
+			st.DaemonEndpoints.KubeletEndpoint.Port = int32(a.Port)
+		}
+	}
+	info := systemInfo()
+	info.KubeletVersion, info.OperatingSystem, info.Architecture = version, goruntime.GOOS, goruntime.GOARCH
+	if v := n.runtimeVersion; v != nil {
+		info.ContainerRuntimeVersion = v.RuntimeName + "://" + v.RuntimeVersion
+	}
+	st.NodeInfo = info
+	if images := n.images(ctx); images != nil {
+		st.Images = images
+	}
+	now := metav1.Now()
+	set := func(t corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) {
+		c := corev1.NodeCondition{Type: t, Status: status, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now}
+		for i := range st.Conditions {
+			if st.Conditions[i].Type == t {
+				if st.Conditions[i].Status == status {
+					c.LastTransitionTime = st.Conditions[i].LastTransitionTime
+				}
+				st.Conditions[i] = c
+				return
+			}
+		}
+		st.Conditions = append(st.Conditions, c)
+	}
+	truth := func(b bool) corev1.ConditionStatus {
+		if b {
+			return corev1.ConditionTrue
+		}
+		return corev1.ConditionFalse
+	}
+	p := nodePressure(n.k.opts.RootDir)
+	reason := func(bad bool, yes, no string) string {
+		if bad {
+			return yes
+		}
+		return no
+	}
+	set(corev1.NodeMemoryPressure, truth(p.memory), reason(p.memory, "KubeletHasInsufficientMemory", "KubeletHasSufficientMemory"),
+		reason(p.memory, "kubelet has insufficient memory available", "kubelet has sufficient memory available"))
+	set(corev1.NodeDiskPressure, truth(p.disk), reason(p.disk, "KubeletHasDiskPressure", "KubeletHasNoDiskPressure"),
+		reason(p.disk, "kubelet has disk pressure", "kubelet has no disk pressure"))
+	set(corev1.NodePIDPressure, truth(p.pids), reason(p.pids, "KubeletHasInsufficientPID", "KubeletHasSufficientPID"),
+		reason(p.pids, "kubelet has insufficient PID available", "kubelet has sufficient PID available"))
+	if why := n.notReady(ctx); why != "" {
+		set(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", why)
+	} else {
+		set(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+	}
+	return st
+}
+
+// notReady tells what keeps the node from running pods.
+func (n *node) notReady(ctx context.Context) string {
+	call, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	st, err := n.k.rt.Status(call, &cri.StatusRequest{})
+	if err != nil {
+		return "[container runtime is down: " + err.Error() + "]"
+	}
+	for _, c := range st.GetStatus().GetConditions() {
+		if !c.Status && (c.Type == "RuntimeReady" || c.Type == "NetworkReady") {
+			what := "container runtime network not ready"
+			if c.Type == "RuntimeReady" {
+				what = "container runtime not ready"
+			}
+			return fmt.Sprintf("%s: %s=false reason:%s message:%s", what, c.Type, c.Reason, c.Message)
+		}
+	}
+	if last, err := n.k.pleg.healthy(); !last.IsZero() && time.Since(last) > deadAfter {
+		return fmt.Sprintf("PLEG is not healthy: pleg was last seen active %v ago; threshold is %v: %v", time.Since(last).Round(time.Second), deadAfter, err)
+	}
+	return ""
+}
+
+// maxImages is how many images a node reports, the largest first.
+const maxImages = 50
+
+func (n *node) images(ctx context.Context) []corev1.ContainerImage {
+	call, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	list, err := n.k.rt.images.ListImages(call, &cri.ListImagesRequest{})
+	if err != nil {
+		return nil
+	}
+	return nodeImages(list.Images)
+}
+
+// runLease renews the node's lease.
+func (n *node) runLease(ctx context.Context) {
+	for ctx.Err() == nil {
+		after := n.k.opts.LeaseDuration / 4
+		if err := n.renew(ctx); err != nil && ctx.Err() == nil {
+			n.k.log.Warn("node lease is not renewed", "error", err)
+			after = min(after, 500*time.Millisecond)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(after):
+		}
+	}
+}
+
+func (n *node) renew(ctx context.Context) error {
+	node := n.object()
+	if node == nil {
+		var err error
+		if node, err = n.nodes.Get(ctx, types.NamespacedName{Name: n.k.opts.NodeName}); apierrors.IsNotFound(err) {
+			return fmt.Errorf("the node is not registered yet")
+		} else if err != nil {
+			return err
+		}
+	}
+	name, seconds, now := n.k.opts.NodeName, int32(n.k.opts.LeaseDuration/time.Second), metav1.NowMicro()
+	key := types.NamespacedName{Namespace: leaseNamespace, Name: name}
+	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID}}
+	for range 5 {
+		lease, err := n.leases.Get(ctx, key)
+		if apierrors.IsNotFound(err) {
+			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: name, OwnerReferences: owner}}
+			lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &name, &seconds, &now
+			_, err = n.leases.Create(ctx, lease)
+		} else if err == nil {
+			lease.OwnerReferences = owner
+			lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &name, &seconds, &now
+			_, err = n.leases.Update(ctx, lease)
+		}
+		if err == nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return errors.New("somebody else keeps changing the node's lease")
+}

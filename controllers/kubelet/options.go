@@ -1,0 +1,163 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// DefaultRuntimeEndpoint is where containerd listens unless told otherwise.
+const DefaultRuntimeEndpoint = "unix:///run/containerd/containerd.sock"
+
+// Options of a kubelet. The zero value runs as the host's name with containerd's usual socket.
+type Options struct {
+	// NodeName is the node's name; empty means the host's name in lower case.
+	NodeName string
+	// NodeIP is what the node reports as InternalIP; the zero value means the address of the default route, else the first
+	// that is not loopback, else 127.0.0.1.
+	NodeIP netip.Addr
+	// RootDir holds the pods' volumes; empty means /var/lib/kubelet. LogDir holds the containers' logs; empty
+	// means /var/log/pods.
+	RootDir, LogDir string
+	// RuntimeEndpoint and ImageEndpoint are CRI v1 sockets (unix:///...); empty means [DefaultRuntimeEndpoint], and
+	// the runtime's for images.
+	RuntimeEndpoint, ImageEndpoint string
+	// RuntimeDial replaces how the endpoint is dialled.
+	RuntimeDial func(ctx context.Context, endpoint string) (net.Conn, error)
+	// StaticPodDir is read every StaticPodInterval (0 means 2 s) for pod manifests; empty means none.
+	StaticPodDir      string
+	StaticPodInterval time.Duration
+	// ClusterDNS and ClusterDomain go to the resolv.conf of pods with the DNS policy ClusterFirst.
+	ClusterDNS    []string
+	ClusterDomain string
+	// ResolvConf is the node's own; empty means /etc/resolv.conf.
+	ResolvConf string
+	// NoRegister leaves the Node object to somebody else.
+	NoRegister bool
+	// NodeLabels and Taints are set when the node registers.
+	NodeLabels map[string]string
+	Taints     []corev1.Taint
+	// PodCIDR is put into the node's spec when it registers, where no controller assigns ranges.
+	PodCIDR string
+	// Capacity overrides or adds to what is measured. Pods defaults to 110.
+	Capacity corev1.ResourceList
+	// Reserved is taken off the capacity to get what pods may use.
+	Reserved corev1.ResourceList
+	// CgroupRoot is the parent of the pods' cgroups; empty means "/". NoCgroups leaves them all to the runtime.
+	CgroupRoot string
+	NoCgroups  bool
+	// PullFallback uses an image that is present when the policy Always cannot pull it: for nodes without a registry.
+	PullFallback bool
+	// Listener serves the kubelet API with TLS; nil means none. TLS must hold certificates; clients are authenticated by ClientCAs in
+	// it and refused without, except for /healthz.
+	Listener net.Listener
+	TLS      *tls.Config
+	// SyncInterval is how often a pod is looked at without cause, 0 means 1 minute; also how old the content of
+	// configMap and secret volumes gets.
+	SyncInterval time.Duration
+	// NodeStatusInterval is how often the node's status is computed, 0 means 10 s; it is written when it has changed
+	// and every 5 minutes. LeaseDuration is 0 for 40 s; the lease is renewed every quarter of it.
+	NodeStatusInterval time.Duration
+	LeaseDuration      time.Duration
+	// RelistInterval is how often the runtime is asked for changes, 0 means 1 s.
+	RelistInterval time.Duration
+	// StopPods ends all pods, without their grace period, and removes what is left of them when Run ends.
+	StopPods bool
+	// Logger gets failures and progress; nil discards.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.NodeName == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return o, err
+		}
+		o.NodeName = strings.ToLower(strings.TrimSpace(name))
+	}
+	if o.NodeName == "" {
+		return o, errors.New("kubelet: no node name")
+	}
+	set := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	set(&o.RootDir, "/var/lib/kubelet")
+	set(&o.LogDir, "/var/log/pods")
+	set(&o.RuntimeEndpoint, DefaultRuntimeEndpoint)
+	set(&o.ImageEndpoint, o.RuntimeEndpoint)
+	set(&o.ResolvConf, "/etc/resolv.conf")
+	set(&o.CgroupRoot, "/")
+	var err error
+	if o.RootDir, err = filepath.Abs(o.RootDir); err != nil {
+		return o, err
+	}
+	if o.LogDir, err = filepath.Abs(o.LogDir); err != nil {
+		return o, err
+	}
+	if o.Listener != nil && o.TLS == nil {
+		return o, errors.New("kubelet: Options.Listener needs Options.TLS")
+	}
+	for _, ip := range o.ClusterDNS {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return o, fmt.Errorf("kubelet: cluster DNS: %w", err)
+		}
+	}
+	duration := func(d *time.Duration, value time.Duration) {
+		if *d <= 0 {
+			*d = value
+		}
+	}
+	duration(&o.StaticPodInterval, 2*time.Second)
+	duration(&o.SyncInterval, time.Minute)
+	duration(&o.NodeStatusInterval, 10*time.Second)
+	duration(&o.LeaseDuration, 40*time.Second)
+	duration(&o.RelistInterval, time.Second)
+	if !o.NodeIP.IsValid() {
+		o.NodeIP = hostAddress()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	capacity := measuredCapacity(o.RootDir)
+	for name, q := range o.Capacity {
+		capacity[name] = q
+	}
+	if _, ok := capacity[corev1.ResourcePods]; !ok {
+		capacity[corev1.ResourcePods] = resource.MustParse("110")
+	}
+	o.Capacity = capacity
+	return o, nil
+}
+
+// hostAddress is this host's address as others see it.
+func hostAddress() netip.Addr {
+	// Connecting a UDP socket sends nothing, but chooses the source address.
+	if c, err := net.Dial("udp4", "192.0.2.1:9"); err == nil {
+		defer c.Close()
+		if a, ok := c.LocalAddr().(*net.UDPAddr); ok {
+			return a.AddrPort().Addr().Unmap()
+		}
+	}
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && n.IP.IsGlobalUnicast() {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				return ip.Unmap()
+			}
+		}
+	}
+	return netip.MustParseAddr("127.0.0.1")
+}

@@ -1,0 +1,25 @@
+package kubelet
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+func (k *Kubelet) podDir(uid types.UID) string {
+	return filepath.Join(k.opts.RootDir, "pods", string(uid))
+}
+
+// volumeDir is where a volume is made; plugin is its kind, such as empty-dir.
+func (k *Kubelet) volumeDir(uid types.UID, plugin, name string) string {
+	return filepath.Join(k.podDir(uid), "volumes", "kubernetes.io~"+plugin, name)
+}
+
+func (k *Kubelet) containerDir(uid types.UID, name string) string {
+	return filepath.Join(k.podDir(uid), "containers", name)
+}
+
+func logFolder(namespace, name string, uid types.UID) string {
+	return fmt.Sprintf("%s_%s_%s", namespace, name, uid)
+}

@@ -1,0 +1,136 @@
+package kubelet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// dataLink points at the folder of the current version.
+const dataLink = "..data"
+
+// swapFiles makes dir hold exactly files, as symbolic links through ..data, whose target is replaced in one step: a
+// reader sees all files of the old or all of the new version. It does nothing if they are as they should be.
+func swapFiles(dir string, files map[string]file, group int) error {
+	for path := range files {
+		first, _, _ := strings.Cut(path, "/")
+		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(first, "..") || slices.Contains(strings.Split(path, "/"), "..") {
+			return fmt.Errorf("invalid path %q in volume", path)
+		}
+	}
+	old, err := os.Readlink(filepath.Join(dir, dataLink))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if old != "" && sameFiles(filepath.Join(dir, old), files) {
+		return nil
+	}
+	version, err := os.MkdirTemp(dir, time.Now().UTC().Format("..2006_01_02_15_04_05."))
+	if err != nil {
+		return err
+	}
+	if err := fill(version, files, group); err != nil {
+		_ = os.RemoveAll(version)
+		return err
+	}
+	tmp := filepath.Join(dir, "..data_tmp")
+	_ = os.Remove(tmp)
+	if err := os.Symlink(filepath.Base(version), tmp); err != nil {
+		_ = os.RemoveAll(version)
+		return err
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, dataLink)); err != nil {
+		_ = os.RemoveAll(version)
+		return err
+	}
+	tops := map[string]bool{}
+	for path := range files {
+		top, _, _ := strings.Cut(path, "/")
+		tops[top] = true
+		link := filepath.Join(dir, top)
+		if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
+			if err := os.Symlink(dataLink+"/"+top, link); err != nil {
+				return err
+			}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "..") && !tops[e.Name()] {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+		if strings.HasPrefix(e.Name(), "..") && e.IsDir() && e.Name() != filepath.Base(version) {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func fill(dir string, files map[string]file, group int) error {
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	for path, f := range files {
+		full := filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(full, f.data, 0o600); err != nil {
+			return err
+		}
+		mode := f.mode
+		if group >= 0 {
+			mode |= (mode & 0o600) >> 3 // the group may do what the owner may
+		}
+		if err := os.Chmod(full, mode); err != nil {
+			return err
+		}
+		if group >= 0 || f.owner >= 0 {
+			if err := os.Chown(full, f.owner, group); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sameFiles tells whether a folder has exactly these files with this content.
+func sameFiles(dir string, files map[string]file) bool {
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		n++
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		want, ok := files[filepath.ToSlash(rel)]
+		if !ok {
+			return fs.ErrExist
+		}
+		have, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(have, want.data) {
+			return fs.ErrExist
+		}
+		return nil
+	})
+	return err == nil && n == len(files)
+}

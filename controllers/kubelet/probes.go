@@ -1,0 +1,269 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/events"
+)
+
+// The kinds of probes.
+const (
+	liveness  = "liveness"
+	readiness = "readiness"
+	startup   = "startup"
+)
+
+// probes runs the probes of running containers and keeps their results. Safe for concurrent use.
+type probes struct {
+	k *Kubelet
+
+	running sync.WaitGroup
+	mu      sync.Mutex
+	stopped bool
+	active  map[probeKey]context.CancelFunc
+	// results by container id.
+	results map[string]*probeResult
+}
+
+type probeKey struct {
+	pod         types.UID
+	containerID string
+	kind        string
+}
+
+type probeResult struct {
+	ready, started bool
+	failed         string // the kind of probe that says the container must be restarted
+}
+
+func newProbes(k *Kubelet) *probes {
+	return &probes{k: k, active: map[probeKey]context.CancelFunc{}, results: map[string]*probeResult{}}
+}
+
+// ready tells whether a running container passes its readiness probe; without one it does.
+func (p *probes) ready(c *corev1.Container, run *container) bool {
+	if c.ReadinessProbe == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.results[run.id]
+	return r != nil && r.ready
+}
+
+// started tells whether a running container has passed its startup probe; without one it has.
+func (p *probes) started(c *corev1.Container, run *container) bool {
+	if !run.running() {
+		return false
+	}
+	if c.StartupProbe == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.results[run.id]
+	return r != nil && r.started
+}
+
+// failed is the kind of probe for which a container must be restarted; empty if there is none.
+func (p *probes) failed(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.results[id]; r != nil {
+		return r.failed
+	}
+	return ""
+}
+
+// watch runs the probes of a pod's running containers and ends those of all others.
+func (p *probes) watch(pod *corev1.Pod, v *view) {
+	want := map[probeKey]*corev1.Probe{}
+	names := map[string]string{}
+	each := func(c *corev1.Container) {
+		run := v.latest(c.Name)
+		if !run.running() {
+			return
+		}
+		names[run.id] = c.Name
+		started := p.started(c, run)
+		for kind, probe := range map[string]*corev1.Probe{liveness: c.LivenessProbe, readiness: c.ReadinessProbe, startup: c.StartupProbe} {
+			if probe == nil || kind == startup && started || kind != startup && !started {
+				continue
+			}
+			want[probeKey{pod.UID, run.id, kind}] = probe
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		if isSidecar(&pod.Spec.InitContainers[i]) {
+			each(&pod.Spec.InitContainers[i])
+		}
+	}
+	for i := range pod.Spec.Containers {
+		each(&pod.Spec.Containers[i])
+	}
+	alive := map[string]bool{}
+	for _, c := range v.containers {
+		alive[c.id] = c.running()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	for key, cancel := range p.active {
+		if key.pod == pod.UID && want[key] == nil {
+			cancel()
+			delete(p.active, key)
+		}
+	}
+	for id, is := range alive {
+		if !is {
+			delete(p.results, id)
+		}
+	}
+	for key, probe := range want {
+		if p.active[key] != nil {
+			continue
+		}
+		run := v.latest(names[key.containerID])
+		ctx, cancel := context.WithCancel(context.Background())
+		p.active[key] = cancel
+		w := &prober{p: p, key: key, probe: probe, pod: pod, spec: specOf(pod, run.name), run: run}
+		if box := v.current(); box != nil && len(box.ips) > 0 {
+			w.ip = box.ips[0]
+		}
+		if pod.Spec.HostNetwork {
+			w.ip = p.k.opts.NodeIP.String()
+		}
+		p.running.Go(func() { w.loop(ctx) })
+	}
+}
+
+// end ends the probes of a pod that is terminating. Readiness probes go on, so that the pod can leave its services
+// by itself, as long as it runs; the end of its containers ends them.
+func (p *probes) end(uid types.UID, v *view) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, cancel := range p.active {
+		if key.pod == uid {
+			cancel()
+			delete(p.active, key)
+		}
+	}
+	for _, c := range v.containers {
+		if r := p.results[c.id]; r != nil {
+			r.failed = ""
+		}
+	}
+}
+
+func (p *probes) stopAll() {
+	p.mu.Lock()
+	p.stopped = true
+	for key, cancel := range p.active {
+		cancel()
+		delete(p.active, key)
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// prober runs one probe of one container until it is cancelled.
+type prober struct {
+	p     *probes
+	key   probeKey
+	probe *corev1.Probe
+	pod   *corev1.Pod
+	spec  *corev1.Container
+	run   *container
+	ip    string
+
+	passes, failures int
+}
+
+func (w *prober) loop(ctx context.Context) {
+	period := time.Duration(max(w.probe.PeriodSeconds, 1)) * time.Second
+	delay := time.Duration(w.probe.InitialDelaySeconds)*time.Second - time.Since(w.run.started)
+	if delay <= 0 && time.Since(w.run.started) > 10*time.Second {
+		delay = time.Duration(rand.Int64N(int64(period))) // after a restart of this process: not all at once
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(delay, 0)):
+		}
+		began := time.Now()
+		if w.once(ctx) {
+			return
+		}
+		delay = period - time.Since(began)
+	}
+}
+
+// once runs the probe and takes note of the result. It reports true when there is nothing more to find out.
+func (w *prober) once(ctx context.Context) bool {
+	timeout := time.Duration(max(w.probe.TimeoutSeconds, 1)) * time.Second
+	try, cancel := context.WithTimeout(ctx, timeout)
+	text, err := w.p.k.probe(try, w.pod, w.spec, w.run, w.ip, &w.probe.ProbeHandler, timeout)
+	cancel()
+	if ctx.Err() != nil {
+		return true
+	}
+	if err != nil {
+		w.passes = 0
+		w.failures++
+		if text == "" {
+			text = err.Error()
+		}
+		name := map[string]string{liveness: "Liveness", readiness: "Readiness", startup: "Startup"}[w.key.kind]
+		w.p.k.recorder.About(aboutContainer(w.pod, w.spec.Name), nil, events.Warning, "Unhealthy", fmt.Sprintf("%s probe failed: %s", name, text))
+		if w.failures < int(max(w.probe.FailureThreshold, 1)) {
+			return false
+		}
+	} else {
+		w.failures = 0
+		if w.passes++; w.passes < int(max(w.probe.SuccessThreshold, 1)) {
+			return false
+		}
+	}
+	return w.p.note(w.key, err == nil)
+}
+
+// note keeps a result that has passed its threshold, and wakes the pod if it is news.
+func (p *probes) note(key probeKey, passed bool) (enough bool) {
+	p.mu.Lock()
+	r := p.results[key.containerID]
+	if r == nil {
+		r = &probeResult{}
+		p.results[key.containerID] = r
+	}
+	before := *r
+	switch key.kind {
+	case readiness:
+		r.ready = passed
+	case liveness:
+		if !passed {
+			r.failed, enough = liveness, true
+		}
+	case startup:
+		enough = true
+		if passed {
+			r.started = true
+		} else {
+			r.failed = startup
+		}
+	}
+	changed := *r != before
+	p.mu.Unlock()
+	if changed {
+		p.k.wake(key.pod)
+	}
+	return enough
+}

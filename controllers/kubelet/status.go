@@ -1,0 +1,374 @@
+package kubelet
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// report computes the pod's status and hands it to the writer.
+func (w *worker) report(pod *corev1.Pod, v *view) {
+	st := w.statusOf(pod, v)
+	w.last = &st
+	w.k.status.set(pod, w.static, st)
+}
+
+// statusOf computes the status from what the runtime reports and what the worker waits for.
+func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
+	old := &pod.Status
+	if w.last != nil {
+		old = w.last
+	}
+	box := v.current()
+	st := corev1.PodStatus{
+		StartTime: &w.started, QOSClass: pod.Status.QOSClass, ObservedGeneration: pod.Generation,
+		HostIP: w.k.opts.NodeIP.String(), HostIPs: []corev1.HostIP{{IP: w.k.opts.NodeIP.String()}},
+		PodIP: old.PodIP, PodIPs: old.PodIPs,
+		ResourceClaimStatuses: pod.Status.ResourceClaimStatuses, NominatedNodeName: pod.Status.NominatedNodeName,
+	}
+	if st.QOSClass == "" {
+		st.QOSClass = corev1.QOSClass(pod)
+	}
+	if pod.Spec.HostNetwork {
+		st.PodIP, st.PodIPs = st.HostIP, []corev1.PodIP{{IP: st.HostIP}}
+	} else if box != nil && len(box.ips) > 0 {
+		st.PodIP, st.PodIPs = box.ips[0], nil
+		for _, ip := range box.ips {
+			st.PodIPs = append(st.PodIPs, corev1.PodIP{IP: ip})
+		}
+	}
+	final := w.ended != nil || pod.DeletionTimestamp != nil
+	waitingFor := "ContainerCreating"
+	if len(pod.Spec.InitContainers) > 0 {
+		waitingFor = "PodInitializing"
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		st.InitContainerStatuses = append(st.InitContainerStatuses, w.containerStatus(pod, c, v, find(old.InitContainerStatuses, c.Name), waitingFor, final, true))
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		st.ContainerStatuses = append(st.ContainerStatuses, w.containerStatus(pod, c, v, find(old.ContainerStatuses, c.Name), waitingFor, final, false))
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		c := ephemeral(&pod.Spec.EphemeralContainers[i])
+		st.EphemeralContainerStatuses = append(st.EphemeralContainerStatuses,
+			w.containerStatus(pod, c, v, find(old.EphemeralContainerStatuses, c.Name), waitingFor, final, false))
+	}
+	st.Phase = phaseOf(pod, &st)
+	if over(old.Phase) {
+		st.Phase = old.Phase
+	}
+	if over(st.Phase) && !w.stopped {
+		st.Phase = old.Phase // it is over when all containers, sidecars too, have stopped
+		if st.Phase == "" {
+			st.Phase = corev1.PodRunning
+		}
+	}
+	if w.ended != nil && w.ended.phase != "" {
+		st.Phase, st.Reason, st.Message = w.ended.phase, w.ended.reason, w.ended.message
+	}
+	w.conditions(pod, &st, old, box)
+	return st
+}
+
+func find(list []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// statusOf finds a container's status of any sort.
+func statusOf(st *corev1.PodStatus, name string) *corev1.ContainerStatus {
+	for _, list := range [][]corev1.ContainerStatus{st.ContainerStatuses, st.InitContainerStatuses, st.EphemeralContainerStatuses} {
+		if s := find(list, name); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, old *corev1.ContainerStatus, waitingFor string, final, init bool) corev1.ContainerStatus {
+	st := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(false)}
+	runs := v.runs(c.Name)
+	reason, isWaiting := w.waiting[c.Name]
+	if len(runs) == 0 {
+		if old != nil && (old.ContainerID != "" || old.State.Terminated != nil) {
+			// The runtime has forgotten it: what was known stands, and what ran has ended in an unknown way.
+			st = *old
+			st.Ready, st.Started = false, new(false)
+			if st.State.Running != nil {
+				st.LastTerminationState = st.State
+				st.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown",
+					Message: "The container could not be located when the pod was terminated", StartedAt: old.State.Running.StartedAt,
+					FinishedAt: metav1.Now(), ContainerID: old.ContainerID}}
+				st.LastTerminationState = corev1.ContainerState{}
+			}
+			if init && st.State.Terminated != nil && st.State.Terminated.ExitCode == 0 {
+				st.Ready = true
+			}
+			return st
+		}
+		if !isWaiting {
+			reason = corev1.ContainerStateWaiting{Reason: waitingFor}
+		}
+		st.State.Waiting = &reason
+		return st
+	}
+	run := runs[0]
+	st.ContainerID, st.ImageID, st.RestartCount = w.k.node.runtimeName()+"://"+run.id, run.imageID, run.restarts
+	if run.image != "" && !strings.HasPrefix(run.image, "sha256:") {
+		st.Image = run.image
+	}
+	if len(runs) > 1 && runs[1].exited() {
+		st.LastTerminationState.Terminated = w.terminated(pod, c, runs[1])
+	} else if old != nil && old.LastTerminationState.Terminated != nil && old.RestartCount == run.restarts {
+		st.LastTerminationState = old.LastTerminationState
+	}
+	switch run.state {
+	case cri.ContainerState_CONTAINER_RUNNING:
+		st.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(run.started)}
+		started := w.k.probes.started(c, run) && (c.Lifecycle == nil || c.Lifecycle.PostStart == nil || w.hooked[run.id] || old != nil && old.ContainerID == st.ContainerID)
+		st.Started = &started
+		st.Ready = started && w.k.probes.ready(c, run)
+		if init && !isSidecar(c) {
+			st.Ready = false
+		}
+	case cri.ContainerState_CONTAINER_EXITED:
+		ended := w.terminated(pod, c, run)
+		again := !final && !w.willNotRestart(pod, c, run, init)
+		if isWaiting && again {
+			st.State.Waiting = &reason
+			st.LastTerminationState.Terminated = ended
+		} else {
+			st.State.Terminated = ended
+		}
+		if init && run.exitCode == 0 && !isSidecar(c) {
+			st.Ready = true
+		}
+	default:
+		if !isWaiting {
+			reason = corev1.ContainerStateWaiting{Reason: waitingFor}
+		}
+		st.State.Waiting = &reason
+	}
+	return st
+}
+
+func (w *worker) willNotRestart(pod *corev1.Pod, c *corev1.Container, run *container, init bool) bool {
+	if init && !isSidecar(c) {
+		return run.exitCode == 0 || !w.restartsInit(pod, c, run)
+	}
+	return !restarts(pod, c, run.exitCode)
+}
+
+// terminated describes the end of a run, with the container's last words.
+func (w *worker) terminated(pod *corev1.Pod, c *corev1.Container, run *container) *corev1.ContainerStateTerminated {
+	message, known := w.messages[run.id]
+	if !known {
+		message = lastWords(c, run)
+		w.messages[run.id] = message
+	}
+	t := &corev1.ContainerStateTerminated{ExitCode: run.exitCode, Reason: run.reason, Message: message,
+		FinishedAt: metav1.NewTime(run.finished), ContainerID: w.k.node.runtimeName() + "://" + run.id}
+	if !run.started.IsZero() {
+		t.StartedAt = metav1.NewTime(run.started)
+	}
+	if t.Reason == "" {
+		t.Reason = "Completed"
+		if run.exitCode != 0 {
+			t.Reason = "Error"
+		}
+	}
+	return t
+}
+
+// The most that is kept of a termination message, in bytes, and of logs in its stead.
+const (
+	maxMessageBytes    = 4096
+	maxMessageLogBytes = 2048
+	maxMessageLogLines = 80
+)
+
+// lastWords is what a container left in its termination file, or the end of its log if its policy says so.
+func lastWords(c *corev1.Container, run *container) string {
+	path := run.status.GetAnnotations()[annotationMessagePath]
+	text := ""
+	for _, m := range run.status.GetMounts() {
+		if m.ContainerPath == path && path != "" {
+			f, err := os.Open(m.HostPath)
+			if err != nil {
+				break
+			}
+			b, _ := io.ReadAll(io.LimitReader(f, maxMessageBytes))
+			_ = f.Close()
+			text = string(b)
+		}
+	}
+	if text == "" && run.exitCode != 0 && run.status.GetAnnotations()[annotationMessagePolicy] == string(corev1.TerminationMessageFallbackToLogsOnError) {
+		text = logTail(run.logPath, maxMessageLogLines, maxMessageLogBytes)
+	}
+	if text == "" {
+		text = run.message
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// phaseOf sums up what the containers do.
+func phaseOf(pod *corev1.Pod, st *corev1.PodStatus) corev1.PodPhase {
+	for i := range pod.Spec.InitContainers {
+		c, s := &pod.Spec.InitContainers[i], &st.InitContainerStatuses[i]
+		if isSidecar(c) {
+			if s.State.Running == nil && s.State.Terminated == nil && s.LastTerminationState.Terminated == nil {
+				return corev1.PodPending
+			}
+			continue
+		}
+		switch t := s.State.Terminated; {
+		case t != nil && t.ExitCode == 0:
+		case t != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyNever && !restarts(pod, c, t.ExitCode):
+			return corev1.PodFailed
+		default:
+			return corev1.PodPending
+		}
+	}
+	var running, waiting, succeeded, failed, willRestart int
+	for i := range pod.Spec.Containers {
+		c, s := &pod.Spec.Containers[i], &st.ContainerStatuses[i]
+		switch {
+		case s.State.Running != nil:
+			running++
+		case s.State.Terminated != nil:
+			t := s.State.Terminated
+			if restarts(pod, c, t.ExitCode) {
+				willRestart++
+			} else if t.ExitCode == 0 {
+				succeeded++
+			} else {
+				failed++
+			}
+		case s.LastTerminationState.Terminated != nil:
+			willRestart++
+		default:
+			waiting++
+		}
+	}
+	switch {
+	case waiting > 0:
+		return corev1.PodPending
+	case running > 0 || willRestart > 0:
+		return corev1.PodRunning
+	case failed > 0:
+		return corev1.PodFailed
+	default:
+		return corev1.PodSucceeded
+	}
+}
+
+// conditions sets those of the kubelet and leaves all others.
+func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *sandbox) {
+	st.Conditions = slices.Clone(pod.Status.Conditions)
+	set := func(t corev1.PodConditionType, ok bool, reason, message string) {
+		c := corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: pod.Generation}
+		if ok {
+			c.Status, c.Reason, c.Message = corev1.ConditionTrue, reason, message
+		}
+		c.LastTransitionTime = metav1.Now()
+		// The server's word may be older than the worker's.
+		for _, list := range [][]corev1.PodCondition{pod.Status.Conditions, old.Conditions} {
+			for _, have := range list {
+				if have.Type == t && have.Status == c.Status {
+					c.LastTransitionTime = have.LastTransitionTime
+				}
+			}
+		}
+		for i := range st.Conditions {
+			if st.Conditions[i].Type == t {
+				st.Conditions[i] = c
+				return
+			}
+		}
+		st.Conditions = append(st.Conditions, c)
+	}
+	ended := over(st.Phase)
+	set(corev1.PodReadyToStartContainers, box != nil && !w.stopped, "", "")
+
+	var notInitialized, notReady []string
+	for i := range pod.Spec.InitContainers {
+		s := &st.InitContainerStatuses[i]
+		if isSidecar(&pod.Spec.InitContainers[i]) {
+			if s.Started == nil || !*s.Started {
+				notInitialized = append(notInitialized, s.Name)
+			}
+			if !s.Ready {
+				notReady = append(notReady, s.Name)
+			}
+		} else if !s.Ready {
+			notInitialized = append(notInitialized, s.Name)
+		}
+	}
+	began := false
+	for i := range st.ContainerStatuses {
+		s := &st.ContainerStatuses[i]
+		if !s.Ready {
+			notReady = append(notReady, s.Name)
+		}
+		began = began || s.ContainerID != ""
+	}
+	completed := ""
+	if st.Phase == corev1.PodSucceeded {
+		completed = "PodCompleted"
+	} else if st.Phase == corev1.PodFailed {
+		completed = "PodFailed"
+	}
+	switch {
+	case st.Phase == corev1.PodSucceeded:
+		set(corev1.PodInitialized, true, "PodCompleted", "")
+	case len(notInitialized) > 0 && !began:
+		set(corev1.PodInitialized, false, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: [%s]", strings.Join(notInitialized, " ")))
+	default:
+		set(corev1.PodInitialized, true, "", "")
+	}
+	containersReady, reason, message := true, "", ""
+	switch {
+	case ended:
+		containersReady, reason = false, completed
+	case len(notReady) > 0:
+		containersReady, reason = false, "ContainersNotReady"
+		message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(notReady, " "))
+	}
+	set(corev1.ContainersReady, containersReady, reason, message)
+	ready := containersReady
+	if ready {
+		var gates []string
+		for _, g := range pod.Spec.ReadinessGates {
+			ok := false
+			known := false
+			for _, c := range pod.Status.Conditions {
+				if c.Type == g.ConditionType {
+					known, ok = true, c.Status == corev1.ConditionTrue
+				}
+			}
+			if !known {
+				gates = append(gates, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", g.ConditionType))
+			} else if !ok {
+				gates = append(gates, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but False", g.ConditionType))
+			}
+		}
+		if len(gates) > 0 {
+			ready, reason, message = false, "ReadinessGatesNotReady", strings.Join(gates, ", ")
+		}
+	}
+	set(corev1.PodReady, ready, reason, message)
+	set(corev1.PodScheduled, true, "", "")
+}

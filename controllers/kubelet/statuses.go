@@ -1,0 +1,270 @@
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/patch"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// statuses writes pod statuses: the latest of each pod, one request per change, never an older one after a newer.
+type statuses struct {
+	k *Kubelet
+
+	mu      sync.Mutex
+	wanted  map[types.UID]*wantedStatus
+	pending map[types.UID]bool
+	ready   chan struct{} // capacity 1
+}
+
+type wantedStatus struct {
+	key    types.NamespacedName
+	static bool
+	status corev1.PodStatus
+	// version counts changes; written is the one the server has.
+	version, written int
+	failures         int
+	// lock is held by the one write of the pod under way.
+	lock chan struct{}
+}
+
+func newStatuses(k *Kubelet) *statuses {
+	return &statuses{k: k, wanted: map[types.UID]*wantedStatus{}, pending: map[types.UID]bool{}, ready: make(chan struct{}, 1)}
+}
+
+// set takes the status a pod should have.
+func (s *statuses) set(pod *corev1.Pod, static bool, st corev1.PodStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.wanted[pod.UID]
+	if w == nil {
+		w = &wantedStatus{key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, static: static, lock: make(chan struct{}, 1)}
+		s.wanted[pod.UID] = w
+	} else if codec.Equal(&w.status, &st) && (w.version == w.written || s.pending[pod.UID]) {
+		if codec.Equal(&st, &pod.Status) || static {
+			return
+		}
+		// Somebody else changed it, or this is news of an older one of our own; the write compares again.
+	}
+	w.status = st
+	w.version++
+	s.pending[pod.UID] = true
+	s.signal()
+}
+
+func (s *statuses) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (s *statuses) forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.wanted, uid)
+	delete(s.pending, uid)
+}
+
+// statusWriters is how many pods are written side by side.
+const statusWriters = 8
+
+func (s *statuses) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, statusWriters)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.ready:
+		}
+		s.mu.Lock()
+		var due []types.UID
+		for uid := range s.pending {
+			due = append(due, uid)
+		}
+		clear(s.pending)
+		s.mu.Unlock()
+		for _, uid := range due {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return nil
+			}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if err := s.write(ctx, uid); err != nil && ctx.Err() == nil {
+					s.k.log.Info("pod status is not written yet", "uid", uid, "error", err)
+					s.retry(ctx, uid, &wg)
+				}
+			})
+		}
+	}
+}
+
+// retry writes again after a pause that grows.
+func (s *statuses) retry(ctx context.Context, uid types.UID, wg *sync.WaitGroup) {
+	s.mu.Lock()
+	w := s.wanted[uid]
+	n := 0
+	if w != nil {
+		w.failures++
+		n = w.failures
+	}
+	s.mu.Unlock()
+	if w == nil {
+		return
+	}
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(time.Duration(n)*500*time.Millisecond, 10*time.Second)):
+			s.mu.Lock()
+			s.pending[uid] = true
+			s.mu.Unlock()
+			s.signal()
+		}
+	})
+}
+
+// write brings the server's status up to date with the latest wanted.
+func (s *statuses) write(ctx context.Context, uid types.UID) error {
+	s.mu.Lock()
+	w := s.wanted[uid]
+	s.mu.Unlock()
+	if w == nil {
+		return nil
+	}
+	select {
+	case w.lock <- struct{}{}:
+		defer func() { <-w.lock }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	status, version := w.status, w.version
+	s.mu.Unlock()
+	pod, err := s.k.apiPods.Lister().Get(w.key)
+	if apierrors.IsNotFound(err) {
+		if w.static {
+			return nil // written when the mirror is there
+		}
+		pod, err = s.k.pods.Get(ctx, w.key)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !w.static && pod.UID != uid || w.static && !isMirror(pod) {
+		return nil // another pod of this name
+	}
+	if over(pod.Status.Phase) && !over(status.Phase) && !w.static {
+		return nil // what has ended stays ended
+	}
+	before := pod.Status
+	merged := status
+	merged.Conditions = mergeConditions(before.Conditions, status.Conditions)
+	merged.QOSClass = before.QOSClass
+	if merged.QOSClass == "" {
+		merged.QOSClass = status.QOSClass
+	}
+	if !codec.Equal(&before, &merged) {
+		if _, err := s.patch(ctx, pod, &before, &merged); err != nil {
+			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+				return nil // deleted, or another pod of this name
+			}
+			return err
+		}
+	}
+	s.mu.Lock()
+	w.failures = 0
+	w.written = max(w.written, version)
+	s.mu.Unlock()
+	return nil
+}
+
+// mergeConditions keeps conditions that are not the kubelet's as the server has them.
+func mergeConditions(server, ours []corev1.PodCondition) []corev1.PodCondition {
+	own := map[corev1.PodConditionType]bool{corev1.PodScheduled: true, corev1.PodReady: true, corev1.PodInitialized: true,
+		corev1.ContainersReady: true, corev1.PodReadyToStartContainers: true}
+	var out []corev1.PodCondition
+	placed := map[corev1.PodConditionType]bool{}
+	for _, c := range server {
+		if own[c.Type] {
+			for _, o := range ours {
+				if o.Type == c.Type {
+					if o.Status == c.Status {
+						o.LastTransitionTime = c.LastTransitionTime
+						o.LastProbeTime = c.LastProbeTime
+					}
+					c = o
+				}
+			}
+		}
+		placed[c.Type] = true
+		out = append(out, c)
+	}
+	for _, o := range ours {
+		if !placed[o.Type] && own[o.Type] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (s *statuses) patch(ctx context.Context, pod *corev1.Pod, before, after *corev1.PodStatus) (*corev1.Pod, error) {
+	from, err := codec.Marshal(&corev1.Pod{Status: *before})
+	if err != nil {
+		return nil, err
+	}
+	to, err := codec.Marshal(&corev1.Pod{Status: *after})
+	if err != nil {
+		return nil, err
+	}
+	diff, err := patch.CreateTwoWayStrategic(from, to, reflect.TypeFor[corev1.Pod]())
+	if err != nil {
+		return nil, fmt.Errorf("compute status patch: %w", err)
+	}
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(diff, &body); err != nil {
+		return nil, err
+	}
+	meta, err := json.Marshal(map[string]any{"uid": pod.UID})
+	if err != nil {
+		return nil, err
+	}
+	body["metadata"] = meta // a pod of the same name made later is not touched
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return s.k.pods.Patch(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+		client.Patch{Type: types.StrategicMergePatchType, Data: data}, client.PatchOptions{Subresource: "status"})
+}
+
+// deleteObject removes a pod's object for good, after its last status has been written.
+func (s *statuses) deleteObject(ctx context.Context, pod *corev1.Pod) error {
+	if err := s.write(ctx, pod.UID); err != nil {
+		return err
+	}
+	zero := int64(0)
+	err := s.k.pods.Delete(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+		client.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return err
+	}
+	return nil
+}

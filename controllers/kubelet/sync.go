@@ -1,0 +1,468 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client/events"
+)
+
+// sync makes a pod that shall run do so: volumes, sandbox, init containers in order, then all others. It reports the pod's status
+// before it waits for anything, and returns when to look again.
+func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
+	next := soonest{}
+	if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil {
+		left := time.Until(w.started.Add(time.Duration(*limit) * time.Second))
+		if left <= 0 {
+			w.ended = &verdict{corev1.PodFailed, "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"}
+			w.k.recorder.Event(pod, events.Normal, "DeadlineExceeded", w.ended.message)
+			return 0, nil
+		}
+		next.in(left)
+	}
+	if w.last == nil {
+		if why := w.k.refuse(pod, v); why != nil {
+			w.ended = why
+			w.k.recorder.Event(pod, events.Warning, why.reason, why.message)
+			return 0, nil
+		}
+	}
+	w.report(pod, v)
+
+	plan := w.plan(pod, v)
+	if plan.over {
+		w.ended = &verdict{}
+		return 0, nil
+	}
+	renew, err := w.prepareVolumes(ctx, pod)
+	if err != nil {
+		w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
+		return 0, err
+	}
+	if !renew.IsZero() {
+		next.in(time.Until(renew))
+	}
+	for _, kill := range plan.kill {
+		w.k.recorder.About(w.about(pod, kill.spec.Name), nil, events.Normal, "Killing", kill.why)
+		if err := w.kill(ctx, pod, kill.spec, kill.run, kill.grace); err != nil {
+			return 0, err
+		}
+	}
+	if len(plan.kill) > 0 {
+		w.poke() // what was killed may be started at once
+		return 0, nil
+	}
+	box := v.current()
+	if plan.sandbox {
+		if box, err = w.newSandbox(ctx, pod, v); err != nil {
+			return 0, err
+		}
+		if v, err = w.k.rt.view(ctx, w.uid); err != nil {
+			return 0, err
+		}
+		w.report(pod, v)
+		plan = w.plan(pod, v)
+	}
+	if box == nil {
+		return next.after(), nil
+	}
+	changed := false
+	var errs []error
+	for _, start := range plan.start {
+		left, err := w.start(ctx, pod, start, box, v)
+		var wait *waitError
+		switch {
+		case err == nil && left > 0:
+			next.in(left)
+		case err == nil:
+			changed = true
+			delete(w.waiting, start.Name)
+		case errors.As(err, &wait):
+			w.waiting[start.Name] = corev1.ContainerStateWaiting{Reason: wait.reason, Message: wait.message}
+			changed = true
+			if d := delayOf(err); d > 0 {
+				next.in(d)
+			} else {
+				next.in(retryAfter * 5)
+			}
+		default:
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+	}
+	if changed {
+		if v, err = w.k.rt.view(ctx, w.uid); err != nil {
+			return 0, err
+		}
+	}
+	w.report(pod, v)
+	w.k.probes.watch(pod, v)
+	w.collectDead(ctx, pod, v)
+	if len(plan.start) > 0 && changed {
+		next.in(time.Second) // what comes after them may start
+	}
+	return next.after(), errors.Join(errs...)
+}
+
+// soonest keeps the shortest of several delays.
+type soonest struct{ d time.Duration }
+
+func (s *soonest) in(d time.Duration) {
+	d = max(d, time.Millisecond)
+	if s.d == 0 || d < s.d {
+		s.d = d
+	}
+}
+
+func (s *soonest) after() time.Duration { return s.d }
+
+// steps are what a pod needs next.
+type steps struct {
+	sandbox bool
+	kill    []killing
+	start   []*corev1.Container
+	// over is true when all containers have ended and none will be started again.
+	over bool
+}
+
+type killing struct {
+	spec  *corev1.Container
+	run   *container
+	why   string
+	grace *int64
+}
+
+func isSidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+// restarts tells whether a container that ended is started again.
+func restarts(pod *corev1.Pod, c *corev1.Container, exitCode int32) bool {
+	policy := string(pod.Spec.RestartPolicy)
+	if c.RestartPolicy != nil {
+		policy = string(*c.RestartPolicy)
+		for _, rule := range c.RestartPolicyRules {
+			if e := rule.ExitCodes; e != nil && rule.Action == "Restart" {
+				in := false
+				for _, v := range e.Values {
+					in = in || v == exitCode
+				}
+				if in == (e.Operator == "In") {
+					return true
+				}
+			}
+		}
+	}
+	return policy == "Always" || policy == "OnFailure" && exitCode != 0 || policy == ""
+}
+
+// plan compares the spec with what the runtime has. It changes nothing.
+func (w *worker) plan(pod *corev1.Pod, v *view) steps {
+	var p steps
+	box := v.current()
+	// Runs of earlier sandboxes count for restart counts only.
+	now := func(name string) *container {
+		if c := v.latest(name); c != nil && box != nil && c.sandboxID == box.id {
+			return c
+		}
+		return nil
+	}
+	if box == nil {
+		if w.allEnded(pod, v) {
+			p.over = true
+			return p
+		}
+		p.sandbox = true
+		for _, c := range v.running() { // of a sandbox that is not ready any more
+			if spec := specOf(pod, c.name); spec != nil {
+				p.kill = append(p.kill, killing{spec: spec, run: c, why: "Pod sandbox changed, it will be killed and re-created.", grace: nil})
+			}
+		}
+		return p
+	}
+	if w.allEnded(pod, v) {
+		p.over = true
+		return p
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		e := ephemeral(&pod.Spec.EphemeralContainers[i])
+		if v.latest(e.Name) == nil {
+			p.start = append(p.start, e)
+		}
+	}
+	mainBegun := false
+	for i := range pod.Spec.Containers {
+		mainBegun = mainBegun || now(pod.Spec.Containers[i].Name) != nil
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		run := now(c.Name)
+		if isSidecar(c) {
+			why, grace := w.mustDie(c, run)
+			switch {
+			case why != "":
+				p.kill = append(p.kill, killing{c, run, why, grace})
+			case !run.running():
+				p.start = append(p.start, c)
+			}
+			if !mainBegun && (!run.running() || !w.k.probes.started(c, run) || c.Lifecycle != nil && c.Lifecycle.PostStart != nil && !w.hooked[run.id]) {
+				return p // those after it wait
+			}
+			continue
+		}
+		if mainBegun || run.exited() && run.exitCode == 0 {
+			continue
+		}
+		if !run.running() {
+			if run.exited() && !w.restartsInit(pod, c, run) {
+				continue
+			}
+			p.start = append(p.start, c)
+		}
+		return p
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		run := now(c.Name)
+		if why, grace := w.mustDie(c, run); why != "" {
+			p.kill = append(p.kill, killing{c, run, why, grace})
+			continue
+		}
+		if run.running() || run.exited() && !restarts(pod, c, run.exitCode) {
+			continue
+		}
+		if run == nil {
+			// In a new sandbox what has ended for good stays so.
+			if old := v.latest(c.Name); old.exited() && !restarts(pod, c, old.exitCode) {
+				continue
+			}
+		}
+		p.start = append(p.start, c)
+	}
+	return p
+}
+
+func (w *worker) restartsInit(pod *corev1.Pod, c *corev1.Container, run *container) bool {
+	if pod.Spec.RestartPolicy == corev1.RestartPolicyNever && c.RestartPolicy == nil {
+		return false
+	}
+	return run.exitCode != 0 && (c.RestartPolicy == nil || restarts(pod, c, run.exitCode))
+}
+
+// allEnded tells that every container has run for the last time: the main ones, or an init container that failed for good.
+func (w *worker) allEnded(pod *corev1.Pod, v *view) bool {
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if run := v.latest(c.Name); !isSidecar(c) && run.exited() && run.exitCode != 0 && !w.restartsInit(pod, c, run) {
+			return true
+		}
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		run := v.latest(c.Name)
+		if !run.exited() || restarts(pod, c, run.exitCode) {
+			return false
+		}
+	}
+	return len(pod.Spec.Containers) > 0
+}
+
+// mustDie tells why a running container has to be replaced, and the grace it gets if that is not the pod's.
+func (w *worker) mustDie(c *corev1.Container, run *container) (why string, grace *int64) {
+	if !run.running() {
+		return "", nil
+	}
+	if run.hash != "" && run.hash != hashOf(c) {
+		return fmt.Sprintf("Container %s definition changed, will be restarted", c.Name), nil
+	}
+	if p := w.k.probes.failed(run.id); p != "" {
+		probe := c.LivenessProbe
+		if p == "startup" {
+			probe = c.StartupProbe
+		}
+		if probe != nil {
+			grace = probe.TerminationGracePeriodSeconds
+		}
+		return fmt.Sprintf("Container %s failed %s probe, will be restarted", c.Name, p), grace
+	}
+	return "", nil
+}
+
+// ephemeral gives a debugging container the form of others.
+func ephemeral(e *corev1.EphemeralContainer) *corev1.Container {
+	c := corev1.Container(e.EphemeralContainerCommon)
+	return &c
+}
+
+// specOf finds a container of any sort by name.
+func specOf(pod *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if pod.Spec.EphemeralContainers[i].Name == name {
+			return ephemeral(&pod.Spec.EphemeralContainers[i])
+		}
+	}
+	return nil
+}
+
+// about refers to a container of a pod in events.
+func (w *worker) about(pod *corev1.Pod, name string) corev1.ObjectReference {
+	return aboutContainer(pod, name)
+}
+
+func aboutContainer(pod *corev1.Pod, name string) corev1.ObjectReference {
+	path := ""
+	for _, c := range pod.Spec.Containers {
+		if c.Name == name {
+			path = "spec.containers{" + name + "}"
+		}
+	}
+	for _, c := range pod.Spec.InitContainers {
+		if c.Name == name {
+			path = "spec.initContainers{" + name + "}"
+		}
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		if c.Name == name {
+			path = "spec.ephemeralContainers{" + name + "}"
+		}
+	}
+	return corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		ResourceVersion: pod.ResourceVersion, FieldPath: path}
+}
+
+// newSandbox replaces what is left of earlier sandboxes by a new one.
+func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*sandbox, error) {
+	attempt := uint32(0)
+	for _, old := range v.sandboxes {
+		attempt = max(attempt, old.attempt+1)
+		if _, err := w.k.rt.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: old.id}); err != nil && !isGone(err) {
+			return nil, err
+		}
+	}
+	if attempt > 0 {
+		w.k.recorder.Event(pod, events.Normal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+	}
+	config, err := w.sandboxConfig(pod, attempt)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.k.cgroups.makePod(pod); err != nil {
+		w.log.Warn("pod cgroup is left to the runtime", "error", err)
+	}
+	handler := ""
+	if pod.Spec.RuntimeClassName != nil {
+		handler = *pod.Spec.RuntimeClassName
+	}
+	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		err = fmt.Errorf("Failed to create pod sandbox: %s", status.Convert(err).Message()) //nolint:staticcheck // the wording is an event's
+		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
+		return nil, err
+	}
+	return &sandbox{id: made.PodSandboxId, attempt: attempt, ready: true}, nil
+}
+
+// start runs a container once more, or says how long it has to wait.
+func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container, box *sandbox, v *view) (time.Duration, error) {
+	last := v.latest(c.Name)
+	key := string(w.uid) + "/" + c.Name + "/" + hashOf(c)
+	if last.exited() {
+		if left, length := w.k.backoffs.left(key, last.finished); left > 0 {
+			text := fmt.Sprintf("back-off %v restarting failed container=%s pod=%s_%s(%s)", length, c.Name, pod.Name, pod.Namespace, pod.UID)
+			w.waiting[c.Name] = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: text}
+			w.k.recorder.About(w.about(pod, c.Name), nil, events.Warning, "BackOff",
+				fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", c.Name, pod.Name, pod.Namespace, pod.UID))
+			return left, nil
+		}
+	}
+	boxConfig, err := w.sandboxConfig(pod, box.attempt)
+	if err != nil {
+		return 0, err
+	}
+	about := w.about(pod, c.Name)
+	image, err := w.k.images.ensure(ctx, pod, c, boxConfig, about)
+	if err != nil {
+		return 0, err
+	}
+	restarts := int32(0)
+	if last != nil {
+		restarts = last.restarts + 1
+	} else if st := statusOf(&pod.Status, c.Name); st != nil && st.ContainerID != "" {
+		restarts = st.RestartCount + 1 // the runtime has forgotten it
+	}
+	config, err := w.containerConfig(ctx, pod, c, image, restarts, box)
+	if err != nil {
+		var wait *waitError
+		if !errors.As(err, &wait) {
+			err = &waitError{"CreateContainerConfigError", err.Error()}
+		}
+		w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+plainText(err))
+		return 0, err
+	}
+	made, err := w.k.rt.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: box.id, Config: config, SandboxConfig: boxConfig})
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		text := status.Convert(err).Message()
+		w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+text)
+		return 0, delayed{&waitError{"CreateContainerError", text}, retryAfter * 5}
+	}
+	if last.exited() {
+		w.k.backoffs.next(key, last.finished)
+	}
+	w.k.recorder.About(about, nil, events.Normal, "Created", "Container created")
+	if _, err := w.k.rt.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: made.ContainerId}); err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		text := status.Convert(err).Message()
+		w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+text)
+		return 0, delayed{&waitError{"RunContainerError", text}, retryAfter * 5}
+	}
+	w.k.recorder.About(about, nil, events.Normal, "Started", "Container started")
+	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
+		err := w.k.hook(ctx, pod, c, made.ContainerId, c.Lifecycle.PostStart)
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		w.hooked[made.ContainerId] = true
+		if err != nil {
+			w.k.recorder.About(about, nil, events.Warning, "FailedPostStartHook", fmt.Sprintf("PostStartHook failed: %v", err))
+			run := &container{id: made.ContainerId, name: c.Name}
+			w.k.recorder.About(about, nil, events.Normal, "Killing", "FailedPostStartHook")
+			if err := w.kill(ctx, pod, c, run, nil); err != nil {
+				return 0, err
+			}
+			return 0, &waitError{"PostStartHookError", err.Error()}
+		}
+	}
+	return 0, nil
+}
+
+// plainText is an error without the reason that a status shows beside it.
+func plainText(err error) string {
+	var wait *waitError
+	if errors.As(err, &wait) {
+		return wait.message
+	}
+	return err.Error()
+}

@@ -1,0 +1,342 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/events"
+)
+
+// errGraceChanged ends a termination that has to start again with a shorter grace period.
+var errGraceChanged = errors.New("the grace period was shortened")
+
+// minGrace is what a container gets at least, in seconds.
+const minGrace = 1
+
+// grace is how long the pod's containers get to end.
+func (w *worker) grace() int64 {
+	pod, _ := w.desired()
+	grace := int64(30)
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		grace = *g
+	}
+	if g := pod.DeletionGracePeriodSeconds; g != nil && pod.DeletionTimestamp != nil {
+		grace = *g
+	}
+	return max(grace, minGrace)
+}
+
+// terminate stops all containers and then the sandboxes. Containers that do the work stop side by side, sidecars after
+// them in the reverse of the order they started in.
+func (w *worker) terminate(ctx context.Context) error {
+	v, err := w.k.rt.view(ctx, w.uid)
+	if err != nil {
+		return err
+	}
+	pod, _ := w.desired()
+	w.report(pod, v)
+	w.k.probes.end(w.uid, v)
+	grace := w.grace()
+	deadline := time.Now().Add(time.Duration(grace) * time.Second)
+
+	// A shorter grace period that comes meanwhile starts this over.
+	stopping, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			select {
+			case <-stopping.Done():
+				return
+			case <-w.nudge:
+				if w.grace() < grace {
+					cancel(errGraceChanged)
+					return
+				}
+			}
+		}
+	}()
+	err = w.stopAll(stopping, pod, v, deadline)
+	changed := errors.Is(context.Cause(stopping), errGraceChanged)
+	cancel(nil)
+	<-watched
+	w.poke() // a nudge may have been taken
+	if changed {
+		return errGraceChanged
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range v.sandboxes {
+		if _, err := w.k.rt.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: s.id}); err != nil && !isGone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline time.Time) error {
+	var sidecars []*container
+	var mu sync.Mutex
+	var errs []error
+	var wg sync.WaitGroup
+	stop := func(c *container) {
+		spec := specOf(pod, c.name)
+		if spec == nil {
+			spec = &corev1.Container{Name: c.name}
+		}
+		w.k.recorder.About(w.about(pod, c.name), nil, events.Normal, "Killing", "Stopping container "+c.name)
+		left := max(int64(time.Until(deadline).Round(time.Second)/time.Second), minGrace)
+		if err := w.kill(ctx, pod, spec, c, &left); err != nil {
+			mu.Lock()
+			errs = append(errs, err)
+			mu.Unlock()
+		}
+	}
+	for _, c := range v.containers {
+		switch {
+		case c.exited():
+		case slices.ContainsFunc(pod.Spec.InitContainers, func(s corev1.Container) bool { return s.Name == c.name && isSidecar(&s) }):
+			sidecars = append(sidecars, c)
+		case c.running():
+			wg.Go(func() { stop(c) })
+		}
+	}
+	wg.Wait()
+	place := func(c *container) int {
+		return slices.IndexFunc(pod.Spec.InitContainers, func(s corev1.Container) bool { return s.Name == c.name })
+	}
+	slices.SortFunc(sidecars, func(a, b *container) int { return place(b) - place(a) })
+	for _, c := range sidecars {
+		if c.running() {
+			stop(c)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// kill runs the preStop hook and stops a container, both within the grace period: that of the pod, or another.
+func (w *worker) kill(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, run *container, grace *int64) error {
+	seconds := w.grace()
+	if grace != nil {
+		seconds = max(*grace, 0)
+	}
+	if spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil && seconds > 0 {
+		began := time.Now()
+		hookCtx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
+		err := w.k.hook(hookCtx, pod, spec, run.id, spec.Lifecycle.PreStop)
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			w.k.recorder.About(w.about(pod, spec.Name), nil, events.Warning, "FailedPreStopHook", fmt.Sprintf("PreStopHook failed: %v", err))
+		}
+		// The hook's time is taken off the grace period, but two seconds are left in any case.
+		seconds = max(seconds-int64(time.Since(began)/time.Second), 2)
+	}
+	callCtx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+callTimeout)
+	defer cancel()
+	_, err := w.k.rt.StopContainer(callCtx, &cri.StopContainerRequest{ContainerId: run.id, Timeout: seconds})
+	if err != nil && !isGone(err) {
+		return fmt.Errorf("stop container %s: %s", spec.Name, status.Convert(err).Message())
+	}
+	return nil
+}
+
+// collectDead removes all but the newest dead run of each container.
+func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) {
+	seen := map[string]int{}
+	for _, c := range v.containers {
+		if !c.exited() {
+			continue
+		}
+		if seen[c.name]++; seen[c.name] == 1 {
+			continue
+		}
+		if _, err := w.k.rt.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.id}); err != nil && !isGone(err) {
+			w.log.Debug("dead container stays", "container", c.name, "error", err)
+			continue
+		}
+		_ = os.Remove(c.logPath)
+		delete(w.hooked, c.id)
+		delete(w.messages, c.id)
+	}
+	for i, s := range v.sandboxes {
+		if i > 0 && !s.ready {
+			w.removeSandbox(ctx, s, v)
+		}
+	}
+}
+
+func (w *worker) removeSandbox(ctx context.Context, s sandbox, v *view) {
+	if slices.ContainsFunc(v.containers, func(c *container) bool { return c.sandboxID == s.id }) {
+		return // removing it would take the containers with it, whose last state is still shown
+	}
+	if _, err := w.k.rt.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: s.id}); err != nil && !isGone(err) {
+		w.log.Debug("dead sandbox stays", "error", err)
+	}
+}
+
+// cleanUp removes all that is left of a pod that has stopped.
+func (w *worker) cleanUp(ctx context.Context, pod *corev1.Pod, v *view) error {
+	if err := w.k.removePod(ctx, v); err != nil {
+		return err
+	}
+	if err := w.k.removeFiles(w.uid, pod.Namespace, pod.Name); err != nil {
+		return err
+	}
+	w.k.cgroups.removePod(w.uid)
+	w.k.tokens.forget(w.uid)
+	w.k.images.forget(pod)
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			w.k.backoffs.forget(string(w.uid) + "/" + list[i].Name + "/" + hashOf(&list[i]))
+		}
+	}
+	return nil
+}
+
+// removePod removes a pod's containers and sandboxes from the runtime.
+func (k *Kubelet) removePod(ctx context.Context, v *view) error {
+	for _, s := range v.sandboxes {
+		if _, err := k.rt.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: s.id}); err != nil && !isGone(err) {
+			return err
+		}
+	}
+	for _, c := range v.containers {
+		if _, err := k.rt.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.id}); err != nil && !isGone(err) {
+			return err
+		}
+	}
+	for _, s := range v.sandboxes {
+		if _, err := k.rt.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: s.id}); err != nil && !isGone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeFiles removes a pod's folders. Volumes must have been unmounted; what is still mounted is an error, never emptied.
+func (k *Kubelet) removeFiles(uid types.UID, namespace, name string) error {
+	dir := k.podDir(uid)
+	if err := k.unmountBelow(dir); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(k.opts.LogDir, logFolder(namespace, name, uid)))
+}
+
+// removeOrphans ends and removes what belongs to pods that nobody wants any more.
+func (k *Kubelet) removeOrphans(ctx context.Context) {
+	orphans := map[types.UID]bool{}
+	for _, uid := range k.pleg.pods() {
+		orphans[uid] = true
+	}
+	if entries, err := os.ReadDir(filepath.Join(k.opts.RootDir, "pods")); err == nil {
+		for _, e := range entries {
+			orphans[types.UID(e.Name())] = true
+		}
+	}
+	k.mu.Lock()
+	for uid := range k.workers {
+		delete(orphans, uid)
+	}
+	k.mu.Unlock()
+	for uid := range orphans {
+		if k.wanted(uid) {
+			continue
+		}
+		if err := k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
+			k.log.Warn("pod without an object stays for now", "uid", uid, "error", err)
+		}
+	}
+}
+
+// wanted tells whether a pod without a worker has an object, so that its worker is about to start.
+func (k *Kubelet) wanted(uid types.UID) bool {
+	found := false
+	k.apiPods.Lister().ViewAll(listAll, func(p *corev1.Pod) bool {
+		found = p.UID == uid
+		return !found
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return found || k.static[uid] != nil || k.workers[uid] != nil
+}
+
+func (k *Kubelet) removeOrphan(ctx context.Context, uid types.UID) error {
+	v, err := k.rt.view(ctx, uid)
+	if err != nil {
+		return err
+	}
+	for _, c := range v.running() {
+		grace := int64(2)
+		if n, err := strconv.ParseInt(c.status.Annotations[annotationGrace], 10, 64); err == nil {
+			grace = min(n, 30)
+		}
+		if _, err := k.rt.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: c.id, Timeout: grace}); err != nil && !isGone(err) {
+			return err
+		}
+	}
+	if err := k.removePod(ctx, v); err != nil {
+		return err
+	}
+	k.cgroups.removePod(uid)
+	return k.removeFiles(uid, v.namespace, v.name)
+}
+
+// removeAll ends every pod at once, when the node goes away for good.
+func (k *Kubelet) removeAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	k.pleg.relist(ctx)
+	uids := map[types.UID]bool{}
+	for _, uid := range k.pleg.pods() {
+		uids[uid] = true
+	}
+	if entries, err := os.ReadDir(filepath.Join(k.opts.RootDir, "pods")); err == nil {
+		for _, e := range entries {
+			uids[types.UID(e.Name())] = true
+		}
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for uid := range uids {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			v, err := k.rt.view(ctx, uid)
+			if err == nil {
+				for _, c := range v.running() {
+					_, _ = k.rt.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: c.id, Timeout: 0})
+				}
+				err = k.removePod(ctx, v)
+			}
+			if err == nil {
+				err = k.removeFiles(uid, v.namespace, v.name)
+			}
+			if err != nil {
+				k.log.Warn("pod stays", "uid", uid, "error", err)
+			}
+			k.cgroups.removePod(uid)
+		})
+	}
+	wg.Wait()
+	k.cgroups.removeAll()
+}

@@ -1,0 +1,192 @@
+package kubelet
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// Labels and annotations by which what the runtime holds is recognised.
+const (
+	labelPodName       = "io.kubernetes.pod.name"
+	labelPodNamespace  = "io.kubernetes.pod.namespace"
+	labelPodUID        = "io.kubernetes.pod.uid"
+	labelContainerName = "io.kubernetes.container.name"
+
+	annotationHash          = "io.kubernetes.container.hash"
+	annotationRestarts      = "io.kubernetes.container.restartCount"
+	annotationMessagePath   = "io.kubernetes.container.terminationMessagePath"
+	annotationMessagePolicy = "io.kubernetes.container.terminationMessagePolicy"
+	annotationGrace         = "io.kubernetes.pod.terminationGracePeriod"
+)
+
+// sandbox is a pod sandbox as the runtime reports it.
+type sandbox struct {
+	id      string
+	attempt uint32
+	ready   bool
+	created time.Time
+	ips     []string
+}
+
+// container is one run of a container as the runtime reports it.
+type container struct {
+	id, name  string
+	sandboxID string
+	restarts  int32
+	state     cri.ContainerState
+	created   time.Time
+	started   time.Time
+	finished  time.Time
+	exitCode  int32
+	reason    string
+	message   string
+	image     string
+	imageID   string
+	hash      string
+	logPath   string
+	status    *cri.ContainerStatus
+}
+
+func (c *container) running() bool {
+	return c != nil && c.state == cri.ContainerState_CONTAINER_RUNNING
+}
+func (c *container) exited() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_EXITED }
+
+// view is all the runtime holds of one pod, the newest first.
+type view struct {
+	uid        types.UID
+	namespace  string
+	name       string
+	sandboxes  []sandbox
+	containers []*container
+}
+
+// current is the sandbox the pod runs in; nil without one that is ready.
+func (v *view) current() *sandbox {
+	if len(v.sandboxes) > 0 && v.sandboxes[0].ready {
+		return &v.sandboxes[0]
+	}
+	return nil
+}
+
+// runs are the runs of one container, the newest first.
+func (v *view) runs(name string) []*container {
+	var list []*container
+	for _, c := range v.containers {
+		if c.name == name {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// latest is the newest run of a container; nil if there is none.
+func (v *view) latest(name string) *container {
+	for _, c := range v.containers {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (v *view) running() []*container {
+	var list []*container
+	for _, c := range v.containers {
+		if c.running() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// view asks the runtime about one pod.
+func (r *runtime) view(ctx context.Context, uid types.UID) (*view, error) {
+	selector := map[string]string{labelPodUID: string(uid)}
+	boxes, err := r.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: selector}})
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: selector}})
+	if err != nil {
+		return nil, err
+	}
+	v := &view{uid: uid}
+	for _, b := range boxes.Items {
+		v.namespace, v.name = b.Labels[labelPodNamespace], b.Labels[labelPodName]
+		s := sandbox{id: b.Id, attempt: b.GetMetadata().GetAttempt(), ready: b.State == cri.PodSandboxState_SANDBOX_READY, created: time.Unix(0, b.CreatedAt)}
+		if s.ready {
+			st, err := r.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: b.Id})
+			if isGone(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			s.ready = st.GetStatus().GetState() == cri.PodSandboxState_SANDBOX_READY
+			if n := st.GetStatus().GetNetwork(); n.GetIp() != "" {
+				s.ips = append(s.ips, n.Ip)
+				for _, more := range n.AdditionalIps {
+					s.ips = append(s.ips, more.Ip)
+				}
+			}
+		}
+		v.sandboxes = append(v.sandboxes, s)
+	}
+	for _, c := range list.Containers {
+		st, err := r.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: c.Id})
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		v.containers = append(v.containers, containerOf(c, st.Status))
+	}
+	slices.SortStableFunc(v.sandboxes, func(a, b sandbox) int {
+		return cmp.Or(cmp.Compare(b.attempt, a.attempt), b.created.Compare(a.created))
+	})
+	slices.SortStableFunc(v.containers, func(a, b *container) int {
+		return cmp.Or(cmp.Compare(b.restarts, a.restarts), b.created.Compare(a.created))
+	})
+	return v, nil
+}
+
+func containerOf(c *cri.Container, st *cri.ContainerStatus) *container {
+	at := func(nanos int64) time.Time {
+		if nanos <= 0 {
+			return time.Time{}
+		}
+		return time.Unix(0, nanos)
+	}
+	out := &container{
+		id: c.Id, name: c.Labels[labelContainerName], sandboxID: c.PodSandboxId, state: st.State,
+		created: at(st.CreatedAt), started: at(st.StartedAt), finished: at(st.FinishedAt),
+		exitCode: st.ExitCode, reason: st.Reason, message: st.Message, image: st.GetImage().GetImage(), imageID: st.ImageRef,
+		hash: st.Annotations[annotationHash], logPath: st.LogPath, status: st,
+	}
+	if out.name == "" {
+		out.name = c.GetMetadata().GetName()
+	}
+	if n, err := strconv.ParseInt(st.Annotations[annotationRestarts], 10, 32); err == nil {
+		out.restarts = int32(n)
+	} else {
+		out.restarts = int32(c.GetMetadata().GetAttempt())
+	}
+	if out.finished.IsZero() && out.exited() {
+		out.finished = out.created
+	}
+	return out
+}
+
+// isGone reports that the runtime does not know an id, because it was removed meanwhile.
+func isGone(err error) bool { return status.Code(err) == codes.NotFound }

@@ -1,0 +1,422 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// The kinds of volumes, as their folders name them.
+const (
+	kindEmptyDir  = "empty-dir"
+	kindConfigMap = "configmap"
+	kindSecret    = "secret"
+	kindProjected = "projected"
+	kindDownward  = "downward-api"
+)
+
+// prepareVolumes makes or refreshes all volumes of a pod. renew is when a token in one must be replaced; zero means never.
+func (w *worker) prepareVolumes(ctx context.Context, pod *corev1.Pod) (renew time.Time, err error) {
+	if len(w.mounted) == 0 {
+		w.k.objects.forget(pod.Namespace) // a pod that starts sees what is there now
+	}
+	if err := os.MkdirAll(w.k.podDir(pod.UID), 0o750); err != nil {
+		return renew, err
+	}
+	var errs []error
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		at, err := w.prepareVolume(ctx, pod, v)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err))
+			continue
+		}
+		w.mounted[v.Name] = true
+		if !at.IsZero() && (renew.IsZero() || at.Before(renew)) {
+			renew = at
+		}
+	}
+	return renew, errors.Join(errs...)
+}
+
+func (w *worker) prepareVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (renew time.Time, err error) {
+	k := w.k
+	switch {
+	case v.EmptyDir != nil:
+		dir := k.volumeDir(pod.UID, kindEmptyDir, v.Name)
+		if w.mounted[v.Name] {
+			return renew, nil
+		}
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return renew, err
+		}
+		if v.EmptyDir.Medium == corev1.StorageMediumMemory {
+			size := int64(0)
+			if v.EmptyDir.SizeLimit != nil {
+				size = v.EmptyDir.SizeLimit.Value()
+			}
+			if err := k.mounts.tmpfs(dir, size); err != nil {
+				return renew, err
+			}
+		}
+		return renew, ownBy(dir, pod, 0o777)
+	case v.HostPath != nil:
+		return renew, checkHostPath(v.HostPath)
+	case v.ConfigMap != nil:
+		files, err := k.configMapFiles(ctx, pod, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.DefaultMode, v.ConfigMap.Optional)
+		if err != nil {
+			return renew, err
+		}
+		return renew, k.writePayload(pod, kindConfigMap, v.Name, files, false)
+	case v.Secret != nil:
+		files, err := k.secretFiles(ctx, pod, v.Secret.SecretName, v.Secret.Items, v.Secret.DefaultMode, v.Secret.Optional)
+		if err != nil {
+			return renew, err
+		}
+		return renew, k.writePayload(pod, kindSecret, v.Name, files, true)
+	case v.DownwardAPI != nil:
+		files, err := k.downwardFiles(pod, v.DownwardAPI.Items, v.DownwardAPI.DefaultMode)
+		if err != nil {
+			return renew, err
+		}
+		return renew, k.writePayload(pod, kindDownward, v.Name, files, true)
+	case v.Projected != nil:
+		files := map[string]file{}
+		for _, source := range v.Projected.Sources {
+			more, at, err := k.projectedFiles(ctx, pod, &source, v.Projected.DefaultMode)
+			if err != nil {
+				return renew, err
+			}
+			maps.Copy(files, more)
+			if !at.IsZero() && (renew.IsZero() || at.Before(renew)) {
+				renew = at
+			}
+		}
+		return renew, k.writePayload(pod, kindProjected, v.Name, files, true)
+	}
+	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI and projected volumes are supported")
+}
+
+// file of a volume.
+type file struct {
+	data []byte
+	mode fs.FileMode
+	// owner is the user a token belongs to; -1 leaves it.
+	owner int
+}
+
+const defaultMode = 0o644
+
+func modeOf(item, whole *int32) fs.FileMode {
+	switch {
+	case item != nil:
+		return fs.FileMode(*item)
+	case whole != nil:
+		return fs.FileMode(*whole)
+	}
+	return defaultMode
+}
+
+// pick takes all keys, or those of items under their paths.
+func pick(data map[string][]byte, items []corev1.KeyToPath, mode *int32, optional bool, what string) (map[string]file, error) {
+	files := map[string]file{}
+	if len(items) == 0 {
+		for key, v := range data {
+			files[key] = file{v, modeOf(nil, mode), -1}
+		}
+		return files, nil
+	}
+	for _, item := range items {
+		v, ok := data[item.Key]
+		if !ok {
+			if optional {
+				continue
+			}
+			return nil, fmt.Errorf("%s references non-existent key: %s", what, item.Key)
+		}
+		files[item.Path] = file{v, modeOf(item.Mode, mode), -1}
+	}
+	return files, nil
+}
+
+func (k *Kubelet) configMapFiles(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode *int32, optional *bool) (map[string]file, error) {
+	may := optional != nil && *optional
+	cm, err := k.objects.configMaps.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: name})
+	if err != nil {
+		if may && apierrors.IsNotFound(err) {
+			return map[string]file{}, nil
+		}
+		return nil, err
+	}
+	data := map[string][]byte{}
+	for key, v := range cm.Data {
+		data[key] = []byte(v)
+	}
+	for key, v := range cm.BinaryData {
+		data[key] = v
+	}
+	return pick(data, items, mode, may, "configmap")
+}
+
+func (k *Kubelet) secretFiles(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode *int32, optional *bool) (map[string]file, error) {
+	may := optional != nil && *optional
+	s, err := k.objects.secrets.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: name})
+	if err != nil {
+		if may && apierrors.IsNotFound(err) {
+			return map[string]file{}, nil
+		}
+		return nil, err
+	}
+	return pick(s.Data, items, mode, may, "secret")
+}
+
+func (k *Kubelet) downwardFiles(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode *int32) (map[string]file, error) {
+	files := map[string]file{}
+	for _, item := range items {
+		var text string
+		var err error
+		switch {
+		case item.FieldRef != nil:
+			text, err = k.podField(pod, item.FieldRef.FieldPath, nil)
+		case item.ResourceFieldRef != nil:
+			text, err = resourceField(pod, &corev1.Container{}, item.ResourceFieldRef, k.node.allocatable())
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[item.Path] = file{[]byte(text), modeOf(item.Mode, mode), -1}
+	}
+	return files, nil
+}
+
+func (k *Kubelet) projectedFiles(ctx context.Context, pod *corev1.Pod, s *corev1.VolumeProjection, mode *int32) (files map[string]file, renew time.Time, err error) {
+	switch {
+	case s.ConfigMap != nil:
+		files, err = k.configMapFiles(ctx, pod, s.ConfigMap.Name, s.ConfigMap.Items, mode, s.ConfigMap.Optional)
+	case s.Secret != nil:
+		files, err = k.secretFiles(ctx, pod, s.Secret.Name, s.Secret.Items, mode, s.Secret.Optional)
+	case s.DownwardAPI != nil:
+		files, err = k.downwardFiles(pod, s.DownwardAPI.Items, mode)
+	case s.ServiceAccountToken != nil:
+		t := s.ServiceAccountToken
+		seconds := int64(3600)
+		if t.ExpirationSeconds != nil {
+			seconds = *t.ExpirationSeconds
+		}
+		var text string
+		text, renew, err = k.tokens.get(ctx, pod, t.Audience, seconds)
+		f := file{[]byte(text), 0o600, -1}
+		if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {
+			f.mode = 0o600
+		} else if uid := onlyUser(pod); uid >= 0 {
+			f.owner = uid
+		} else {
+			f.mode = modeOf(nil, mode)
+		}
+		files = map[string]file{t.Path: f}
+	default:
+		err = errors.New("projected source is not supported: only configMap, secret, downwardAPI and serviceAccountToken are")
+	}
+	return files, renew, err
+}
+
+// onlyUser is the user all containers run as, -1 if there is no such one.
+func onlyUser(pod *corev1.Pod) int {
+	uid := int64(-1)
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range list {
+			var u *int64
+			if pod.Spec.SecurityContext != nil {
+				u = pod.Spec.SecurityContext.RunAsUser
+			}
+			if c.SecurityContext != nil && c.SecurityContext.RunAsUser != nil {
+				u = c.SecurityContext.RunAsUser
+			}
+			if u == nil || uid >= 0 && *u != uid {
+				return -1
+			}
+			uid = *u
+		}
+	}
+	return int(uid)
+}
+
+// writePayload makes a volume hold files. Secret content stays in memory where the system has tmpfs.
+func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[string]file, secret bool) error {
+	dir := k.volumeDir(pod.UID, kind, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if secret {
+		if err := k.mounts.tmpfs(dir, 0); err != nil {
+			return err
+		}
+	}
+	if err := ownBy(dir, pod, 0o777); err != nil {
+		return err
+	}
+	group := -1
+	if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {
+		group = int(*sec.FSGroup)
+	}
+	return swapFiles(dir, files, group)
+}
+
+// ownBy gives a folder to the pod's group.
+func ownBy(dir string, pod *corev1.Pod, mode fs.FileMode) error {
+	if err := os.Chmod(dir, mode); err != nil {
+		return err
+	}
+	if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {
+		if err := os.Chown(dir, -1, int(*sec.FSGroup)); err != nil {
+			return err
+		}
+		return os.Chmod(dir, mode|fs.ModeSetgid)
+	}
+	return nil
+}
+
+func checkHostPath(h *corev1.HostPathVolumeSource) error {
+	kind := corev1.HostPathUnset
+	if h.Type != nil {
+		kind = *h.Type
+	}
+	info, err := os.Stat(h.Path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return err
+	}
+	wrong := func(what string) error {
+		return fmt.Errorf("hostPath type check failed: %s is not %s", h.Path, what)
+	}
+	switch kind {
+	case corev1.HostPathUnset:
+		return nil // the runtime makes a folder if nothing is there
+	case corev1.HostPathDirectoryOrCreate:
+		if missing {
+			return os.MkdirAll(h.Path, 0o755)
+		}
+		fallthrough
+	case corev1.HostPathDirectory:
+		if missing || !info.IsDir() {
+			return wrong("a directory")
+		}
+	case corev1.HostPathFileOrCreate:
+		if missing {
+			f, err := os.OpenFile(h.Path, os.O_CREATE|os.O_WRONLY, 0o644)
+			if err == nil {
+				err = f.Close()
+			}
+			return err
+		}
+		fallthrough
+	case corev1.HostPathFile:
+		if missing || !info.Mode().IsRegular() {
+			return wrong("a file")
+		}
+	case corev1.HostPathSocket:
+		if missing || info.Mode()&fs.ModeSocket == 0 {
+			return wrong("a socket file")
+		}
+	case corev1.HostPathCharDev:
+		if missing || info.Mode()&fs.ModeCharDevice == 0 {
+			return wrong("a character device")
+		}
+	case corev1.HostPathBlockDev:
+		if missing || info.Mode()&fs.ModeDevice == 0 || info.Mode()&fs.ModeCharDevice != 0 {
+			return wrong("a block device")
+		}
+	}
+	return nil
+}
+
+// volumeSource is the path on the node of a pod's volume.
+func (k *Kubelet) volumeSource(pod *corev1.Pod, name string) (path string, readOnly bool, err error) {
+	i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+	if i < 0 {
+		return "", false, fmt.Errorf("volume %q is not in the pod", name)
+	}
+	switch v := &pod.Spec.Volumes[i]; {
+	case v.HostPath != nil:
+		return v.HostPath.Path, false, nil
+	case v.EmptyDir != nil:
+		return k.volumeDir(pod.UID, kindEmptyDir, name), false, nil
+	case v.ConfigMap != nil:
+		return k.volumeDir(pod.UID, kindConfigMap, name), true, nil
+	case v.Secret != nil:
+		return k.volumeDir(pod.UID, kindSecret, name), true, nil
+	case v.DownwardAPI != nil:
+		return k.volumeDir(pod.UID, kindDownward, name), true, nil
+	default:
+		return k.volumeDir(pod.UID, kindProjected, name), true, nil
+	}
+}
+
+// subPath is a path inside a volume, which no symbolic link may lead out of. A folder is made if nothing is there.
+func subPath(volume, sub string) (string, error) {
+	if filepath.IsAbs(sub) || slices.Contains(strings.Split(filepath.ToSlash(sub), "/"), "..") {
+		return "", fmt.Errorf("%q must be relative and must not contain ..", sub)
+	}
+	root, err := filepath.EvalSymlinks(volume)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	if _, err := dir.Stat(sub); errors.Is(err, fs.ErrNotExist) {
+		if err := dir.MkdirAll(sub, 0o750); err != nil {
+			return "", err
+		}
+	} else if err != nil {
+		return "", err
+	}
+	full, err := filepath.EvalSymlinks(filepath.Join(root, sub))
+	if err != nil {
+		return "", err
+	}
+	if full != root && !strings.HasPrefix(full, root+string(filepath.Separator)) {
+		return "", fmt.Errorf("%q leads out of the volume", sub)
+	}
+	return full, nil
+}
+
+// unmount takes the volumes of a pod that has stopped down; emptyDirs lose their content.
+func (w *worker) unmount() error {
+	if err := w.k.unmountBelow(w.k.podDir(w.uid)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(w.k.podDir(w.uid), "volumes")); err != nil {
+		return err
+	}
+	clear(w.mounted)
+	return nil
+}
+
+// unmountBelow unmounts everything mounted below a folder, the deepest first.
+func (k *Kubelet) unmountBelow(dir string) error {
+	points, err := k.mounts.below(dir)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(points, func(a, b string) int { return len(b) - len(a) })
+	for _, p := range points {
+		if err := k.mounts.unmount(p); err != nil {
+			return fmt.Errorf("unmount %s: %w", p, err)
+		}
+	}
+	return nil
+}

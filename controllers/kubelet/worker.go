@@ -1,0 +1,209 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// worker does the work of one pod, one thing at a time.
+type worker struct {
+	k      *Kubelet
+	uid    types.UID
+	static bool
+	log    *slog.Logger
+	nudge  chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	pod     *corev1.Pod // the latest, never changed once here
+	removed bool        // the object or manifest is gone
+
+	// The rest belongs to the worker's goroutine.
+
+	// waiting says why containers do not run.
+	waiting map[string]corev1.ContainerStateWaiting
+	// ended is set when the pod is over although its object lives on: all containers have ended for good, it
+	// was refused, or it ran too long.
+	ended *verdict
+	// stopped is true once every container of an ended or deleted pod has stopped.
+	stopped bool
+	started metav1.Time
+	mounted map[string]bool
+	// hooked are the containers whose postStart hook has succeeded or failed.
+	hooked map[string]bool
+	// last is the status made last.
+	last *corev1.PodStatus
+	// messages of containers, by id, read once.
+	messages map[string]string
+}
+
+// verdict says how a pod ended.
+type verdict struct {
+	phase           corev1.PodPhase // empty: what the containers say
+	reason, message string
+}
+
+func newWorker(k *Kubelet, pod *corev1.Pod, static bool) *worker {
+	return &worker{k: k, uid: pod.UID, static: static, pod: pod, nudge: make(chan struct{}, 1),
+		log:     k.log.With("namespace", pod.Namespace, "name", pod.Name),
+		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{}}
+}
+
+// poke makes the worker look at its pod soon.
+func (w *worker) poke() {
+	select {
+	case w.nudge <- struct{}{}:
+	default:
+	}
+}
+
+func (w *worker) update(pod *corev1.Pod) {
+	w.mu.Lock()
+	changed := w.pod == pod || w.pod.Generation != pod.Generation || w.pod.DeletionTimestamp != pod.DeletionTimestamp ||
+		w.pod.ResourceVersion != pod.ResourceVersion
+	w.pod = pod
+	w.mu.Unlock()
+	if changed {
+		w.poke()
+	}
+}
+
+func (w *worker) remove(last *corev1.Pod) {
+	w.mu.Lock()
+	w.removed = true
+	if last != nil {
+		w.pod = last
+	}
+	w.mu.Unlock()
+	w.poke()
+}
+
+func (w *worker) desired() (pod *corev1.Pod, removed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pod, w.removed
+}
+
+// retryAfter is how soon failed work is tried again.
+const retryAfter = 2 * time.Second
+
+func (w *worker) run(ctx context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		after, done, err := w.step(ctx)
+		if done {
+			w.k.retired(w)
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			w.log.Info("pod is not as it should be", "error", err)
+			failures++
+			after = min(retryAfter*time.Duration(failures), 10*time.Second)
+			if d := delayOf(err); d > 0 {
+				after = d
+			}
+		} else {
+			failures = 0
+		}
+		if after <= 0 {
+			after = w.k.opts.SyncInterval
+		}
+		timer := time.NewTimer(after)
+		select {
+		case <-ctx.Done():
+		case <-w.nudge:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// step brings the pod closer to what it should be. done ends the worker; after is when to look again without cause.
+func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err error) {
+	pod, removed := w.desired()
+	if w.started.IsZero() {
+		if t := pod.Status.StartTime; t != nil {
+			w.started = *t
+		} else {
+			w.started = metav1.Now()
+		}
+	}
+	if w.ended == nil && over(pod.Status.Phase) {
+		// Ended before this kubelet started.
+		w.ended = &verdict{phase: pod.Status.Phase, reason: pod.Status.Reason, message: pod.Status.Message}
+	}
+	v, err := w.k.rt.view(ctx, w.uid)
+	if err != nil {
+		return 0, false, err
+	}
+	if w.ended == nil && !removed && pod.DeletionTimestamp == nil {
+		after, err = w.sync(ctx, pod, v)
+		if ctx.Err() != nil {
+			return 0, false, ctx.Err()
+		}
+		if w.ended == nil {
+			return after, false, err
+		}
+	}
+	return w.end(ctx)
+}
+
+func over(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }
+
+// end terminates the pod and, when its object or manifest is to go, cleans up.
+func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err error) {
+	if !w.stopped {
+		if err := w.terminate(ctx); err != nil {
+			if errors.Is(err, errGraceChanged) {
+				return time.Millisecond, false, nil
+			}
+			return 0, false, err
+		}
+		w.stopped = true
+	}
+	pod, removed := w.desired()
+	v, err := w.k.rt.view(ctx, w.uid)
+	if err != nil {
+		return 0, false, err
+	}
+	w.report(pod, v)
+	if err := w.unmount(); err != nil {
+		return 0, false, err
+	}
+	if !removed && pod.DeletionTimestamp == nil {
+		return w.k.opts.SyncInterval, false, nil // its logs can still be read
+	}
+	if err := w.cleanUp(ctx, pod, v); err != nil {
+		return 0, false, err
+	}
+	if removed {
+		return 0, true, nil
+	}
+	// The object goes when its last status has been written; its deletion comes back as an event.
+	if err := w.k.status.deleteObject(ctx, pod); err != nil {
+		return 0, false, err
+	}
+	return w.k.opts.SyncInterval, false, nil
+}
+
+// delayed is an error that says when to try again.
+type delayed struct {
+	error
+	after time.Duration
+}
+
+func (d delayed) Unwrap() error { return d.error }
+
+func delayOf(err error) time.Duration {
+	var d delayed
+	if errors.As(err, &d) {
+		return max(d.after, time.Millisecond)
+	}
+	return 0
+}
