@@ -55,7 +55,7 @@ func (r *rollout) shrinkOld(ctx context.Context) (moved bool, err error) {
 	}
 	least := r.replicas() - r.maxUnavailable()
 	// Pods of the new set that are not available yet count against what may be taken away.
-	most := left + size(r.new) - least - (size(r.new) - min(available(r.new), size(r.new)))
+	most := left + size(r.new) - least - (size(r.new) - steady(r.new))
 	if most <= 0 {
 		return false, nil
 	}
@@ -64,7 +64,7 @@ func (r *rollout) shrinkOld(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return cleaned > 0, err
 	}
-	spare := sum(r.all(), available) - least
+	spare := sum(r.all(), steady) - least
 	down := int32(0)
 	for i := range r.old {
 		if spare-down <= 0 {
@@ -83,6 +83,10 @@ func (r *rollout) shrinkOld(ctx context.Context) (moved bool, err error) {
 	return cleaned+down > 0, nil
 }
 
+// steady is how many available pods a set is sure to keep: its status may not show yet that it was told to shrink, and
+// when it does it takes pods that are not available first.
+func steady(rs *appsv1.ReplicaSet) int32 { return min(available(rs), size(rs)) }
+
 // dropUnhealthy removes up to most pods of old sets that are not available anyway.
 func (r *rollout) dropUnhealthy(ctx context.Context, most int32) (dropped int32, err error) {
 	for i := range r.old {
@@ -90,10 +94,10 @@ func (r *rollout) dropUnhealthy(ctx context.Context, most int32) (dropped int32,
 		if dropped >= most {
 			break
 		}
-		if size(*rs) == 0 || size(*rs) == available(*rs) {
+		if size(*rs) == 0 || size(*rs) == steady(*rs) {
 			continue
 		}
-		n := min(most-dropped, max(size(*rs)-available(*rs), 0))
+		n := min(most-dropped, size(*rs)-steady(*rs))
 		if n == 0 {
 			continue
 		}
