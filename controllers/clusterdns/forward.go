@@ -1,0 +1,82 @@
+package clusterdns
+
+import (
+	"context"
+
+	"github.com/miekg/dns"
+)
+
+// forward asks the upstreams. Their answer is given on as it is, but for the parts that concern one hop only.
+func (s *Server) forward(r *dns.Msg, overUDP bool) *dns.Msg {
+	if len(s.opts.Upstreams) == 0 || !r.RecursionDesired {
+		return reply(r, dns.RcodeRefused)
+	}
+	in := s.ask(r, overUDP)
+	if in == nil {
+		return reply(r, dns.RcodeServerFailure)
+	}
+	m := reply(r, in.Rcode)
+	m.Answer, m.Ns = in.Answer, in.Ns
+	m.Truncated = in.Truncated
+	for _, rr := range in.Extra {
+		if rr.Header().Rrtype != dns.TypeOPT {
+			m.Extra = append(m.Extra, rr)
+		}
+	}
+	return m
+}
+
+// ask sends a query to one upstream after the other until one has an answer; nil means none had.
+func (s *Server) ask(r *dns.Msg, overUDP bool) *dns.Msg {
+	select {
+	case s.forwards <- struct{}{}:
+		defer func() { <-s.forwards }()
+	default:
+		s.log.Warn("too many queries wait for upstream resolvers", "max", s.opts.MaxForwards)
+		return nil
+	}
+	q := new(dns.Msg)
+	q.SetQuestion(r.Question[0].Name, r.Question[0].Qtype)
+	q.CheckingDisabled = r.CheckingDisabled
+	opt := r.IsEdns0()
+	q.SetEdns0(udpSize, opt != nil && opt.Do())
+	for _, u := range s.opts.Upstreams {
+		in, err := s.exchange(q, u, overUDP)
+		if s.ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			s.log.Debug("an upstream resolver did not answer", "upstream", u, "err", err)
+			continue
+		}
+		if in.Rcode != dns.RcodeServerFailure && in.Rcode != dns.RcodeRefused {
+			return in
+		}
+	}
+	return nil
+}
+
+func (s *Server) exchange(q *dns.Msg, upstream string, overUDP bool) (*dns.Msg, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.UpstreamTimeout)
+	defer cancel()
+	network := "tcp"
+	if overUDP {
+		network = "udp"
+	}
+	c := &dns.Client{Net: network, Timeout: s.opts.UpstreamTimeout, UDPSize: udpSize}
+	in, _, err := c.ExchangeContext(ctx, q, upstream)
+	return in, err
+}
+
+// follow resolves where an external name leads to; it is all right to find nothing: the client has the CNAME.
+func (s *Server) follow(name string, qtype uint16) []dns.RR {
+	if len(s.opts.Upstreams) == 0 {
+		return nil
+	}
+	q := new(dns.Msg)
+	q.SetQuestion(name, qtype)
+	if in := s.ask(q, false); in != nil { // over TCP: the answer must be whole
+		return in.Answer
+	}
+	return nil
+}

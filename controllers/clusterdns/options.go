@@ -1,0 +1,108 @@
+package clusterdns
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// PodMode says how names of pods are answered.
+type PodMode string
+
+// The modes.
+const (
+	// PodsInsecure answers every address in a namespace that exists, whether there is such a pod or not.
+	PodsInsecure PodMode = "insecure"
+	// PodsVerified answers addresses of pods of the namespace only; it holds all pods in memory.
+	PodsVerified PodMode = "verified"
+	// PodsDisabled knows no names of pods.
+	PodsDisabled PodMode = "disabled"
+)
+
+// Options of a server. The zero value knows cluster.local, listens nowhere and passes nothing on.
+type Options struct {
+	// Domain of the cluster; empty means cluster.local.
+	Domain string
+	// Addresses to listen on, as host:port, with UDP and TCP.
+	Addresses []string
+	// PacketConns and Listeners are served too, and closed when Run returns.
+	PacketConns []net.PacketConn
+	Listeners   []net.Listener
+	// Upstreams are resolvers for all other names, as host or host:port, asked in this order; see [ResolvConf]. With none such
+	// queries are refused.
+	Upstreams []string
+	// UpstreamTimeout is how long one of them has to answer; 0 means 2 s.
+	UpstreamTimeout time.Duration
+	// MaxForwards is how many queries may wait for upstreams at once; more fail at once. 0 means 500.
+	MaxForwards int
+	// TTL of all records, in whole seconds; 0 means 5 s.
+	TTL time.Duration
+	// Pods says how names of pods are answered; empty means PodsInsecure.
+	Pods PodMode
+	// Answered, if set, is told of every answer: the type asked for, the result code, and how long it took.
+	Answered func(qtype, rcode string, forwarded bool, took time.Duration)
+	// Logger gets what cannot be returned; nil means that of the manager.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Domain == "" {
+		o.Domain = "cluster.local"
+	}
+	if _, ok := dns.IsDomainName(o.Domain); !ok || strings.Trim(o.Domain, ".") == "" {
+		return o, fmt.Errorf("clusterdns: %q is not a domain", o.Domain)
+	}
+	o.Domain = dns.CanonicalName(o.Domain)
+	if o.UpstreamTimeout <= 0 {
+		o.UpstreamTimeout = 2 * time.Second
+	}
+	if o.MaxForwards <= 0 {
+		o.MaxForwards = 500
+	}
+	if o.TTL <= 0 {
+		o.TTL = 5 * time.Second
+	}
+	switch o.Pods {
+	case "":
+		o.Pods = PodsInsecure
+	case PodsInsecure, PodsVerified, PodsDisabled:
+	default:
+		return o, fmt.Errorf("clusterdns: Pods %q is not one of %s, %s, %s", o.Pods, PodsInsecure, PodsVerified, PodsDisabled)
+	}
+	upstreams := make([]string, len(o.Upstreams))
+	for i, u := range o.Upstreams {
+		if _, _, err := net.SplitHostPort(u); err != nil {
+			u = net.JoinHostPort(strings.Trim(u, "[]"), "53")
+		}
+		upstreams[i] = u
+	}
+	o.Upstreams = upstreams
+	return o, nil
+}
+
+// ResolvConf returns the resolvers a file such as /etc/resolv.conf names, as host:port, without those in except: a server
+// must not pass queries on to itself.
+func ResolvConf(path string, except ...string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("clusterdns: %w", err)
+	}
+	defer f.Close()
+	c, err := dns.ClientConfigFromReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("clusterdns: %s: %w", path, err)
+	}
+	var out []string
+	for _, s := range c.Servers {
+		if u := net.JoinHostPort(s, c.Port); !slices.Contains(except, u) && !slices.Contains(out, u) {
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}

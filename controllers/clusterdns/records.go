@@ -1,0 +1,448 @@
+package clusterdns
+
+import (
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// specVersion is the version of the specification, told by dns-version.cluster.local.
+const specVersion = "1.1.0"
+
+// maxNames is how many names one answer may lead through.
+const maxNames = 8
+
+// result is what is known of a name.
+type result struct {
+	// exists tells a name without such records from one that is not there.
+	exists        bool
+	answer, extra []dns.RR
+	// alias is where the name leads to, if it is a CNAME.
+	alias string
+}
+
+// answer decides who knows the name.
+func (s *Server) answer(r *dns.Msg, overUDP bool) (m *dns.Msg, forwarded bool) {
+	q := r.Question[0]
+	name := dns.CanonicalName(q.Name)
+	switch {
+	case dns.IsSubDomain(s.opts.Domain, name):
+		if !s.synced() {
+			return reply(r, dns.RcodeServerFailure), false
+		}
+		return s.own(r, name), false
+	case dns.IsSubDomain("in-addr.arpa.", name), dns.IsSubDomain("ip6.arpa.", name):
+		if !s.synced() {
+			return reply(r, dns.RcodeServerFailure), false
+		}
+		if res := s.reverse(q, name); res.exists {
+			m := reply(r, dns.RcodeSuccess)
+			m.Authoritative, m.Answer = true, res.answer
+			return m, false
+		}
+		if len(s.opts.Upstreams) == 0 {
+			return reply(r, dns.RcodeNameError), false
+		}
+	}
+	return s.forward(r, overUDP), true
+}
+
+// own answers a name of the cluster's domain.
+func (s *Server) own(r *dns.Msg, name string) *dns.Msg {
+	q := r.Question[0]
+	m := reply(r, dns.RcodeSuccess)
+	m.Authoritative = true
+	seen := map[string]bool{}
+	for owner := q.Name; ; {
+		res := s.lookup(owner, name, q.Qtype)
+		if !res.exists && len(m.Answer) == 0 {
+			m.Rcode = dns.RcodeNameError
+		}
+		m.Answer = append(m.Answer, res.answer...)
+		m.Extra = append(m.Extra, res.extra...)
+		if res.alias == "" || q.Qtype == dns.TypeCNAME {
+			break
+		}
+		seen[name] = true
+		owner, name = res.alias, dns.CanonicalName(res.alias)
+		if len(seen) >= maxNames || seen[name] {
+			break
+		}
+		if !dns.IsSubDomain(s.opts.Domain, name) {
+			m.Answer = append(m.Answer, s.follow(owner, q.Qtype)...)
+			break
+		}
+	}
+	if len(m.Answer) == 0 {
+		m.Ns = []dns.RR{s.soa()}
+	}
+	return m
+}
+
+func (s *Server) header(name string, rrtype uint16) dns.RR_Header {
+	return dns.RR_Header{Name: name, Rrtype: rrtype, Class: dns.ClassINET, Ttl: uint32(s.opts.TTL / time.Second)}
+}
+
+func (s *Server) soa() dns.RR {
+	return &dns.SOA{Hdr: s.header(s.opts.Domain, dns.TypeSOA), Ns: "ns.dns." + s.opts.Domain, Mbox: "hostmaster." + s.opts.Domain,
+		// The serial is a time as elsewhere; nobody transfers the zone.
+		Serial: uint32(time.Now().Unix()), Refresh: 7200, Retry: 1800, Expire: 86400, Minttl: uint32(s.opts.TTL / time.Second)}
+}
+
+// lookup finds the records of a name of the domain. owner is the name as it was asked for, name its canonical form.
+func (s *Server) lookup(owner, name string, qtype uint16) result {
+	rest := strings.TrimSuffix(strings.TrimSuffix(name, s.opts.Domain), ".")
+	if rest == "" {
+		return s.apex(owner, qtype)
+	}
+	labels := dns.SplitDomainName(rest)
+	kind := labels[len(labels)-1]
+	labels = labels[:len(labels)-1]
+	switch {
+	case kind == "svc" && len(labels) == 0, kind == "pod" && len(labels) == 0 && s.opts.Pods != PodsDisabled, rest == "dns", rest == "ns.dns":
+		return result{exists: true}
+	case kind == "dns-version" && len(labels) == 0:
+		res := result{exists: true}
+		if qtype == dns.TypeTXT || qtype == dns.TypeANY {
+			res.answer = []dns.RR{&dns.TXT{Hdr: s.header(owner, dns.TypeTXT), Txt: []string{specVersion}}}
+		}
+		return res
+	case kind == "svc":
+		return s.service(owner, labels, qtype)
+	case kind == "pod" && s.opts.Pods != PodsDisabled:
+		return s.pod(owner, labels, qtype)
+	}
+	return result{}
+}
+
+func (s *Server) apex(owner string, qtype uint16) result {
+	res := result{exists: true}
+	switch qtype {
+	case dns.TypeSOA:
+		rr := s.soa()
+		rr.Header().Name = owner
+		res.answer = []dns.RR{rr}
+	case dns.TypeNS:
+		res.answer = []dns.RR{&dns.NS{Hdr: s.header(owner, dns.TypeNS), Ns: "ns.dns." + s.opts.Domain}}
+	}
+	return res
+}
+
+// service answers [[[_port._protocol | host].]svc.]ns below svc.
+func (s *Server) service(owner string, labels []string, qtype uint16) (res result) {
+	n := len(labels)
+	ns := labels[n-1]
+	if n == 1 {
+		return result{exists: s.namespaces.Has(types.NamespacedName{Name: ns})}
+	}
+	s.services.View(types.NamespacedName{Namespace: ns, Name: labels[n-2]}, func(svc *corev1.Service) {
+		switch {
+		case svc.Spec.Type == corev1.ServiceTypeExternalName:
+			if n == 2 && svc.Spec.ExternalName != "" {
+				res = s.external(owner, svc)
+			}
+		case n == 2:
+			res = s.wholeService(owner, svc, qtype)
+		case n == 3 && !strings.HasPrefix(labels[0], "_"):
+			if headless(svc) {
+				res = s.host(owner, svc, labels[0], qtype)
+			}
+		case n == 3:
+			res.exists = labels[0] == "_tcp" || labels[0] == "_udp" || labels[0] == "_sctp"
+		case n == 4 && strings.HasPrefix(labels[0], "_") && strings.HasPrefix(labels[1], "_"):
+			res = s.named(owner, svc, labels[0][1:], labels[1][1:], qtype)
+		}
+	})
+	return res
+}
+
+func headless(svc *corev1.Service) bool { return svc.Spec.ClusterIP == corev1.ClusterIPNone }
+
+func (s *Server) external(owner string, svc *corev1.Service) result {
+	target := dns.Fqdn(svc.Spec.ExternalName)
+	if _, ok := dns.IsDomainName(target); !ok {
+		return result{exists: true}
+	}
+	return result{exists: true, alias: target, answer: []dns.RR{&dns.CNAME{Hdr: s.header(owner, dns.TypeCNAME), Target: target}}}
+}
+
+func (s *Server) wholeService(owner string, svc *corev1.Service, qtype uint16) result {
+	res := result{exists: true}
+	if qtype == dns.TypeSRV || qtype == dns.TypeANY {
+		for _, p := range s.ports(svc) {
+			s.srv(&res, owner, svc, p)
+		}
+	}
+	if !headless(svc) {
+		for _, ip := range clusterIPs(svc) {
+			s.address(&res.answer, owner, ip, qtype)
+		}
+		return res
+	}
+	for _, e := range s.endpoints(svc) {
+		s.address(&res.answer, owner, e.ip, qtype)
+	}
+	rand.Shuffle(len(res.answer), func(i, j int) { res.answer[i], res.answer[j] = res.answer[j], res.answer[i] })
+	return res
+}
+
+// host answers one endpoint of a headless Service.
+func (s *Server) host(owner string, svc *corev1.Service, name string, qtype uint16) (res result) {
+	for _, e := range s.endpoints(svc) {
+		if e.host == name {
+			res.exists = true
+			s.address(&res.answer, owner, e.ip, qtype)
+		}
+	}
+	return res
+}
+
+// port is a port records are made of.
+type port struct {
+	name, protocol string
+	number         uint16
+	endpoint       *endpointOf // nil for a port of a cluster IP
+}
+
+// ports lists the ports of the cluster IP, or those of each endpoint of a headless Service.
+func (s *Server) ports(svc *corev1.Service) (out []port) {
+	if !headless(svc) {
+		for _, p := range svc.Spec.Ports {
+			out = append(out, port{name: p.Name, protocol: protocol(p.Protocol), number: uint16(p.Port)})
+		}
+		return out
+	}
+	for _, e := range s.endpoints(svc) {
+		for _, p := range e.ports {
+			if p.Port != nil {
+				out = append(out, port{name: deref(p.Name), protocol: protocol(deref(p.Protocol)), number: uint16(*p.Port), endpoint: &e})
+			}
+		}
+	}
+	return out
+}
+
+func (s *Server) named(owner string, svc *corev1.Service, name, proto string, qtype uint16) (res result) {
+	for _, p := range s.ports(svc) {
+		if p.name == name && p.protocol == proto {
+			res.exists = true
+			if qtype == dns.TypeSRV || qtype == dns.TypeANY {
+				s.srv(&res, owner, svc, p)
+			}
+		}
+	}
+	return res
+}
+
+func protocol(p corev1.Protocol) string {
+	if p == "" {
+		return "tcp"
+	}
+	return strings.ToLower(string(p))
+}
+
+// srv adds the record of a port, and the addresses of its target.
+func (s *Server) srv(res *result, owner string, svc *corev1.Service, p port) {
+	target := svc.Name + "." + svc.Namespace + ".svc." + s.opts.Domain
+	ips := clusterIPs(svc)
+	if p.endpoint != nil {
+		target, ips = p.endpoint.host+"."+target, []string{p.endpoint.ip}
+	}
+	rr := &dns.SRV{Hdr: s.header(owner, dns.TypeSRV), Priority: 0, Weight: 100, Port: p.number, Target: target}
+	for _, have := range res.answer { // both families of an endpoint have one name
+		if dns.IsDuplicate(have, rr) {
+			rr = nil
+			break
+		}
+	}
+	if rr != nil {
+		res.answer = append(res.answer, rr)
+	}
+	for _, ip := range ips {
+		var found []dns.RR
+		s.address(&found, target, ip, dns.TypeANY)
+		for _, have := range res.extra {
+			if len(found) > 0 && dns.IsDuplicate(have, found[0]) {
+				found = nil
+			}
+		}
+		res.extra = append(res.extra, found...)
+	}
+}
+
+// address adds an A or AAAA record if that is what was asked for.
+func (s *Server) address(out *[]dns.RR, owner, ip string, qtype uint16) {
+	a, err := netip.ParseAddr(ip)
+	if err != nil {
+		return
+	}
+	a = a.Unmap()
+	switch {
+	case a.Is4() && (qtype == dns.TypeA || qtype == dns.TypeANY):
+		*out = append(*out, &dns.A{Hdr: s.header(owner, dns.TypeA), A: net.IP(a.AsSlice())})
+	case a.Is6() && (qtype == dns.TypeAAAA || qtype == dns.TypeANY):
+		*out = append(*out, &dns.AAAA{Hdr: s.header(owner, dns.TypeAAAA), AAAA: net.IP(a.AsSlice())})
+	}
+}
+
+// endpointOf is an endpoint of a headless Service.
+type endpointOf struct {
+	ip, host string
+	ports    []discoveryv1.EndpointPort
+}
+
+// endpoints lists the ready endpoints of a Service.
+func (s *Server) endpoints(svc *corev1.Service) (out []endpointOf) {
+	s.slices.ViewByIndex(slicesByService, svc.Namespace+"/"+svc.Name, func(sl *discoveryv1.EndpointSlice) bool {
+		if sl.AddressType == discoveryv1.AddressTypeFQDN {
+			return true
+		}
+		for i := range sl.Endpoints {
+			e := &sl.Endpoints[i]
+			if e.Conditions.Ready != nil && !*e.Conditions.Ready {
+				continue
+			}
+			for _, ip := range e.Addresses {
+				out = append(out, endpointOf{ip: ip, host: hostOf(e, ip), ports: sl.Ports})
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// hostOf is the name of an endpoint below its Service.
+func hostOf(e *discoveryv1.Endpoint, ip string) string {
+	if h := deref(e.Hostname); h != "" {
+		return strings.ToLower(h)
+	}
+	return dashed(ip)
+}
+
+// dashed writes an address as a label: 10-0-0-1, or 2001-db8--1.
+func dashed(ip string) string { return strings.NewReplacer(".", "-", ":", "-").Replace(ip) }
+
+// undashed is the reverse. 0-0-0-1-0-0-0-2 is an IPv6 address, 10-0-0-1 an IPv4 one.
+func undashed(label string) (netip.Addr, bool) {
+	if strings.Count(label, "-") == 3 && !strings.Contains(label, "--") {
+		if a, err := netip.ParseAddr(strings.ReplaceAll(label, "-", ".")); err == nil {
+			return a, true
+		}
+	}
+	a, err := netip.ParseAddr(strings.ReplaceAll(label, "-", ":"))
+	return a, err == nil && a.Zone() == ""
+}
+
+// pod answers [address.]ns below pod.
+func (s *Server) pod(owner string, labels []string, qtype uint16) (res result) {
+	ns := labels[len(labels)-1]
+	if !s.namespaces.Has(types.NamespacedName{Name: ns}) {
+		return res
+	}
+	if len(labels) == 1 {
+		return result{exists: true}
+	}
+	if len(labels) > 2 {
+		return res
+	}
+	a, ok := undashed(labels[0])
+	if !ok {
+		return res
+	}
+	if s.opts.Pods == PodsVerified {
+		found := false
+		s.pods.ViewByIndex(podsByIP, a.String(), func(p *corev1.Pod) bool {
+			found = p.Namespace == ns
+			return !found
+		})
+		if !found {
+			return res
+		}
+	}
+	res.exists = true
+	s.address(&res.answer, owner, a.String(), qtype)
+	return res
+}
+
+// reverse answers the names of an address.
+func (s *Server) reverse(q dns.Question, name string) (res result) {
+	a, ok := fromReverse(name)
+	if !ok {
+		return res
+	}
+	add := func(target string) {
+		res.exists = true
+		if q.Qtype == dns.TypePTR || q.Qtype == dns.TypeANY {
+			res.answer = append(res.answer, &dns.PTR{Hdr: s.header(q.Name, dns.TypePTR), Ptr: target})
+		}
+	}
+	s.services.ViewByIndex(servicesByIP, a.String(), func(svc *corev1.Service) bool {
+		add(svc.Name + "." + svc.Namespace + ".svc." + s.opts.Domain)
+		return false
+	})
+	if res.exists {
+		return res
+	}
+	s.slices.ViewByIndex(slicesByAddress, a.String(), func(sl *discoveryv1.EndpointSlice) bool {
+		service := types.NamespacedName{Namespace: sl.Namespace, Name: sl.Labels[discoveryv1.LabelServiceName]}
+		s.services.View(service, func(svc *corev1.Service) {
+			if !headless(svc) {
+				return // its pods are not known by name
+			}
+			for i := range sl.Endpoints {
+				for _, ip := range sl.Endpoints[i].Addresses {
+					if ip == a.String() {
+						add(hostOf(&sl.Endpoints[i], ip) + "." + svc.Name + "." + svc.Namespace + ".svc." + s.opts.Domain)
+					}
+				}
+			}
+		})
+		return true
+	})
+	return res
+}
+
+// fromReverse reads an address out of a name below in-addr.arpa or ip6.arpa.
+func fromReverse(name string) (netip.Addr, bool) {
+	if rest, ok := strings.CutSuffix(name, ".in-addr.arpa."); ok {
+		l := strings.Split(rest, ".")
+		if len(l) != 4 {
+			return netip.Addr{}, false
+		}
+		a, err := netip.ParseAddr(l[3] + "." + l[2] + "." + l[1] + "." + l[0])
+		return a, err == nil
+	}
+	rest, ok := strings.CutSuffix(name, ".ip6.arpa.")
+	l := strings.Split(rest, ".")
+	if !ok || len(l) != 32 {
+		return netip.Addr{}, false
+	}
+	var b strings.Builder
+	for i := 31; i >= 0; i-- {
+		if len(l[i]) != 1 {
+			return netip.Addr{}, false
+		}
+		b.WriteString(l[i])
+		if i%4 == 0 && i > 0 {
+			b.WriteByte(':')
+		}
+	}
+	a, err := netip.ParseAddr(b.String())
+	return a, err == nil && a.Is6()
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,273 @@
+package clusterdns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// The indexes of the informers. Their names are shared with other servers of one manager, which index the same.
+const (
+	slicesByService = "clusterdns.service" // EndpointSlices by the key of their Service
+	slicesByAddress = "clusterdns.address"
+	servicesByIP    = "clusterdns.clusterIP"
+	podsByIP        = "clusterdns.podIP"
+)
+
+// udpSize is the size of UDP messages that is offered to those who ask: it passes every network unfragmented.
+const udpSize = 1232
+
+// Server answers queries. It is a dns.Handler whose methods may be called from many goroutines.
+type Server struct {
+	opts       Options
+	log        *slog.Logger
+	services   informers.Lister[*corev1.Service]
+	slices     informers.Lister[*discoveryv1.EndpointSlice]
+	namespaces informers.Lister[*corev1.Namespace]
+	pods       informers.Lister[*corev1.Pod] // of PodsVerified
+	synced     func() bool
+	forwards   chan struct{} // a token for each query that waits for an upstream
+
+	ctx  context.Context // ends with Run: no query outlives it
+	stop context.CancelFunc
+}
+
+// Add makes a server and registers it with m; it runs on every replica, leader or not. It watches Services,
+// EndpointSlices and Namespaces, and pods if it is to verify them.
+func Add(m *manager.Manager, o Options) (*Server, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = m.Logger()
+	}
+	set := m.Informers()
+	services, slices := informers.For[*corev1.Service](set), informers.For[*discoveryv1.EndpointSlice](set)
+	namespaces := informers.For[*corev1.Namespace](set)
+	synced := []func() bool{services.HasSynced, slices.HasSynced, namespaces.HasSynced}
+	s := &Server{
+		opts: o, log: o.Logger, services: services.Lister(), slices: slices.Lister(), namespaces: namespaces.Lister(),
+		forwards: make(chan struct{}, o.MaxForwards),
+	}
+	// An index that is there already is another server's, and the same.
+	_ = services.AddIndex(servicesByIP, clusterIPs)
+	_ = slices.AddIndex(slicesByService, func(s *discoveryv1.EndpointSlice) []string {
+		return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}
+	})
+	_ = slices.AddIndex(slicesByAddress, addresses)
+	if o.Pods == PodsVerified {
+		pods := informers.For[*corev1.Pod](set)
+		_ = pods.AddIndex(podsByIP, podIPs)
+		s.pods = pods.Lister()
+		synced = append(synced, pods.HasSynced)
+	}
+	s.synced = func() bool {
+		for _, f := range synced {
+			if !f() {
+				return false
+			}
+		}
+		return true
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	m.AddAlways("cluster DNS", s)
+	return s, nil
+}
+
+func clusterIPs(svc *corev1.Service) []string {
+	if svc.Spec.ClusterIP == "" || svc.Spec.ClusterIP == corev1.ClusterIPNone {
+		return nil
+	}
+	if len(svc.Spec.ClusterIPs) == 0 {
+		return []string{svc.Spec.ClusterIP}
+	}
+	return svc.Spec.ClusterIPs
+}
+
+func addresses(s *discoveryv1.EndpointSlice) []string {
+	if s.AddressType == discoveryv1.AddressTypeFQDN {
+		return nil
+	}
+	var out []string
+	for i := range s.Endpoints {
+		out = append(out, s.Endpoints[i].Addresses...)
+	}
+	return out
+}
+
+func podIPs(p *corev1.Pod) []string {
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.Spec.HostNetwork {
+		return nil
+	}
+	var out []string
+	for _, ip := range p.Status.PodIPs {
+		out = append(out, ip.IP)
+	}
+	if len(out) == 0 && p.Status.PodIP != "" {
+		out = append(out, p.Status.PodIP)
+	}
+	return out
+}
+
+// Run listens and answers until ctx ends. An address that cannot be listened on is an error.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.stop()
+	udp, tcp := slices.Clone(s.opts.PacketConns), slices.Clone(s.opts.Listeners)
+	var lc net.ListenConfig
+	for _, a := range s.opts.Addresses {
+		c, err := lc.ListenPacket(ctx, "udp", a)
+		if err == nil {
+			udp = append(udp, c)
+			var l net.Listener
+			// A port that was left to the system must be the same for both.
+			if l, err = lc.Listen(ctx, "tcp", c.LocalAddr().String()); err == nil {
+				tcp = append(tcp, l)
+			}
+		}
+		if err != nil {
+			closeAll(udp, tcp)
+			return fmt.Errorf("clusterdns: %w", err)
+		}
+	}
+	var servers []*dns.Server
+	for _, c := range udp {
+		servers = append(servers, &dns.Server{PacketConn: c, Handler: s, UDPSize: udpSize, MsgAcceptFunc: accept})
+	}
+	for _, l := range tcp {
+		servers = append(servers, &dns.Server{Listener: l, Handler: s, MsgAcceptFunc: accept, ReadTimeout: 5 * time.Second})
+	}
+	return s.serve(ctx, servers, func() { closeAll(udp, tcp) })
+}
+
+func (s *Server) serve(ctx context.Context, servers []*dns.Server, closeAll func()) error {
+	failed := make(chan error, len(servers))
+	var wg sync.WaitGroup
+	started := make([]chan struct{}, len(servers))
+	for i, srv := range servers {
+		started[i] = make(chan struct{})
+		srv.NotifyStartedFunc = sync.OnceFunc(func() { close(started[i]) })
+		wg.Go(func() {
+			if err := srv.ActivateAndServe(); err != nil {
+				failed <- err
+			}
+			srv.NotifyStartedFunc() // so that nobody waits for one that failed
+		})
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+		err = fmt.Errorf("clusterdns: %w", err)
+	}
+	s.stop()
+	for i, srv := range servers {
+		<-started[i]
+		_ = srv.Shutdown() // one that has ended says so; it is closed below
+	}
+	closeAll()
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func closeAll(udp []net.PacketConn, tcp []net.Listener) {
+	for _, c := range udp {
+		_ = c.Close()
+	}
+	for _, l := range tcp {
+		_ = l.Close()
+	}
+}
+
+// accept lets only queries through to the handler.
+func accept(h dns.Header) dns.MsgAcceptAction {
+	switch {
+	case h.Bits&(1<<15) != 0:
+		return dns.MsgIgnore // answering an answer could go on for ever
+	case int(h.Bits>>11)&0xF != dns.OpcodeQuery:
+		return dns.MsgRejectNotImplemented
+	case h.Qdcount != 1:
+		return dns.MsgReject
+	}
+	return dns.MsgAccept
+}
+
+// ServeDNS answers one message.
+func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
+	began := time.Now()
+	_, overUDP := w.RemoteAddr().(*net.UDPAddr)
+	m, forwarded := s.respond(r, overUDP)
+	if m == nil {
+		return
+	}
+	if err := w.WriteMsg(m); err != nil && !errors.Is(err, net.ErrClosed) {
+		s.log.Debug("an answer could not be sent", "to", w.RemoteAddr(), "err", err)
+	}
+	if s.opts.Answered != nil {
+		qtype := "none"
+		if len(r.Question) == 1 {
+			qtype = dns.TypeToString[r.Question[0].Qtype]
+		}
+		s.opts.Answered(qtype, dns.RcodeToString[m.Rcode], forwarded, time.Since(began))
+	}
+}
+
+// respond returns the answer to r, fit for its transport, or nil if there must be none.
+func (s *Server) respond(r *dns.Msg, overUDP bool) (m *dns.Msg, forwarded bool) {
+	if r.Response {
+		return nil, false
+	}
+	size := dns.MaxMsgSize
+	if overUDP {
+		size = dns.MinMsgSize
+	}
+	opt := r.IsEdns0()
+	if opt != nil && overUDP {
+		size = min(max(int(opt.UDPSize()), dns.MinMsgSize), udpSize)
+	}
+	switch {
+	case r.Opcode != dns.OpcodeQuery:
+		m = reply(r, dns.RcodeNotImplemented)
+	case len(r.Question) != 1:
+		m = reply(r, dns.RcodeFormatError)
+	case opt != nil && opt.Version() != 0:
+		m = reply(r, dns.RcodeBadVers)
+	case r.Question[0].Qclass != dns.ClassINET && r.Question[0].Qclass != dns.ClassANY,
+		r.Question[0].Qtype == dns.TypeAXFR, r.Question[0].Qtype == dns.TypeIXFR:
+		m = reply(r, dns.RcodeRefused)
+	default:
+		m, forwarded = s.answer(r, overUDP)
+	}
+	m.RecursionAvailable = len(s.opts.Upstreams) > 0
+	m.Compress = true
+	if opt != nil && m.IsEdns0() == nil {
+		m.SetEdns0(udpSize, opt.Do())
+		m.IsEdns0().SetExtendedRcode(uint16(m.Rcode))
+	}
+	m.Truncate(size)
+	return m, forwarded
+}
+
+func reply(r *dns.Msg, rcode int) *dns.Msg {
+	m := new(dns.Msg)
+	m.SetRcode(r, rcode)
+	if len(r.Question) > 1 {
+		m.Question = r.Question[:1]
+	}
+	return m
+}
