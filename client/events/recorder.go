@@ -229,20 +229,31 @@ func (r *Recorder) Run(ctx context.Context) error {
 	for {
 		select {
 		case p := <-r.queue:
+			if ctx.Err() != nil { // both were ready: what is taken out now must still be written
+				return r.finish(ctx, c, s, &p)
+			}
 			r.write(ctx, c, s, p)
 		case <-tick.C:
 			r.sweep(ctx, s)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer cancel()
-			for {
-				select {
-				case p := <-r.queue:
-					r.write(last, c, s, p)
-				default:
-					return nil
-				}
-			}
+			return r.finish(ctx, c, s, nil)
+		}
+	}
+}
+
+// finish writes first, if any, and what is queued, for two seconds at most.
+func (r *Recorder) finish(ctx context.Context, c *correlator, s *series, first *pending) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if first != nil {
+		r.write(last, c, s, *first)
+	}
+	for {
+		select {
+		case p := <-r.queue:
+			r.write(last, c, s, p)
+		default:
+			return nil
 		}
 	}
 }

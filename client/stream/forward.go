@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -110,9 +109,12 @@ func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 	}
 	pc := &podConn{Stream: data, errs: errs, port: port, told: make(chan struct{})}
 	f.wg.Go(func() {
-		defer close(pc.told)
-		if b, err := io.ReadAll(io.LimitReader(errs, maxStatus)); err == nil && len(b) > 0 {
+		b, err := io.ReadAll(io.LimitReader(errs, maxStatus))
+		if err == nil && len(b) > 0 {
 			pc.failure = &PortError{Port: port, Message: string(b)}
+		}
+		close(pc.told)
+		if pc.failure != nil {
 			// What waits for data must hear of it.
 			_ = data.Reset()
 		}
@@ -145,21 +147,15 @@ type podConn struct {
 func (c *podConn) Read(p []byte) (int, error) {
 	n, err := c.Stream.Read(p)
 	if err != nil && n == 0 {
+		// The node reports why on another stream, which may be a little behind.
+		t := time.NewTimer(100 * time.Millisecond)
+		defer t.Stop()
 		select {
 		case <-c.told:
 			if c.failure != nil {
 				return 0, c.failure
 			}
-		default:
-		}
-		if errors.Is(err, spdystream.ErrReset) {
-			select {
-			case <-c.told:
-				if c.failure != nil {
-					return 0, c.failure
-				}
-			case <-time.After(time.Second):
-			}
+		case <-t.C:
 		}
 	}
 	return n, err

@@ -101,10 +101,11 @@ func (n *node) spdy(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "Upgrade")
 	w.Header().Set("Upgrade", "SPDY/3.1")
 	w.WriteHeader(http.StatusSwitchingProtocols)
-	raw, _, err := w.(http.Hijacker).Hijack()
+	raw, rw, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
+	raw = hijacked{raw, rw.Reader}
 	if version == "portforward.k8s.io" {
 		n.forward(raw)
 		return
@@ -132,6 +133,14 @@ func (n *node) spdy(w http.ResponseWriter, r *http.Request) {
 	<-conn.CloseChan()
 	raw.Close()
 }
+
+// hijacked reads first what the HTTP server has read already.
+type hijacked struct {
+	net.Conn
+	r io.Reader
+}
+
+func (h hijacked) Read(p []byte) (int, error) { return h.r.Read(p) }
 
 // forward echoes on every port but 1.
 func (n *node) forward(raw net.Conn) {
