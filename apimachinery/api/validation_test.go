@@ -32,7 +32,6 @@ import (
 
 // elsewhere are the recorded answers that validation of the object alone does not give, by id, and why.
 var elsewhere = map[string]string{
-	"225": "allocation: the node port is taken by the port before",
 	"228": "allocation: the address is outside the cluster's range",
 	"242": "allocation: the recorded cluster has one address family",
 }

@@ -86,7 +86,7 @@ func validateServicePorts(s *ServiceSpec, p *path) validation.ErrorList {
 		}
 		r.ForbidIf(s.Type == ServiceTypeClusterIP && port.NodePort != 0, q.Child("nodePort"), "may not be used when `type` is 'ClusterIP'")
 		if port.NodePort != 0 && !check.Unique(nodes, key{port.Protocol, port.NodePort}) {
-			r.Duplicate(q.Child("nodePort"), port.NodePort)
+			r.Invalid(q.Child("nodePort"), port.NodePort, "provided port is already allocated")
 		}
 		if !check.Unique(open, key{port.Protocol, port.Port}) {
 			r.Duplicate(q, fmt.Sprintf("%d/%s", port.Port, port.Protocol))
