@@ -57,13 +57,16 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		after = t.prune(after, entries, last)
 	}
 
-	clean(after)
+	if t.goType == nil {
+		clean(after) // a custom object loses what became empty, and so do its owners
+	}
 	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
 	c.walk(t, before, any(after))
 	c.without(w.Reset)
 	if err := settle(entries, by, &c.changes, force); err != nil {
 		return nil, false, err
 	}
+	clean(after)
 	unowned := equalEntries(entries, former)
 	if unowned && equalValues(before, after) {
 		return live, false, nil

@@ -23,7 +23,7 @@ func (c *changes) none() bool {
 type comparer struct {
 	changes
 	path Path
-	// goTyped is set for objects of Go types, in which null is another word for not set.
+	// goTyped is set when a configuration was merged into an object of a Go type, in which null is another word for not set.
 	goTyped bool
 }
 
@@ -73,7 +73,6 @@ func (t *Type) compareObjects(l, r metav1.Object) (*changes, error) {
 		c.walk(t, lv, rv)
 		return &c.changes, nil
 	}
-	c.goTyped = true
 	err := c.typed(t, reflect.ValueOf(l).UnsafePointer(), reflect.ValueOf(r).UnsafePointer())
 	return &c.changes, err
 }
