@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,8 +34,15 @@ func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
 		return Strategy{KeepStatus: true}, true
 	case *corev1.PersistentVolume:
 		return Strategy{ReturnsDeleted: true, PrepareCreate: on(func(pv *corev1.PersistentVolume) {
-			pv.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending}
-		})}, true
+			now := metav1.Now().Truncated()
+			pv.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
+		}), PrepareStatus: func(_ context.Context, obj, old metav1.Object) {
+			pv, before := obj.(*corev1.PersistentVolume), old.(*corev1.PersistentVolume)
+			if pv.Status.Phase != before.Status.Phase && pv.Status.LastPhaseTransitionTime.Equal(before.Status.LastPhaseTransitionTime) {
+				now := metav1.Now().Truncated()
+				pv.Status.LastPhaseTransitionTime = &now
+			}
+		}}, true
 	case *corev1.PersistentVolumeClaim:
 		return Strategy{ReturnsDeleted: true, PrepareCreate: on(func(claim *corev1.PersistentVolumeClaim) {
 			claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}

@@ -1,15 +1,22 @@
 package registry
 
 import (
+	"maps"
+	"strconv"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // workloadStrategy is the strategy of kinds that make pods.
 func workloadStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
-	if _, ok := obj.(*batchv1.Job); ok {
+	switch obj.(type) {
+	case *batchv1.Job:
 		return Strategy{PrepareCreate: on(prepareJob)}, true
+	case *appsv1.DaemonSet:
+		return Strategy{PrepareCreate: on(func(ds *appsv1.DaemonSet) { setTemplateGeneration(ds, 1) }), PrepareUpdate: onBoth(prepareDaemonSet)}, true
 	}
 	return Strategy{}, false
 }
@@ -28,35 +35,34 @@ func onRead(obj metav1.Object) func(metav1.Object) {
 	}
 }
 
-// The labels that tie a job's pods to it, each under its old and its new name.
-const (
-	labelControllerUID    = "batch.kubernetes.io/controller-uid"
-	labelOldControllerUID = "controller-uid"
-	labelJobName          = "batch.kubernetes.io/job-name"
-	labelOldJobName       = "job-name"
-)
-
-// prepareJob gives a job a selector and labels that no other job shares, unless its author brings them.
+// prepareJob gives a job a selector of its own, and, where it has no labels, those of its pods.
 func prepareJob(job *batchv1.Job) {
-	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
+	batchv1.GenerateSelector(job)
+	if len(job.Labels) == 0 {
+		job.Labels = maps.Clone(job.Spec.Template.Labels)
+	}
+}
+
+// prepareDaemonSet counts changes of the template in an annotation, which older clients read.
+func prepareDaemonSet(ds, old *appsv1.DaemonSet) {
+	n, err := strconv.ParseInt(old.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
+	if err != nil {
+		n = 1
+	}
+	if !codec.Equal(&ds.Spec.Template, &old.Spec.Template) {
+		n++
+	}
+	setTemplateGeneration(ds, n)
+}
+
+func setTemplateGeneration(ds *appsv1.DaemonSet, n int64) {
+	text := strconv.FormatInt(n, 10)
+	if ds.Annotations[appsv1.DeprecatedTemplateGeneration] == text {
 		return
 	}
-	if job.Spec.Template.Labels == nil {
-		job.Spec.Template.Labels = map[string]string{}
+	ds.Annotations = maps.Clone(ds.Annotations)
+	if ds.Annotations == nil {
+		ds.Annotations = map[string]string{}
 	}
-	uid := string(job.UID)
-	for k, v := range map[string]string{labelControllerUID: uid, labelOldControllerUID: uid, labelJobName: job.Name, labelOldJobName: job.Name} {
-		if _, set := job.Spec.Template.Labels[k]; !set {
-			job.Spec.Template.Labels[k] = v
-		}
-	}
-	if job.Spec.Selector == nil {
-		job.Spec.Selector = &metav1.LabelSelector{}
-	}
-	if job.Spec.Selector.MatchLabels == nil {
-		job.Spec.Selector.MatchLabels = map[string]string{}
-	}
-	if _, set := job.Spec.Selector.MatchLabels[labelControllerUID]; !set {
-		job.Spec.Selector.MatchLabels[labelControllerUID] = uid
-	}
+	ds.Annotations[appsv1.DeprecatedTemplateGeneration] = text
 }
