@@ -21,16 +21,26 @@ type APIGroupList struct {
 
 // APIResource is a resource in discovery.
 type APIResource struct {
-	Name               string   `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	SingularName       string   `json:"singularName" protobuf:"bytes,6,opt,name=singularName" openapi:"required"`
-	Namespaced         bool     `json:"namespaced" protobuf:"varint,2,opt,name=namespaced" openapi:"required"`
-	Group              string   `json:"group,omitempty" protobuf:"bytes,8,opt,name=group"`
-	Version            string   `json:"version,omitempty" protobuf:"bytes,9,opt,name=version"`
-	Kind               string   `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
-	Verbs              Verbs    `json:"verbs" protobuf:"bytes,4,opt,name=verbs" openapi:"required"`
-	ShortNames         []string `json:"shortNames,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=shortNames"`
-	Categories         []string `json:"categories,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=categories"`
-	StorageVersionHash string   `json:"storageVersionHash,omitempty" protobuf:"bytes,10,opt,name=storageVersionHash"`
+	// Plural, and for subresources the path behind it.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Singular.
+	SingularName string `json:"singularName" protobuf:"bytes,6,opt,name=singularName" openapi:"required"`
+	// Whether objects live in a namespace.
+	Namespaced bool `json:"namespaced" protobuf:"varint,2,opt,name=namespaced" openapi:"required"`
+	// Group of the kind, where it is another.
+	Group string `json:"group,omitempty" protobuf:"bytes,8,opt,name=group"`
+	// Version of the kind, where it is another.
+	Version string `json:"version,omitempty" protobuf:"bytes,9,opt,name=version"`
+	// Kind of the objects.
+	Kind string `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
+	// What can be done with it.
+	Verbs Verbs `json:"verbs" protobuf:"bytes,4,opt,name=verbs" openapi:"required"`
+	// Short names that kubectl knows.
+	ShortNames []string `json:"shortNames,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=shortNames"`
+	// Groups of resources it belongs to, such as all.
+	Categories []string `json:"categories,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=categories"`
+	// Changes when objects are stored in another version.
+	StorageVersionHash string `json:"storageVersionHash,omitempty" protobuf:"bytes,10,opt,name=storageVersionHash"`
 }
 
 // APIResourceList is the resources of a version in discovery.
@@ -65,10 +75,13 @@ type Condition struct {
 
 // CreateOptions is how to create.
 type CreateOptions struct {
-	TypeMeta        `json:",inline"`
-	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
-	FieldManager    string   `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
-	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
+	TypeMeta `json:",inline"`
+	// All to store nothing.
+	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
+	// Name that owns the fields; the program's name unless set.
+	FieldManager string `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
+	// What of unknown and duplicate fields: Strict, Warn (the default) or Ignore.
+	FieldValidation string `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
 // DeleteOptions is how to delete.
@@ -97,7 +110,8 @@ type FieldSelectorRequirement struct {
 
 // GetOptions is how to read one object.
 type GetOptions struct {
-	TypeMeta        `json:",inline"`
+	TypeMeta `json:",inline"`
+	// Version the answer must not be older than.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,1,opt,name=resourceVersion"`
 }
 
@@ -167,18 +181,29 @@ type ListMeta struct {
 
 // ListOptions is how to list or watch.
 type ListOptions struct {
-	TypeMeta             `json:",inline"`
-	LabelSelector        string               `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
-	FieldSelector        string               `json:"fieldSelector,omitempty" protobuf:"bytes,2,opt,name=fieldSelector"`
-	Watch                bool                 `json:"watch,omitempty" protobuf:"varint,3,opt,name=watch"`
-	AllowWatchBookmarks  bool                 `json:"allowWatchBookmarks,omitempty" protobuf:"varint,9,opt,name=allowWatchBookmarks"`
-	ResourceVersion      string               `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
+	TypeMeta `json:",inline"`
+	// Labels to select by.
+	LabelSelector string `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
+	// Fields to select by.
+	FieldSelector string `json:"fieldSelector,omitempty" protobuf:"bytes,2,opt,name=fieldSelector"`
+	// Send changes from now on instead of a list.
+	Watch bool `json:"watch,omitempty" protobuf:"varint,3,opt,name=watch"`
+	// Send bookmarks with the version reached when nothing else happens.
+	AllowWatchBookmarks bool `json:"allowWatchBookmarks,omitempty" protobuf:"varint,9,opt,name=allowWatchBookmarks"`
+	// Version to begin with.
+	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
+	// What resourceVersion means to a list: Exact or NotOlderThan.
 	ResourceVersionMatch ResourceVersionMatch `json:"resourceVersionMatch,omitempty" protobuf:"bytes,10,opt,name=resourceVersionMatch"`
-	TimeoutSeconds       *int64               `json:"timeoutSeconds,omitempty" protobuf:"varint,5,opt,name=timeoutSeconds"`
-	Limit                int64                `json:"limit,omitempty" protobuf:"varint,7,opt,name=limit"`
-	Continue             string               `json:"continue,omitempty" protobuf:"bytes,8,opt,name=continue"`
-	SendInitialEvents    *bool                `json:"sendInitialEvents,omitempty" protobuf:"varint,11,opt,name=sendInitialEvents"`
-	ShardSelector        string               `json:"shardSelector,omitempty" protobuf:"bytes,15,opt,name=shardSelector"`
+	// When to end.
+	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty" protobuf:"varint,5,opt,name=timeoutSeconds"`
+	// Most items in one answer.
+	Limit int64 `json:"limit,omitempty" protobuf:"varint,7,opt,name=limit"`
+	// Token of the page before.
+	Continue string `json:"continue,omitempty" protobuf:"bytes,8,opt,name=continue"`
+	// Begin a watch with what there is.
+	SendInitialEvents *bool `json:"sendInitialEvents,omitempty" protobuf:"varint,11,opt,name=sendInitialEvents"`
+	// Part of the items to select.
+	ShardSelector string `json:"shardSelector,omitempty" protobuf:"bytes,15,opt,name=shardSelector"`
 }
 
 // ManagedFieldsEntry is the fields that one manager owns.
@@ -223,11 +248,15 @@ type PartialObjectMetadata struct {
 
 // PatchOptions is how to patch.
 type PatchOptions struct {
-	TypeMeta        `json:",inline"`
-	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
-	Force           *bool    `json:"force,omitempty" protobuf:"varint,2,opt,name=force"`
-	FieldManager    string   `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
-	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
+	TypeMeta `json:",inline"`
+	// All to store nothing.
+	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
+	// Take over fields that others own; for apply only.
+	Force *bool `json:"force,omitempty" protobuf:"varint,2,opt,name=force"`
+	// Name that owns the fields; required for apply.
+	FieldManager string `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
+	// What of unknown and duplicate fields: Strict, Warn (the default) or Ignore.
+	FieldValidation string `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
 // Preconditions is what must hold for a change.
@@ -240,7 +269,9 @@ type Preconditions struct {
 
 // ServerAddressByClientCIDR says which clients should use which address of a server.
 type ServerAddressByClientCIDR struct {
-	ClientCIDR    string `json:"clientCIDR" protobuf:"bytes,1,opt,name=clientCIDR" openapi:"required"`
+	// Addresses of the clients.
+	ClientCIDR string `json:"clientCIDR" protobuf:"bytes,1,opt,name=clientCIDR" openapi:"required"`
+	// Address to use.
 	ServerAddress string `json:"serverAddress" protobuf:"bytes,2,opt,name=serverAddress" openapi:"required"`
 }
 
@@ -293,19 +324,26 @@ type StatusDetails struct {
 
 // Table is objects as rows for people.
 type Table struct {
-	TypeMeta          `json:",inline"`
-	ListMeta          `json:"metadata,omitempty"`
+	TypeMeta `json:",inline"`
+	ListMeta `json:"metadata,omitempty"`
+	// The columns.
 	ColumnDefinitions []TableColumnDefinition `json:"columnDefinitions" listType:"atomic" openapi:"required"`
-	Rows              []TableRow              `json:"rows" listType:"atomic" openapi:"required"`
+	// The rows.
+	Rows []TableRow `json:"rows" listType:"atomic" openapi:"required"`
 }
 
 // TableColumnDefinition is a column of a table.
 type TableColumnDefinition struct {
-	Name        string `json:"name" openapi:"required"`
-	Type        string `json:"type" openapi:"required"`
-	Format      string `json:"format" openapi:"required"`
+	// Heading.
+	Name string `json:"name" openapi:"required"`
+	// Type of the values.
+	Type string `json:"type" openapi:"required"`
+	// Format of the type; name for the object's name.
+	Format string `json:"format" openapi:"required"`
+	// What it shows.
 	Description string `json:"description" openapi:"required"`
-	Priority    int32  `json:"priority" openapi:"required"`
+	// 0 to show it always, more to show it only in wide output.
+	Priority int32 `json:"priority" openapi:"required"`
 }
 
 // TableOptions is how to make a table.
@@ -317,9 +355,12 @@ type TableOptions struct {
 
 // TableRow is one object in a table.
 type TableRow struct {
-	Cells      []any               `json:"cells" listType:"atomic" openapi:"required"`
+	// Values, one for each column.
+	Cells []any `json:"cells" listType:"atomic" openapi:"required"`
+	// Facts about the row.
 	Conditions []TableRowCondition `json:"conditions,omitempty" listType:"atomic"`
-	Object     RawExtension        `json:"object,omitempty"`
+	// The object, its metadata, or nothing, as asked for.
+	Object RawExtension `json:"object,omitempty"`
 }
 
 // TableRowCondition is one fact about a row.
@@ -336,15 +377,20 @@ type TableRowCondition struct {
 
 // UpdateOptions is how to update.
 type UpdateOptions struct {
-	TypeMeta        `json:",inline"`
-	DryRun          []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
-	FieldManager    string   `json:"fieldManager,omitempty" protobuf:"bytes,2,opt,name="`
-	FieldValidation string   `json:"fieldValidation,omitempty" protobuf:"bytes,3,opt,name="`
+	TypeMeta `json:",inline"`
+	// All to store nothing.
+	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
+	// Name that owns the fields; the program's name unless set.
+	FieldManager string `json:"fieldManager,omitempty" protobuf:"bytes,2,opt,name="`
+	// What of unknown and duplicate fields: Strict, Warn (the default) or Ignore.
+	FieldValidation string `json:"fieldValidation,omitempty" protobuf:"bytes,3,opt,name="`
 }
 
 // WatchEvent is one change in a watch.
 type WatchEvent struct {
-	Type   string       `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+	Type string `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// The object after the change, or before its deletion; for ERROR a Status.
 	Object RawExtension `json:"object" protobuf:"bytes,2,opt,name=object" openapi:"required"`
 }
 

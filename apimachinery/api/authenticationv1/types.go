@@ -8,10 +8,14 @@ import (
 
 // BoundObjectReference names the object a token lives as long as.
 type BoundObjectReference struct {
-	Kind       string    `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
-	APIVersion string    `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
-	Name       string    `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
-	UID        types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uID"`
+	// Pod, Secret or Node.
+	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
+	// Version of the kind.
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
+	// Name.
+	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
+	// Identity.
+	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uID"`
 }
 
 // SelfSubjectReview asks who one is.
@@ -39,14 +43,19 @@ type TokenRequest struct {
 
 // TokenRequestSpec is what token is asked for.
 type TokenRequestSpec struct {
-	Audiences         []string              `json:"audiences" listType:"atomic" protobuf:"bytes,1,rep,name=audiences"`
-	ExpirationSeconds *int64                `json:"expirationSeconds" protobuf:"varint,4,opt,name=expirationSeconds"`
-	BoundObjectRef    *BoundObjectReference `json:"boundObjectRef" protobuf:"bytes,3,opt,name=boundObjectRef"`
+	// Who it is for; the API server if empty.
+	Audiences []string `json:"audiences" listType:"atomic" protobuf:"bytes,1,rep,name=audiences"`
+	// How long it should be valid; at least 600.
+	ExpirationSeconds *int64 `json:"expirationSeconds" protobuf:"varint,4,opt,name=expirationSeconds"`
+	// Object the token ends with.
+	BoundObjectRef *BoundObjectReference `json:"boundObjectRef" protobuf:"bytes,3,opt,name=boundObjectRef"`
 }
 
 // TokenRequestStatus is the token.
 type TokenRequestStatus struct {
-	Token               string      `json:"token" protobuf:"bytes,1,opt,name=token"`
+	// The token.
+	Token string `json:"token" protobuf:"bytes,1,opt,name=token"`
+	// When it ends.
 	ExpirationTimestamp metav1.Time `json:"expirationTimestamp" protobuf:"bytes,2,opt,name=expirationTimestamp"`
 }
 
@@ -62,24 +71,34 @@ type TokenReview struct {
 
 // TokenReviewSpec is the token in question.
 type TokenReviewSpec struct {
-	Token     string   `json:"token,omitempty" protobuf:"bytes,1,opt,name=token" openapi:"required"`
+	// The token.
+	Token string `json:"token,omitempty" protobuf:"bytes,1,opt,name=token" openapi:"required"`
+	// Who it should be for.
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=audiences"`
 }
 
 // TokenReviewStatus is whose the token is.
 type TokenReviewStatus struct {
-	Authenticated bool     `json:"authenticated,omitempty" protobuf:"varint,1,opt,name=authenticated"`
-	User          UserInfo `json:"user,omitempty" protobuf:"bytes,2,opt,name=user"`
-	Audiences     []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=audiences"`
-	Error         string   `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
+	// It is somebody's.
+	Authenticated bool `json:"authenticated,omitempty" protobuf:"varint,1,opt,name=authenticated"`
+	// Whose.
+	User UserInfo `json:"user,omitempty" protobuf:"bytes,2,opt,name=user"`
+	// Of those asked about, who it is for.
+	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=audiences"`
+	// Why it could not be checked.
+	Error string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
 // UserInfo is who somebody is.
 type UserInfo struct {
-	Username string                `json:"username,omitempty" protobuf:"bytes,1,opt,name=username"`
-	UID      string                `json:"uid,omitempty" protobuf:"bytes,2,opt,name=uid"`
-	Groups   []string              `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=groups"`
-	Extra    map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,4,rep,name=extra"`
+	// Name.
+	Username string `json:"username,omitempty" protobuf:"bytes,1,opt,name=username"`
+	// Identity that is never given twice.
+	UID string `json:"uid,omitempty" protobuf:"bytes,2,opt,name=uid"`
+	// Groups.
+	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=groups"`
+	// More, from the authenticator.
+	Extra map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,4,rep,name=extra"`
 }
 
 // ExtraValue is what UserInfo.Extra can be.

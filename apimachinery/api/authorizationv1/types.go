@@ -29,34 +29,51 @@ type LocalSubjectAccessReview struct {
 
 // NonResourceAttributes is a request for a URL path.
 type NonResourceAttributes struct {
+	// The path.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	// The method in lower case.
 	Verb string `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
 }
 
 // NonResourceRule is what somebody may do with URL paths.
 type NonResourceRule struct {
-	Verbs           []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
+	// What; * is everything.
+	Verbs []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
+	// With which paths; * at the end is all below.
 	NonResourceURLs []string `json:"nonResourceURLs,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceURLs"`
 }
 
 // ResourceAttributes is a request for a resource.
 type ResourceAttributes struct {
-	Namespace     string                   `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
-	Verb          string                   `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
-	Group         string                   `json:"group,omitempty" protobuf:"bytes,3,opt,name=group"`
-	Version       string                   `json:"version,omitempty" protobuf:"bytes,4,opt,name=version"`
-	Resource      string                   `json:"resource,omitempty" protobuf:"bytes,5,opt,name=resource"`
-	Subresource   string                   `json:"subresource,omitempty" protobuf:"bytes,6,opt,name=subresource"`
-	Name          string                   `json:"name,omitempty" protobuf:"bytes,7,opt,name=name"`
+	// Namespace of the request; empty means all namespaces, or none for cluster-scoped resources.
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
+	// What is done, such as get; * is everything.
+	Verb string `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
+	// API group; * is all.
+	Group string `json:"group,omitempty" protobuf:"bytes,3,opt,name=group"`
+	// API version; * is all.
+	Version string `json:"version,omitempty" protobuf:"bytes,4,opt,name=version"`
+	// Resource; * is all.
+	Resource string `json:"resource,omitempty" protobuf:"bytes,5,opt,name=resource"`
+	// Subresource.
+	Subresource string `json:"subresource,omitempty" protobuf:"bytes,6,opt,name=subresource"`
+	// Name of the object; empty is all.
+	Name string `json:"name,omitempty" protobuf:"bytes,7,opt,name=name"`
+	// Fields that narrow the request.
 	FieldSelector *FieldSelectorAttributes `json:"fieldSelector,omitempty" protobuf:"bytes,8,opt,name=fieldSelector"`
+	// Labels that narrow the request.
 	LabelSelector *LabelSelectorAttributes `json:"labelSelector,omitempty" protobuf:"bytes,9,opt,name=labelSelector"`
 }
 
 // ResourceRule is what somebody may do with resources.
 type ResourceRule struct {
-	Verbs         []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	APIGroups     []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
-	Resources     []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
+	// What; * is everything.
+	Verbs []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
+	// In which groups; * is all.
+	APIGroups []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
+	// With which resources; * is all.
+	Resources []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
+	// With which objects; all if empty.
 	ResourceNames []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=resourceNames"`
 }
 
@@ -72,7 +89,9 @@ type SelfSubjectAccessReview struct {
 
 // SelfSubjectAccessReviewSpec is what is asked; one of its fields is set.
 type SelfSubjectAccessReviewSpec struct {
-	ResourceAttributes    *ResourceAttributes    `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
+	// A resource.
+	ResourceAttributes *ResourceAttributes `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
+	// A URL path.
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
 }
 
@@ -88,6 +107,7 @@ type SelfSubjectRulesReview struct {
 
 // SelfSubjectRulesReviewSpec is the namespace that is asked about.
 type SelfSubjectRulesReviewSpec struct {
+	// The namespace.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
 }
 
@@ -103,29 +123,42 @@ type SubjectAccessReview struct {
 
 // SubjectAccessReviewSpec is who and what is asked about.
 type SubjectAccessReviewSpec struct {
-	ResourceAttributes    *ResourceAttributes    `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
+	// A resource; this or the next is set.
+	ResourceAttributes *ResourceAttributes `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
+	// A URL path.
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
-	User                  string                 `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	Groups                []string               `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
-	Extra                 map[string]ExtraValue  `json:"extra,omitempty" protobuf:"bytes,5,rep,name=extra"`
-	UID                   string                 `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
+	// Who.
+	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	// Groups of that user.
+	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
+	// More about that user.
+	Extra map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,5,rep,name=extra"`
+	// Identity of that user.
+	UID string `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
 }
 
 // SubjectAccessReviewStatus is whether it is allowed.
 type SubjectAccessReviewStatus struct {
+	// It is.
 	Allowed bool `json:"allowed" protobuf:"varint,1,opt,name=allowed" openapi:"required"`
-	Denied  bool `json:"denied,omitempty" protobuf:"varint,4,opt,name=denied"`
-	// Cause, in one word.
-	Reason          string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
+	// It is refused, whatever others say.
+	Denied bool `json:"denied,omitempty" protobuf:"varint,4,opt,name=denied"`
+	// Why.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
+	// What went wrong on the way; the answer may still be right.
 	EvaluationError string `json:"evaluationError,omitempty" protobuf:"bytes,3,opt,name=evaluationError"`
 }
 
 // SubjectRulesReviewStatus is all one may do; it may be incomplete.
 type SubjectRulesReviewStatus struct {
-	ResourceRules    []ResourceRule    `json:"resourceRules" listType:"atomic" protobuf:"bytes,1,rep,name=resourceRules" openapi:"required"`
+	// With resources.
+	ResourceRules []ResourceRule `json:"resourceRules" listType:"atomic" protobuf:"bytes,1,rep,name=resourceRules" openapi:"required"`
+	// With URL paths.
 	NonResourceRules []NonResourceRule `json:"nonResourceRules" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceRules" openapi:"required"`
-	Incomplete       bool              `json:"incomplete" protobuf:"varint,3,opt,name=incomplete" openapi:"required"`
-	EvaluationError  string            `json:"evaluationError,omitempty" protobuf:"bytes,4,opt,name=evaluationError"`
+	// There may be more.
+	Incomplete bool `json:"incomplete" protobuf:"varint,3,opt,name=incomplete" openapi:"required"`
+	// What went wrong on the way.
+	EvaluationError string `json:"evaluationError,omitempty" protobuf:"bytes,4,opt,name=evaluationError"`
 }
 
 // ExtraValue is what SubjectAccessReviewSpec.Extra can be.

@@ -7,8 +7,11 @@ import (
 
 // CrossVersionObjectReference names an object of any kind in the namespace.
 type CrossVersionObjectReference struct {
-	Kind       string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	Name       string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	// The kind.
+	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
+	// The name.
+	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	// Version of the kind.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
 }
 
@@ -24,19 +27,28 @@ type HorizontalPodAutoscaler struct {
 
 // HorizontalPodAutoscalerSpec is how a workload is scaled.
 type HorizontalPodAutoscalerSpec struct {
-	ScaleTargetRef                 CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
-	MinReplicas                    *int32                      `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
-	MaxReplicas                    int32                       `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
-	TargetCPUUtilizationPercentage *int32                      `json:"targetCPUUtilizationPercentage,omitempty" protobuf:"varint,4,opt,name=targetCPUUtilizationPercentage"`
+	// The workload, which must have a scale subresource.
+	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
+	// Fewest pods; 1 unless set.
+	MinReplicas *int32 `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
+	// Most pods.
+	MaxReplicas int32 `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
+	// Cpu the pods should use, in percent of what they request.
+	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty" protobuf:"varint,4,opt,name=targetCPUUtilizationPercentage"`
 }
 
 // HorizontalPodAutoscalerStatus is what an autoscaler did.
 type HorizontalPodAutoscalerStatus struct {
-	ObservedGeneration              *int64       `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	LastScaleTime                   *metav1.Time `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
-	CurrentReplicas                 int32        `json:"currentReplicas" protobuf:"varint,3,opt,name=currentReplicas" openapi:"required"`
-	DesiredReplicas                 int32        `json:"desiredReplicas" protobuf:"varint,4,opt,name=desiredReplicas" openapi:"required"`
-	CurrentCPUUtilizationPercentage *int32       `json:"currentCPUUtilizationPercentage,omitempty" protobuf:"varint,5,opt,name=currentCPUUtilizationPercentage"`
+	// Generation of the spec this is about.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
+	// When it last changed the number.
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
+	// How many pods there were.
+	CurrentReplicas int32 `json:"currentReplicas" protobuf:"varint,3,opt,name=currentReplicas" openapi:"required"`
+	// How many it wants.
+	DesiredReplicas int32 `json:"desiredReplicas" protobuf:"varint,4,opt,name=desiredReplicas" openapi:"required"`
+	// Cpu the pods used, in percent of what they request.
+	CurrentCPUUtilizationPercentage *int32 `json:"currentCPUUtilizationPercentage,omitempty" protobuf:"varint,5,opt,name=currentCPUUtilizationPercentage"`
 }
 
 // Scale is the number of pods of a workload, read and written alike for all kinds.
@@ -51,12 +63,15 @@ type Scale struct {
 
 // ScaleSpec is how many pods are wanted.
 type ScaleSpec struct {
+	// The number.
 	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
 }
 
 // ScaleStatus is how many pods there are.
 type ScaleStatus struct {
-	Replicas int32  `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
+	// The number.
+	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
+	// Selector of the pods, as text.
 	Selector string `json:"selector,omitempty" protobuf:"bytes,2,opt,name=selector"`
 }
 

@@ -10,9 +10,9 @@ import (
 type CertificateSigningRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// What is asked for; cannot change.
 	Spec CertificateSigningRequestSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What there is; written by the system.
+	// The verdict and the certificate.
 	Status CertificateSigningRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
@@ -34,20 +34,30 @@ type CertificateSigningRequestCondition struct {
 
 // CertificateSigningRequestSpec is what certificate is asked for; it cannot change.
 type CertificateSigningRequestSpec struct {
-	Request           []byte                `json:"request" protobuf:"bytes,1,opt,name=request" openapi:"required"`
-	SignerName        string                `json:"signerName" protobuf:"bytes,7,opt,name=signerName" openapi:"required"`
-	ExpirationSeconds *int32                `json:"expirationSeconds,omitempty" protobuf:"varint,8,opt,name=expirationSeconds"`
-	Usages            []KeyUsage            `json:"usages,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=usages"`
-	Username          string                `json:"username,omitempty" protobuf:"bytes,2,opt,name=username"`
-	UID               string                `json:"uid,omitempty" protobuf:"bytes,3,opt,name=uid"`
-	Groups            []string              `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
-	Extra             map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,6,rep,name=extra"`
+	// The PKCS#10 request, PEM.
+	Request []byte `json:"request" protobuf:"bytes,1,opt,name=request" openapi:"required"`
+	// Who is to sign, domain/path.
+	SignerName string `json:"signerName" protobuf:"bytes,7,opt,name=signerName" openapi:"required"`
+	// How long it should be valid, at least 600; the signer decides.
+	ExpirationSeconds *int32 `json:"expirationSeconds,omitempty" protobuf:"varint,8,opt,name=expirationSeconds"`
+	// What the key may be used for.
+	Usages []KeyUsage `json:"usages,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=usages"`
+	// Who asked; filled in by the server.
+	Username string `json:"username,omitempty" protobuf:"bytes,2,opt,name=username"`
+	// Identity of who asked; filled in by the server.
+	UID string `json:"uid,omitempty" protobuf:"bytes,3,opt,name=uid"`
+	// Groups of who asked; filled in by the server.
+	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
+	// More about who asked; filled in by the server.
+	Extra map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,6,rep,name=extra"`
 }
 
 // CertificateSigningRequestStatus is the verdict and the certificate.
 type CertificateSigningRequestStatus struct {
-	Conditions  []CertificateSigningRequestCondition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
-	Certificate []byte                               `json:"certificate,omitempty" protobuf:"bytes,2,opt,name=certificate"`
+	// Approved, Denied or Failed.
+	Conditions []CertificateSigningRequestCondition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
+	// The certificate with its chain, PEM.
+	Certificate []byte `json:"certificate,omitempty" protobuf:"bytes,2,opt,name=certificate"`
 }
 
 // CertificateSigningRequestList is a list of CertificateSigningRequest objects.

@@ -188,11 +188,16 @@ type ClientIPConfig struct {
 
 // ClusterTrustBundleProjection is certificates of trust bundles as a file.
 type ClusterTrustBundleProjection struct {
-	Name          *string               `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	SignerName    *string               `json:"signerName,omitempty" protobuf:"bytes,2,opt,name=signerName"`
+	// Name of one bundle; this or signerName is set.
+	Name *string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// All bundles of this signer.
+	SignerName *string `json:"signerName,omitempty" protobuf:"bytes,2,opt,name=signerName"`
+	// Labels that narrow the signer's bundles.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,3,opt,name=labelSelector"`
-	Optional      *bool                 `json:"optional,omitempty" protobuf:"varint,5,opt,name=optional"`
-	Path          string                `json:"path" protobuf:"bytes,4,opt,name=path" openapi:"required"`
+	// Start even if there is none.
+	Optional *bool `json:"optional,omitempty" protobuf:"varint,5,opt,name=optional"`
+	// The file, relative to the volume's root.
+	Path string `json:"path" protobuf:"bytes,4,opt,name=path" openapi:"required"`
 }
 
 // ComponentCondition is one fact about a component.
@@ -335,8 +340,10 @@ type ContainerExtendedResourceRequest struct {
 
 // ContainerImage is an image a node has.
 type ContainerImage struct {
-	Names     []string `json:"names" listType:"atomic" protobuf:"bytes,1,rep,name=names"`
-	SizeBytes int64    `json:"sizeBytes,omitempty" protobuf:"varint,2,opt,name=sizeBytes"`
+	// Names it is known by.
+	Names []string `json:"names" listType:"atomic" protobuf:"bytes,1,rep,name=names"`
+	// Its size.
+	SizeBytes int64 `json:"sizeBytes,omitempty" protobuf:"varint,2,opt,name=sizeBytes"`
 }
 
 // ContainerPort is a port of a container.
@@ -678,14 +685,18 @@ type Event struct {
 
 // EventSeries is an event that goes on.
 type EventSeries struct {
-	Count            int32            `json:"count,omitempty" protobuf:"varint,1,opt,name="`
+	// How often it happened.
+	Count int32 `json:"count,omitempty" protobuf:"varint,1,opt,name="`
+	// When it happened last.
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime,omitempty" protobuf:"bytes,2,opt,name="`
 }
 
 // EventSource is who reports an event.
 type EventSource struct {
+	// Name of the program.
 	Component string `json:"component,omitempty" protobuf:"bytes,1,opt,name=component"`
-	Host      string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
+	// Node it runs on.
+	Host string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
 }
 
 // ExecAction runs a command.
@@ -696,13 +707,16 @@ type ExecAction struct {
 
 // FCVolumeSource is a Fibre Channel disk.
 type FCVolumeSource struct {
+	// Names of the targets; with lun.
 	TargetWWNs []string `json:"targetWWNs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=targetWWNs"`
-	Lun        *int32   `json:"lun,omitempty" protobuf:"varint,2,opt,name=lun"`
+	// Number of the unit.
+	Lun *int32 `json:"lun,omitempty" protobuf:"varint,2,opt,name=lun"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
 	// Mount it read-only.
-	ReadOnly bool     `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	WWIDs    []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	// Names of the disk, instead of targets.
+	WWIDs []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
 }
 
 // FileKeySelector picks a key of a file with lines KEY=value.
@@ -855,20 +869,28 @@ type ISCSIPersistentVolumeSource struct {
 
 // ISCSIVolumeSource is a disk of an iSCSI target.
 type ISCSIVolumeSource struct {
-	TargetPortal   string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
-	IQN            string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
-	Lun            int32  `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	// Address and port of the target.
+	TargetPortal string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
+	// Name of the target.
+	IQN string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
+	// Number of the unit.
+	Lun int32 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	// Interface to use; default unless set.
 	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
 	// Mount it read-only.
-	ReadOnly          bool     `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
-	Portals           []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
-	DiscoveryCHAPAuth bool     `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
-	SessionCHAPAuth   bool     `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	// Further addresses of the target.
+	Portals []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
+	// Authenticate discovery.
+	DiscoveryCHAPAuth bool `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
+	// Authenticate sessions.
+	SessionCHAPAuth bool `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
 	// Secret with credentials.
-	SecretRef     *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
-	InitiatorName *string               `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
+	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
+	// Own name to use.
+	InitiatorName *string `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
 // ImageVolumeSource is the files of an image.
@@ -1052,8 +1074,10 @@ type Node struct {
 
 // NodeAddress is a name or address of a node.
 type NodeAddress struct {
-	Type    NodeAddressType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	Address string          `json:"address" protobuf:"bytes,2,opt,name=address" openapi:"required"`
+	// Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.
+	Type NodeAddressType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
+	// The address.
+	Address string `json:"address" protobuf:"bytes,2,opt,name=address" openapi:"required"`
 }
 
 // NodeAffinity says which nodes a pod must or should run on.
@@ -1209,17 +1233,28 @@ type NodeSwapStatus struct {
 
 // NodeSystemInfo is identities and versions of a node.
 type NodeSystemInfo struct {
-	MachineID               string          `json:"machineID" protobuf:"bytes,1,opt,name=machineID" openapi:"required"`
-	SystemUUID              string          `json:"systemUUID" protobuf:"bytes,2,opt,name=systemUUID" openapi:"required"`
-	BootID                  string          `json:"bootID" protobuf:"bytes,3,opt,name=bootID" openapi:"required"`
-	KernelVersion           string          `json:"kernelVersion" protobuf:"bytes,4,opt,name=kernelVersion" openapi:"required"`
-	OSImage                 string          `json:"osImage" protobuf:"bytes,5,opt,name=osImage" openapi:"required"`
-	ContainerRuntimeVersion string          `json:"containerRuntimeVersion" protobuf:"bytes,6,opt,name=containerRuntimeVersion" openapi:"required"`
-	KubeletVersion          string          `json:"kubeletVersion" protobuf:"bytes,7,opt,name=kubeletVersion" openapi:"required"`
-	KubeProxyVersion        string          `json:"kubeProxyVersion" protobuf:"bytes,8,opt,name=kubeProxyVersion" openapi:"required"`
-	OperatingSystem         string          `json:"operatingSystem" protobuf:"bytes,9,opt,name=operatingSystem" openapi:"required"`
-	Architecture            string          `json:"architecture" protobuf:"bytes,10,opt,name=architecture" openapi:"required"`
-	Swap                    *NodeSwapStatus `json:"swap,omitempty" protobuf:"bytes,11,opt,name=swap"`
+	// Identity of the machine.
+	MachineID string `json:"machineID" protobuf:"bytes,1,opt,name=machineID" openapi:"required"`
+	// Identity of the hardware.
+	SystemUUID string `json:"systemUUID" protobuf:"bytes,2,opt,name=systemUUID" openapi:"required"`
+	// Identity of the running system since its start.
+	BootID string `json:"bootID" protobuf:"bytes,3,opt,name=bootID" openapi:"required"`
+	// Version of the kernel.
+	KernelVersion string `json:"kernelVersion" protobuf:"bytes,4,opt,name=kernelVersion" openapi:"required"`
+	// Name of the operating system.
+	OSImage string `json:"osImage" protobuf:"bytes,5,opt,name=osImage" openapi:"required"`
+	// Runtime and its version, as type://version.
+	ContainerRuntimeVersion string `json:"containerRuntimeVersion" protobuf:"bytes,6,opt,name=containerRuntimeVersion" openapi:"required"`
+	// Version of the kubelet.
+	KubeletVersion string `json:"kubeletVersion" protobuf:"bytes,7,opt,name=kubeletVersion" openapi:"required"`
+	// No longer kept.
+	KubeProxyVersion string `json:"kubeProxyVersion" protobuf:"bytes,8,opt,name=kubeProxyVersion" openapi:"required"`
+	// Operating system, such as linux.
+	OperatingSystem string `json:"operatingSystem" protobuf:"bytes,9,opt,name=operatingSystem" openapi:"required"`
+	// Processor, such as amd64.
+	Architecture string `json:"architecture" protobuf:"bytes,10,opt,name=architecture" openapi:"required"`
+	// Its swap space.
+	Swap *NodeSwapStatus `json:"swap,omitempty" protobuf:"bytes,11,opt,name=swap"`
 }
 
 // ObjectFieldSelector names a field of the pod.
@@ -1490,13 +1525,20 @@ type PodAttachOptions struct {
 
 // PodCertificateProjection is a key and a certificate issued for a pod, as files.
 type PodCertificateProjection struct {
-	SignerName           string            `json:"signerName,omitempty" protobuf:"bytes,1,opt,name=signerName" openapi:"required"`
-	KeyType              string            `json:"keyType,omitempty" protobuf:"bytes,2,opt,name=keyType" openapi:"required"`
-	MaxExpirationSeconds *int32            `json:"maxExpirationSeconds,omitempty" protobuf:"varint,3,opt,name=maxExpirationSeconds"`
-	CredentialBundlePath string            `json:"credentialBundlePath,omitempty" protobuf:"bytes,4,opt,name=credentialBundlePath"`
-	KeyPath              string            `json:"keyPath,omitempty" protobuf:"bytes,5,opt,name=keyPath"`
-	CertificateChainPath string            `json:"certificateChainPath,omitempty" protobuf:"bytes,6,opt,name=certificateChainPath"`
-	UserAnnotations      map[string]string `json:"userAnnotations,omitempty" protobuf:"bytes,7,rep,name=userAnnotations"`
+	// Who is to sign.
+	SignerName string `json:"signerName,omitempty" protobuf:"bytes,1,opt,name=signerName" openapi:"required"`
+	// Kind of key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519.
+	KeyType string `json:"keyType,omitempty" protobuf:"bytes,2,opt,name=keyType" openapi:"required"`
+	// The longest the certificate may be valid; a day unless set.
+	MaxExpirationSeconds *int32 `json:"maxExpirationSeconds,omitempty" protobuf:"varint,3,opt,name=maxExpirationSeconds"`
+	// File for key and chain together.
+	CredentialBundlePath string `json:"credentialBundlePath,omitempty" protobuf:"bytes,4,opt,name=credentialBundlePath"`
+	// File for the key.
+	KeyPath string `json:"keyPath,omitempty" protobuf:"bytes,5,opt,name=keyPath"`
+	// File for the chain.
+	CertificateChainPath string `json:"certificateChainPath,omitempty" protobuf:"bytes,6,opt,name=certificateChainPath"`
+	// More for the signer.
+	UserAnnotations map[string]string `json:"userAnnotations,omitempty" protobuf:"bytes,7,rep,name=userAnnotations"`
 }
 
 // PodCondition is one fact about a pod.
@@ -1547,8 +1589,9 @@ type PodExecOptions struct {
 	// Use a terminal.
 	TTY bool `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
 	// Name of the container; the only one unless set.
-	Container string   `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
-	Command   []string `json:"command" listType:"atomic" protobuf:"bytes,6,rep,name=command" openapi:"required"`
+	Container string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
+	// Program and arguments.
+	Command []string `json:"command" listType:"atomic" protobuf:"bytes,6,rep,name=command" openapi:"required"`
 }
 
 // PodExtendedResourceClaimStatus is the claim made for a pod's extended resources.
@@ -1567,16 +1610,25 @@ type PodIP struct {
 type PodLogOptions struct {
 	metav1.TypeMeta `json:",inline"`
 	// Name of the container; the only one unless set.
-	Container                    string       `json:"container,omitempty" protobuf:"bytes,1,opt,name=container"`
-	Follow                       bool         `json:"follow,omitempty" protobuf:"varint,2,opt,name=follow"`
-	Previous                     bool         `json:"previous,omitempty" protobuf:"varint,3,opt,name=previous"`
-	SinceSeconds                 *int64       `json:"sinceSeconds,omitempty" protobuf:"varint,4,opt,name=sinceSeconds"`
-	SinceTime                    *metav1.Time `json:"sinceTime,omitempty" protobuf:"bytes,5,opt,name=sinceTime"`
-	Timestamps                   bool         `json:"timestamps,omitempty" protobuf:"varint,6,opt,name=timestamps"`
-	TailLines                    *int64       `json:"tailLines,omitempty" protobuf:"varint,7,opt,name=tailLines"`
-	LimitBytes                   *int64       `json:"limitBytes,omitempty" protobuf:"varint,8,opt,name=limitBytes"`
-	InsecureSkipTLSVerifyBackend bool         `json:"insecureSkipTLSVerifyBackend,omitempty" protobuf:"varint,9,opt,name=insecureSkipTLSVerifyBackend"`
-	Stream                       *string      `json:"stream,omitempty" protobuf:"bytes,10,opt,name=stream"`
+	Container string `json:"container,omitempty" protobuf:"bytes,1,opt,name=container"`
+	// Keep sending what comes.
+	Follow bool `json:"follow,omitempty" protobuf:"varint,2,opt,name=follow"`
+	// The log before the last restart.
+	Previous bool `json:"previous,omitempty" protobuf:"varint,3,opt,name=previous"`
+	// Only what is newer than this.
+	SinceSeconds *int64 `json:"sinceSeconds,omitempty" protobuf:"varint,4,opt,name=sinceSeconds"`
+	// Only what is newer than this.
+	SinceTime *metav1.Time `json:"sinceTime,omitempty" protobuf:"bytes,5,opt,name=sinceTime"`
+	// Put the time before every line.
+	Timestamps bool `json:"timestamps,omitempty" protobuf:"varint,6,opt,name=timestamps"`
+	// Only the last lines.
+	TailLines *int64 `json:"tailLines,omitempty" protobuf:"varint,7,opt,name=tailLines"`
+	// Most bytes to send.
+	LimitBytes *int64 `json:"limitBytes,omitempty" protobuf:"varint,8,opt,name=limitBytes"`
+	// Do not check the node's certificate.
+	InsecureSkipTLSVerifyBackend bool `json:"insecureSkipTLSVerifyBackend,omitempty" protobuf:"varint,9,opt,name=insecureSkipTLSVerifyBackend"`
+	// All (the default), Stdout or Stderr.
+	Stream *string `json:"stream,omitempty" protobuf:"bytes,10,opt,name=stream"`
 }
 
 // PodOS names an operating system.
