@@ -1,0 +1,590 @@
+package kubelet_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/kubelet"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/noderuntime"
+	"github.com/keelson-dev/keelson/controllers/serviceaccount"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/controlplane"
+	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// TestReal runs the kubelet on a real containerd. All of it happens in a network namespace of its own, in a second run of this
+// test binary, so that pod and service addresses never meet those of the host.
+func TestReal(t *testing.T) {
+	skip := func(why string) {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("CI must run this: %s", why)
+		}
+		t.Skipf("real containers: %s", why)
+	}
+	if testing.Short() {
+		t.Skip("real containers: -short")
+	}
+	if os.Getenv("KEELSON_TEST_NETNS") != "" {
+		testReal(t)
+		return
+	}
+	if why := noderuntime.Missing(); why != nil {
+		skip(why.Error())
+	}
+	for _, name := range []string{"ip", "nsenter", "kubectl", "busybox"} {
+		if _, err := exec.LookPath(name); err != nil {
+			skip(name + " is not installed")
+		}
+	}
+	name := fmt.Sprintf("keelson-kubelet-%d", os.Getpid())
+	out, err := exec.Command("ip", "netns", "add", name).CombinedOutput()
+	if err != nil {
+		skip("no network namespace: " + strings.TrimSpace(string(out)))
+	}
+	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }()
+	out, err = exec.Command("ip", "-n", name, "link", "set", "lo", "up").CombinedOutput()
+	require.NoError(t, err, string(out))
+	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run=^TestReal$", "-test.v", "-test.timeout=170s")
+	cmd.Env = append(os.Environ(), "KEELSON_TEST_NETNS="+name)
+	out, err = cmd.CombinedOutput()
+	if err != nil || testing.Verbose() {
+		t.Logf("%s", out)
+	}
+	require.NoError(t, err, "in the namespace")
+}
+
+// realNode is a control plane, a containerd and a kubelet.
+type realNode struct {
+	t          *testing.T
+	dir        string
+	kubeconfig string
+	runtime    *noderuntime.Runtime
+	conn       *rest.Conn
+	pki        realPKI
+	static     string
+	stop       func()
+}
+
+type realPKI struct {
+	ca, serving, admin, node, kubelet *certs.Pair
+	pool                              *x509.CertPool
+}
+
+func startReal(t *testing.T) *realNode {
+	dir, err := os.MkdirTemp("", "keelson-node-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests")}
+	require.NoError(t, os.Mkdir(n.static, 0o755))
+	ca, err := certs.NewAuthority("test")
+	require.NoError(t, err)
+	pair := func(p *certs.Pair, err error) *certs.Pair { require.NoError(t, err); return p }
+	n.pki = realPKI{ca: &ca.Pair, serving: pair(ca.Serving("kube-apiserver", "127.0.0.1")), admin: pair(ca.Client("admin", "system:masters")),
+		node: pair(ca.Serving("node", "127.0.0.1")), kubelet: pair(ca.Client("apiserver-kubelet-client", "system:masters")), pool: ca.Pool()}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	cp, err := controlplane.New(controlplane.Options{
+		Server: apiserver.Options{Store: memory.New(memory.Options{}), Registry: registry.Options{ServiceCIDR: "10.96.0.0/16"},
+			AdvertiseAddress: "127.0.0.1", AdvertisePort: l.Addr().(*net.TCPAddr).Port,
+			Nodes: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pki.pool, Certificates: []tls.Certificate{n.pki.kubelet.TLS()}}}},
+		ClientCAs: func() *x509.CertPool { return n.pki.pool }, ServiceAccountKeys: []any{n.pki.admin.Key},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{}, 2)
+	go func() { _ = cp.Run(ctx); done <- struct{}{} }()
+	go func() {
+		_ = cp.Serve(ctx, l, &tls.Config{Certificates: []tls.Certificate{n.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert})
+		done <- struct{}{}
+	}()
+	t.Cleanup(func() { cancel(); <-done; <-done })
+	n.conn, err = rest.New(rest.Config{Host: "https://" + l.Addr().String(),
+		TLS: rest.TLSConfig{CAData: n.pki.ca.CertPEM(), CertData: n.pki.admin.CertPEM(), KeyData: n.pki.admin.KeyPEM()}}, rest.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { n.conn.Close() })
+
+	file := func(name string, b []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, b, 0o600))
+		return path
+	}
+	n.kubeconfig = file("kubeconfig", fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://%s", certificate-authority: %s}}]
+users: [{name: u, user: {client-certificate: %s, client-key: %s}}]
+`, l.Addr(), file("ca.crt", n.pki.ca.CertPEM()), file("admin.crt", n.pki.admin.CertPEM()), file("admin.key", n.pki.admin.KeyPEM())))
+
+	n.runtime, err = noderuntime.Start(ctx, noderuntime.Options{Dir: filepath.Join(dir, "cri"), PodCIDR: netip.MustParsePrefix("10.244.7.0/24"), Busybox: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.runtime.Close()) })
+
+	m := manager.New(n.conn, manager.Options{})
+	require.NoError(t, serviceaccount.Add(m, serviceaccount.Options{RootCA: n.pki.ca.CertPEM()}))
+	managed := make(chan struct{})
+	go func() { _ = m.Run(ctx); close(managed) }()
+	t.Cleanup(func() { cancel(); <-managed })
+
+	n.stop = n.startKubelet(false)
+	t.Cleanup(func() { n.stop() })
+	return n
+}
+
+func (n *realNode) startKubelet(stopPods bool) (stop func()) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(n.t, err)
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	k, err := kubelet.New(n.conn, kubelet.Options{
+		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
+		RuntimeEndpoint: n.runtime.Endpoint(), StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
+		CgroupRoot: "/keelson-test", PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
+		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
+	})
+	require.NoError(n.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- k.Run(ctx) }()
+	stopped := false
+	return func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			require.NoError(n.t, <-done)
+		}
+	}
+}
+
+// kubectl runs kubectl and returns its output.
+func (n *realNode) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", n.kubeconfig}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (n *realNode) kubectl(args ...string) string {
+	n.t.Helper()
+	out, err := n.try(args...)
+	require.NoError(n.t, err, "kubectl %v: %s", args, out)
+	return out
+}
+
+func (n *realNode) apply(manifest string) {
+	n.t.Helper()
+	cmd := exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "apply", "-f", "-")
+	cmd.Stdin = strings.NewReader(manifest)
+	out, err := cmd.CombinedOutput()
+	require.NoError(n.t, err, string(out))
+}
+
+// until waits until the output of kubectl satisfies ok.
+func (n *realNode) until(what string, ok func(string) bool, args ...string) string {
+	n.t.Helper()
+	var out string
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		var err error
+		if out, err = n.try(args...); err == nil && ok(out) {
+			return out
+		}
+	}
+	events, _ := n.try("get", "events,pods", "-A", "-o", "wide")
+	require.Failf(n.t, "timeout", "%s: %v: last %s\n%s", what, args, out, events)
+	return ""
+}
+
+func is(want string) func(string) bool {
+	return func(s string) bool { return strings.TrimSpace(s) == want }
+}
+func has(want string) func(string) bool {
+	return func(s string) bool { return strings.Contains(s, want) }
+}
+
+func testReal(t *testing.T) {
+	began := time.Now()
+	n := startReal(t)
+	t.Logf("control plane, containerd and kubelet after %v", time.Since(began))
+	n.until("node ready", has("Ready"), "get", "node", "node1", "--no-headers")
+	require.NotContains(t, n.kubectl("get", "node", "node1", "--no-headers"), "NotReady")
+	n.until("service account", has("default"), "get", "serviceaccount", "default", "-o", "name")
+
+	began = time.Now()
+	n.apply(podManifest)
+	n.until("pod ready", is("True"), "get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+	t.Logf("pod ready after %v", time.Since(began))
+
+	t.Run("exec", func(t *testing.T) { n.testExec(t) })
+	t.Run("logs", func(t *testing.T) { n.testLogs(t) })
+	t.Run("port-forward", func(t *testing.T) { n.testPortForward(t) })
+	t.Run("volumes", func(t *testing.T) { n.testVolumes(t) })
+	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
+	t.Run("images", func(t *testing.T) { n.testImages(t) })
+	t.Run("jobs", func(t *testing.T) { n.testRunToEnd(t) })
+	t.Run("static pods", func(t *testing.T) { n.testStatic(t) })
+	t.Run("restart of the kubelet", func(t *testing.T) { n.testKubeletRestart(t) })
+	t.Run("deletion", func(t *testing.T) { n.testDelete(t) })
+
+	n.stop()
+	n.stop = n.startKubelet(true)
+	n.until("node ready", has("Ready"), "get", "node", "node1", "--no-headers")
+	time.Sleep(time.Second)
+	n.stop()
+	require.NoError(t, n.runtime.Close())
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	require.NotContains(t, string(mounts), n.dir, "mounts are left")
+	out, err := exec.Command("ip", "-o", "link").CombinedOutput()
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "cni0")
+	left, _ := filepath.Glob("/sys/fs/cgroup/*/keelson-test/kubepods")
+	require.Empty(t, left)
+	ps, _ := exec.Command("ps", "ax", "-o", "args").CombinedOutput()
+	require.NotContains(t, string(ps), n.dir+"/cri/containerd.sock")
+}
+
+const podManifest = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue, "shape": "round"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: keys}
+stringData: {password: hunter2}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  labels: {app: web}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 2
+  initContainers:
+  - name: first
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "echo made by first > /work/first; echo init says hello"]
+    volumeMounts: [{name: work, mountPath: /work}]
+  - name: side
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    restartPolicy: Always
+    command: [sh, -c, "trap 'exit 0' TERM; echo side runs; while true; do sleep 0.1; done"]
+  containers:
+  - name: web
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "echo started as $(NAME); echo to stderr >&2; mkdir -p /www; echo hello from $(NAME) > /www/index.html; trap 'exit 0' TERM; httpd -f -p 8080 -h /www & wait"]
+    env:
+    - {name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+    - {name: COLOR, valueFrom: {configMapKeyRef: {name: settings, key: color}}}
+    - {name: BOTH, value: "$(NAME)-$(COLOR)-$(MISSING)-$$(NAME)"}
+    - {name: CPU, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}
+    envFrom: [{prefix: KEY_, secretRef: {name: keys}}]
+    ports: [{containerPort: 8080, name: http}]
+    resources: {limits: {cpu: 500m, memory: 64Mi}, requests: {cpu: 100m, memory: 32Mi}}
+    readinessProbe: {httpGet: {path: /index.html, port: http}, periodSeconds: 1}
+    livenessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
+    startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 30}
+    volumeMounts:
+    - {name: work, mountPath: /work}
+    - {name: settings, mountPath: /settings}
+    - {name: keys, mountPath: /keys}
+    - {name: labels, mountPath: /labels}
+    - {name: memory, mountPath: /memory}
+  volumes:
+  - {name: work, emptyDir: {}}
+  - {name: memory, emptyDir: {medium: Memory, sizeLimit: 8Mi}}
+  - {name: settings, configMap: {name: settings}}
+  - {name: keys, secret: {secretName: keys, defaultMode: 0400}}
+  - {name: labels, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}
+`
+
+func (n *realNode) testExec(t *testing.T) {
+	n.t = t
+	env := n.kubectl("exec", "web", "-c", "web", "--", "env")
+	for _, want := range []string{"NAME=web\n", "COLOR=blue\n", "BOTH=web-blue-$(MISSING)-$(NAME)\n", "CPU=500\n", "KEY_password=hunter2\n", "KUBERNETES_SERVICE_HOST=10.96.0.1\n"} {
+		require.Contains(t, env, want)
+	}
+	out, err := n.try("exec", "web", "-c", "web", "--", "sh", "-c", "echo oops >&2; exit 7")
+	require.Error(t, err)
+	require.Contains(t, out, "oops")
+	require.Contains(t, out, "exit code 7")
+	cmd := exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "exec", "-i", "web", "-c", "web", "--", "cat")
+	cmd.Stdin = strings.NewReader(strings.Repeat("0123456789", 10_000))
+	b, err := cmd.Output()
+	require.NoError(t, err)
+	require.Len(t, b, 100_000)
+	require.Contains(t, n.kubectl("exec", "web", "-c", "web", "--", "cat", "/etc/hosts"), "\tweb\n")
+	resolv := n.kubectl("exec", "web", "-c", "web", "--", "cat", "/etc/resolv.conf")
+	require.Contains(t, resolv, "nameserver 10.96.0.10")
+	require.Contains(t, resolv, "search default.svc.cluster.local svc.cluster.local cluster.local")
+	out, err = n.try("exec", "web", "-c", "nothing", "--", "true")
+	require.Error(t, err)
+	require.Contains(t, out, "container nothing is not valid for pod web")
+	// The older protocol.
+	cmd = exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "exec", "web", "-c", "web", "--", "echo", "over SPDY")
+	cmd.Env = append(os.Environ(), "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false")
+	b, err = cmd.CombinedOutput()
+	require.NoError(t, err, string(b))
+	require.Equal(t, "over SPDY\n", string(b))
+}
+
+func (n *realNode) testLogs(t *testing.T) {
+	n.t = t
+	require.Equal(t, "started as web\nto stderr\n", n.kubectl("logs", "web", "-c", "web"))
+	require.Equal(t, "init says hello\n", n.kubectl("logs", "web", "-c", "first"))
+	require.Equal(t, "to stderr\n", n.kubectl("logs", "web", "-c", "web", "--tail=1"))
+	require.Regexp(t, `^\d{4}-\d\d-\d\dT[^ ]+ started as web\n`, n.kubectl("logs", "web", "-c", "web", "--timestamps"))
+	require.Equal(t, "start", n.kubectl("logs", "web", "-c", "web", "--limit-bytes=5"))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "kubectl", "--kubeconfig", n.kubeconfig, "logs", "-f", "web", "-c", "side")
+	pipe, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line := make([]byte, len("side runs\n"))
+	_, err = io.ReadFull(pipe, line)
+	require.NoError(t, err)
+	require.Equal(t, "side runs\n", string(line))
+	cancel()
+	_ = cmd.Wait()
+}
+
+func (n *realNode) testPortForward(t *testing.T) {
+	n.t = t
+	for _, websocket := range []string{"true", "false"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		cmd := exec.CommandContext(ctx, "kubectl", "--kubeconfig", n.kubeconfig, "port-forward", "pod/web", ":8080")
+		cmd.Env = append(os.Environ(), "KUBECTL_PORT_FORWARD_WEBSOCKETS="+websocket)
+		pipe, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		require.NoError(t, cmd.Start())
+		b := make([]byte, 256)
+		m, err := pipe.Read(b)
+		require.NoError(t, err, errs.String())
+		var port int
+		_, err = fmt.Sscanf(string(b[:m]), "Forwarding from 127.0.0.1:%d -> 8080", &port)
+		require.NoError(t, err, string(b[:m]))
+		for range 3 {
+			resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/index.html", port))
+			require.NoError(t, err, errs.String())
+			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			require.NoError(t, err)
+			require.Equal(t, "hello from web\n", string(body))
+		}
+		cancel()
+		_ = cmd.Wait()
+	}
+}
+
+func (n *realNode) testVolumes(t *testing.T) {
+	n.t = t
+	cat := func(path string) string { return n.kubectl("exec", "web", "-c", "web", "--", "cat", path) }
+	require.Equal(t, "made by first\n", cat("/work/first"))
+	require.Equal(t, "blue", cat("/settings/color"))
+	require.Equal(t, "hunter2", cat("/keys/password"))
+	require.Equal(t, `app="web"`, cat("/labels/labels"))
+	require.NotEmpty(t, cat("/var/run/secrets/kubernetes.io/serviceaccount/token"))
+	require.Contains(t, cat("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"), "BEGIN CERTIFICATE")
+	require.Equal(t, "default", cat("/var/run/secrets/kubernetes.io/serviceaccount/namespace"))
+	mounts := cat("/proc/mounts")
+	require.Contains(t, mounts, "tmpfs /memory tmpfs")
+	require.Contains(t, mounts, "size=8192k")
+	require.Contains(t, mounts, "tmpfs /keys tmpfs ro")
+	n.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {color: red}\n")
+	n.until("changed configMap", is("red"), "exec", "web", "-c", "web", "--", "cat", "/settings/color")
+	require.NotContains(t, n.kubectl("exec", "web", "-c", "web", "--", "ls", "/settings"), "shape")
+	// The limits are in the kernel.
+	var limit string
+	for _, pattern := range []string{"/sys/fs/cgroup/memory/keelson-test/kubepods/burstable/pod*/*/memory.limit_in_bytes", "/sys/fs/cgroup/keelson-test/kubepods/burstable/pod*/*/memory.max"} {
+		files, _ := filepath.Glob(pattern)
+		for _, f := range files {
+			b, _ := os.ReadFile(f)
+			limit += string(b)
+		}
+	}
+	require.Contains(t, limit, "67108864\n")
+}
+
+func (n *realNode) testRestarts(t *testing.T) {
+	n.t = t
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: sick}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "touch /tmp/ok; trap 'exit 3' TERM; sleep 2; rm /tmp/ok; while true; do sleep 0.1; done"]
+    livenessProbe: {exec: {command: [cat, /tmp/ok]}, periodSeconds: 1, failureThreshold: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: crash}
+spec:
+  nodeName: node1
+  containers:
+  - name: main
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "echo my last words > /dev/termination-log; exit 5"]
+`)
+	n.until("restart after a failed probe", is("1"), "get", "pod", "sick", "-o", "jsonpath={.status.containerStatuses[0].restartCount}")
+	require.Equal(t, "3", n.kubectl("get", "pod", "sick", "-o", "jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}"))
+	n.until("events", has("Liveness probe failed"), "get", "events", "--field-selector=involvedObject.name=sick")
+	n.until("back-off", is("CrashLoopBackOff"), "get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.reason}")
+	require.Equal(t, "5 my last words", strings.TrimSpace(n.kubectl("get", "pod", "crash", "-o",
+		"jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode} {.status.containerStatuses[0].lastState.terminated.message}")))
+	require.Equal(t, "1", n.kubectl("get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"))
+	require.Equal(t, "Running", n.kubectl("get", "pod", "crash", "-o", "jsonpath={.status.phase}"))
+	n.kubectl("delete", "pod", "crash", "sick", "--wait=true", "--timeout=20s")
+}
+
+func (n *realNode) testImages(t *testing.T) {
+	n.t = t
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: never}
+spec: {nodeName: node1, containers: [{name: main, image: "nowhere.invalid/none:1", imagePullPolicy: Never}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: always}
+spec: {nodeName: node1, containers: [{name: main, image: "127.0.0.1:1/none:1", imagePullPolicy: Always}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: bad}
+spec: {nodeName: node1, containers: [{name: main, image: busybox, imagePullPolicy: IfNotPresent, command: ["/not/there"]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: root}
+spec: {nodeName: node1, securityContext: {runAsNonRoot: true}, containers: [{name: main, image: busybox, imagePullPolicy: IfNotPresent, command: ["true"]}]}
+`)
+	reason := "jsonpath={.status.containerStatuses[0].state.waiting.reason}"
+	n.until("never", is("ErrImageNeverPull"), "get", "pod", "never", "-o", reason)
+	n.until("back-off", is("ImagePullBackOff"), "get", "pod", "always", "-o", reason)
+	n.until("no program", func(s string) bool { return s == "RunContainerError" || s == "CrashLoopBackOff" }, "get", "pod", "bad", "-o", reason)
+	n.until("root", is("CreateContainerConfigError"), "get", "pod", "root", "-o", reason)
+	n.until("events", has("ErrImagePull"), "get", "events", "--field-selector=involvedObject.name=always")
+	n.kubectl("delete", "pod", "never", "always", "bad", "root", "--wait=true", "--timeout=20s")
+}
+
+func (n *realNode) testRunToEnd(t *testing.T) {
+	n.t = t
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: good}
+spec:
+  nodeName: node1
+  restartPolicy: Never
+  initContainers: [{name: side, image: busybox, imagePullPolicy: IfNotPresent, restartPolicy: Always, command: [sh, -c, "trap 'exit 0' TERM; while true; do sleep 0.1; done"]}]
+  containers: [{name: main, image: busybox, imagePullPolicy: IfNotPresent, command: [sh, -c, "echo done"]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: broken}
+spec:
+  nodeName: node1
+  restartPolicy: Never
+  containers: [{name: main, image: busybox, imagePullPolicy: IfNotPresent, command: [sh, -c, "exit 4"]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: slow}
+spec:
+  nodeName: node1
+  restartPolicy: Never
+  activeDeadlineSeconds: 2
+  terminationGracePeriodSeconds: 1
+  containers: [{name: main, image: busybox, imagePullPolicy: IfNotPresent, command: [sleep, "1000"]}]
+`)
+	phase := func(name, want string) {
+		n.until(name, is(want), "get", "pod", name, "-o", "jsonpath={.status.phase}")
+	}
+	phase("good", "Succeeded")
+	phase("broken", "Failed")
+	phase("slow", "Failed")
+	require.Equal(t, "DeadlineExceeded", n.kubectl("get", "pod", "slow", "-o", "jsonpath={.status.reason}"))
+	require.Equal(t, "4", n.kubectl("get", "pod", "broken", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}"))
+	require.Equal(t, "0", n.kubectl("get", "pod", "good", "-o", "jsonpath={.status.initContainerStatuses[0].state.terminated.exitCode}"))
+	require.Equal(t, "done\n", n.kubectl("logs", "good"))
+	n.kubectl("delete", "pod", "good", "broken", "slow", "--wait=true", "--timeout=20s")
+}
+
+func (n *realNode) testStatic(t *testing.T) {
+	n.t = t
+	manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: static}\nspec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: busybox, imagePullPolicy: IfNotPresent, command: [sleep, \"1000\"]}]}\n"
+	path := filepath.Join(n.static, "static.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(manifest), 0o644))
+	id := "jsonpath={.status.containerStatuses[0].containerID}"
+	n.until("static pod", is("Running"), "get", "pod", "static-node1", "-o", "jsonpath={.status.phase}")
+	first := n.kubectl("get", "pod", "static-node1", "-o", id)
+	uid := n.kubectl("get", "pod", "static-node1", "-o", "jsonpath={.metadata.uid}")
+	n.kubectl("delete", "pod", "static-node1", "--wait=false")
+	n.until("mirror is back", func(s string) bool { return s != "" && s != uid }, "get", "pod", "static-node1", "-o", "jsonpath={.metadata.uid}")
+	n.until("the container was left alone", is(first), "get", "pod", "static-node1", "-o", id)
+	require.NoError(t, os.Remove(path))
+	n.until("mirror is gone", is(""), "get", "pod", "static-node1", "--ignore-not-found", "-o", "name")
+}
+
+func (n *realNode) testKubeletRestart(t *testing.T) {
+	n.t = t
+	id := "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].state.running.startedAt} {.status.containerStatuses[0].restartCount}"
+	before := n.kubectl("get", "pod", "web", "-o", id)
+	n.stop()
+	n.stop = n.startKubelet(false)
+	n.until("ready again", is("True"), "get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+	require.Equal(t, before, n.kubectl("get", "pod", "web", "-o", id))
+	require.Equal(t, "made by first\n", n.kubectl("exec", "web", "-c", "web", "--", "cat", "/work/first"))
+}
+
+func (n *realNode) testDelete(t *testing.T) {
+	n.t = t
+	uid := n.kubectl("get", "pod", "web", "-o", "jsonpath={.metadata.uid}")
+	began := time.Now()
+	n.kubectl("delete", "pod", "web", "--wait=true", "--timeout=20s")
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(n.dir, "kubelet", "pods", uid))
+		return os.IsNotExist(err)
+	}, 5*time.Second, 50*time.Millisecond, "the pod's folder stays")
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	require.NotContains(t, string(mounts), uid)
+}
