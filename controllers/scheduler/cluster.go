@@ -15,6 +15,8 @@ type Cluster struct {
 	nodes map[string]*node
 	order []*node // nodes that exist, in the order in which they came
 	pods  map[types.UID]*placed
+	// byNamespace are the placed pods of each namespace.
+	byNamespace map[string]map[types.UID]*placed
 	// namespaces by name, for terms that select namespaces by label.
 	namespaces map[string]map[string]string
 	// next is where the search for feasible nodes begins, so that all nodes get their turn.
@@ -66,7 +68,8 @@ func NewCluster(random func(n int) int) *Cluster {
 	if random == nil {
 		random = func(int) int { return 0 }
 	}
-	return &Cluster{nodes: map[string]*node{}, pods: map[types.UID]*placed{}, namespaces: map[string]map[string]string{}, random: random}
+	return &Cluster{nodes: map[string]*node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
+		namespaces: map[string]map[string]string{}, random: random}
 }
 
 func inspect(pod *corev1.Pod) *podInfo {
@@ -156,6 +159,12 @@ func (c *Cluster) place(info *podInfo, on string) {
 	p := &placed{info, on}
 	n := c.node(on)
 	c.pods[info.pod.UID], n.pods[info.pod.UID] = p, p
+	ns := c.byNamespace[info.pod.Namespace]
+	if ns == nil {
+		ns = map[types.UID]*placed{}
+		c.byNamespace[info.pod.Namespace] = ns
+	}
+	ns[info.pod.UID] = p
 	n.used.add(&info.need, 1)
 	n.usedNonZero.add(&info.nonZero, 1)
 	for _, hp := range info.ports {
@@ -183,6 +192,11 @@ func (c *Cluster) RemovePod(uid types.UID) {
 		return
 	}
 	delete(c.pods, uid)
+	if ns := c.byNamespace[p.pod.Namespace]; len(ns) > 1 {
+		delete(ns, uid)
+	} else {
+		delete(c.byNamespace, p.pod.Namespace)
+	}
 	n := c.nodes[p.node]
 	delete(n.pods, uid)
 	delete(n.terms, uid)

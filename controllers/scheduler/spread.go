@@ -70,21 +70,20 @@ func (d *decision) prepareSpread() {
 		list = defaultSpread(d.info.pod)
 		d.softDefaults = true
 	}
+	// The default constraints share one selector, so their siblings are counted once.
+	var siblings map[*node]int
 	for i := range list {
 		con := &list[i]
+		if i == 0 || !d.softDefaults {
+			siblings = d.siblings(con)
+		}
 		st := spreadState{constraint: con, counts: map[string]int{}}
 		for _, n := range d.cluster.order {
 			v, ok := n.obj.Labels[con.topology]
 			if !ok || !d.counts(con, n) {
 				continue
 			}
-			count := 0
-			for _, p := range n.pods {
-				if p.pod.Namespace == d.info.pod.Namespace && p.pod.DeletionTimestamp == nil && con.selector.Matches(p.pod.Labels) {
-					count++
-				}
-			}
-			st.counts[v] += count
+			st.counts[v] += siblings[n]
 		}
 		first := true
 		for _, v := range st.counts {
@@ -97,6 +96,17 @@ func (d *decision) prepareSpread() {
 		}
 		d.spread = append(d.spread, st)
 	}
+}
+
+// siblings counts the pods a constraint selects, by node; nodes without any are left out.
+func (d *decision) siblings(con *spreadConstraint) map[*node]int {
+	out := map[*node]int{}
+	for _, p := range d.cluster.byNamespace[d.info.pod.Namespace] {
+		if p.pod.DeletionTimestamp == nil && con.selector.Matches(p.pod.Labels) {
+			out[d.cluster.nodes[p.node]]++
+		}
+	}
+	return out
 }
 
 // counts reports whether a node is a domain of the constraint for this pod.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"time"
 )
 
 // uidOID is the subject attribute whose value becomes User.UID.
@@ -13,14 +15,20 @@ var uidOID = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}
 
 // ClientCertificates identifies callers by the TLS client certificate: the common name is the user, the
 // organizations are the groups. roots is asked for every request, so that a reloaded CA takes effect at once.
+// A verified certificate is remembered for a minute, as long as its connection presents it and the roots
+// stay the same, because verifying costs more than most requests.
 func ClientCertificates(roots func() *x509.CertPool) Authenticator {
+	known := &verified{byLeaf: map[*x509.Certificate]verdict{}}
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 			return nil, false, nil
 		}
-		leaf := r.TLS.PeerCertificates[0]
+		leaf, pool, now := r.TLS.PeerCertificates[0], roots(), time.Now()
+		if resp := known.get(leaf, pool, now); resp != nil {
+			return resp, true, nil
+		}
 		opts := x509.VerifyOptions{
-			Roots: roots(), Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+			Roots: pool, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		}
 		for _, c := range r.TLS.PeerCertificates[1:] {
 			opts.Intermediates.AddCert(c)
@@ -28,20 +36,74 @@ func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 		if _, err := leaf.Verify(opts); err != nil {
 			return nil, false, fmt.Errorf("authn: client certificate of %q: %w", leaf.Subject.CommonName, err)
 		}
-		if leaf.Subject.CommonName == "" {
-			return nil, false, nil
+		u, err := userOf(leaf)
+		if u == nil || err != nil {
+			return nil, false, err
 		}
-		u := &User{Name: leaf.Subject.CommonName, Groups: slices.Clone(leaf.Subject.Organization)}
-		for _, name := range leaf.Subject.Names {
-			if !name.Type.Equal(uidOID) {
-				continue
-			}
-			uid, ok := name.Value.(string)
-			if !ok || u.UID != "" {
-				return nil, false, fmt.Errorf("authn: client certificate of %q has no single uid", u.Name)
-			}
-			u.UID = uid
-		}
-		return &Response{User: u}, true, nil
+		resp := &Response{User: u}
+		known.put(leaf, verdict{resp, pool, now.Add(rememberFor)}, now)
+		return resp, true, nil
 	})
+}
+
+// userOf reads the user out of a verified certificate; nil if it names none.
+func userOf(leaf *x509.Certificate) (*User, error) {
+	if leaf.Subject.CommonName == "" {
+		return nil, nil
+	}
+	u := &User{Name: leaf.Subject.CommonName, Groups: slices.Clone(leaf.Subject.Organization)}
+	for _, name := range leaf.Subject.Names {
+		if !name.Type.Equal(uidOID) {
+			continue
+		}
+		uid, ok := name.Value.(string)
+		if !ok || u.UID != "" {
+			return nil, fmt.Errorf("authn: client certificate of %q has no single uid", u.Name)
+		}
+		u.UID = uid
+	}
+	return u, nil
+}
+
+const (
+	rememberFor  = time.Minute
+	rememberMost = 4096
+)
+
+// verified remembers verdicts by the certificate's address, which a connection keeps for its life. Safe for concurrent use.
+type verified struct {
+	mu     sync.Mutex
+	byLeaf map[*x509.Certificate]verdict
+}
+
+type verdict struct {
+	resp  *Response
+	pool  *x509.CertPool
+	until time.Time
+}
+
+func (v *verified) get(leaf *x509.Certificate, pool *x509.CertPool, now time.Time) *Response {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	d, ok := v.byLeaf[leaf]
+	if !ok || d.pool != pool || now.After(d.until) || now.After(leaf.NotAfter) {
+		return nil
+	}
+	return d.resp
+}
+
+func (v *verified) put(leaf *x509.Certificate, d verdict, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.byLeaf) >= rememberMost {
+		for l, old := range v.byLeaf {
+			if now.After(old.until) {
+				delete(v.byLeaf, l)
+			}
+		}
+		if len(v.byLeaf) >= rememberMost {
+			clear(v.byLeaf)
+		}
+	}
+	v.byLeaf[leaf] = d
 }
