@@ -57,7 +57,10 @@ func TestErrorPredicates(t *testing.T) {
 				uid := types.UID("another")
 				return cms.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 			}},
-			{"Invalid", "metadata.name", func() error { _, err := cms.Create(ctx, configMap("Not A Name", nil), metav1.CreateOptions{}); return err }},
+			{"Invalid", "metadata.name", func() error {
+				_, err := cms.Create(ctx, configMap("Not A Name", nil), metav1.CreateOptions{})
+				return err
+			}},
 			{"Invalid", "spec.containers", func() error {
 				p := pod("p")
 				p.Spec.Containers = nil
