@@ -3,7 +3,6 @@ package apiserver
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -72,7 +71,7 @@ func readToken(prefix, text string) (after string, revision int64, err error) {
 		return refuse(err.Error())
 	}
 	start, ok := strings.CutPrefix(t.Start, "/")
-	start, ended := strings.CutSuffix(start, "\x00")
+	start = strings.TrimSuffix(start, "\x00") // the successor of a key
 	switch {
 	case t.Version != tokenVersion:
 		return refuse("unknown version " + strconv.Quote(t.Version))
@@ -85,10 +84,6 @@ func readToken(prefix, text string) (after string, revision int64, err error) {
 		if part == ".." || part == "." || part == "" {
 			return refuse("incorrect encoded start key")
 		}
-	}
-	if !ended {
-		// A start that is not the successor of a key: go on after what sorts before it.
-		return prefix + start, t.Revision, nil
 	}
 	return prefix + start, t.Revision, nil
 }
@@ -180,5 +175,3 @@ func expiredToken(prefix, after string) error {
 	err.ErrStatus.ListMeta.Continue = newToken(prefix, after, -1)
 	return err
 }
-
-var errUndecodable = errors.New("a stored object cannot be decoded")
