@@ -58,7 +58,7 @@ func TestClientCertificates(t *testing.T) {
 		_, ok, err = a.Authenticate(withCert(ann))
 		require.NoError(t, err)
 		require.True(t, ok)
-		time.Sleep(certs.LeafValidity)
+		time.Sleep(certs.LeafValidity + time.Second)
 		_, ok, err = a.Authenticate(withCert(ann))
 		require.Error(t, err, "an expired certificate is refused although it was good before")
 		require.False(t, ok)
