@@ -89,6 +89,10 @@ func start(t testing.TB, o Options, from Snapshot) *Cluster {
 func (c *Cluster) serve() error {
 	so := c.opts.Server
 	so.Store = c.store
+	if so.BookmarkInterval == 0 {
+		// Clients may not ask for more: in memory no watch goes silent, and virtual hours should stay cheap.
+		so.BookmarkInterval = time.Minute
+	}
 	disable := c.opts.DisableAdmission
 	if !slices.Contains(c.opts.EnableAdmission, "ServiceAccount") && !slices.Contains(disable, "ServiceAccount") {
 		disable = append([]string{"ServiceAccount"}, disable...)
