@@ -1,7 +1,7 @@
 // Package clusterdns answers DNS queries about Services and pods, as Kubernetes' specification of DNS-based service
 // discovery says, and passes other queries on.
 //
-//	_, err := clusterdns.Add(m, clusterdns.Options{Addresses: []string{"10.0.0.1:1053"}, Upstreams: upstreams})
+//	err := clusterdns.Add(m, clusterdns.Options{Addresses: []string{"10.0.0.1:1053"}, Upstreams: upstreams})
 //	err = clusterdns.Publish(ctx, conn, netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.0.0.1"), 1053)
 //
 // With the domain cluster.local it knows

@@ -64,7 +64,18 @@ func (s *Server) exchange(q *dns.Msg, upstream string, overUDP bool) (*dns.Msg, 
 		network = "udp"
 	}
 	c := &dns.Client{Net: network, Timeout: s.opts.UpstreamTimeout, UDPSize: udpSize}
-	in, _, err := c.ExchangeContext(ctx, q, upstream)
+	conn, err := c.DialContext(ctx, upstream)
+	if err != nil {
+		return nil, err
+	}
+	// The client knows the deadline of ctx but not its end: closing is what wakes it.
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer func() {
+		if stop() {
+			_ = conn.Close()
+		}
+	}()
+	in, _, err := c.ExchangeWithConnContext(ctx, q, conn)
 	return in, err
 }
 

@@ -45,16 +45,15 @@ func publishService(ctx context.Context, conn client.Conn, clusterIP netip.Addr,
 		{Name: "dns-tcp", Protocol: corev1.ProtocolTCP, Port: 53, TargetPort: intstr.FromInt32(int32(port))},
 	}
 	labels := map[string]string{"k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"}
-	_, err := services.Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Service.Namespace, Name: Service.Name, Labels: labels},
-		Spec:       corev1.ServiceSpec{ClusterIP: clusterIP.String(), ClusterIPs: []string{clusterIP.String()}, Ports: ports},
-	})
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
 	return retryConflict(func() error {
 		svc, err := services.Get(ctx, Service)
-		if err != nil {
+		if apierrors.IsNotFound(err) {
+			_, err = services.Create(ctx, &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: Service.Namespace, Name: Service.Name, Labels: labels},
+				Spec:       corev1.ServiceSpec{ClusterIP: clusterIP.String(), ClusterIPs: []string{clusterIP.String()}, Ports: ports},
+			})
+		}
+		if err != nil || svc == nil {
 			return err
 		}
 		if svc.Spec.ClusterIP != clusterIP.String() {

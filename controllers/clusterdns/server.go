@@ -44,9 +44,19 @@ type Server struct {
 	stop context.CancelFunc
 }
 
-// Add makes a server and registers it with m; it runs on every replica, leader or not. It watches Services,
-// EndpointSlices and Namespaces, and pods if it is to verify them.
-func Add(m *manager.Manager, o Options) (*Server, error) {
+// Add registers a server with m; it runs on every replica, leader or not.
+func Add(m *manager.Manager, o Options) error {
+	s, err := New(m, o)
+	if err != nil {
+		return err
+	}
+	m.AddAlways("cluster DNS", s)
+	return nil
+}
+
+// New makes a server for those who need it as a dns.Handler; m.AddAlways runs it. It watches Services, EndpointSlices and
+// Namespaces through the informers of m, and pods if it is to verify them.
+func New(m *manager.Manager, o Options) (*Server, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -83,7 +93,6 @@ func Add(m *manager.Manager, o Options) (*Server, error) {
 		return true
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	m.AddAlways("cluster DNS", s)
 	return s, nil
 }
 

@@ -61,9 +61,19 @@ type family struct {
 	flows bool
 }
 
-// Add registers a proxy with m; it runs on every replica, leader or not. It watches Services, EndpointSlices and
-// its own Node.
-func Add(m *manager.Manager, o Options) (*Proxy, error) {
+// Add registers a proxy with m; it runs on every replica, leader or not.
+func Add(m *manager.Manager, o Options) error {
+	p, err := New(m, o)
+	if err != nil {
+		return err
+	}
+	m.AddAlways("proxy of node "+p.opts.NodeName, p)
+	return nil
+}
+
+// New makes a proxy for those who need its handlers; m.AddAlways runs it. It watches Services, EndpointSlices and
+// its own Node through the informers of m.
+func New(m *manager.Manager, o Options) (*Proxy, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -90,7 +100,6 @@ func Add(m *manager.Manager, o Options) (*Proxy, error) {
 	p.services.AddHandler(p.onService, informers.HandlerOptions{})
 	p.slices.AddHandler(p.onSlice, informers.HandlerOptions{})
 	p.nodes.AddHandler(p.onNode, informers.HandlerOptions{})
-	m.AddAlways("proxy of node "+o.NodeName, p)
 	return p, nil
 }
 
