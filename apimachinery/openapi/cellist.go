@@ -108,8 +108,16 @@ func (v *celList) Equal(other ref.Val) ref.Val {
 	if !ok || o.Size() != v.Size() {
 		return types.False
 	}
-	if p, ok := other.(*celList); ok && (v.s.ListType == "set" || v.s.ListType == "map") {
-		return types.Bool(v.sameItems(p))
+	if v.s.ListType == "set" || v.s.ListType == "map" {
+		if p, ok := other.(*celList); ok {
+			return types.Bool(v.sameItems(p))
+		}
+		for i := range v.l {
+			if o.Contains(v.at(i)) != types.True {
+				return types.False
+			}
+		}
+		return types.True
 	}
 	for i := range v.l {
 		if v.at(i).Equal(o.Get(types.Int(i))) != types.True {

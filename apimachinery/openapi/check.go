@@ -48,8 +48,6 @@ func (c *schemaChecker) structure(s *props, p *validation.Path, where string, ro
 	switch {
 	case !slices.Contains(schemaTypes, s.Type):
 		c.add(validation.NotSupported(p.Child("type"), s.Type, schemaTypes[1:]))
-	case s.XIntOrString && s.Type != "":
-		c.add(validation.Invalid(p.Child("type"), s.Type, "must be empty if x-kubernetes-int-or-string is true"))
 	case s.Type == "" && !s.XIntOrString && (root || !preserve) && (s.Ref == nil || *s.Ref == ""):
 		c.add(validation.Required(p.Child("type"), "must not be empty "+where))
 	}
@@ -80,7 +78,7 @@ func (c *schemaChecker) structure(s *props, p *validation.Path, where string, ro
 	if s.Items != nil && s.Items.Schema != nil {
 		c.structure(s.Items.Schema, p.Child("items"), "for specified array items", false)
 	}
-	c.junctors(s, s, p)
+	c.junctors(s, s, p, p)
 }
 
 // metadata may restrict names only.
@@ -238,23 +236,23 @@ func (c *schemaChecker) keywords(s *props, p *validation.Path) {
 	}
 }
 
-// junctors checks the schemas that allOf and the like combine: they restrict values of what the structure s around them
-// already describes, and say nothing else.
-func (c *schemaChecker) junctors(structure, s *props, p *validation.Path) {
+// junctors checks the schemas that allOf and the like combine: they restrict values of what the structure around them, which is at
+// home, already describes, and say nothing else.
+func (c *schemaChecker) junctors(structure, s *props, home, p *validation.Path) {
 	visit := func(name string, list []props) {
 		for i := range list {
-			c.restriction(structure, &list[i], p.Child(name).Index(i), name)
+			c.restriction(structure, &list[i], home, p.Child(name).Index(i), name)
 		}
 	}
 	visit("allOf", s.AllOf)
 	visit("anyOf", s.AnyOf)
 	visit("oneOf", s.OneOf)
 	if s.Not != nil {
-		c.restriction(structure, s.Not, p.Child("not"), "not")
+		c.restriction(structure, s.Not, home, p.Child("not"), "not")
 	}
 }
 
-func (c *schemaChecker) restriction(structure, s *props, p *validation.Path, in string) {
+func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Path, in string) {
 	forbid := func(name string, set bool) {
 		if set {
 			c.add(validation.Forbidden(p.Child(name), "must be undefined to be structural"))
@@ -278,27 +276,27 @@ func (c *schemaChecker) restriction(structure, s *props, p *validation.Path, in 
 	c.keywords(s, p)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		child := s.Properties[name]
-		at := p.Child("properties").Key(name)
+		at, origin := p.Child("properties").Key(name), home.Child("properties").Key(name)
 		described, ok := structure.Properties[name]
 		if !ok {
 			if a := structure.AdditionalProperties; a != nil && a.Schema != nil {
-				described = *a.Schema
+				described, origin = *a.Schema, home.Child("additionalProperties")
 			} else if !(structure.XPreserveUnknownFields != nil && *structure.XPreserveUnknownFields) {
-				c.add(validation.Required(at, "because it is defined in "+at.String()))
+				c.add(validation.Required(origin, "because it is defined in "+at.String()))
 				continue
 			}
 		}
-		c.restriction(&described, &child, at, "properties")
+		c.restriction(&described, &child, origin, at, "properties")
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		at := p.Child("items")
+		at, origin := p.Child("items"), home.Child("items")
 		if structure.Items == nil || structure.Items.Schema == nil {
-			c.add(validation.Required(at, "because it is defined in "+at.String()))
+			c.add(validation.Required(origin, "because it is defined in "+at.String()))
 		} else {
-			c.restriction(structure.Items.Schema, s.Items.Schema, at, "items")
+			c.restriction(structure.Items.Schema, s.Items.Schema, origin, at, "items")
 		}
 	}
-	c.junctors(structure, s, p)
+	c.junctors(structure, s, home, p)
 }
 
 // defaults checks that every default obeys its schema and holds nothing the schema would prune.

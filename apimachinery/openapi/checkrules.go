@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,8 +29,17 @@ const (
 // ruleChecker compiles and prices the rules of a schema.
 type ruleChecker struct {
 	*schemaChecker
-	total uint64
+	total  uint64
+	dearly []pricedRule // the most expensive ones, dearest first
 }
+
+type pricedRule struct {
+	at   *validation.Path
+	cost uint64
+}
+
+// mostBlamed is how many rules are named when all together cost too much.
+const mostBlamed = 4
 
 func (c *schemaChecker) rules(s *props, p *validation.Path) {
 	compiled, err := CompileSchema(s)
@@ -43,7 +53,10 @@ func (c *schemaChecker) rules(s *props, p *validation.Path) {
 	r := &ruleChecker{schemaChecker: c}
 	r.walk(compiled, p, 1, "")
 	if r.total > maxSchemaCost {
-		c.add(validation.Forbidden(p, fmt.Sprintf("contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema by %s; %s", factor(r.total, maxSchemaCost), costAdvice)))
+		for _, rule := range r.dearly {
+			c.add(validation.Forbidden(rule.at, "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"))
+		}
+		c.add(validation.Forbidden(p, fmt.Sprintf("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by %s; %s", factor(r.total, maxSchemaCost), costAdvice)))
 	}
 }
 
@@ -142,6 +155,9 @@ func (r *ruleChecker) price(s *Structural, rule *celRule, p *validation.Path, co
 	if cost > maxRuleCost {
 		r.add(validation.Forbidden(p.Child("rule"), fmt.Sprintf("estimated rule cost exceeds budget by %s; %s", factor(cost, maxRuleCost), costAdvice)))
 	}
+	r.dearly = append(r.dearly, pricedRule{p.Child("rule"), cost})
+	slices.SortStableFunc(r.dearly, func(a, b pricedRule) int { return cmp.Compare(b.cost, a.cost) })
+	r.dearly = r.dearly[:min(len(r.dearly), mostBlamed)]
 	if r.total += cost; r.total < cost {
 		r.total = math.MaxUint64
 	}

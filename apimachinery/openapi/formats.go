@@ -32,7 +32,7 @@ var (
 	rgbColor        = regexp.MustCompile(`^rgb\(\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*\)$`)
 	socialSecurity  = regexp.MustCompile(`^\d{3}[- ]?\d{2}[- ]?\d{4}$`)
 	objectID        = regexp.MustCompile(`^[0-9a-fA-F]{24}$`)
-	hostnamePattern = regexp.MustCompile(`^(?i)([a-z0-9_]|[a-z0-9_][a-z0-9_-]{0,61}[a-z0-9_])(\.([a-z0-9_]|[a-z0-9_][a-z0-9_-]{0,61}[a-z0-9_]))*\.?$`)
+	hostnamePattern = regexp.MustCompile(`^(?i)([a-z0-9](-?[a-z0-9]{0,62})?|([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63})$`)
 	durationPattern = regexp.MustCompile(`^\d+(\.\d+)?\s*(ns|us|µs|ms|s|sec|secs|m|min|mins|h|hr|hrs|hour|hours|d|day|days|w|wk|wks|week|weeks|second|seconds|minute|minutes|milli|millis|millisecond|milliseconds|micro|micros|microsecond|microseconds|nano|nanos|nanosecond|nanoseconds)$`)
 )
 

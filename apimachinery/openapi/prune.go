@@ -78,7 +78,8 @@ func (p *pruner) note(name string) {
 	}
 }
 
-// SetDefaults fills in the defaults of missing fields of obj. null counts as missing where it is not allowed and there is a default.
+// SetDefaults fills in the defaults of missing fields of obj. null counts as missing where it is not allowed, and goes where there is
+// no default.
 func (s *Structural) SetDefaults(obj *metav1.Unstructured) {
 	if obj.Fields == nil {
 		obj.Fields = map[string]any{}
@@ -103,7 +104,11 @@ func (s *Structural) defaults(v any) {
 			if c == nil {
 				continue
 			}
-			if member == nil && c.HasDefault && !c.Nullable {
+			if member == nil && !c.Nullable && (c.Type != "" || c.IntOrString) {
+				if !c.HasDefault {
+					delete(v, name)
+					continue
+				}
 				member = codec.DeepCopyJSON(c.Default)
 				v[name] = member
 			}

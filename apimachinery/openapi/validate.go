@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -106,6 +108,9 @@ func (v *validator) value(s *Structural, p *validation.Path, x any, old oldValue
 	}
 	if !s.hasType(x) {
 		v.add(validation.InvalidType(p, shown(x), "must be of type "+s.typeName()+": "+jsonType(x)))
+		if s.Type == "integer" && jsonType(x) == "number" {
+			v.add(validation.Invalid(nil, "", fmt.Sprintf("%q must be an integer: %v", p.String(), x)))
+		}
 		return
 	}
 	v.limits(s, p, x, p == nil)
@@ -187,7 +192,7 @@ func (v *validator) members(s *Structural, p *validation.Path, m map[string]any,
 	}
 	for name, x := range m {
 		if _, described := s.Properties[name]; !described && !(p == nil && isMeta(name)) {
-			v.value(s.Additional, p.Key(name), x, was(name))
+			v.value(s.Additional, p.Child(name), x, was(name))
 		}
 	}
 }
@@ -207,8 +212,13 @@ func (v *validator) embedded(p *validation.Path, m map[string]any) {
 		}
 	}
 	if meta, ok := m["metadata"]; ok {
-		if _, isMap := meta.(map[string]any); !isMap {
-			v.add(validation.InvalidType(p.Child("metadata"), shown(meta), "must be an object"))
+		var decoded metav1.ObjectMeta
+		text, err := codec.Marshal(meta)
+		if err == nil {
+			err = codec.Unmarshal(text, &decoded)
+		}
+		if err != nil {
+			v.add(validation.Invalid(p.Child("metadata"), shown(meta), err.Error()))
 		}
 	}
 }
@@ -223,15 +233,14 @@ func (v *validator) items(s *Structural, p *validation.Path, list []any, old old
 			}
 		}
 	}
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i, it := range list {
 		at := p.Index(i)
 		was := oldValue{}
 		if key, ok := s.itemKey(it); ok {
-			if seen[key] {
+			if seen[key]++; seen[key] == 2 {
 				v.add(validation.Duplicate(at, shown(it)))
 			}
-			seen[key] = true
 			was.value, was.ok = byKey[key]
 		}
 		if s.Items != nil {
@@ -329,7 +338,7 @@ func (v *validator) text(s *Structural, p *validation.Path, x string) {
 		v.add(validation.Invalid(p, x, fmt.Sprintf("should match '%s'", l.pattern)))
 	}
 	if s.Format != "" && !s.IntOrString && !hasFormat(s.Format, x) {
-		v.add(validation.Invalid(p, x, "must be of type "+s.Format))
+		v.add(validation.InvalidType(p, x, "must be of type "+s.Format+": "+strconv.Quote(x)))
 	}
 }
 
@@ -347,7 +356,7 @@ func (v *validator) number(s *Structural, p *validation.Path, f float64, shown a
 		}
 	}
 	if s.Format == "int32" && (f < math.MinInt32 || f > math.MaxInt32) {
-		v.add(validation.Invalid(p, shown, "must be a 32 bit integer"))
+		v.add(validation.Invalid(nil, "", fmt.Sprintf("%q must be a 32 bit integer: %v", p.String(), shown)))
 	}
 }
 
@@ -358,32 +367,70 @@ func orEqual(exclusive bool) string {
 	return " or equal to"
 }
 
-// combinations checks allOf, anyOf, oneOf and not. Schemas in them restrict values only.
+// combinations checks allOf, anyOf, oneOf and not. Schemas in them restrict values only. That a combination fails is an
+// error without a place of its own; the place is in its text, and what is wrong with the alternative that fits best comes with it.
 func (v *validator) combinations(s *Structural, p *validation.Path, x any) {
 	l := &s.limits
-	for _, c := range l.allOf {
-		v.value(c, p, x, oldValue{})
+	fail := func(format string, args ...any) {
+		v.add(validation.Invalid(nil, "", fmt.Sprintf("%q ", p.String())+fmt.Sprintf(format, args...)))
 	}
-	fits := func(c *Structural) bool {
-		trial := validator{}
-		trial.value(c, p, x, oldValue{})
-		return len(trial.errs) == 0
+	trial := func(c *Structural) validation.ErrorList {
+		t := validator{}
+		t.value(c, p, x, oldValue{})
+		return t.errs
 	}
-	if len(l.anyOf) > 0 && !slices.ContainsFunc(l.anyOf, fits) {
-		v.add(validation.Invalid(p, shown(x), "must validate at least one schema (anyOf)"))
-	}
-	if len(l.oneOf) > 0 {
-		n := 0
-		for _, c := range l.oneOf {
-			if fits(c) {
+	// fitting counts the alternatives that fit, and returns the errors of the best one if none does.
+	fitting := func(list []*Structural) (n int, best validation.ErrorList) {
+		for _, c := range list {
+			errs := trial(c)
+			switch {
+			case len(errs) == 0:
 				n++
+			case best == nil || len(errs) < len(best):
+				best = errs
 			}
 		}
-		if n != 1 {
-			v.add(validation.Invalid(p, shown(x), fmt.Sprintf("must validate one and only one schema (oneOf), found %d valid alternatives", n)))
+		if n > 0 {
+			best = nil
+		}
+		return n, best
+	}
+	if len(l.anyOf) > 0 {
+		if n, best := fitting(l.anyOf); n == 0 {
+			fail("must validate at least one schema (anyOf)")
+			v.addAll(best)
 		}
 	}
-	if l.not != nil && fits(l.not) {
-		v.add(validation.Invalid(p, shown(x), "must not validate the schema (not)"))
+	if len(l.oneOf) > 0 {
+		switch n, best := fitting(l.oneOf); n {
+		case 1:
+		case 0:
+			fail("must validate one and only one schema (oneOf). Found none valid")
+			v.addAll(best)
+		default:
+			fail("must validate one and only one schema (oneOf). Found %d valid alternatives", n)
+		}
+	}
+	failed := 0
+	for _, c := range l.allOf {
+		errs := trial(c)
+		v.addAll(errs)
+		failed += min(len(errs), 1)
+	}
+	if failed > 0 {
+		none := ""
+		if failed == len(l.allOf) {
+			none = ". None validated"
+		}
+		fail("must validate all the schemas (allOf)%s", none)
+	}
+	if l.not != nil && len(trial(l.not)) == 0 {
+		fail("must not validate the schema (not)")
+	}
+}
+
+func (v *validator) addAll(errs validation.ErrorList) {
+	for _, e := range errs {
+		v.add(e)
 	}
 }

@@ -13,13 +13,16 @@ import (
 	extvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	extcel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -58,14 +61,21 @@ func (s *theirSchema) validate(obj, old map[string]any) field.ErrorList {
 		errs = append(errs, apiservervalidation.ValidateCustomResource(nil, obj, s.validator)...)
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, obj)...)
 	} else {
-		errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(nil, obj, old, s.validator)...)
+		same := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: s.structural})
+		errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(nil, obj, old, s.validator, apiservervalidation.WithRatcheting(same))...)
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, obj)...)
 	}
+	errs = append(errs, objectmeta.Validate(nil, obj, s.structural, false)...)
 	if len(errs) == 0 && s.cel != nil {
 		var before any
 		if old != nil {
 			before = old
 		}
-		celErrs, _ := s.cel.Validate(context.Background(), nil, s.structural, obj, before, celconfig.RuntimeCELCostBudget)
+		var options []extcel.Option
+		if old != nil {
+			options = append(options, extcel.WithRatcheting(common.NewCorrelatedObject(obj, old, &model.Structural{Structural: s.structural})))
+		}
+		celErrs, _ := s.cel.Validate(context.Background(), nil, s.structural, obj, before, celconfig.RuntimeCELCostBudget, options...)
 		errs = append(errs, celErrs...)
 	}
 	return errs
@@ -96,20 +106,20 @@ var corpus = []struct {
 }{
 	{`{type: object, required: [a], properties: {a: {type: string, maxLength: 3, minLength: 2, pattern: '^[a-z]+$'}, b: {type: integer, minimum: 1, maximum: 5, exclusiveMaximum: true}}}`,
 		[]string{`{a: ab}`, `{}`, `{a: abcd}`, `{a: a}`, `{a: AB}`, `{a: 1}`, `{a: null}`, `{a: ab, b: 5}`, `{a: ab, b: 0}`, `{a: ab, b: 1.5}`, `{a: ab, b: "1"}`, `[]`, `text`, `null`}},
-	{`{type: object, properties: {e: {type: string, enum: [x, z]}, n: {type: number, multipleOf: 0.5}, t: {type: boolean}, u: {type: string, nullable: true}}}`,
-		[]string{`{e: x}`, `{e: q}`, `{n: 1.25}`, `{n: 1}`, `{t: "yes"}`, `{u: null}`, `{t: null}`, `{e: q, n: 1.25}`}},
+	{`{type: object, properties: {e: {type: string, enum: [x, z]}, num: {type: number, multipleOf: 0.5}, t: {type: boolean}, u: {type: string, nullable: true}}}`,
+		[]string{`{e: x}`, `{e: q}`, `{num: 1.25}`, `{num: 1.5}`, `{t: "yes"}`, `{u: null}`, `{t: null}`, `{e: q, num: 1.25}`}},
 	{`{type: object, properties: {s: {type: array, x-kubernetes-list-type: set, items: {type: string}, maxItems: 3}, m: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k, p], items: {type: object, required: [k], properties: {k: {type: string}, p: {type: integer, default: 1}, v: {type: integer, maximum: 3}}}}, o: {type: array, minItems: 1, items: {type: integer}}}}`,
-		[]string{`{s: [a, a], m: [{k: a, v: 9}], o: []}`, `{s: [a, b]}`, `{s: [a, a]}`, `{s: [a, a, a]}`, `{s: [a, b, c, d]}`, `{m: [{k: a}, {k: a, p: 1}]}`, `{m: [{k: a, v: 9}, {k: b, v: 9}]}`, `{m: [{k: b, v: 1}, {k: a, v: 9}]}`, `{m: [{}]}`, `{o: []}`, `{o: [1, x]}`, `{s: {}}`}},
+		[]string{`{s: [a], m: [{k: a, v: 9}], o: []}`, `{s: [a, b]}`, `{s: [a, a]}`, `{s: [a, a, a]}`, `{s: [a, b, c, d]}`, `{m: [{k: a}, {k: a, p: 1}]}`, `{m: [{k: a, v: 9}, {k: b, v: 9}]}`, `{m: [{k: b, v: 1}, {k: a, v: 9}]}`, `{m: [{}]}`, `{o: []}`, `{o: [1, x]}`, `{s: {}}`}},
 	{`{type: object, properties: {l: {type: object, maxProperties: 2, minProperties: 1, additionalProperties: {type: string, maxLength: 2}}, i: {x-kubernetes-int-or-string: true}, f: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`,
 		[]string{`{l: {a: b}}`, `{l: {}}`, `{l: {a: b, c: d, e: f}}`, `{l: {a: bcd}}`, `{l: {a: 1}}`, `{i: 1}`, `{i: x}`, `{i: 1.5}`, `{i: true}`, `{f: {any: [1]}}`}},
 	{`{type: object, properties: {a: {type: integer}, b: {type: integer}}, oneOf: [{required: [a]}, {required: [b]}], anyOf: [{properties: {a: {minimum: 3}}}, {properties: {b: {minimum: 3}}}], not: {properties: {a: {enum: [7]}}, required: [a]}}`,
 		[]string{`{a: 4}`, `{a: 4, b: 4}`, `{a: 1}`, `{}`, `{a: 7}`}},
-	{`{type: object, properties: {d: {type: string, format: date-time}, i: {type: string, format: ipv4}, u: {type: string, format: uuid}, h: {type: string, format: hostname}, e: {type: string, format: email}, r: {type: string, format: uri}, b: {type: string, format: byte}, x: {type: string, format: nothing}, t: {type: string, format: date}, c: {type: string, format: cidr}, n: {type: integer, format: int32}}}`,
-		[]string{`{}`, `{d: "2026-01-02T03:04:05Z"}`, `{d: x}`, `{i: 1.2.3.4}`, `{i: "::1"}`, `{u: 123e4567-e89b-12d3-a456-426614174000}`, `{u: x}`, `{h: a.b}`, `{h: "-"}`, `{e: a@b.c}`, `{e: x}`, `{r: "https://a"}`, `{r: x y}`, `{b: aGk=}`, `{b: "%"}`, `{x: y}`, `{t: "2026-01-02"}`, `{t: x}`, `{c: 1.2.3.0/24}`, `{c: x}`, `{n: 1}`, `{n: 3000000000}`}},
-	{`{type: object, x-kubernetes-validations: [{rule: "self.a <= self.b", message: m}, {rule: "self.a == oldSelf.a", reason: FieldValueForbidden}, {rule: "!has(self.q) || quantity(self.q).isLessThan(quantity('5'))", fieldPath: .q}, {rule: "!has(self.n) || self.n.all(x, x.size() < 3)", reason: FieldValueDuplicate}], properties: {a: {type: integer}, b: {type: integer}, q: {type: string, maxLength: 9}, n: {type: array, maxItems: 9, items: {type: string, maxLength: 9}}}}`,
-		[]string{`{a: 1, b: 2}`, `{a: 3, b: 2}`, `{a: 2, b: 2}`, `{a: 1, b: 2, q: "9"}`, `{a: 1, b: 2, q: x}`, `{a: 1, b: 2, n: [aa, bbb]}`, `{b: 2}`}},
-	{`{type: object, properties: {m: {type: array, maxItems: 9, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], x-kubernetes-validations: [{rule: "self.v >= oldSelf.v"}], properties: {k: {type: string, maxLength: 9}, v: {type: integer}}}}, p: {type: object, maxProperties: 9, additionalProperties: {type: integer, x-kubernetes-validations: [{rule: "self > 0"}]}}, t: {type: string, format: duration, x-kubernetes-validations: [{rule: "self < duration('1m')"}]}, i: {x-kubernetes-int-or-string: true, x-kubernetes-validations: [{rule: "type(self) == int ? self > 0 : self.endsWith('%')"}]}, x-y: {type: string, maxLength: 9}, in: {type: string, maxLength: 5}}, x-kubernetes-validations: [{rule: "!has(self.x__dash__y) || self.x__dash__y != 'bad'"}, {rule: "!has(self.__in__) || self.__in__ == 'ok'"}]}`,
-		[]string{`{m: [{k: a, v: 5}, {k: b, v: 1}], p: {a: 1}}`, `{m: [{k: b, v: 1}, {k: a, v: 4}]}`, `{m: [{k: c, v: 0}, {k: a, v: 5}]}`, `{p: {a: 0, b: 1}}`, `{t: 30s}`, `{t: 1h}`, `{i: 0}`, `{i: 5%}`, `{i: x}`, `{x-y: bad}`, `{in: no}`, `{in: ok}`}},
+	{`{type: object, properties: {d: {type: string, format: date-time}, i: {type: string, format: ipv4}, u: {type: string, format: uuid}, h: {type: string, format: hostname}, e: {type: string, format: email}, r: {type: string, format: uri}, b: {type: string, format: byte}, x: {type: string, format: nothing}, t: {type: string, format: date}, c: {type: string, format: cidr}, num: {type: integer, format: int32}}}`,
+		[]string{`{}`, `{d: "2026-01-02T03:04:05Z"}`, `{d: x}`, `{i: 1.2.3.4}`, `{i: "::1"}`, `{u: 123e4567-e89b-12d3-a456-426614174000}`, `{u: x}`, `{h: a.b}`, `{h: "-"}`, `{e: a@b.c}`, `{e: x}`, `{r: "https://a"}`, `{r: x y}`, `{b: aGk=}`, `{b: "%"}`, `{x: y}`, `{t: "2026-01-02"}`, `{t: x}`, `{c: 1.2.3.0/24}`, `{c: x}`, `{num: 1}`, `{num: 3000000000}`}},
+	{`{type: object, x-kubernetes-validations: [{rule: "self.a <= self.b", message: m}, {rule: "self.a == oldSelf.a", reason: FieldValueForbidden}, {rule: "!has(self.q) || quantity(self.q).isLessThan(quantity('5'))", fieldPath: .q}, {rule: "!has(self.list) || self.list.all(x, x.size() < 3)", reason: FieldValueDuplicate}], properties: {a: {type: integer}, b: {type: integer}, q: {type: string, maxLength: 9}, list: {type: array, maxItems: 9, items: {type: string, maxLength: 9}}}}`,
+		[]string{`{a: 1, b: 2}`, `{a: 3, b: 2}`, `{a: 2, b: 2}`, `{a: 1, b: 2, q: "9"}`, `{a: 1, b: 2, q: x}`, `{a: 1, b: 2, list: [aa, bbb]}`, `{b: 2}`}},
+	{`{type: object, properties: {m: {type: array, maxItems: 9, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], x-kubernetes-validations: [{rule: "self.v >= oldSelf.v"}], properties: {k: {type: string, maxLength: 9}, v: {type: integer}}}}, p: {type: object, maxProperties: 9, additionalProperties: {type: integer, x-kubernetes-validations: [{rule: "self > 0"}]}}, t: {type: string, format: duration, x-kubernetes-validations: [{rule: "self < duration('1m')"}]}, i: {x-kubernetes-int-or-string: true, x-kubernetes-validations: [{rule: "type(self) == int ? self > 0 : self.endsWith('%')"}]}, x-y: {type: string, maxLength: 9}, in: {type: string, maxLength: 9}}, x-kubernetes-validations: [{rule: "!has(self.x__dash__y) || self.x__dash__y != 'bad'"}, {rule: "!has(self.__in__) || self.__in__ == 'ok'"}]}`,
+		[]string{`{m: [{k: a, v: 5}, {k: b, v: 1}], p: {a: 1}}`, `{m: [{k: b, v: 1}, {k: a, v: 4}]}`, `{m: [{k: c, v: 0}, {k: a, v: 5}]}`, `{p: {a: 0, b: 1}}`, `{t: 30s}`, `{t: 1h}`, `{i: 0}`, `{i: 5%}`, `{i: x}`, `{x-y: bad}`, `{in: other}`, `{in: ok}`}},
 	{`{type: object, x-kubernetes-validations: [{rule: "oldSelf.hasValue() ? self.a == oldSelf.value().a : self.a < 5", optionalOldSelf: true}, {rule: "self.s == ['a', 'b'] || self.s.isSorted()"}], properties: {a: {type: integer}, s: {type: array, maxItems: 9, x-kubernetes-list-type: set, items: {type: string, maxLength: 9}}}}`,
 		[]string{`{a: 1, s: [b, a]}`, `{a: 1, s: [a, b]}`, `{a: 9, s: [a]}`, `{a: 2, s: [b, a, c]}`}},
 	{`{type: object, properties: {t: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`,
