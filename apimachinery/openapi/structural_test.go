@@ -95,7 +95,7 @@ spec:
   ports: [{name: a, bad: 1}]
   labels: {x: "y"}
   free: {any: {thing: 1}, known: {a: x, b: y}}
-  template: {apiVersion: v1, kind: Pod, metadata: {name: y}, spec: {}}
+  template: {apiVersion: v1, kind: Pod, metadata: {name: other}, spec: {}}
 `)
 	require.Equal(t, []string{"extra", "spec.free.known.b", "spec.nope", "spec.ports[0].bad"}, s.Prune(u))
 	s.SetDefaults(u)
