@@ -41,6 +41,9 @@ type Options struct {
 	ServiceAccountKeys []any
 	// Audiences the server accepts; nil means the issuers.
 	Audiences []string
+	// JWKSURI is where the discovery document at /.well-known/openid-configuration says that the keys are; empty means
+	// /openid/v1/jwks at the host the request was sent to.
+	JWKSURI string
 
 	// EnableAdmission and DisableAdmission change which of admission.Factories run.
 	EnableAdmission, DisableAdmission []string
@@ -120,7 +123,7 @@ func New(o Options) (*ControlPlane, error) {
 			so.Checks["poststarthook/rbac/bootstrap-roles"] = c.policy.ready
 		}
 		reviews(c.tokens, tokens, authorizer, so)
-		return nil
+		return discovery(c.tokens, o.JWKSURI, so)
 	}
 	c.Server, err = apiserver.New(so)
 	if err != nil {
