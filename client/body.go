@@ -1,0 +1,215 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/internal/scan"
+)
+
+// accept is the Accept header for objects, lists and watches.
+func (c *Client[T]) accept() string {
+	if c.res.Metadata {
+		const as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		return MediaProtobuf + as + "," + MediaJSON + as + "," + MediaJSON
+	}
+	if c.proto.Load() {
+		return MediaProtobuf + "," + MediaJSON
+	}
+	return MediaJSON
+}
+
+// object sends r and decodes the object it answers with.
+func (c *Client[T]) object(ctx context.Context, r *Request) (T, error) {
+	var zero T
+	if c.err != nil {
+		return zero, c.err
+	}
+	if r.Method != "POST" && r.Name == "" {
+		return zero, fmt.Errorf("client: %s of %s needs a name", r.Verb(), c.res.GVR.GroupResource())
+	}
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return zero, err
+	}
+	return c.decodeReply(resp, r)
+}
+
+// write sends obj and decodes the answer. The body is protobuf where the type has such a form.
+func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
+	var zero T
+	if c.err != nil {
+		return zero, c.err
+	}
+	if c.res.Metadata {
+		// The server would take everything else for removed.
+		return zero, errors.New("client: a metadata client cannot create or update; use Patch")
+	}
+	if c.proto.Load() {
+		raw, err := codec.MarshalProto(obj)
+		if err != nil {
+			return zero, fmt.Errorf("client: encode %s: %w", c.res.GVK.Kind, err)
+		}
+		r.Body, r.ContentType = scan.AppendEnvelope(nil, c.res.GVK.APIVersion(), c.res.GVK.Kind, raw), MediaProtobuf
+		got, err := c.object(ctx, r)
+		if !refusesProto(err) {
+			return got, err
+		}
+		c.proto.Store(false)
+	}
+	body, err := codec.Marshal(obj)
+	if err != nil {
+		return zero, fmt.Errorf("client: encode %s: %w", c.res.GVK.Kind, err)
+	}
+	if body = withTypeMeta(body, c.res.GVK); c.res.GVK.Kind == "" && bytes.Contains(body[:min(len(body), 16)], []byte(`"kind":""`)) {
+		return zero, fmt.Errorf("client: the object to write to %s has no kind", c.res.GVR.GroupResource())
+	}
+	r.Body, r.ContentType = body, MediaJSON
+	return c.object(ctx, r)
+}
+
+// do sends r with the client's Accept header, and again without protobuf if the server refuses it.
+func (c *Client[T]) do(ctx context.Context, r *Request) (*Response, error) {
+	r.Accept = c.accept()
+	resp, err := c.conn.Do(ctx, r)
+	if err != nil && r.ContentType != MediaProtobuf && c.proto.Load() && refusesProto(err) {
+		c.proto.Store(false)
+		r.Accept = c.accept()
+		resp, err = c.conn.Do(ctx, r)
+	}
+	return resp, err
+}
+
+// refusesProto reports whether err is the answer of a server that does not speak protobuf for a resource.
+func refusesProto(err error) bool {
+	s, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && (s.Status().Code == 406 || s.Status().Code == 415)
+}
+
+// withTypeMeta puts apiVersion and kind in front of an encoded object that lacks them.
+func withTypeMeta(body []byte, gvk schema.GroupVersionKind) []byte {
+	if len(body) < 2 || body[0] != '{' {
+		return body
+	}
+	hasKind, hasVersion := false, false
+	_ = scan.Members(body, func(key, _ []byte, _, _ int) bool {
+		switch string(key) {
+		case "kind":
+			hasKind = true
+		case "apiVersion":
+			hasVersion = true
+		}
+		return !hasKind || !hasVersion
+	})
+	if hasKind && hasVersion {
+		return body
+	}
+	var head strings.Builder
+	head.WriteByte('{')
+	member := func(k, v string) {
+		if head.Len() > 1 {
+			head.WriteByte(',')
+		}
+		q, _ := json.Marshal(v)
+		head.WriteString(`"` + k + `":`)
+		head.Write(q)
+	}
+	if !hasKind {
+		member("kind", gvk.Kind)
+	}
+	if !hasVersion {
+		member("apiVersion", gvk.APIVersion())
+	}
+	if body[1] != '}' {
+		head.WriteByte(',')
+	}
+	return append([]byte(head.String()), body[1:]...)
+}
+
+// decodeReply decodes the object in a reply. A Status of success, as some subresources answer with,
+// gives a zero T.
+func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
+	var zero T
+	fail := func(err error) (T, error) {
+		return zero, &DecodeError{Resource: c.res.GVR, Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, Err: err}
+	}
+	form, err := formOf(resp.ContentType)
+	if err != nil {
+		return fail(err)
+	}
+	e := Encoded{Form: form, Body: resp.Body}
+	if form == Protobuf {
+		if e.apiVersion, e.kind, e.Body, err = scan.Envelope(resp.Body); err != nil {
+			return fail(err)
+		}
+	} else {
+		_ = scan.Members(resp.Body, func(key, value []byte, _, _ int) bool {
+			switch string(key) {
+			case "kind":
+				e.kind = scan.Text(value)
+			case "apiVersion":
+				e.apiVersion = scan.Text(value)
+			}
+			return e.kind == "" || e.apiVersion == ""
+		})
+	}
+	if e.kind == "Status" && e.apiVersion == "v1" {
+		return zero, nil
+	}
+	obj, err := c.Decode(e)
+	if err != nil {
+		return fail(err)
+	}
+	return obj, nil
+}
+
+// Decode decodes an object that came for this client's resource. The result belongs to the caller.
+func (c *Client[T]) Decode(e Encoded) (T, error) {
+	var zero T
+	if c.err != nil {
+		return zero, c.err
+	}
+	v := reflect.New(c.typ)
+	obj := v.Interface().(T)
+	var err error
+	if e.Form == Protobuf {
+		err = codec.UnmarshalProto(e.Body, obj)
+	} else {
+		err = codec.Unmarshal(e.Body, obj)
+	}
+	if err != nil {
+		return zero, &DecodeError{Resource: c.res.GVR, Key: e.Key, Err: err}
+	}
+	c.setKind(v.Elem())
+	return obj, nil
+}
+
+// setKind fills apiVersion and kind where they are empty: list items and protobuf bodies come without.
+func (c *Client[T]) setKind(v reflect.Value) {
+	if c.tm < 0 {
+		return
+	}
+	tm := v.Field(c.tm)
+	kind, version := tm.FieldByName("Kind"), tm.FieldByName("APIVersion")
+	if kind.String() != "" {
+		return
+	}
+	gvk := c.res.GVK
+	if gvk.Kind == "" && !c.res.Metadata {
+		return
+	}
+	if c.res.Metadata {
+		gvk = schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"}
+	}
+	kind.SetString(gvk.Kind)
+	version.SetString(gvk.APIVersion())
+}

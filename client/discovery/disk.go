@@ -1,0 +1,60 @@
+package discovery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// kept is the form of a catalog on disk.
+type kept struct {
+	Catalog
+	Etags [2]string
+}
+
+func (c *Client) file() string {
+	sum := sha256.Sum256([]byte(c.o.CacheKey))
+	return filepath.Join(c.o.CacheDir, hex.EncodeToString(sum[:8])+".json")
+}
+
+// load returns the catalog on disk if the server can be asked whether it is still right.
+func (c *Client) load() *Catalog {
+	if c.o.CacheDir == "" {
+		return nil
+	}
+	b, err := os.ReadFile(c.file())
+	if err != nil {
+		return nil
+	}
+	var k kept
+	if json.Unmarshal(b, &k) != nil || k.Etags[1] == "" {
+		return nil
+	}
+	k.etags = k.Etags
+	return &k.Catalog
+}
+
+func (c *Client) save(cat *Catalog) {
+	if c.o.CacheDir == "" || cat.etags[1] == "" {
+		return
+	}
+	b, err := json.Marshal(kept{*cat, cat.etags})
+	if err != nil || os.MkdirAll(c.o.CacheDir, 0o750) != nil {
+		return
+	}
+	// A reader must never meet half a file.
+	f, err := os.CreateTemp(c.o.CacheDir, "catalog-*")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), c.file())
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+}

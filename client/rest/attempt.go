@@ -1,0 +1,159 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// exempt reports whether a request does not wait for its turn: streams take no turn because they last, and leases
+// because a late renewal costs the leader its lease.
+func exempt(r *client.Request, whole bool) bool {
+	return !whole || r.Resource.Group == "coordination.k8s.io" && r.Resource.Resource == "leases" && r.Name != ""
+}
+
+// attempts sends r until it is answered for good; done gets the answer if it is a success and must read or keep
+// the body if whole is false.
+func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done func(*http.Response) error) error {
+	verb, resource := r.Verb(), r.Resource.Resource
+	var rejected *Credential
+	unauthorized, broken := false, 0
+	for try := 0; ; try++ {
+		slot := !exempt(r, whole)
+		if slot {
+			if err := c.pace.wait(ctx); err != nil {
+				return c.wrap(r, err)
+			}
+			waited, err := c.limit.acquire(ctx)
+			if waited > 0 && c.opts.Metrics.Queued != nil {
+				c.opts.Metrics.Queued(verb, resource, waited)
+			}
+			if err != nil {
+				return c.wrap(r, err)
+			}
+		}
+		start := time.Now()
+		code, cred, err := c.once(ctx, r, rejected, done)
+		if slot {
+			c.limit.release(judge(code))
+		}
+		if c.opts.Metrics.Request != nil {
+			c.opts.Metrics.Request(verb, resource, code, time.Since(start))
+		}
+		if err == nil {
+			return nil
+		}
+		wait, again := c.again(r, code, err, try)
+		switch {
+		case code == http.StatusUnauthorized && !unauthorized && (c.cfg.Credentials != nil || c.cfg.BearerTokenFile != ""):
+			unauthorized, again, wait = true, true, 0
+			if rejected = cred; rejected == nil {
+				rejected = &Credential{}
+			}
+		case code == 0 && again:
+			if broken++; broken > 2 {
+				again = false
+			}
+		}
+		if !again || ctx.Err() != nil {
+			return err
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+			// Waiting would only turn a clear answer into a timeout.
+			return err
+		}
+		if c.opts.Metrics.Retry != nil {
+			c.opts.Metrics.Retry(verb, resource, code)
+		}
+		if pause(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+// judge says what a status tells about the server's load.
+func judge(code int) outcome {
+	switch {
+	case code == http.StatusTooManyRequests:
+		return overloaded
+	case code == 0 || code >= 500:
+		return unclear
+	}
+	return answered
+}
+
+// again decides whether to send r once more after err, and when.
+func (c *Conn) again(r *client.Request, code int, err error, try int) (time.Duration, bool) {
+	if try >= c.opts.Retries {
+		return 0, false
+	}
+	if code == 0 {
+		// Only a read may be sent again without knowing what became of it.
+		if r.Method != "" && r.Method != http.MethodGet || !brokenConnection(err) {
+			return 0, false
+		}
+		return time.Duration(try+1) * (50*time.Millisecond + rand.N(100*time.Millisecond)), true
+	}
+	if code != http.StatusTooManyRequests && code < 500 {
+		return 0, false
+	}
+	after, ok := apierrors.RetryAfter(err)
+	if !ok {
+		if code != http.StatusTooManyRequests {
+			return 0, false
+		}
+		after = time.Second
+	}
+	// A disruption budget's refusal is an answer, not load: it would come again for minutes.
+	if r.Subresource == "eviction" {
+		return 0, false
+	}
+	return after + rand.N(after/8+1), true
+}
+
+// brokenConnection reports whether an exchange failed on a connection that had been made.
+func brokenConnection(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op != "dial"
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		return true
+	}
+	return strings.Contains(err.Error(), "http2:")
+}
+
+// once sends r once. code is 0 if there was no answer.
+func (c *Conn) once(ctx context.Context, r *client.Request, rejected *Credential, done func(*http.Response) error) (code int, cred *Credential, err error) {
+	t, cred, err := c.current(ctx, rejected)
+	if err != nil {
+		return 0, nil, c.wrap(r, err)
+	}
+	req, err := c.request(ctx, r, t, cred)
+	if err != nil {
+		return 0, cred, err
+	}
+	resp, err := t.wrappedMain.RoundTrip(req)
+	if err != nil {
+		return 0, cred, c.wrap(r, err)
+	}
+	if resp.StatusCode >= 400 {
+		defer resp.Body.Close()
+		return resp.StatusCode, cred, c.statusError(r, resp)
+	}
+	if err := done(resp); err != nil {
+		resp.Body.Close()
+		return 0, cred, c.wrap(r, err)
+	}
+	return resp.StatusCode, cred, nil
+}

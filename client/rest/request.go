@@ -1,0 +1,159 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/fence"
+	"github.com/keelson-dev/keelson/client"
+)
+
+func (c *Conn) request(ctx context.Context, r *client.Request, t *transports, cred *Credential) (*http.Request, error) {
+	u := *c.base
+	path := r.URLPath()
+	unescaped, err := url.PathUnescape(path)
+	if err != nil {
+		return nil, fmt.Errorf("rest: path %q: %w", path, err)
+	}
+	u.Path = c.base.Path + unescaped
+	if unescaped != path {
+		u.RawPath = c.base.EscapedPath() + path
+	}
+	u.RawQuery = r.Query.Encode()
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	req := &http.Request{Method: method, URL: &u, Host: u.Host, Header: make(http.Header, 8), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	req = req.WithContext(ctx)
+	if r.Body != nil {
+		req.ContentLength = int64(len(r.Body))
+		req.Body = io.NopCloser(bytes.NewReader(r.Body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+		if len(r.Body) == 0 {
+			req.Body = http.NoBody
+		}
+		if r.ContentType != "" {
+			req.Header.Set("Content-Type", r.ContentType)
+		}
+	}
+	accept := r.Accept
+	if accept == "" {
+		accept = client.MediaJSON
+	}
+	req.Header.Set("Accept", accept)
+	req.Header.Set("User-Agent", c.agent)
+	switch token := t.files.token; {
+	case cred != nil && cred.Token != "":
+		req.Header.Set("Authorization", "Bearer "+cred.Token)
+	case token != "":
+		req.Header.Set("Authorization", "Bearer "+token)
+	case c.cfg.BearerToken != "":
+		req.Header.Set("Authorization", "Bearer "+c.cfg.BearerToken)
+	case c.cfg.Username != "":
+		req.SetBasicAuth(c.cfg.Username, c.cfg.Password)
+	}
+	who := r.Impersonate
+	if who == nil {
+		who = c.cfg.Impersonate
+	}
+	if who != nil {
+		impersonate(req.Header, who)
+	}
+	for k, v := range r.Header {
+		req.Header.Set(k, v)
+	}
+	if token := fence.Value(ctx); token != "" {
+		req.Header.Set(fence.Header, token)
+	}
+	return req, nil
+}
+
+// impersonate sets the headers of an identity. Extra keys are percent-encoded, as header names are limited.
+func impersonate(h http.Header, u *client.User) {
+	h.Set("Impersonate-User", u.Name)
+	if u.UID != "" {
+		h.Set("Impersonate-Uid", u.UID)
+	}
+	for _, g := range u.Groups {
+		h.Add("Impersonate-Group", g)
+	}
+	for k, vs := range u.Extra {
+		for _, v := range vs {
+			h.Add("Impersonate-Extra-"+headerKey(k), v)
+		}
+	}
+}
+
+// headerKey percent-encodes what may not stand in a header name, and '%' itself.
+func headerKey(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		ch := s[i]
+		if ch >= 'a' && ch <= 'z' || ch >= 'A' && ch <= 'Z' || ch >= '0' && ch <= '9' || strings.IndexByte("!#$&'*+-.^_`|~", ch) >= 0 {
+			b.WriteByte(ch)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", ch)
+	}
+	return b.String()
+}
+
+// maxBody bounds what is read of one reply, in bytes.
+const maxBody = 2 << 30
+
+func readBody(resp *http.Response) ([]byte, error) {
+	defer resp.Body.Close()
+	if n := resp.ContentLength; n > 0 && n <= 1<<20 {
+		b := make([]byte, n)
+		_, err := io.ReadFull(resp.Body, b)
+		if err == nil {
+			// Reading up to the end lets the connection be used again.
+			var one [1]byte
+			_, _ = resp.Body.Read(one[:])
+		}
+		return b, err
+	}
+	// A claimed length above a megabyte is believed a piece at a time.
+	var buf bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n < 256<<20 {
+		buf.Grow(int(min(n+bytes.MinRead, 32<<20)))
+	}
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, maxBody+1))
+	if err == nil && n > maxBody {
+		err = fmt.Errorf("the reply is larger than %d bytes", maxBody)
+	}
+	return buf.Bytes(), err
+}
+
+func flat(h http.Header) map[string]string {
+	out := make(map[string]string, len(h))
+	for k, v := range h {
+		if len(v) > 0 {
+			out[k] = v[0]
+		}
+	}
+	return out
+}
+
+// retryAfterHeader reads Retry-After in seconds or as a date; 0 if there is none.
+func retryAfterHeader(h http.Header) int {
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if n, err := strconv.Atoi(v); err == nil {
+		return max(0, n)
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, int(time.Until(t)/time.Second)+1)
+	}
+	return 0
+}

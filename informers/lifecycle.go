@@ -1,0 +1,101 @@
+package informers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// resync queues every object again for one handler.
+func (c *core[T]) resync(q *queue[T]) {
+	c.mu.RLock()
+	for _, m := range c.spaces {
+		for _, o := range m {
+			q.repeat(o)
+		}
+	}
+	c.mu.RUnlock()
+	q.signal()
+}
+
+// add registers a handler and tells it everything that is there.
+func (c *core[T]) add(r *registration[T]) {
+	c.mu.Lock()
+	c.handlers = append(slices.Clip(c.handlers), r)
+	for _, m := range c.spaces {
+		for _, o := range m {
+			r.q.put(nil, o, true, false)
+		}
+	}
+	if c.synced {
+		r.q.putMark()
+	}
+	spawn := c.spawn
+	r.started = spawn != nil
+	c.mu.Unlock()
+	r.q.signal()
+	if spawn != nil {
+		spawn(r.run)
+	}
+}
+
+// forget takes a handler out and reports whether its goroutine was started.
+func (c *core[T]) forget(r *registration[T]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handlers = slices.DeleteFunc(slices.Clone(c.handlers), func(h *registration[T]) bool { return h == r })
+	return r.started
+}
+
+// start runs the reflectors and the handlers.
+func (c *core[T]) start(spawn func(func(ctx context.Context))) {
+	c.mu.Lock()
+	if c.spawn != nil || c.err != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.spawn = spawn
+	hs := slices.Clone(c.handlers)
+	for _, h := range hs {
+		h.started = true
+	}
+	c.mu.Unlock()
+	for _, h := range hs {
+		spawn(h.run)
+	}
+	for _, s := range c.sources {
+		spawn(func(ctx context.Context) { _ = s.r.Run(ctx) })
+	}
+}
+
+// errNotSynced is the error of a wait that ended before the copy was complete.
+var errNotSynced = errors.New("informers: not synced")
+
+func (c *core[T]) waitForSync(ctx context.Context) error {
+	if c.err != nil {
+		return c.err
+	}
+	select {
+	case <-c.syncGate:
+		return nil
+	default:
+	}
+	select {
+	case <-c.syncGate:
+		return nil
+	case <-ctx.Done():
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var last error
+	for _, s := range c.sources {
+		if !s.synced && s.lastErr != nil {
+			last = s.lastErr
+		}
+	}
+	if last != nil {
+		return fmt.Errorf("%w: %s: %w (last failure: %w)", errNotSynced, c.name(), context.Cause(ctx), last)
+	}
+	return fmt.Errorf("%w: %s: %w", errNotSynced, c.name(), context.Cause(ctx))
+}

@@ -1,0 +1,264 @@
+package informers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/informers/reflector"
+)
+
+// Begin implements reflector.Sink.
+func (s *source[T]) Begin() reflector.Copy {
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	s.begun++
+	return &copyIn[T]{s: s, seq: s.begun, spaces: map[string]map[string]*object[T]{}}
+}
+
+// copyIn is a collection on its way in.
+type copyIn[T metav1.Object] struct {
+	s      *source[T]
+	seq    uint64
+	spaces map[string]map[string]*object[T]
+}
+
+// Add implements reflector.Copy.
+func (n *copyIn[T]) Add(e client.Encoded) {
+	c := n.s.core
+	c.mu.RLock()
+	known := c.base(e.Key)
+	c.mu.RUnlock()
+	// What is known already is kept, so that a second reading costs no second copy.
+	if known == nil || !known.same(e.UID, e.ResourceVersion) {
+		var err error
+		if known, err = c.admit(e, false); err != nil {
+			c.fail(err)
+			return
+		}
+	}
+	m := n.spaces[known.key.Namespace]
+	if m == nil {
+		m = map[string]*object[T]{}
+		n.spaces[strings.Clone(known.key.Namespace)] = m
+	}
+	m[known.key.Name] = known
+}
+
+// Remove implements reflector.Copy.
+func (n *copyIn[T]) Remove(e client.Encoded) { delete(n.spaces[e.Key.Namespace], e.Key.Name) }
+
+// Commit implements reflector.Copy.
+func (n *copyIn[T]) Commit(version string) {
+	s, c := n.s, n.s.core
+	for _, m := range n.spaces {
+		for _, o := range m {
+			c.compute(o)
+		}
+	}
+	c.mu.Lock()
+	first := !s.synced
+	var back error
+	for ns, m := range c.spaces {
+		if s.namespace != "" && s.namespace != ns {
+			continue
+		}
+		for name, old := range m {
+			if n.spaces[ns][name] == nil {
+				c.change(old, nil, false, true)
+			}
+		}
+	}
+	for _, m := range n.spaces {
+		for name, o := range m {
+			old := c.spaces[o.key.Namespace][name]
+			if old == o {
+				continue
+			}
+			c.change(old, o, first, false)
+		}
+	}
+	s.commited = n.seq
+	s.synced = true
+	if num, ok := decimal(version); ok && num < s.number {
+		// The server went back, as after its data was restored from a backup: what it says now is what counts.
+		s.number = num
+		back = &WentBackError{Resource: c.name(), From: s.version, To: strings.Clone(version)}
+	}
+	c.over.drop(func(e *own[T]) bool {
+		if s.namespace != "" && s.namespace != e.key.Namespace {
+			return false
+		}
+		return e.gone && n.seq > e.begun
+	}, c.reindex)
+	c.reached(s, version)
+	if !c.synced && !slices.ContainsFunc(c.sources, func(s *source[T]) bool { return !s.synced }) {
+		c.synced = true
+		for _, h := range c.handlers {
+			h.q.putMark()
+		}
+		close(c.syncGate)
+	}
+	hs := slices.Clone(c.handlers)
+	c.mu.Unlock()
+	c.signal(hs)
+	if back != nil {
+		c.fail(back)
+	}
+	if f := c.set.o.Metrics.Read; f != nil {
+		f(c.name(), !first)
+	}
+}
+
+// WentBackError reports a collection that was read at an earlier version than before.
+type WentBackError struct {
+	// Resource that was read.
+	Resource string
+	// From and To are the versions.
+	From, To string
+}
+
+// Error names the resource and the versions.
+func (e *WentBackError) Error() string {
+	return fmt.Sprintf("informers: %s went back from version %s to %s", e.Resource, e.From, e.To)
+}
+
+// older reports whether a is an earlier version of the same incarnation than b.
+func older[T metav1.Object](a, b *object[T]) bool {
+	x, ok1 := decimal(a.version)
+	y, ok2 := decimal(b.version)
+	return ok1 && ok2 && a.uid == b.uid && x < y
+}
+
+// change replaces old by now in the copy. The lock is held.
+func (c *core[T]) change(old, now *object[T], initial, unknown bool) {
+	var key types.NamespacedName
+	if now != nil {
+		key = now.key
+		c.putBase(now)
+	} else {
+		key = old.key
+		c.deleteBase(key)
+	}
+	c.reindex(key)
+	c.tell(old, now, initial, unknown)
+}
+
+// Apply implements reflector.Sink.
+func (s *source[T]) Apply(ev client.EncodedEvent) {
+	c := s.core
+	var o *object[T]
+	var err error
+	if o, err = c.admit(ev.Object, ev.Type == client.Deleted); err != nil {
+		c.fail(err)
+		return
+	}
+	c.compute(o)
+	c.mu.Lock()
+	old := c.base(o.key)
+	n, comparable := decimal(o.version)
+	switch {
+	case comparable && n <= s.number:
+		// Everything up to there has been told; a server that repeats some of it may not repeat all.
+	case ev.Type == client.Deleted && old == nil:
+		c.bury(o)
+		c.reindex(o.key)
+	case ev.Type == client.Deleted:
+		// Handlers are told the final state.
+		c.deleteBase(o.key)
+		c.bury(o)
+		c.reindex(o.key)
+		if old.uid != o.uid {
+			c.tell(old, nil, false, true)
+		} else {
+			c.tell(o, nil, false, false)
+		}
+	case old != nil && old.uid == o.uid && (old.version == o.version || older(o, old)):
+		// Told before.
+	default:
+		c.change(old, o, false, false)
+	}
+	c.reached(s, o.version)
+	hs := c.handlers
+	c.mu.Unlock()
+	c.signal(hs)
+	if f := c.set.o.Metrics.Event; f != nil {
+		f(c.name(), string(ev.Type))
+	}
+}
+
+// bury notes that the watch has told the end of an incarnation. With a selector the end may only be that of its being
+// selected, so that nothing follows. The lock is held.
+func (c *core[T]) bury(o *object[T]) {
+	if c.o.LabelSelector.Empty() && c.o.FieldSelector.Empty() {
+		c.buried.add(o.uid)
+		c.over.passed(o.key, o.uid)
+	}
+}
+
+// Progress implements reflector.Sink.
+func (s *source[T]) Progress(version string) {
+	s.core.mu.Lock()
+	s.core.reached(s, version)
+	s.core.mu.Unlock()
+}
+
+// Gone implements reflector.Sink.
+func (s *source[T]) Gone() {
+	c := s.core
+	c.mu.Lock()
+	for ns, m := range c.spaces {
+		if s.namespace != "" && s.namespace != ns {
+			continue
+		}
+		for _, old := range m {
+			c.change(old, nil, false, true)
+		}
+	}
+	c.over.drop(func(e *own[T]) bool { return s.namespace == "" || s.namespace == e.key.Namespace }, c.reindex)
+	hs := slices.Clone(c.handlers)
+	c.mu.Unlock()
+	c.signal(hs)
+}
+
+// reached notes that a source has told everything up to version. The lock is held.
+func (c *core[T]) reached(s *source[T], version string) {
+	s.at = time.Now()
+	s.lastErr = nil
+	n, ok := decimal(version)
+	if !ok || n >= s.number {
+		if version != s.version {
+			// A copy: the version of an event shares memory with its object.
+			s.version = string([]byte(version))
+		}
+		if ok {
+			s.number = n
+		}
+	}
+	if len(c.over.byKey) > 0 {
+		c.over.sweep(s, c.reindex)
+	}
+	if c.gate != nil {
+		close(c.gate)
+		c.gate = nil
+	}
+}
+
+// changed returns a channel that is closed at the next sign of life. The lock is held for writing.
+func (c *core[T]) changed() <-chan struct{} {
+	if c.gate == nil {
+		c.gate = make(chan struct{})
+	}
+	return c.gate
+}
+
+func (s *source[T]) failed(err error) {
+	s.core.mu.Lock()
+	s.lastErr = err
+	s.core.mu.Unlock()
+	s.core.fail(err)
+}
