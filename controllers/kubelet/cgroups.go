@@ -25,7 +25,7 @@ type cgroups struct {
 }
 
 // v1Controllers are those with settings for pods; groups are removed from all controllers.
-var v1Controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc"}
+var v1Controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc", "unified"}
 
 func newCgroups(o Options) *cgroups {
 	c := &cgroups{off: o.NoCgroups, root: o.CgroupRoot, mount: "/sys/fs/cgroup"}

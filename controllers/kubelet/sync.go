@@ -72,7 +72,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	if box == nil {
 		return next.after(), nil
 	}
-	changed := false
+	changed, started := false, false
 	var errs []error
 	for _, start := range plan.start {
 		left, err := w.start(ctx, pod, start, box, v)
@@ -81,7 +81,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		case err == nil && left > 0:
 			next.in(left)
 		case err == nil:
-			changed = true
+			changed, started = true, true
 			delete(w.waiting, start.Name)
 		case errors.As(err, &wait):
 			w.waiting[start.Name] = corev1.ContainerStateWaiting{Reason: wait.reason, Message: wait.message}
@@ -106,11 +106,17 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	w.report(pod, v)
 	w.k.probes.watch(pod, v)
 	w.collectDead(ctx, pod, v)
-	if len(plan.start) > 0 && changed {
-		next.in(time.Second) // what comes after them may start
+	if started {
+		w.poke() // what comes after them may start
+	}
+	if plan.brief {
+		next.in(briefly)
 	}
 	return next.after(), errors.Join(errs...)
 }
+
+// briefly is how soon to look at an init container that has only begun: many end at once, and all others wait for them.
+const briefly = 150 * time.Millisecond
 
 // soonest keeps the shortest of several delays.
 type soonest struct{ d time.Duration }
@@ -131,6 +137,8 @@ type steps struct {
 	start   []*corev1.Container
 	// over is true when all containers have ended and none will be started again.
 	over bool
+	// brief is true while an init container that others wait for has been running for a moment only.
+	brief bool
 }
 
 type killing struct {
@@ -226,6 +234,8 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 				continue
 			}
 			p.start = append(p.start, c)
+		} else {
+			p.brief = time.Since(run.started) < 3*time.Second
 		}
 		return p
 	}

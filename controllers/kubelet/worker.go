@@ -111,7 +111,7 @@ func (w *worker) run(ctx context.Context) {
 		} else {
 			failures = 0
 		}
-		if after <= 0 {
+		if after <= 0 || after > w.k.opts.SyncInterval {
 			after = w.k.opts.SyncInterval
 		}
 		timer := time.NewTimer(after)

@@ -3,6 +3,7 @@ package noderuntime
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"path/filepath"
 	"strings"
 )
@@ -14,9 +15,20 @@ type paths struct {
 
 func pathsOf(dir string) paths {
 	in := func(p string) string { return filepath.Join(dir, p) }
-	return paths{dir: dir, root: in("root"), state: in("state"), socket: in("containerd.sock"), config: in("containerd.toml"),
+	p := paths{dir: dir, root: in("root"), state: in("state"), socket: in("containerd.sock"), config: in("containerd.toml"),
 		cni: in("cni"), ipam: in("ipam"), lock: in("lock"), pid: in("containerd.pid"), stderr: in("containerd.log")}
+	if len(dir) > maxDir {
+		// The kernel bounds the paths of sockets, and shims derive theirs from state.
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(dir))
+		short := fmt.Sprintf("/run/keelson-%x", h.Sum64())
+		p.state, p.socket = short, short+".sock"
+	}
+	return p
 }
+
+// maxDir is how long Dir may be with the sockets inside it.
+const maxDir = 80
 
 // containerdConfig is the configuration file; containerd 2 reads version 2 as well.
 func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM bool) string {

@@ -7,7 +7,7 @@
 //	k, err := kubelet.New(conn, kubelet.Options{RuntimeEndpoint: rt.Endpoint(), ...})
 //
 // Close leaves no process, mount or network device behind. What a killed program left under the same Dir is taken over by the
-// next Start, which ends it unless [Options.KeepPods] is set.
+// next Start, which ends it unless [Options.Adopt] is set.
 //
 // It works on Linux, as root; elsewhere [Missing] says so. It uses the network namespace of the calling process.
 package noderuntime

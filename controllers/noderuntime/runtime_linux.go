@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,7 +94,7 @@ type Runtime struct {
 	cmd     *exec.Cmd
 	done    chan struct{}
 	version string
-	bridge  bool // the bridge did not exist before
+	bridge  bool // the bridge is ours
 
 	close sync.Once
 	err   error
@@ -117,9 +118,6 @@ func Start(ctx context.Context, o Options) (_ *Runtime, err error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Runtime{opts: o, log: o.Logger, paths: pathsOf(o.Dir), done: make(chan struct{})}
-	if len(r.paths.socket)+len(".ttrpc") > 107 {
-		return nil, fmt.Errorf("noderuntime: %s is too long for a socket path", r.paths.socket)
-	}
 	if err := os.MkdirAll(o.Dir, 0o711); err != nil {
 		return nil, err
 	}
@@ -135,10 +133,13 @@ func Start(ctx context.Context, o Options) (_ *Runtime, err error) {
 	if err := r.writeConfig(); err != nil {
 		return nil, err
 	}
+	if err := r.makeBridge(); err != nil {
+		return nil, err
+	}
 	if err := r.startDaemon(ctx); err != nil {
 		return nil, err
 	}
-	if !o.KeepPods {
+	if !o.Adopt {
 		if err := r.removePods(ctx); err != nil {
 			return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 		}
@@ -231,11 +232,47 @@ func (r *Runtime) snapshotter() string {
 	return "overlayfs"
 }
 
-func (r *Runtime) startDaemon(ctx context.Context) error {
-	_, err := net.InterfaceByName(r.opts.Bridge)
-	r.bridge = err != nil
+// makeBridge makes the device pods are attached to, with the node's address in their range, before the first pod would.
+func (r *Runtime) makeBridge() error {
+	ip, err := lookPath("ip")
+	if err != nil {
+		return fmt.Errorf("noderuntime: %w", err)
+	}
+	run := func(args ...string) error {
+		if out, err := exec.Command(ip, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("noderuntime: ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		}
+		return nil
+	}
+	address := netip.PrefixFrom(Gateway(r.opts.PodCIDR), r.opts.PodCIDR.Bits()).String()
+	if device, err := net.InterfaceByName(r.opts.Bridge); err == nil {
+		// Left by a killed run, or somebody else's.
+		addrs, _ := device.Addrs()
+		if !slices.ContainsFunc(addrs, func(a net.Addr) bool { return a.String() == address }) {
+			return fmt.Errorf("noderuntime: the device %s is there already without the address %s: it belongs to something else", r.opts.Bridge, address)
+		}
+	} else if err := run("link", "add", r.opts.Bridge, "type", "bridge"); err != nil {
+		return err
+	}
+	r.bridge = true
+	if err := errors.Join(run("address", "replace", address, "dev", r.opts.Bridge), run("link", "set", r.opts.Bridge, "up")); err != nil {
+		return err
+	}
+	if r.opts.ServiceCIDR.IsValid() {
+		if err := run("route", "replace", r.opts.ServiceCIDR.Masked().String(), "dev", r.opts.Bridge); err != nil {
+			return err
+		}
+	}
+	_ = os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 	// Traffic between pods on the bridge must pass the kernel's rules, or services do not work from pods.
 	_ = os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o644)
+	return nil
+}
+
+// Gateway is the node's own address in the range of its pods.
+func (r *Runtime) Gateway() netip.Addr { return Gateway(r.opts.PodCIDR) }
+
+func (r *Runtime) startDaemon(ctx context.Context) error {
 	path, err := lookPath("containerd")
 	if err != nil {
 		return err
@@ -457,9 +494,7 @@ func (r *Runtime) Close() error {
 			select {
 			case <-r.done:
 			default:
-				if !r.opts.KeepPods {
-					r.err = r.removePods(context.Background())
-				}
+				r.err = r.removePods(context.Background())
 			}
 			_ = r.cmd.Process.Signal(syscall.SIGTERM)
 			select {
@@ -470,15 +505,15 @@ func (r *Runtime) Close() error {
 			}
 			_ = os.Remove(r.paths.pid)
 		}
-		if !r.opts.KeepPods && r.cmd != nil {
+		if r.cmd != nil {
 			r.endShims()
 			r.unmountAll()
 			_ = os.RemoveAll(r.paths.state)
 			_ = os.RemoveAll(r.paths.ipam)
-			if r.bridge {
-				if ip, err := lookPath("ip"); err == nil {
-					_ = exec.Command(ip, "link", "delete", r.opts.Bridge).Run()
-				}
+		}
+		if r.bridge {
+			if ip, err := lookPath("ip"); err == nil {
+				_ = exec.Command(ip, "link", "delete", r.opts.Bridge).Run()
 			}
 		}
 		_ = os.Remove(r.paths.socket)
@@ -565,7 +600,7 @@ func (r *Runtime) unmountAll() {
 	}
 	var points []string
 	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], r.paths.dir+"/") {
+		if f := strings.Fields(line); len(f) > 4 && (strings.HasPrefix(f[4], r.paths.dir+"/") || strings.HasPrefix(f[4], r.paths.state+"/")) {
 			points = append(points, f[4])
 		}
 	}

@@ -5,6 +5,7 @@ package noderuntime
 import (
 	"context"
 	"errors"
+	"net/netip"
 )
 
 // Missing tells what keeps this host from running a private containerd; nil means nothing.
@@ -18,6 +19,9 @@ func Start(context.Context, Options) (*Runtime, error) { return nil, errors.ErrU
 
 // Endpoint is the CRI socket, as kubelet.Options.RuntimeEndpoint wants it.
 func (r *Runtime) Endpoint() string { return "" }
+
+// Gateway is the node's own address in the range of its pods.
+func (r *Runtime) Gateway() netip.Addr { return netip.Addr{} }
 
 // Version is containerd's.
 func (r *Runtime) Version() string { return "" }
