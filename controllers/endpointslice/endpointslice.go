@@ -132,8 +132,7 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	return reconcile.Result{}, c.write(ctx, have, want)
 }
 
-// write changes the slices that are there into those that should be with as few writes as it can: slices
-// of the same family and ports are matched by how many endpoints they share.
+// write changes the slices that are there into those that should be with as few writes as it can.
 func (c *endpointSlices) write(ctx context.Context, have, want []*discoveryv1.EndpointSlice) error {
 	var first error
 	keep := func(err error) {
@@ -142,48 +141,126 @@ func (c *endpointSlices) write(ctx context.Context, have, want []*discoveryv1.En
 		}
 	}
 	slices.SortFunc(have, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
+	used := map[*discoveryv1.EndpointSlice]bool{}
 	for _, w := range want {
-		i := closest(have, w)
-		if i < 0 {
-			_, err := c.client.Create(ctx, w)
-			keep(err)
-			continue
+		var old []*discoveryv1.EndpointSlice
+		for _, h := range have {
+			if !used[h] && h.AddressType == w.AddressType && samePorts(h.Ports, w.Ports) {
+				used[h] = true
+				old = append(old, h)
+			}
 		}
-		h := have[i]
-		have = slices.Delete(have, i, i+1)
-		next := codec.DeepCopy(h)
-		next.Endpoints, next.Ports, next.Labels, next.OwnerReferences, next.Annotations = w.Endpoints, w.Ports, w.Labels, w.OwnerReferences, w.Annotations
-		if !codec.Equal(next, h) {
-			_, err := c.client.Update(ctx, next)
-			keep(err)
+		for i, next := range c.spread(old, w) {
+			switch {
+			case i >= len(old):
+				_, err := c.client.Create(ctx, next)
+				keep(err)
+			case next == nil:
+				keep(c.client.Delete(ctx, old[i].Key()))
+			case !codec.Equal(next, old[i]):
+				_, err := c.client.Update(ctx, next)
+				keep(err)
+			}
 		}
 	}
 	for _, h := range have {
-		keep(c.client.Delete(ctx, h.Key()))
+		if !used[h] {
+			keep(c.client.Delete(ctx, h.Key()))
+		}
 	}
 	return first
 }
 
-func closest(have []*discoveryv1.EndpointSlice, w *discoveryv1.EndpointSlice) int {
-	best, most := -1, -1
-	for i, h := range have {
-		if h.AddressType != w.AddressType {
-			continue
-		}
-		shared := 0
-		for j := range h.Endpoints {
-			if j < len(w.Endpoints) && codec.Equal(&h.Endpoints[j].Addresses, &w.Endpoints[j].Addresses) {
-				shared++
-			}
-		}
-		if codec.Equal(&h.Ports, &w.Ports) {
-			shared += 1000
-		}
-		if shared > most {
-			best, most = i, shared
+// samePorts compares ports whatever their order; none and an empty list are the same.
+func samePorts(a, b []discoveryv1.EndpointPort) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !slices.ContainsFunc(b, func(p discoveryv1.EndpointPort) bool { return codec.Equal(&p, &a[i]) }) {
+			return false
 		}
 	}
-	return best
+	return true
+}
+
+// spread distributes the endpoints of w over the slices that hold such endpoints already: each stays where it is, new ones go
+// first into slices that change anyway, then where there is room, then into new slices. The result begins with the new
+// states of the old slices, nil for one to delete, and goes on with slices to create.
+func (c *endpointSlices) spread(old []*discoveryv1.EndpointSlice, w *discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	wanted := map[string]*discoveryv1.Endpoint{}
+	for i := range w.Endpoints {
+		wanted[endpointKey(&w.Endpoints[i])] = &w.Endpoints[i]
+	}
+	out := make([]*discoveryv1.EndpointSlice, len(old))
+	changed := make([]bool, len(old))
+	for i, h := range old {
+		next := codec.DeepCopy(h)
+		next.Endpoints, next.Labels, next.OwnerReferences, next.Annotations = nil, w.Labels, w.OwnerReferences, w.Annotations
+		for j := range h.Endpoints {
+			key := endpointKey(&h.Endpoints[j])
+			if e := wanted[key]; e != nil && len(next.Endpoints) < c.max {
+				next.Endpoints = append(next.Endpoints, *e)
+				delete(wanted, key)
+			}
+		}
+		out[i], changed[i] = next, !codec.Equal(&next.Endpoints, &h.Endpoints)
+	}
+	var rest []discoveryv1.Endpoint
+	for i := range w.Endpoints {
+		if wanted[endpointKey(&w.Endpoints[i])] != nil {
+			rest = append(rest, w.Endpoints[i])
+		}
+	}
+	fill := func(i int) {
+		n := min(len(rest), c.max-len(out[i].Endpoints))
+		if n > 0 {
+			out[i].Endpoints = append(out[i].Endpoints, rest[:n]...)
+			rest = rest[n:]
+		}
+	}
+	for i := range out {
+		if changed[i] {
+			fill(i)
+		}
+	}
+	for i := range out {
+		fill(i)
+	}
+	for len(rest) > 0 {
+		n := min(len(rest), c.max)
+		next := codec.DeepCopy(w)
+		next.Endpoints = rest[:n:n]
+		out = append(out, next)
+		rest = rest[n:]
+	}
+	// Empty slices go, but for one where there would be none.
+	left := 0
+	for i := range out {
+		if len(out[i].Endpoints) > 0 {
+			left++
+		}
+	}
+	for i := range old {
+		if len(out[i].Endpoints) == 0 {
+			if left > 0 || i > 0 {
+				out[i] = nil
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, w)
+	}
+	return out
+}
+
+// endpointKey tells endpoints apart.
+func endpointKey(e *discoveryv1.Endpoint) string {
+	key := strings.Join(e.Addresses, ",")
+	if e.TargetRef != nil {
+		key += "/" + string(e.TargetRef.UID)
+	}
+	return key
 }
 
 // key of the slices of one family and one set of ports.
@@ -192,7 +269,7 @@ type portSet struct {
 	ports  string
 }
 
-// plan computes all slices of a Service, in a stable order.
+// plan computes what a Service should have, in a stable order: one slice per family and set of ports, however long.
 func (c *endpointSlices) plan(svc *corev1.Service, pods []*corev1.Pod) []*discoveryv1.EndpointSlice {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	groups := map[portSet][]discoveryv1.Endpoint{}
@@ -225,12 +302,7 @@ func (c *endpointSlices) plan(svc *corev1.Service, pods []*corev1.Pod) []*discov
 	}
 	var out []*discoveryv1.EndpointSlice
 	for _, key := range order {
-		list := groups[key]
-		for first := true; first || len(list) > 0; first = false {
-			n := min(len(list), c.max)
-			out = append(out, newSlice(svc, key.family, ports[key], list[:n]))
-			list = list[n:]
-		}
+		out = append(out, newSlice(svc, key.family, ports[key], groups[key]))
 	}
 	return out
 }

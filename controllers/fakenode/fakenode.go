@@ -154,10 +154,12 @@ func (f *fakes) reconcileNode(ctx context.Context, name string, index map[string
 	if err != nil {
 		return again, err
 	}
-	if _, err := f.nodes.Get(ctx, types.NamespacedName{Name: name}); err != nil {
-		if !apierrors.IsNotFound(err) {
-			return again, err
-		}
+	node, err := f.nodes.Get(ctx, types.NamespacedName{Name: name})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return again, err
+	}
+	// A node that was given up while nobody ran it reports for duty again.
+	if err != nil || !reportsReady(node) {
 		if _, err := f.register(ctx, name, index[name]); err != nil {
 			return again, err
 		}
@@ -165,6 +167,15 @@ func (f *fakes) reconcileNode(ctx context.Context, name string, index map[string
 	lease.Spec.RenewTime, lease.Spec.HolderIdentity = new(metav1.NowMicro()), &name
 	_, err = f.lease.Update(ctx, lease)
 	return again, err
+}
+
+func reportsReady(n *corev1.Node) bool {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // register creates the node, or brings the status of an existing one up to date.

@@ -131,7 +131,10 @@ func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (recon
 	}
 	ready := conditionStatus(node, corev1.NodeReady)
 	evicted := hasTaint(node, TaintNotReady, corev1.TaintEffectNoExecute) || hasTaint(node, TaintUnreachable, corev1.TaintEffectNoExecute)
-	mayEvict := l.zones.allow(zoneOf(node), node.Name, ready == corev1.ConditionTrue, evicted, &l.opts, now)
+	// Silence is judged when all nodes of the zone have been looked at since: they may all be silent.
+	c := find(node, corev1.NodeReady)
+	early := !evicted && ready == corev1.ConditionUnknown && now.Sub(c.LastTransitionTime.Time) <= l.opts.Period
+	mayEvict := l.zones.allow(zoneOf(node), node.Name, ready == corev1.ConditionTrue, evicted, early, &l.opts, now)
 	if err := l.taint(ctx, node, now, mayEvict); err != nil {
 		return reconcile.Result{}, err
 	}

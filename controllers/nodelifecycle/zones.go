@@ -19,8 +19,8 @@ type zone struct {
 }
 
 // allow notes a node's state and says whether it may have a NoExecute taint now. A node that has one (evicted) keeps
-// it and costs nothing.
-func (z *zones) allow(name, node string, ready, evicted bool, o *Options, now time.Time) bool {
+// it and costs nothing. early says that its state is too new to act on.
+func (z *zones) allow(name, node string, ready, evicted, early bool, o *Options, now time.Time) bool {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if z.byName == nil {
@@ -40,10 +40,25 @@ func (z *zones) allow(name, node string, ready, evicted bool, o *Options, now ti
 		return !ready
 	}
 	rate := zn.rate(o)
-	if rate <= 0 || now.Before(zn.next) {
+	// When no zone has a ready node left it is more likely that we are cut off than that all nodes died.
+	if z.allDown() {
+		rate = 0
+	}
+	if early || rate <= 0 || now.Before(zn.next) {
 		return false
 	}
 	zn.next = now.Add(time.Duration(float64(time.Second) / rate))
+	return true
+}
+
+func (z *zones) allDown() bool {
+	for _, zn := range z.byName {
+		for _, ready := range zn.ready {
+			if ready {
+				return false
+			}
+		}
+	}
 	return true
 }
 

@@ -76,8 +76,8 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, 
 // Claim returns the pods of owner's namespace that belong to it: those it controls and selector matches. On the
 // way it adopts matching pods nobody controls, and releases controlled ones that no longer match.
 // A pod is adopted only if ownerLives, which reads the owner live, finds that it still exists and is not being
-// deleted. The pods are shared and read-only.
-func Claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod], owner metav1.Object, gvk schema.GroupVersionKind, selector labels.Selector, ownerLives func(context.Context) error) ([]*corev1.Pod, error) {
+// deleted. An adopted pod gets the finalizers, a released one loses them. The pods are shared and read-only.
+func Claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod], owner metav1.Object, gvk schema.GroupVersionKind, selector labels.Selector, ownerLives func(context.Context) error, finalizers ...string) ([]*corev1.Pod, error) {
 	meta := metav1.MetaOf(owner)
 	var mine []*corev1.Pod
 	var firstErr error
@@ -92,7 +92,7 @@ func Claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod
 		case selector.Matches(pod.Labels):
 			mine = append(mine, pod)
 		case meta.DeletionTimestamp == nil:
-			keep(release(ctx, c, pod, meta.UID))
+			keep(release(ctx, c, pod, meta.UID, finalizers))
 		}
 	}
 	if meta.DeletionTimestamp != nil {
@@ -107,7 +107,7 @@ func Claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod
 			keep(fmt.Errorf("cannot adopt pod %s: %w", pod.Name, err))
 			continue
 		}
-		adopted, err := adopt(ctx, c, pod, metav1.NewControllerRef(owner, gvk))
+		adopted, err := adopt(ctx, c, pod, metav1.NewControllerRef(owner, gvk), finalizers)
 		if err != nil {
 			keep(err)
 			continue
@@ -117,14 +117,30 @@ func Claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod
 	return mine, firstErr
 }
 
-func adopt(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, ref metav1.OwnerReference) (*corev1.Pod, error) {
-	return patch(ctx, c, pod, map[string]any{"metadata": map[string]any{"ownerReferences": []any{ref}, "uid": pod.UID}})
+func adopt(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, ref metav1.OwnerReference, finalizers []string) (*corev1.Pod, error) {
+	meta := map[string]any{"ownerReferences": []any{ref}, "uid": pod.UID}
+	if len(finalizers) > 0 {
+		meta["finalizers"] = finalizers
+	}
+	return patch(ctx, c, pod, map[string]any{"metadata": meta})
 }
 
-func release(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, owner types.UID) error {
-	_, err := patch(ctx, c, pod, map[string]any{"metadata": map[string]any{
-		"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": owner}}, "uid": pod.UID}})
+func release(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, owner types.UID, finalizers []string) error {
+	meta := map[string]any{"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": owner}}, "uid": pod.UID}
+	if len(finalizers) > 0 {
+		meta["$deleteFromPrimitiveList/finalizers"] = finalizers
+	}
+	_, err := patch(ctx, c, pod, map[string]any{"metadata": meta})
 	if apierrors.IsInvalid(err) { // the uid is another pod's by now
+		return nil
+	}
+	return err
+}
+
+// DropFinalizer takes a finalizer off a pod. A pod that is gone, or is another one by now, has none.
+func DropFinalizer(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, finalizer string) error {
+	_, err := patch(ctx, c, pod, map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{finalizer}, "uid": pod.UID}})
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
