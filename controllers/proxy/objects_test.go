@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"strings"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
@@ -36,7 +38,7 @@ type where struct {
 // slice makes an EndpointSlice of a Service with endpoints at port 8080 of all its ports.
 func slice(svc *corev1.Service, family discoveryv1.AddressType, eps ...where) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name + "-" + string(family), Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name}},
+		ObjectMeta:  metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name + "-" + strings.ToLower(string(family)), Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name}},
 		AddressType: family,
 	}
 	for _, p := range svc.Spec.Ports {

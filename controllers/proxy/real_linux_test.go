@@ -58,6 +58,7 @@ var modes = []Mode{NFTables, IPTables}
 func eachMode(t *testing.T, f func(t *testing.T, mode Mode, r *rig)) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel() // most of the time is spent waiting for what must not be answered
 			tool := "nft"
 			if mode == IPTables {
 				tool = "iptables-restore"
