@@ -13,8 +13,8 @@ import (
 )
 
 // admit turns what came off the wire into what is kept. whole keeps the body even over the memory budget, for
-// what is passed on and not kept.
-func (c *core[T]) admit(e client.Encoded, whole bool) (*object[T], error) {
+// what is passed on and not kept; pending are the bytes admitted that do not count in the set yet.
+func (c *core[T]) admit(e client.Encoded, whole bool, pending int64) (*object[T], error) {
 	if c.o.Transform != nil {
 		t, err := c.transform(e)
 		if err != nil {
@@ -29,7 +29,7 @@ func (c *core[T]) admit(e client.Encoded, whole bool) (*object[T], error) {
 		}
 		return c.decodedObject(obj), nil
 	}
-	if most := c.set.o.MemoryBudget; most > 0 && !whole && c.set.bytes.Load()+int64(len(e.Body)) > most {
+	if most := c.set.o.MemoryBudget; most > 0 && !whole && c.set.bytes.Load()+pending+int64(len(e.Body)) > most {
 		return bare[T](e), nil
 	}
 	return newObject[T](e), nil

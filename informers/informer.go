@@ -164,7 +164,7 @@ func (i *Informer[T]) own(w client.Write) {
 		if !ok {
 			return
 		}
-		o, err := c.admit(enc, true)
+		o, err := c.admit(enc, true, 0)
 		if err != nil {
 			c.fail(err)
 			return

@@ -24,6 +24,7 @@ func (s *source[T]) Begin() reflector.Copy {
 type copyIn[T metav1.Object] struct {
 	s      *source[T]
 	seq    uint64
+	bytes  int64 // of bodies that are new
 	spaces map[string]map[string]*object[T]
 }
 
@@ -36,10 +37,11 @@ func (n *copyIn[T]) Add(e client.Encoded) {
 	// What is known already is kept, so that a second reading costs no second copy.
 	if known == nil || !known.same(e.UID, e.ResourceVersion) {
 		var err error
-		if known, err = c.admit(e, false); err != nil {
+		if known, err = c.admit(e, false, n.bytes); err != nil {
 			c.fail(err)
 			return
 		}
+		n.bytes += int64(len(known.body))
 	}
 	m := n.spaces[known.key.Namespace]
 	if m == nil {
@@ -153,7 +155,7 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	c := s.core
 	var o *object[T]
 	var err error
-	if o, err = c.admit(ev.Object, ev.Type == client.Deleted); err != nil {
+	if o, err = c.admit(ev.Object, ev.Type == client.Deleted, 0); err != nil {
 		c.fail(err)
 		return
 	}
