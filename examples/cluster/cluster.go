@@ -18,6 +18,7 @@ import (
 
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/noderuntime"
 	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -37,7 +38,7 @@ type cluster struct {
 	listener    net.Listener
 	server      *controlplane.ControlPlane
 	kubeconfig  string
-	runtimeName string // "fake" or "cri (containerd ...)"
+	runtimeName string // "fake", "cri", and once it runs "cri (containerd ...)"
 }
 
 // pki is the cluster's keys and certificates.
@@ -59,6 +60,9 @@ func (c *cluster) run(ctx context.Context, ready func()) (err error) {
 			return err
 		}
 		defer unlock()
+	}
+	if err := c.chooseRuntime(); err != nil {
+		return err
 	}
 	st, closeStore, err := c.openStore(ctx)
 	if err != nil {
@@ -158,6 +162,11 @@ func (c *cluster) makePKI() error {
 	if name, err := os.Hostname(); err == nil {
 		hosts = append(hosts, name)
 	}
+	if ip, err := c.advertise(); err != nil {
+		return err
+	} else if ip != "" {
+		hosts = append(hosts, ip)
+	}
 	c.pki = pki{ca: ca, account: account.Key}
 	// Leaves are made anew at every start; only the authority and the token key must outlive one.
 	var errs [5]error
@@ -182,6 +191,27 @@ func serviceAddress(cidr string, n int) (string, error) {
 	return a.String(), nil
 }
 
+// advertise is where pods reach the API server; empty where nobody but this machine can.
+func (c *cluster) advertise() (string, error) {
+	ip, err := netip.ParseAddr(c.bindAddress)
+	if err != nil {
+		return "", fmt.Errorf("--bind-address: %w", err)
+	}
+	switch {
+	case c.real() && (ip.IsLoopback() || ip.IsUnspecified()):
+		pods, err := c.podRange()
+		if err != nil {
+			return "", err
+		}
+		return noderuntime.Gateway(pods).String(), nil
+	case ip.IsLoopback():
+		return "", nil
+	case ip.IsUnspecified():
+		return nodeAddress(netip.Addr{}).String(), nil
+	}
+	return ip.String(), nil
+}
+
 func (c *cluster) newServer(st store.Store) error {
 	var static authn.TokenAuthenticator
 	if c.tokenFile != "" {
@@ -194,12 +224,11 @@ func (c *cluster) newServer(st store.Store) error {
 			return fmt.Errorf("%s: %w", c.tokenFile, err)
 		}
 	}
-	advertise := c.bindAddress
-	if ip, err := netip.ParseAddr(advertise); err != nil || ip.IsUnspecified() {
-		advertise = "127.0.0.1"
+	advertise, err := c.advertise()
+	if err != nil {
+		return err
 	}
 	pool := c.pki.ca.Pool()
-	var err error
 	c.server, err = controlplane.New(controlplane.Options{
 		Server: apiserver.Options{
 			Store: st, Registry: registry.Options{ServiceCIDR: c.serviceCIDR},
@@ -217,13 +246,16 @@ func (c *cluster) serve(ctx context.Context) error {
 	defer stop()
 	served := make(chan error, 1)
 	go func() {
-		served <- c.server.Serve(ctx, c.listener, &tls.Config{
-			Certificates: []tls.Certificate{c.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
+		served <- c.server.Serve(ctx, c.listener, c.tlsConfig())
 		stop()
 	}()
 	err := c.server.Run(ctx)
 	stop()
 	return errors.Join(unlessCanceled(err), unlessCanceled(<-served))
+}
+
+func (c *cluster) tlsConfig() *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{c.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
 }
 
 // unlessCanceled drops the error of an orderly end.

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +32,9 @@ type config struct {
 	etcdServers     []string
 	runtime         string
 	nodes           int
+	nodeDir         string
+	imageDir        string
+	manifestDir     string
 	securePort      int
 	bindAddress     string
 	writeKubeconfig string
@@ -52,6 +54,9 @@ func flags(args []string) (*config, error) {
 	f.StringSliceVar(&c.etcdServers, "etcd-servers", nil, "use this etcd instead, as http[s]://host:port,...")
 	f.StringVar(&c.runtime, "runtime", "auto", "how pods run: fake (simulated), cri (containerd; needs root), auto (cri if it is there, else fake)")
 	f.IntVar(&c.nodes, "nodes", 1, "number of fake nodes")
+	f.StringVar(&c.nodeDir, "node-dir", "", "folder of the real node's containers and volumes (empty: in the data folder, else "+defaultNodeDir+")")
+	f.StringVar(&c.imageDir, "image-dir", "", "folder of image archives (docker or OCI *.tar) the real node imports")
+	f.StringVar(&c.manifestDir, "pod-manifest-path", "", "folder of static pods of the real node")
 	f.IntVar(&c.securePort, "secure-port", 6443, "port of the API server; 0 picks a free one")
 	f.StringVar(&c.bindAddress, "bind-address", "127.0.0.1", "address the API server listens on")
 	f.StringVar(&c.writeKubeconfig, "write-kubeconfig", "", "write the admin kubeconfig here (empty: into the data folder, or a temporary file)")
@@ -115,7 +120,7 @@ func run() error {
 
 // sampleImage is one the runtime can run.
 func (c *cluster) sampleImage() string {
-	if strings.HasPrefix(c.runtimeName, "cri") {
+	if c.real() {
 		return "busybox"
 	}
 	return "nginx"

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,14 +39,9 @@ type starter func(name string, build func(*manager.Manager) error) bool
 
 // startNodes starts the nodes of the chosen runtime.
 func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error), wg *sync.WaitGroup) bool {
-	kind, why := c.chooseRuntime()
-	if why != "" {
-		c.say("%s", why)
-	}
-	if kind == "cri" {
+	if c.real() {
 		return c.startRealNode(ctx, start, fail, wg)
 	}
-	c.runtimeName = "fake"
 	c.say("simulating %d node(s)", c.nodes)
 	prefix, err := netip.ParsePrefix(c.podCIDR)
 	if err != nil {
@@ -102,7 +96,7 @@ func (c *cluster) waitNodes(ctx context.Context) error {
 	}
 	defer conn.Close()
 	want := c.nodes
-	if strings.HasPrefix(c.runtimeName, "cri") {
+	if c.real() {
 		want = 1
 	}
 	said := time.Now()
