@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/deployment"
 	"github.com/keelson-dev/keelson/controllers/endpointslice"
 	"github.com/keelson-dev/keelson/controllers/garbagecollector"
+	"github.com/keelson-dev/keelson/controllers/job"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/namespace"
 	"github.com/keelson-dev/keelson/controllers/nodelifecycle"
@@ -39,6 +40,7 @@ var all = []entry{
 	}},
 	{"deployment-controller", func(m *manager.Manager, _ *Options) error { return deployment.Add(m, deployment.Options{}) }},
 	{"replicaset-controller", func(m *manager.Manager, _ *Options) error { return replicaset.Add(m, replicaset.Options{}) }},
+	{"job-controller", func(m *manager.Manager, _ *Options) error { return job.Add(m, job.Options{}) }},
 	{"endpointslice-controller", func(m *manager.Manager, _ *Options) error { return endpointslice.Add(m, endpointslice.Options{}) }},
 	{"namespace-controller", func(m *manager.Manager, _ *Options) error { return namespace.Add(m, namespace.Options{}) }},
 	{"garbage-collector-controller", func(m *manager.Manager, _ *Options) error {
