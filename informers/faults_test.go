@@ -181,6 +181,7 @@ func faultyServer(t *testing.T, seed uint64) {
 	}
 	require.Equal(t, want, got)
 	require.Equal(t, want, known)
+	require.NoError(t, inf.Verify(t.Context()))
 }
 
 func TestMemoryBudget(t *testing.T) {

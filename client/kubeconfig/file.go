@@ -24,6 +24,15 @@ func Parse(b []byte) (*Config, error) {
 	if c.APIVersion != "" && c.APIVersion != "v1" {
 		return nil, wrong("apiVersion", "want v1, not %q", c.APIVersion)
 	}
+	if p := c.Preferences; p != nil && !p.Colors && len(p.Extensions) == 0 {
+		c.Preferences = nil
+	}
+	for i := range c.Users {
+		// What the older protocol leaves open means this, and is written out as such.
+		if x := c.Users[i].User.Exec; x != nil && x.InteractiveMode == "" && x.APIVersion == execGroup+"v1beta1" {
+			x.InteractiveMode = "IfAvailable"
+		}
+	}
 	return &c, nil
 }
 
