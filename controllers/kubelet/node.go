@@ -155,7 +155,11 @@ func (n *node) update(ctx context.Context) error {
 	written := n.written
 	n.mu.Unlock()
 	st := n.status(ctx, &have.Status)
+	ready := condition(&st, corev1.NodeReady) == corev1.ConditionTrue
 	if !n.changed(&have.Status, &st) && time.Since(written) < reportAnyway {
+		n.mu.Lock()
+		n.wasReady = ready
+		n.mu.Unlock()
 		return nil
 	}
 	next := codec.DeepCopy(have)
@@ -167,7 +171,6 @@ func (n *node) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready := condition(&st, corev1.NodeReady) == corev1.ConditionTrue
 	if before := condition(&have.Status, corev1.NodeReady); before != condition(&st, corev1.NodeReady) {
 		if ready {
 			n.k.recorder.About(n.about(), nil, events.Normal, "NodeReady", fmt.Sprintf("Node %s status is now: NodeReady", name))

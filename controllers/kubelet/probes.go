@@ -145,6 +145,22 @@ func (p *probes) watch(pod *corev1.Pod, v *view) {
 	}
 }
 
+// adopt takes over what an earlier kubelet found out about a container that still runs.
+func (p *probes) adopt(id string, st *corev1.ContainerStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.results[id] = &probeResult{ready: st.Ready, started: st.Started != nil && *st.Started}
+}
+
+// forget drops the results of a pod's containers.
+func (p *probes) forget(v *view) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range v.containers {
+		delete(p.results, c.id)
+	}
+}
+
 // end ends the probes of a pod that is terminating. Readiness probes go on, so that the pod can leave its services
 // by itself, as long as it runs; the end of its containers ends them.
 func (p *probes) end(uid types.UID, v *view) {

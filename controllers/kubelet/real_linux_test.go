@@ -570,7 +570,10 @@ func (n *realNode) testKubeletRestart(t *testing.T) {
 	id := "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].state.running.startedAt} {.status.containerStatuses[0].restartCount}"
 	before := n.kubectl("get", "pod", "web", "-o", id)
 	n.stop()
+	transition := n.kubectl("get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastTransitionTime}`)
 	n.stop = n.startKubelet(false)
+	time.Sleep(2 * time.Second)
+	require.Equal(t, transition, n.kubectl("get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastTransitionTime}`), "it never stopped being ready")
 	n.until("ready again", is("True"), "get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 	require.Equal(t, before, n.kubectl("get", "pod", "web", "-o", id))
 	require.Equal(t, "made by first\n", n.kubectl("exec", "web", "-c", "web", "--", "cat", "/work/first"))

@@ -58,8 +58,8 @@ func (k *Kubelet) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", nodestream.NewHandler(streams{k}, k.log))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if last, err := k.pleg.healthy(); last.IsZero() || time.Since(last) > deadAfter {
-			http.Error(w, fmt.Sprintf("container runtime was last listed at %v: %v", last, err), http.StatusInternalServerError)
+		if err := k.Healthy(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		_, _ = io.WriteString(w, "ok")
@@ -84,6 +84,14 @@ func (k *Kubelet) handler() http.Handler {
 		s.metrics(w)
 	})
 	return mux
+}
+
+// Healthy is an error when the runtime has not answered for three minutes, or not yet.
+func (k *Kubelet) Healthy() error {
+	if last, err := k.pleg.healthy(); last.IsZero() || time.Since(last) > deadAfter {
+		return errors.Join(fmt.Errorf("the container runtime was last listed at %v", last), err)
+	}
+	return nil
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

@@ -238,6 +238,9 @@ func (s *statuses) patch(ctx context.Context, pod *corev1.Pod, before, after *co
 	if err != nil {
 		return nil, fmt.Errorf("compute status patch: %w", err)
 	}
+	if string(diff) == "{}" {
+		return pod, nil // differences that do not show, such as fractions of seconds
+	}
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(diff, &body); err != nil {
 		return nil, err

@@ -199,6 +199,7 @@ func (w *worker) cleanUp(ctx context.Context, pod *corev1.Pod, v *view) error {
 	if err := w.k.removeFiles(w.uid, pod.Namespace, pod.Name); err != nil {
 		return err
 	}
+	w.k.probes.forget(v)
 	w.k.cgroups.removePod(w.uid)
 	w.k.tokens.forget(w.uid)
 	w.k.images.forget(pod)

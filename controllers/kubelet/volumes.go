@@ -28,9 +28,6 @@ const (
 
 // prepareVolumes makes or refreshes all volumes of a pod. renew is when a token in one must be replaced; zero means never.
 func (w *worker) prepareVolumes(ctx context.Context, pod *corev1.Pod) (renew time.Time, err error) {
-	if len(w.mounted) == 0 {
-		w.k.objects.forget(pod.Namespace) // a pod that starts sees what is there now
-	}
 	if err := os.MkdirAll(w.k.podDir(pod.UID), 0o750); err != nil {
 		return renew, err
 	}
@@ -78,19 +75,19 @@ func (w *worker) prepareVolume(ctx context.Context, pod *corev1.Pod, v *corev1.V
 		if err != nil {
 			return renew, err
 		}
-		return renew, k.writePayload(pod, kindConfigMap, v.Name, files, false)
+		return renew, w.writePayload(pod, kindConfigMap, v.Name, files, false)
 	case v.Secret != nil:
 		files, err := k.secretFiles(ctx, pod, v.Secret.SecretName, v.Secret.Items, v.Secret.DefaultMode, v.Secret.Optional)
 		if err != nil {
 			return renew, err
 		}
-		return renew, k.writePayload(pod, kindSecret, v.Name, files, true)
+		return renew, w.writePayload(pod, kindSecret, v.Name, files, true)
 	case v.DownwardAPI != nil:
 		files, err := k.downwardFiles(pod, v.DownwardAPI.Items, v.DownwardAPI.DefaultMode)
 		if err != nil {
 			return renew, err
 		}
-		return renew, k.writePayload(pod, kindDownward, v.Name, files, true)
+		return renew, w.writePayload(pod, kindDownward, v.Name, files, true)
 	case v.Projected != nil:
 		files := map[string]file{}
 		for _, source := range v.Projected.Sources {
@@ -103,7 +100,7 @@ func (w *worker) prepareVolume(ctx context.Context, pod *corev1.Pod, v *corev1.V
 				renew = at
 			}
 		}
-		return renew, k.writePayload(pod, kindProjected, v.Name, files, true)
+		return renew, w.writePayload(pod, kindProjected, v.Name, files, true)
 	}
 	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI and projected volumes are supported")
 }
@@ -253,18 +250,20 @@ func onlyUser(pod *corev1.Pod) int {
 }
 
 // writePayload makes a volume hold files. Secret content stays in memory where the system has tmpfs.
-func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[string]file, secret bool) error {
-	dir := k.volumeDir(pod.UID, kind, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if secret {
-		if err := k.mounts.tmpfs(dir, 0); err != nil {
+func (w *worker) writePayload(pod *corev1.Pod, kind, name string, files map[string]file, secret bool) error {
+	dir := w.k.volumeDir(pod.UID, kind, name)
+	if !w.mounted[name] {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-	}
-	if err := ownBy(dir, pod, 0o777); err != nil {
-		return err
+		if secret {
+			if err := w.k.mounts.tmpfs(dir, 0); err != nil {
+				return err
+			}
+		}
+		if err := ownBy(dir, pod, 0o777); err != nil {
+			return err
+		}
 	}
 	group := -1
 	if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type worker struct {
 	// stopped is true once every container of an ended or deleted pod has stopped.
 	stopped bool
 	started metav1.Time
+	adopted bool
 	mounted map[string]bool
 	// hooked are the containers whose postStart hook has succeeded or failed.
 	hooked map[string]bool
@@ -142,6 +144,9 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 	if err != nil {
 		return 0, false, err
 	}
+	if !w.adopted {
+		w.adopt(pod, v)
+	}
 	if w.ended == nil && !removed && pod.DeletionTimestamp == nil {
 		after, err = w.sync(ctx, pod, v)
 		if ctx.Err() != nil {
@@ -152,6 +157,18 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 		}
 	}
 	return w.end(ctx)
+}
+
+// adopt takes up what an earlier kubelet started, as the pod's status shows it.
+func (w *worker) adopt(pod *corev1.Pod, v *view) {
+	w.adopted = true
+	for _, run := range v.running() {
+		w.hooked[run.id] = true
+		if st := statusOf(&pod.Status, run.name); st != nil && strings.HasSuffix(st.ContainerID, "://"+run.id) {
+			w.k.probes.adopt(run.id, st)
+		}
+	}
+	w.k.objects.forget(pod.Namespace) // a pod that starts sees what is there now
 }
 
 func over(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }
@@ -172,7 +189,9 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 	if err != nil {
 		return 0, false, err
 	}
-	w.report(pod, v)
+	if !removed {
+		w.report(pod, v)
+	}
 	if err := w.unmount(); err != nil {
 		return 0, false, err
 	}

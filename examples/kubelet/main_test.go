@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+func TestFlagsWinOverTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+maxPods: 7
+staticPodPath: /etc/kubernetes/manifests
+kubeReserved: {cpu: 100m}
+registerWithTaints: [{key: a, value: b, effect: NoSchedule}]
+`), 0o600))
+	o, c, err := parse([]string{"--kubeconfig=x", "--config=" + file, "--max-pods=9", "--node-labels=a=b", "--hostname-override=n1", "--system-reserved=cpu=100m"})
+	require.NoError(t, err)
+	ko, err := options(o, c)
+	require.NoError(t, err)
+	require.Equal(t, "n1", ko.NodeName)
+	require.Equal(t, map[string]string{"a": "b"}, ko.NodeLabels)
+	require.Equal(t, []string{"10.96.0.10"}, ko.ClusterDNS)
+	require.Equal(t, "/etc/kubernetes/manifests", ko.StaticPodDir)
+	require.Equal(t, 2*time.Second, ko.StaticPodInterval)
+	require.Len(t, ko.Taints, 1)
+	pods, cpu := ko.Capacity[corev1.ResourcePods], ko.Reserved[corev1.ResourceCPU]
+	require.EqualValues(t, 9, pods.Value())
+	require.EqualValues(t, 200, cpu.MilliValue())
+	require.Equal(t, "unix:///run/containerd/containerd.sock", ko.RuntimeEndpoint)
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	config := func(text string) string {
+		path := filepath.Join(dir, "c.yaml")
+		require.NoError(t, os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+text), 0o600))
+		return "--config=" + path
+	}
+	for _, c := range []struct{ text, want string }{
+		{"nonsense: 1", "nonsense"},
+		{"cgroupDriver: systemd", "only cgroupfs"},
+		{"authentication: {anonymous: {enabled: true}}", "client certificates"},
+		{"kind: Pod", "kind"},
+		{"podCIDR: x", "podCIDR"},
+	} {
+		_, _, err := parse([]string{"--kubeconfig=x", config(c.text)})
+		require.ErrorContains(t, err, c.want)
+	}
+	_, _, err := parse([]string{"--kubeconfig=x", "--no-such-flag"})
+	require.ErrorContains(t, err, "unknown flag")
+	_, _, err = parse(nil)
+	require.ErrorContains(t, err, "--kubeconfig is required")
+}
