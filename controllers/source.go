@@ -123,7 +123,7 @@ func watch[T metav1.Object](handle func(informers.Event[T], func(reconcile.Reque
 
 // GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels.
 func GenerationChanged[T metav1.Object](e informers.Event[T]) bool {
-	return e.Type != informers.Updated || e.Old().GetGeneration() != e.Generation
+	return e.SpecChanged()
 }
 
 // LabelsChanged passes creations, deletions and changes of labels.
@@ -131,7 +131,7 @@ func LabelsChanged[T metav1.Object](e informers.Event[T]) bool {
 	if e.Type != informers.Updated {
 		return true
 	}
-	return !maps.Equal(e.Old().GetLabels(), e.Labels)
+	return !maps.Equal(e.OldLabels(), e.Labels)
 }
 
 // AnnotationsChanged passes creations, deletions and changes of annotations.

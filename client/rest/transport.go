@@ -104,8 +104,8 @@ func (c *Config) httpTransport(tc *tls.Config, http2 bool) *http.Transport {
 		t.Protocols.SetHTTP2(true)
 		t.HTTP2 = &http.HTTP2Config{
 			SendPingTimeout: 5 * time.Second, PingTimeout: 4 * time.Second,
-			// A list is many megabytes: the default windows make it wait for the round trip.
-			MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20, MaxReadFrameSize: 64 << 10,
+			// Lists are many megabytes: fewer, larger frames.
+			MaxReadFrameSize: 64 << 10,
 		}
 	}
 	return t
