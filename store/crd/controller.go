@@ -3,6 +3,7 @@ package crd
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -30,7 +31,7 @@ type Converter interface {
 
 // Options configure a Controller. The zero value works.
 type Options struct {
-	// Converter serves the webhook conversion strategy. Nil converts by changing apiVersion only.
+	// Converter serves the webhook conversion strategy. Nil means a [Webhook] that finds services in the registry.
 	Converter Converter
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
@@ -52,6 +53,9 @@ type Controller struct {
 
 // New returns a controller over the resources of reg and adds the rules of definitions to them. reg must serve definitions.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
+	if o.Converter == nil {
+		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access()})
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -88,6 +92,9 @@ func (c *Controller) begin(ctx context.Context) {
 
 // Run watches definitions until ctx ends and all goroutines have returned. It may be called once.
 func (c *Controller) Run(ctx context.Context) error {
+	if closer, ok := c.options.Converter.(io.Closer); ok {
+		defer closer.Close()
+	}
 	c.begin(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()

@@ -5,6 +5,6 @@
 // A definition that is deleted takes its objects along: the resource refuses new ones, those there are get deleted,
 // and when all are gone the definition goes.
 //
-// Versions of a resource are converted by changing apiVersion only (strategy None). The webhook strategy is served
-// through [Options.Converter].
+// Versions of a resource are converted by changing apiVersion only (strategy None), or by asking the webhook the
+// definition names ([Webhook]).
 package crd

@@ -1,0 +1,93 @@
+package crd_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/apiserver"
+)
+
+// converter is a webhook: v1 has spec.size, v2 has spec.length, ten times as much.
+func converter(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var review tree
+	_ = json.Unmarshal(body, &review)
+	request := review["request"].(tree)
+	to := request["desiredAPIVersion"].(string)
+	var out []any
+	for _, o := range request["objects"].([]any) {
+		obj := o.(tree)
+		spec, _ := obj["spec"].(tree)
+		if size, ok := spec["size"].(float64); ok && strings.HasSuffix(to, "v2") {
+			spec["length"] = size * 10
+			delete(spec, "size")
+		}
+		if length, ok := spec["length"].(float64); ok && strings.HasSuffix(to, "v1") {
+			spec["size"] = length / 10
+			delete(spec, "length")
+		}
+		obj["apiVersion"] = to
+		out = append(out, obj)
+	}
+	_ = json.NewEncoder(w).Encode(tree{"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": tree{
+		"uid": request["uid"], "result": tree{"status": "Success"}, "convertedObjects": out,
+	}})
+}
+
+const twoVersions = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: rods.a.test}
+spec:
+  group: a.test
+  scope: Namespaced
+  names: {plural: rods, kind: Rod}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "URL", caBundle: CA}}}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {length: {type: integer}}}}}}}
+`
+
+func TestWebhookConversion(t *testing.T) {
+	hook := httptest.NewTLSServer(http.HandlerFunc(converter))
+	defer hook.Close()
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
+	c := start(t, apiserver.Options{NoBootstrap: true})
+	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority)).Replace(twoVersions)
+	c.do("POST", definitions, yaml, 201)
+
+	v1, v2 := "/apis/a.test/v1/namespaces/default/rods", "/apis/a.test/v2/namespaces/default/rods"
+	c.do("POST", v1, "{apiVersion: a.test/v1, kind: Rod, metadata: {name: one, labels: {a: b}}, spec: {size: 2}}", 201)
+	got := c.do("GET", v2+"/one", nil, 200)
+	require.Equal(t, "a.test/v2", at(got, "apiVersion"))
+	require.Equal(t, int64(20), at(got, "spec", "length"))
+	require.Equal(t, "b", at(got, "metadata", "labels", "a"))
+	made := c.do("POST", v2, "{apiVersion: a.test/v2, kind: Rod, metadata: {name: two}, spec: {length: 50}}", 201)
+	require.Equal(t, int64(50), at(made, "spec", "length"))
+	require.Equal(t, int64(5), at(c.do("GET", v1+"/two", nil, 200), "spec", "size"))
+	c.do("PATCH", v2+"/two", `{spec: {length: 70}}`, 200, "Content-Type", "application/merge-patch+json")
+	require.Equal(t, int64(7), at(c.do("GET", v1+"/two", nil, 200), "spec", "size"))
+	list := c.do("GET", v2, nil, 200)
+	require.Len(t, at(list, "items"), 2)
+	require.Equal(t, int64(20), at(list, "items", 0, "spec", "length"))
+}
+
+func TestWebhookThatFails(t *testing.T) {
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }))
+	defer hook.Close()
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
+	c := start(t, apiserver.Options{NoBootstrap: true})
+	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority)).Replace(twoVersions)
+	c.do("POST", definitions, yaml, 201)
+	c.do("POST", "/apis/a.test/v1/namespaces/default/rods", "{apiVersion: a.test/v1, kind: Rod, metadata: {name: one}, spec: {size: 2}}", 201)
+	bad := c.do("GET", "/apis/a.test/v2/namespaces/default/rods/one", nil, 500)
+	require.Contains(t, at(bad, "message"), "conversion webhook")
+}
