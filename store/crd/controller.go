@@ -177,7 +177,13 @@ func (c *Controller) queueConflicting(ctx context.Context, changed metav1.Object
 	}
 }
 
+// definitions lists all definitions. The read is consistent: names given a moment ago must not be given again.
 func (c *Controller) definitions(ctx context.Context) ([]*definition, error) {
+	if res := c.registry.Resource(Resource); res != nil {
+		if _, err := res.Snapshot(ctx, registry.Freshness{}); err != nil {
+			return nil, err
+		}
+	}
 	return registry.List[*definition](ctx, c.access, Resource, "", labels.Everything())
 }
 

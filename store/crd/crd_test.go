@@ -468,3 +468,25 @@ func ExampleValidate() {
 }
 
 var _ http.Handler = (*apiserver.Server)(nil)
+
+// Of many definitions that want one short name at the same time exactly one gets it.
+func TestNamesAreGivenOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		for i := range 10 {
+			yaml := strings.NewReplacer("widgets", fmt.Sprintf("widgets%c", 'a'+i), "kind: Widget,", fmt.Sprintf("kind: Widget%c,", 'a'+i)).Replace(widget)
+			c.do("POST", definitions, yaml, 201)
+		}
+		time.Sleep(5 * time.Second)
+		accepted := 0
+		list := c.do("GET", definitions, nil, 200)
+		for _, d := range at(list, "items").([]any) {
+			conditions, _ := at(d, "status", "conditions").([]any)
+			for _, x := range conditions {
+				if at(x, "type") == "NamesAccepted" && at(x, "status") == "True" {
+					accepted++
+				}
+			}
+		}
+		require.Equal(t, 1, accepted)
+	})
+}
