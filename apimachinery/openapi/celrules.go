@@ -31,39 +31,44 @@ type celRule struct {
 type celScope struct {
 	s     *Structural
 	whole bool
-	once  sync.Once
-	err   error
-	env   map[bool]*celgo.Env // by whether oldSelf is optional
+	plain celEnv // oldSelf is what self was
+	maybe celEnv // oldSelf is optional
+}
+
+// celEnv is an environment, made when it is first needed.
+type celEnv struct {
+	once sync.Once
+	env  *celgo.Env
+	err  error
 }
 
 // selfName is the object type of self. It is no identifier, so that self.spec is never taken for a type.
 const selfName = "#self"
 
 func (c *celScope) environment(optionalOld bool) (*celgo.Env, error) {
-	c.once.Do(func() { c.err = c.build() })
-	if c.err != nil {
-		return nil, c.err
+	e := &c.plain
+	if optionalOld {
+		e = &c.maybe
 	}
-	return c.env[optionalOld], nil
+	e.once.Do(func() { e.env, e.err = c.build(optionalOld) })
+	return e.env, e.err
 }
 
-func (c *celScope) build() error {
+func (c *celScope) build(optionalOld bool) (*celgo.Env, error) {
 	base, err := cel.Env()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t := &celTypes{Provider: base.CELTypeProvider(), objects: map[string]*celObject{}}
 	self := t.declare(c.s, selfName, c.whole)
 	if self == nil {
-		return errors.New("rules need a type to work on: give the schema a type, and items or properties")
+		return nil, errors.New("rules need a type to work on: give the schema a type, and items or properties")
 	}
-	c.env = map[bool]*celgo.Env{}
-	for optional, old := range map[bool]*celgo.Type{false: self, true: celgo.OptionalType(self)} {
-		if c.env[optional], err = base.Extend(celgo.CustomTypeProvider(t), celgo.Variable("self", self), celgo.Variable("oldSelf", old)); err != nil {
-			return err
-		}
+	old := self
+	if optionalOld {
+		old = celgo.OptionalType(self)
 	}
-	return nil
+	return base.Extend(celgo.CustomTypeProvider(t), celgo.Variable("self", self), celgo.Variable("oldSelf", old))
 }
 
 // compileRules attaches the rules below s. whole is true for the root and embedded objects.
