@@ -68,6 +68,10 @@ func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, 
 	}
 	more, err := res.reserve(ctx, obj, nil)
 	if err != nil {
+		// Another server that is starting may have stored it, with what it reserves, since we looked.
+		if _, _, err := r.store.Get(ctx, key); err == nil {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("registry: %s %s: %w", res.gr, obj.GetName(), err)
 	}
 	value, err := res.encode(obj)
