@@ -190,7 +190,9 @@ func (c *Compiler) iptablesPort(b *block, p *ServicePort) {
 				continue
 			}
 			entry(a, "loadbalancer IP", fw)
-			line(tableFilter, iptFirewall, "%s %s -j DROP", iptComment("%s traffic not accepted by %s", name, fw), to(a))
+			if reachable { // otherwise the address is refused, to everybody
+				line(tableFilter, iptFirewall, "%s %s -j DROP", iptComment("%s traffic not accepted by %s", name, fw), to(a))
+			}
 		}
 		if p.NodePort != 0 {
 			onNode := fmt.Sprintf("-m %s -p %s --dport %d", proto, proto, p.NodePort)
