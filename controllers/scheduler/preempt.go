@@ -3,7 +3,9 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -50,6 +52,22 @@ func (s *scheduler) preempt(p *queued, d *Decision) (victims []*corev1.Pod, on s
 		victims = append(victims, v.pod)
 	}
 	return victims, best.node.name
+}
+
+// preemptionMessage says why making room was no way out.
+func (d *Decision) preemptionMessage(pod *corev1.Pod) string {
+	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
+		return "not eligible due to preemptionPolicy=Never."
+	}
+	var parts []string
+	if n := len(d.mendable); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d No preemption victims found for incoming pod", n))
+	}
+	if n := d.Nodes - len(d.mendable); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d Preemption is not helpful for scheduling", n))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("0/%d nodes are available: %s.", d.Nodes, strings.Join(parts, ", "))
 }
 
 // victimsOn removes every less important pod from n, and if the pod then fits, puts back as many as it still fits

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -266,7 +265,7 @@ func (s *scheduler) unplaced(ctx context.Context, p *queued, d *Decision) {
 			nominated = node
 		}
 	} else if len(d.Reasons) > 0 {
-		message += fmt.Sprintf(" preemption: 0/%d nodes are available: no victims whose removal would help.", d.Nodes)
+		message += " preemption: " + d.preemptionMessage(p.pod)
 	}
 	s.recorder.Eventf(p.pod, corev1.EventTypeWarning, "FailedScheduling", "%s", message)
 	if err := s.condition(ctx, p.pod, message, nominated); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
