@@ -171,7 +171,9 @@ func TestWatchResumes(t *testing.T) {
 		cms := client.For[*corev1.ConfigMap](c)
 		_, err := cms.Create(ctx, configMap("w0", nil))
 		require.NoError(t, err)
+		wrote := make(chan struct{})
 		go func() {
+			defer close(wrote)
 			for i := 1; i < 20; i++ {
 				time.Sleep(700 * time.Millisecond)
 				_, err := cms.Create(ctx, configMap(fmt.Sprintf("w%d", i), nil))
@@ -193,6 +195,7 @@ func TestWatchResumes(t *testing.T) {
 		for i, n := range names {
 			require.Equal(t, fmt.Sprintf("w%d", i), n)
 		}
+		<-wrote
 	})
 }
 

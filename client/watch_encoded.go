@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -187,9 +188,9 @@ func (w *EncodedWatch) frame() ([]byte, error) {
 		// Grown as bytes come, so that a lying length costs nothing.
 		w.line = w.line[:0]
 		for len(w.line) < int(n) {
-			step := min(int(n)-len(w.line), 1<<20)
 			at := len(w.line)
-			w.line = append(w.line, make([]byte, step)...)
+			to := at + min(int(n)-at, 1<<20)
+			w.line = slices.Grow(w.line, to-at)[:to]
 			if _, err := io.ReadFull(w.reader, w.line[at:]); err != nil {
 				return nil, noEOF(err)
 			}
