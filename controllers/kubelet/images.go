@@ -63,10 +63,13 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	p.mu.Lock()
 	last, failedBefore := p.failed[key]
 	p.mu.Unlock()
+	if fresh := retryAfter - time.Since(last.at); failedBefore && fresh > 0 {
+		return nil, delayed{&waitError{"ErrImagePull", last.err}, fresh} // long enough to be seen
+	}
 	if failedBefore {
 		if left, _ := p.backoffs.left(key, last.at); left > 0 {
 			p.recorder.About(about, nil, events.Normal, "BackOff", fmt.Sprintf("Back-off pulling image %q", image))
-			return nil, delayed{&waitError{"ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: %s", image, last.err)}, left}
+			return nil, delayed{&waitError{"ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", image, last.err)}, left}
 		}
 	}
 	p.recorder.About(about, nil, events.Normal, "Pulling", fmt.Sprintf("Pulling image %q", image))
@@ -87,7 +90,7 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		if p.failed == nil {
 			p.failed = map[string]failedPull{}
 		}
-		p.failed[key] = failedPull{time.Now(), "ErrImagePull: " + text}
+		p.failed[key] = failedPull{time.Now(), text}
 		p.mu.Unlock()
 		p.recorder.About(about, nil, events.Warning, "Failed", fmt.Sprintf("Failed to pull image %q: %v", image, text))
 		p.recorder.About(about, nil, events.Warning, "Failed", "Error: ErrImagePull")

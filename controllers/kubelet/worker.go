@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -67,13 +68,20 @@ func (w *worker) poke() {
 
 func (w *worker) update(pod *corev1.Pod) {
 	w.mu.Lock()
-	changed := w.pod == pod || w.pod.Generation != pod.Generation || w.pod.DeletionTimestamp != pod.DeletionTimestamp ||
-		w.pod.ResourceVersion != pod.ResourceVersion
+	changed := w.pod == pod || matters(w.pod, pod)
 	w.pod = pod
 	w.mu.Unlock()
 	if changed {
 		w.poke()
 	}
+}
+
+// matters tells whether there is something to do about a change. Most changes are the worker's own status coming back.
+func matters(old, pod *corev1.Pod) bool {
+	return old.Generation != pod.Generation || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
+		seconds(old) != seconds(pod) ||
+		!maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations) ||
+		len(pod.Spec.ReadinessGates) > 0 || len(old.Finalizers) != len(pod.Finalizers)
 }
 
 func (w *worker) remove(last *corev1.Pod) {
@@ -225,4 +233,12 @@ func delayOf(err error) time.Duration {
 		return max(d.after, time.Millisecond)
 	}
 	return 0
+}
+
+// seconds is the grace period of a pod's deletion; -1 without one.
+func seconds(pod *corev1.Pod) int64 {
+	if pod.DeletionGracePeriodSeconds == nil {
+		return -1
+	}
+	return *pod.DeletionGracePeriodSeconds
 }

@@ -1,0 +1,492 @@
+// Package fakecri is a container runtime for tests: CRI v1 over gRPC in memory, with containers that run, end and
+// die on package time without any process. It runs inside and outside of testing/synctest bubbles.
+//
+// It is not part of what users run: it takes the place of containerd in the kubelet's tests, never that of the kubelet.
+package fakecri
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Script is what one run of a container does. The zero value runs until it is stopped and ends at once then.
+type Script struct {
+	// RunFor is how long it runs; 0 means until it is stopped. ExitCode is that of ending by itself, StopCode that of ending
+	// when asked to.
+	RunFor             time.Duration
+	ExitCode, StopCode int32
+	// StopAfter is how long it takes to end when asked to; it is killed, code 137, when the grace period is shorter.
+	StopAfter time.Duration
+}
+
+// Runtime is the runtime. Set the functions before Serve; they may be called from many goroutines.
+type Runtime struct {
+	cri.UnimplementedRuntimeServiceServer
+	cri.UnimplementedImageServiceServer
+
+	// Play says what a run of a container does; nil means the zero Script.
+	Play func(c *cri.ContainerConfig) Script
+	// Execute answers commands; nil means success without output.
+	Execute func(c *cri.ContainerConfig, cmd []string) (out string, exit int32)
+	// Fail, if set, may refuse a call by its method name, such as RunPodSandbox.
+	Fail func(method string) error
+	// Pull answers a pull; nil means that it fails.
+	Pull func(image string) error
+
+	mu         sync.Mutex
+	next       int
+	sandboxes  map[string]*sandbox
+	containers map[string]*container
+	images     map[string]bool
+	calls      []string
+	timers     sync.WaitGroup
+	ctx        context.Context
+}
+
+type sandbox struct {
+	id      string
+	config  *cri.PodSandboxConfig
+	state   cri.PodSandboxState
+	created time.Time
+	ip      string
+}
+
+type container struct {
+	id, sandbox                string
+	config                     *cri.ContainerConfig
+	state                      cri.ContainerState
+	created, started, finished time.Time
+	exit                       int32
+	script                     Script
+	ended                      chan struct{}
+}
+
+// New makes a runtime that has the images.
+func New(images ...string) *Runtime {
+	r := &Runtime{sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, images: map[string]bool{}}
+	for _, i := range images {
+		r.images[i] = true
+	}
+	return r
+}
+
+// Serve runs the runtime until ctx ends; dial connects to it.
+func (r *Runtime) Serve(ctx context.Context) (dial func(context.Context, string) (net.Conn, error), wait func()) {
+	l := bufconn.Listen(1 << 20)
+	s := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		method := info.FullMethod[len(info.FullMethod)-len(lastPart(info.FullMethod)):]
+		r.mu.Lock()
+		r.calls = append(r.calls, method)
+		r.mu.Unlock()
+		if r.Fail != nil {
+			if err := r.Fail(method); err != nil {
+				return nil, err
+			}
+		}
+		return handle(ctx, req)
+	}))
+	cri.RegisterRuntimeServiceServer(s, r)
+	cri.RegisterImageServiceServer(s, r)
+	r.ctx = ctx
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l)
+	}()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		s.Stop()
+	}()
+	return func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }, func() {
+		<-done
+		<-stopped
+		r.timers.Wait()
+	}
+}
+
+func lastPart(method string) string {
+	for i := len(method) - 1; i >= 0; i-- {
+		if method[i] == '/' {
+			return method[i+1:]
+		}
+	}
+	return method
+}
+
+// Calls counts the calls of a method.
+func (r *Runtime) Calls(method string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, c := range r.calls {
+		if c == method {
+			n++
+		}
+	}
+	return n
+}
+
+// Running are the names of running containers, as pod/container, sorted.
+func (r *Runtime) Running() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for _, c := range r.containers {
+		if c.state == cri.ContainerState_CONTAINER_RUNNING {
+			list = append(list, r.sandboxes[c.sandbox].config.Metadata.Name+"/"+c.config.Metadata.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Counts are the sandboxes and containers there are, in any state.
+func (r *Runtime) Counts() (sandboxes, containers int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.sandboxes), len(r.containers)
+}
+
+// Config is the newest configuration of a container of a pod; nil if there is none.
+func (r *Runtime) Config(pod, name string) *cri.ContainerConfig {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found *container
+	for _, c := range r.containers {
+		if r.sandboxes[c.sandbox].config.Metadata.Name == pod && c.config.Metadata.Name == name && (found == nil || c.created.After(found.created)) {
+			found = c
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return found.config
+}
+
+// Kill ends the running containers of that name, as if their process had died.
+func (r *Runtime) Kill(pod, name string, exit int32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.containers {
+		if c.state == cri.ContainerState_CONTAINER_RUNNING && c.config.Metadata.Name == name && r.sandboxes[c.sandbox].config.Metadata.Name == pod {
+			c.end(exit)
+		}
+	}
+}
+
+// KillSandbox ends a pod's sandbox and all in it.
+func (r *Runtime) KillSandbox(pod string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sandboxes {
+		if s.config.Metadata.Name == pod {
+			r.stop(s)
+		}
+	}
+}
+
+// Forget removes everything at once, as a wiped disk would.
+func (r *Runtime) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.containers {
+		c.end(137)
+	}
+	clear(r.containers)
+	clear(r.sandboxes)
+}
+
+// end is called with the lock held.
+func (c *container) end(exit int32) {
+	if c.state != cri.ContainerState_CONTAINER_RUNNING {
+		return
+	}
+	c.state, c.exit, c.finished = cri.ContainerState_CONTAINER_EXITED, exit, time.Now()
+	close(c.ended)
+}
+
+func (r *Runtime) stop(s *sandbox) {
+	s.state = cri.PodSandboxState_SANDBOX_NOTREADY
+	for _, c := range r.containers {
+		if c.sandbox == s.id {
+			c.end(137)
+		}
+	}
+}
+
+func (r *Runtime) id(kind string) string {
+	r.next++
+	return fmt.Sprintf("%s%d", kind, r.next)
+}
+
+func notFound(kind, id string) error {
+	return status.Errorf(codes.NotFound, "%s %q not found", kind, id)
+}
+
+// Version implements CRI.
+func (r *Runtime) Version(context.Context, *cri.VersionRequest) (*cri.VersionResponse, error) {
+	return &cri.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "1", RuntimeApiVersion: "v1"}, nil
+}
+
+// Status implements CRI.
+func (r *Runtime) Status(context.Context, *cri.StatusRequest) (*cri.StatusResponse, error) {
+	return &cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Status: true}}}}, nil
+}
+
+// RunPodSandbox implements CRI.
+func (r *Runtime) RunPodSandbox(_ context.Context, q *cri.RunPodSandboxRequest) (*cri.RunPodSandboxResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sandboxes {
+		if m, n := s.config.Metadata, q.Config.Metadata; m.Uid == n.Uid && m.Attempt == n.Attempt {
+			return nil, status.Errorf(codes.AlreadyExists, "sandbox of pod %s, attempt %d, is there already", n.Name, n.Attempt)
+		}
+	}
+	id := r.id("sandbox")
+	r.sandboxes[id] = &sandbox{id: id, config: q.Config, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: fmt.Sprintf("10.1.%d.%d", r.next/250, r.next%250+1)}
+	return &cri.RunPodSandboxResponse{PodSandboxId: id}, nil
+}
+
+// StopPodSandbox implements CRI.
+func (r *Runtime) StopPodSandbox(_ context.Context, q *cri.StopPodSandboxRequest) (*cri.StopPodSandboxResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sandboxes[q.PodSandboxId]; s != nil {
+		r.stop(s)
+	}
+	return &cri.StopPodSandboxResponse{}, nil
+}
+
+// RemovePodSandbox implements CRI.
+func (r *Runtime) RemovePodSandbox(_ context.Context, q *cri.RemovePodSandboxRequest) (*cri.RemovePodSandboxResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sandboxes[q.PodSandboxId]; s != nil {
+		r.stop(s)
+		for id, c := range r.containers {
+			if c.sandbox == s.id {
+				delete(r.containers, id)
+			}
+		}
+		delete(r.sandboxes, s.id)
+	}
+	return &cri.RemovePodSandboxResponse{}, nil
+}
+
+// PodSandboxStatus implements CRI.
+func (r *Runtime) PodSandboxStatus(_ context.Context, q *cri.PodSandboxStatusRequest) (*cri.PodSandboxStatusResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sandboxes[q.PodSandboxId]
+	if s == nil {
+		return nil, notFound("sandbox", q.PodSandboxId)
+	}
+	st := &cri.PodSandboxStatus{Id: s.id, Metadata: s.config.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.config.Labels}
+	if s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() != cri.NamespaceMode_NODE {
+		st.Network = &cri.PodSandboxNetworkStatus{Ip: s.ip}
+	}
+	return &cri.PodSandboxStatusResponse{Status: st}, nil
+}
+
+func selected(labels, want map[string]string) bool {
+	for k, v := range want {
+		if labels[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// ListPodSandbox implements CRI.
+func (r *Runtime) ListPodSandbox(_ context.Context, q *cri.ListPodSandboxRequest) (*cri.ListPodSandboxResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &cri.ListPodSandboxResponse{}
+	for _, s := range r.sandboxes {
+		if selected(s.config.Labels, q.GetFilter().GetLabelSelector()) {
+			out.Items = append(out.Items, &cri.PodSandbox{Id: s.id, Metadata: s.config.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.config.Labels})
+		}
+	}
+	return out, nil
+}
+
+// CreateContainer implements CRI.
+func (r *Runtime) CreateContainer(_ context.Context, q *cri.CreateContainerRequest) (*cri.CreateContainerResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sandboxes[q.PodSandboxId]; s == nil || s.state != cri.PodSandboxState_SANDBOX_READY {
+		return nil, notFound("sandbox", q.PodSandboxId)
+	}
+	for _, c := range r.containers {
+		if c.sandbox == q.PodSandboxId && c.config.Metadata.Name == q.Config.Metadata.Name {
+			if c.config.Metadata.Attempt == q.Config.Metadata.Attempt {
+				return nil, status.Errorf(codes.AlreadyExists, "container %s, attempt %d, is there already", c.config.Metadata.Name, c.config.Metadata.Attempt)
+			}
+			if c.state == cri.ContainerState_CONTAINER_RUNNING {
+				return nil, status.Errorf(codes.FailedPrecondition, "container %s runs twice", c.config.Metadata.Name)
+			}
+		}
+	}
+	c := &container{id: r.id("container"), sandbox: q.PodSandboxId, config: q.Config, created: time.Now(), ended: make(chan struct{})}
+	if r.Play != nil {
+		c.script = r.Play(q.Config)
+	}
+	r.containers[c.id] = c
+	return &cri.CreateContainerResponse{ContainerId: c.id}, nil
+}
+
+// StartContainer implements CRI.
+func (r *Runtime) StartContainer(_ context.Context, q *cri.StartContainerRequest) (*cri.StartContainerResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.containers[q.ContainerId]
+	if c == nil {
+		return nil, notFound("container", q.ContainerId)
+	}
+	c.state, c.started = cri.ContainerState_CONTAINER_RUNNING, time.Now()
+	if c.script.RunFor > 0 {
+		r.timers.Go(func() {
+			select {
+			case <-time.After(c.script.RunFor):
+				r.mu.Lock()
+				c.end(c.script.ExitCode)
+				r.mu.Unlock()
+			case <-c.ended:
+			case <-r.ctx.Done():
+			}
+		})
+	}
+	return &cri.StartContainerResponse{}, nil
+}
+
+// StopContainer implements CRI.
+func (r *Runtime) StopContainer(ctx context.Context, q *cri.StopContainerRequest) (*cri.StopContainerResponse, error) {
+	r.mu.Lock()
+	c := r.containers[q.ContainerId]
+	r.mu.Unlock()
+	if c == nil {
+		return nil, notFound("container", q.ContainerId)
+	}
+	wait, code := c.script.StopAfter, c.script.StopCode
+	if grace := time.Duration(q.Timeout) * time.Second; wait > grace {
+		wait, code = grace, 137
+	}
+	select {
+	case <-time.After(wait):
+	case <-c.ended:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r.mu.Lock()
+	c.end(code)
+	r.mu.Unlock()
+	return &cri.StopContainerResponse{}, nil
+}
+
+// RemoveContainer implements CRI.
+func (r *Runtime) RemoveContainer(_ context.Context, q *cri.RemoveContainerRequest) (*cri.RemoveContainerResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.containers[q.ContainerId]; c != nil {
+		c.end(137)
+		delete(r.containers, c.id)
+	}
+	return &cri.RemoveContainerResponse{}, nil
+}
+
+// ListContainers implements CRI.
+func (r *Runtime) ListContainers(_ context.Context, q *cri.ListContainersRequest) (*cri.ListContainersResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &cri.ListContainersResponse{}
+	for _, c := range r.containers {
+		if selected(c.config.Labels, q.GetFilter().GetLabelSelector()) {
+			out.Containers = append(out.Containers, &cri.Container{Id: c.id, PodSandboxId: c.sandbox, Metadata: c.config.Metadata, State: c.state,
+				CreatedAt: c.created.UnixNano(), Labels: c.config.Labels, Annotations: c.config.Annotations})
+		}
+	}
+	return out, nil
+}
+
+// ContainerStatus implements CRI.
+func (r *Runtime) ContainerStatus(_ context.Context, q *cri.ContainerStatusRequest) (*cri.ContainerStatusResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.containers[q.ContainerId]
+	if c == nil {
+		return nil, notFound("container", q.ContainerId)
+	}
+	st := &cri.ContainerStatus{Id: c.id, Metadata: c.config.Metadata, State: c.state, CreatedAt: c.created.UnixNano(), ExitCode: c.exit,
+		Image: c.config.Image, ImageRef: "fake@" + c.config.Image.Image, Labels: c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
+		LogPath: r.sandboxes[c.sandbox].config.LogDirectory + "/" + c.config.LogPath}
+	if !c.started.IsZero() {
+		st.StartedAt = c.started.UnixNano()
+	}
+	if !c.finished.IsZero() {
+		st.FinishedAt = c.finished.UnixNano()
+	}
+	return &cri.ContainerStatusResponse{Status: st}, nil
+}
+
+// ExecSync implements CRI.
+func (r *Runtime) ExecSync(_ context.Context, q *cri.ExecSyncRequest) (*cri.ExecSyncResponse, error) {
+	r.mu.Lock()
+	c := r.containers[q.ContainerId]
+	running := c != nil && c.state == cri.ContainerState_CONTAINER_RUNNING
+	r.mu.Unlock()
+	if !running {
+		return nil, notFound("running container", q.ContainerId)
+	}
+	if r.Execute == nil {
+		return &cri.ExecSyncResponse{}, nil
+	}
+	out, exit := r.Execute(c.config, q.Cmd)
+	return &cri.ExecSyncResponse{Stdout: []byte(out), ExitCode: exit}, nil
+}
+
+// ListImages implements CRI.
+func (r *Runtime) ListImages(context.Context, *cri.ListImagesRequest) (*cri.ListImagesResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &cri.ListImagesResponse{}
+	for i := range r.images {
+		out.Images = append(out.Images, &cri.Image{Id: i, RepoTags: []string{i}, Size: 1})
+	}
+	return out, nil
+}
+
+// ImageStatus implements CRI.
+func (r *Runtime) ImageStatus(_ context.Context, q *cri.ImageStatusRequest) (*cri.ImageStatusResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.images[q.Image.Image] {
+		return &cri.ImageStatusResponse{}, nil
+	}
+	return &cri.ImageStatusResponse{Image: &cri.Image{Id: q.Image.Image, RepoTags: []string{q.Image.Image}, Size: 1}}, nil
+}
+
+// PullImage implements CRI.
+func (r *Runtime) PullImage(_ context.Context, q *cri.PullImageRequest) (*cri.PullImageResponse, error) {
+	if r.Pull == nil {
+		return nil, status.Errorf(codes.Unknown, "no registry")
+	}
+	if err := r.Pull(q.Image.Image); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.images[q.Image.Image] = true
+	return &cri.PullImageResponse{ImageRef: q.Image.Image}, nil
+}
