@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,9 +80,11 @@ func (c *Conn) Host() string { return c.base.String() }
 // Close closes the connections that are idle; those in use close when their request ends. The Conn can still be used.
 func (c *Conn) Close() error {
 	c.state.mu.Lock()
-	t := c.state.t
+	all := append(slices.Clone(c.state.old), c.state.t)
 	c.state.mu.Unlock()
-	t.closeIdle()
+	for _, t := range all {
+		t.closeIdle()
+	}
 	return nil
 }
 

@@ -195,6 +195,11 @@ func (c *Conn) current(ctx context.Context, rejected *Credential) (*transports, 
 	won := c.state.t == t
 	if won {
 		c.state.t = next
+		if next.main != t.main {
+			// Requests under way end on the old connections; Close must find these.
+			c.state.old = append(c.state.old, t)
+			c.state.old = c.state.old[max(0, len(c.state.old)-8):]
+		}
 	} else {
 		next, t = c.state.t, next
 	}
@@ -223,5 +228,6 @@ func sameCert(a, b *tls.Certificate) bool {
 type connState struct {
 	mu     sync.Mutex
 	t      *transports
+	old    []*transports // the last few before t
 	looked time.Time
 }
