@@ -1,0 +1,165 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+)
+
+var a, b = reconcile.Request{Name: "a"}, reconcile.Request{Name: "b"}
+
+// run runs c until the returned function is called, which waits for it.
+func run(t *testing.T, c *controller.Controller) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); require.NoError(t, <-done) })
+	t.Cleanup(stop)
+	return stop
+}
+
+// log collects what happened, and when.
+type log struct {
+	mu    sync.Mutex
+	lines []string
+	began time.Time
+}
+
+func newLog() *log { return &log{began: time.Now()} }
+
+func (l *log) add(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+func TestPanicsAreErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		calls := 0
+		c := controller.New("c", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			if calls++; calls == 1 {
+				panic("boom")
+			}
+			return reconcile.Result{}, nil
+		}), controller.Options{Metrics: &controller.Metrics{Reconciled: func(_, outcome string, _ time.Duration) { l.add("%s", outcome) }}})
+		run(t, c)
+		c.Enqueue(a)
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"panic", "success"}, l.lines)
+	})
+}
+
+func TestOutcomes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		active := 0
+		calls := map[reconcile.Request]int{}
+		c := controller.New("c", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+			calls[req]++
+			switch {
+			case req.Name == "terminal":
+				return reconcile.Result{}, reconcile.TerminalError(errors.New("for good"))
+			case req.Name == "again" && calls[req] == 1:
+				return reconcile.Result{RequeueAfter: time.Minute}, nil
+			case req.Name == "error" && calls[req] < 4:
+				return reconcile.Result{}, errors.New("not yet")
+			}
+			return reconcile.Result{}, nil
+		}), controller.Options{Metrics: &controller.Metrics{
+			Reconciled: func(name, outcome string, _ time.Duration) { l.add("%s %s", name, outcome) },
+			Active:     func(_ string, d int) { active += d },
+		}})
+		run(t, c)
+		for _, name := range []string{"terminal", "again", "error"} {
+			c.Enqueue(reconcile.Request{Name: name})
+			time.Sleep(2 * time.Minute)
+		}
+		require.Equal(t, []string{"c terminal_error", "c requeue_after", "c success", "c error", "c error", "c error", "c success"}, l.lines)
+		require.Zero(t, active)
+	})
+}
+
+func TestTimeoutEndsOneReconcile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var cause error
+		var took time.Duration
+		calls := 0
+		c := controller.New("c", reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+			if calls++; calls > 1 {
+				return reconcile.Result{}, nil
+			}
+			<-ctx.Done()
+			cause, took = context.Cause(ctx), time.Since(began)
+			return reconcile.Result{}, ctx.Err()
+		}), controller.Options{Timeout: 5 * time.Second})
+		run(t, c)
+		c.Enqueue(a)
+		time.Sleep(time.Minute)
+		require.ErrorIs(t, cause, controller.ErrReconcileTimeout)
+		require.Equal(t, 5*time.Second, took)
+		require.Equal(t, 2, calls, "it is tried again")
+	})
+}
+
+// A key is never worked on twice at once, other keys are worked on side by side, and a key enqueued meanwhile runs once more.
+func TestOneAtATimePerKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		running, most, calls := map[reconcile.Request]int{}, 0, map[reconcile.Request]int{}
+		c := controller.New("c", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+			mu.Lock()
+			running[req]++
+			calls[req]++
+			if running[req] > 1 {
+				t.Errorf("%v runs twice", req)
+			}
+			most = max(most, running[a]+running[b])
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			running[req]--
+			mu.Unlock()
+			return reconcile.Result{}, nil
+		}), controller.Options{Concurrency: 4})
+		run(t, c)
+		for range 10 {
+			c.Enqueue(a)
+			c.Enqueue(b)
+		}
+		time.Sleep(500 * time.Millisecond)
+		for range 10 {
+			c.Enqueue(a)
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, most)
+		require.Equal(t, map[reconcile.Request]int{a: 2, b: 1}, calls)
+	})
+}
+
+func TestRunWaitsForReconciles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		c := controller.New("c", reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+			<-ctx.Done()
+			time.Sleep(3 * time.Second)
+			ended = true
+			return reconcile.Result{}, ctx.Err()
+		}), controller.Options{})
+		stop := run(t, c)
+		c.Enqueue(a)
+		time.Sleep(time.Second)
+		stop()
+		require.True(t, ended)
+	})
+}

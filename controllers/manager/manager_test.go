@@ -1,0 +1,182 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// diary is what happened, in order.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) add(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) runnable(name string) manager.Func {
+	return func(ctx context.Context) error {
+		d.add("%s starts", name)
+		<-ctx.Done()
+		d.add("%s ends", name)
+		return nil
+	}
+}
+
+// elector leads from start on until lose is closed.
+type elector struct {
+	d           *diary
+	start, lose chan struct{}
+}
+
+func (e *elector) Run(ctx context.Context, lead func(context.Context) error) error {
+	select {
+	case <-e.start:
+	case <-ctx.Done():
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- lead(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-e.lose:
+	case <-ctx.Done():
+	}
+	stop()
+	<-done
+	e.d.add("lease released")
+	return nil
+}
+
+func runManager(m *manager.Manager) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	return func() error { cancel(); return <-done }
+}
+
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		d := &diary{}
+		e := &elector{d: d, start: make(chan struct{}), lose: make(chan struct{})}
+		m := manager.New(c.Conn(), manager.Options{Elector: e})
+		inf := informers.For[*corev1.Namespace](m.Informers())
+		m.AddAlways("web", d.runnable("web"))
+		m.Add("led", manager.Func(func(ctx context.Context) error {
+			d.add("led starts, synced %v", inf.HasSynced())
+			<-ctx.Done()
+			d.add("led ends")
+			return nil
+		}))
+		stop := runManager(m)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"web starts"}, d.lines)
+		close(e.start)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"web starts", "led starts, synced true"}, d.lines)
+		m.Add("late", d.runnable("late"))
+		time.Sleep(time.Second)
+		require.Contains(t, d.lines, "late starts")
+		require.NoError(t, stop())
+		at := func(line string) int {
+			require.Contains(t, d.lines, line)
+			return slices.Index(d.lines, line)
+		}
+		require.Less(t, at("led ends"), at("lease released"))
+		require.Less(t, at("late ends"), at("lease released"))
+		at("web ends")
+	})
+}
+
+// A leader that loses its lease ends as a whole: what it knows may be old.
+func TestLeadershipLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		d := &diary{}
+		e := &elector{d: d, start: make(chan struct{}), lose: make(chan struct{})}
+		close(e.start)
+		m := manager.New(c.Conn(), manager.Options{Elector: e})
+		m.AddAlways("web", d.runnable("web"))
+		m.Add("led", d.runnable("led"))
+		done := make(chan error, 1)
+		go func() { done <- m.Run(t.Context()) }()
+		time.Sleep(time.Second)
+		close(e.lose)
+		require.ErrorContains(t, <-done, "leadership was lost")
+		require.Contains(t, d.lines, "web ends")
+		require.Contains(t, d.lines, "led ends")
+	})
+}
+
+func TestAFailureStopsEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		d := &diary{}
+		broken := errors.New("broken")
+		m := manager.New(c.Conn(), manager.Options{})
+		m.AddAlways("web", d.runnable("web"))
+		m.Add("bad", manager.Func(func(context.Context) error {
+			time.Sleep(time.Minute)
+			return broken
+		}))
+		m.Add("done", manager.Func(func(context.Context) error { return nil }))
+		err := m.Run(t.Context())
+		require.ErrorIs(t, err, broken)
+		require.ErrorContains(t, err, "bad: broken")
+		require.Equal(t, []string{"web starts", "web ends"}, d.lines)
+	})
+}
+
+// A reconciler sees its own writes in the listers at once, and never acts twice on one state.
+func TestReconcilersReadTheirWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+			maps := informers.For[*corev1.ConfigMap](m.Informers()).Lister()
+			r := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+				if req.Namespace != "default" || req.Name != "count" {
+					return reconcile.Result{}, nil
+				}
+				cm, err := maps.Get(req)
+				if err != nil {
+					return reconcile.Result{}, err
+				}
+				if len(cm.Data) >= 20 {
+					return reconcile.Result{}, nil
+				}
+				calls++
+				cm.Data = withEntry(cm.Data, fmt.Sprint(calls))
+				_, err = clientOf(m).Update(ctx, cm)
+				return reconcile.Result{}, err
+			})
+			_, err := controllers.Add(m, "count", r, controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+			return err
+		}}})
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "count")})
+		c.Settle()
+		require.Len(t, controllertest.Get[*corev1.ConfigMap](c, "default", "count").Data, 20)
+		require.Equal(t, 20, calls, "no write met a conflict")
+	})
+}
