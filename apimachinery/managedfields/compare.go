@@ -197,7 +197,15 @@ func (c *comparer) leaf(t *Type, l, r any) bool {
 	return true
 }
 
+// fewItems is up to where the order of insertion into a set does not matter. Beyond, members and items are visited in
+// order, so that each is appended and big objects do not cost the square of their size.
+const fewItems = 16
+
 func (c *comparer) members(t *Type, l, r map[string]any) {
+	if len(l)+len(r) > fewItems {
+		c.manyMembers(t, l, r)
+		return
+	}
 	for name, lv := range l {
 		rv, ok := r[name]
 		if !ok {
@@ -209,6 +217,30 @@ func (c *comparer) members(t *Type, l, r map[string]any) {
 		if _, ok := l[name]; !ok {
 			c.member(t, name, absent, rv)
 		}
+	}
+}
+
+func (c *comparer) manyMembers(t *Type, l, r map[string]any) {
+	names := make([]string, 0, len(l)+len(r))
+	for name := range l {
+		names = append(names, name)
+	}
+	for name := range r {
+		if _, ok := l[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		lv, ok := l[name]
+		if !ok {
+			lv = absent
+		}
+		rv, ok := r[name]
+		if !ok {
+			rv = absent
+		}
+		c.member(t, name, lv, rv)
 	}
 }
 
@@ -231,13 +263,17 @@ func (c *comparer) items(t *Type, l, r []any) {
 		}
 		return
 	}
-	for _, el := range lorder {
-		c.item(t, el, li[el.text], ri[el.text])
-	}
+	all := lorder
 	for _, el := range rorder {
 		if _, ok := li[el.text]; !ok {
-			c.item(t, el, nil, ri[el.text])
+			all = append(all, el)
 		}
+	}
+	if len(all) > fewItems {
+		slices.SortFunc(all, func(a, b Element) int { return compareElements(&a, &b) })
+	}
+	for _, el := range all {
+		c.item(t, el, li[el.text], ri[el.text])
 	}
 }
 

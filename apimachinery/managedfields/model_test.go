@@ -428,3 +428,26 @@ func TestNullInTypedApply(t *testing.T) {
 	}
 	require.Len(t, metav1.MetaOf(live).ManagedFields, 2)
 }
+
+// An object of many entries costs in proportion to them: 60,000 take well under the minute that quadratic work would.
+func TestBigObjects(t *testing.T) {
+	member := managedfields.Member{Name: "list", Type: managedfields.SetOf()}
+	typ, err := managedfields.ObjectOf([]managedfields.Member{member, {Name: "map", Type: managedfields.MapOf(managedfields.Atomic)}}, nil)
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(1, 1))
+	list, entries := []any{}, map[string]any{}
+	for _, n := range r.Perm(30_000) {
+		list = append(list, int64(n))
+		entries[strconv.Itoa(n)] = true
+	}
+	u := &metav1.Unstructured{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Fields: map[string]any{"list": list, "map": entries}}
+	begin := time.Now()
+	require.NoError(t, typ.Update(nil, u, managedfields.Write{Manager: "one", APIVersion: "a/v1"}))
+	u.UID = "u"
+	config := map[string]any{"list": list[:15_000], "map": map[string]any{"new": true}}
+	merged, changed, err := typ.Apply(u, config, managedfields.Write{Manager: "two", APIVersion: "a/v1"}, true)
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Len(t, merged.(*metav1.Unstructured).Fields["list"], 30_000)
+	require.Less(t, time.Since(begin), 30*time.Second)
+}

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// maxDepth bounds how deep a set may nest, far above what objects need.
-const maxDepth = 500
+// maxDepth bounds how deep a set may nest: as deep as objects can.
+const maxDepth = 10_000
 
 // ParseSet reads the fieldsV1 form. Errors are *SyntaxError.
 func ParseSet(data []byte) (*Set, error) {

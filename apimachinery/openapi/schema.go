@@ -147,6 +147,12 @@ func (s *Schema) treeV2() map[string]any {
 			delete(m, key)
 		}
 	}
+	if s.Extensions["x-kubernetes-preserve-unknown-fields"] == true {
+		// Clients that validate take described members for the only ones.
+		delete(m, "properties")
+		delete(m, "items")
+		delete(m, "required")
+	}
 	if m["additionalProperties"] == true {
 		delete(m, "additionalProperties")
 	}
