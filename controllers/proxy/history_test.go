@@ -226,6 +226,7 @@ func TestRandomServices(t *testing.T) {
 	}
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
 			for seed := range seeds {
 				history(t, mode, uint64(seed))
 			}

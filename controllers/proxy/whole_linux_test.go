@@ -44,7 +44,7 @@ func TestRealProxy(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, clusterdns.Publish(t.Context(), c.Admin(), netip.MustParseAddr("10.96.0.10"), nodeIP, 1053))
 
-		synced := make(chan struct{}, 100)
+		synced, wrote := make(chan struct{}, 100), false
 		var p *Proxy
 		m := c.Manager("node", func(m *manager.Manager) (err error) {
 			if err := clusterdns.Add(m, clusterdns.Options{PacketConns: []net.PacketConn{udpConn}, Listeners: []net.Listener{tcpListener}}); err != nil {
@@ -53,7 +53,13 @@ func TestRealProxy(t *testing.T) {
 			p, err = New(m, Options{
 				NodeName: "here", Mode: mode, NetNS: r.node, DetectLocal: DetectLocal{CIDRs: []netip.Prefix{podNet}}, MinSyncPeriod: -1,
 				Conntrack: Conntrack{UDP: 20 * time.Second}, Logger: controllertest.Logger(t),
-				Metrics: Metrics{Synced: func(Family, time.Duration, bool) { synced <- struct{}{} }},
+				// The count comes last in a sync, after the health checks.
+				Metrics: Metrics{Synced: func(Family, time.Duration, bool) { wrote = true }, NoLocalEndpoints: func(policy string, _ int) {
+					if wrote && policy == "external" {
+						wrote = false
+						synced <- struct{}{}
+					}
+				}},
 			})
 			m.AddAlways("proxy", p)
 			return err

@@ -1,0 +1,227 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+)
+
+// onFake runs a proxy on a kernel that is not there, on virtual time.
+func onFake(t *testing.T, o Options) (c *controllertest.Cluster, p *Proxy, k *fakeKernel, stop func()) {
+	t.Helper()
+	c = controllertest.Start(t, controllertest.Options{})
+	controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "here")})
+	controllertest.UpdateStatus(c, "", "here", func(n *corev1.Node) {
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeAddr.String()}}
+	})
+	k = newFakeKernel()
+	o.NodeName, o.Kernel, o.DetectLocal = "here", k, DetectLocal{CIDRs: []netip.Prefix{podNet}}
+	m := c.Manager("proxy", func(m *manager.Manager) (err error) {
+		if p, err = New(m, o); err == nil {
+			m.AddAlways("proxy", p)
+		}
+		return err
+	})
+	stop = c.Run(m)
+	c.Settle()
+	return c, p, k, stop
+}
+
+// createWeb makes Service default/webN with one endpoint.
+func createWeb(c *controllertest.Cluster, n int, eps ...where) *corev1.Service {
+	svc := service(fmt.Sprintf("web%d", n), fmt.Sprintf("10.96.1.%d", n), func(s *corev1.Service) { s.Namespace = "default" }, port("t", tcp, 80, 0))
+	controllertest.Create(c, svc)
+	controllertest.Create(c, slice(svc, discoveryv1.AddressTypeIPv4, eps...))
+	return svc
+}
+
+// to is where a packet from a pod to an address goes.
+func (k *fakeKernel) to(ip string) map[string]float64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return simulate(NFTables, k.tables, packet{src: podIP(3), dst: netip.MustParseAddr(ip), proto: "tcp", port: 80})
+}
+
+func TestChangesAreWrittenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, k, _ := onFake(t, Options{})
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		before := len(k.writes)
+		for i := range 50 {
+			createWeb(c, i+1, here(0))
+			c.Settle()
+		}
+		require.LessOrEqual(t, len(k.writes)-before, 1, "it has been quiet: the first change is written at once, the others wait")
+		time.Sleep(time.Second)
+		c.Settle()
+		require.LessOrEqual(t, len(k.writes)-before, 2)
+		for i := range 50 {
+			require.Equal(t, map[string]float64{podIP(0).String() + ":8080": 1}, k.to(fmt.Sprintf("10.96.1.%d", i+1)))
+		}
+		for _, text := range k.writes[before:] {
+			require.NotContains(t, text, "delete table", "only changes are written")
+		}
+	})
+}
+
+func TestFailedWritesKeepTheLastRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := 0
+		c, p, k, _ := onFake(t, Options{Metrics: Metrics{Failed: func(Family) { failed++ }}})
+		createWeb(c, 1, here(0))
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		good := map[string]float64{podIP(0).String() + ":8080": 1}
+		require.Equal(t, good, k.to("10.96.1.1"))
+
+		// The first failure is of the change only: everything is written instead, at once.
+		k.mu.Lock()
+		k.refuse = func(text string) error {
+			if !strings.Contains(text, "delete table") {
+				return errors.New("no changes today")
+			}
+			return nil
+		}
+		k.mu.Unlock()
+		createWeb(c, 2, here(1))
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		require.Zero(t, failed)
+		require.Equal(t, map[string]float64{podIP(1).String() + ":8080": 1}, k.to("10.96.1.2"))
+
+		// Now nothing works. The last rules stay, and attempts become rare.
+		k.mu.Lock()
+		k.refuse = func(string) error { return errors.New("nothing works") }
+		before := len(k.writes)
+		k.mu.Unlock()
+		createWeb(c, 3, here(2))
+		time.Sleep(2 * time.Minute)
+		c.Settle()
+		require.Equal(t, good, k.to("10.96.1.1"))
+		require.NotZero(t, failed)
+		require.Less(t, len(k.writes)-before, 20)
+		require.Equal(t, http.StatusServiceUnavailable, status(p.Healthz()))
+
+		k.mu.Lock()
+		k.refuse = nil
+		k.mu.Unlock()
+		time.Sleep(time.Minute)
+		c.Settle()
+		require.Equal(t, map[string]float64{podIP(2).String() + ":8080": 1}, k.to("10.96.1.3"))
+		require.Equal(t, http.StatusOK, status(p.Healthz()))
+	})
+}
+
+func TestRulesSomebodyRemovedComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, k, stop := onFake(t, Options{})
+		createWeb(c, 1, here(0))
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		k.mu.Lock()
+		delete(k.tables, "ip")
+		k.mu.Unlock()
+		time.Sleep(31 * time.Second)
+		c.Settle()
+		require.Equal(t, map[string]float64{podIP(0).String() + ":8080": 1}, k.to("10.96.1.1"))
+		stop()
+		require.Empty(t, k.tables, "the end leaves nothing")
+	})
+}
+
+func TestKeepRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, k, stop := onFake(t, Options{KeepRules: true})
+		stop()
+		require.Contains(t, k.tables, "ip")
+		require.NotContains(t, k.tables, "ip6", "no service has an address of that family")
+	})
+}
+
+func TestNodeChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p, k, _ := onFake(t, Options{NodePortAddresses: []string{Primary}})
+		createWeb(c, 1, where{ip: podIP(0).String(), forZones: []string{"z1"}}, where{ip: podIP(1).String(), forZones: []string{"z2"}})
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		require.Len(t, k.to("10.96.1.1"), 2, "hints do not count on a node without a zone")
+		controllertest.Update(c, "", "here", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelTopologyZone: "z2"} })
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		require.Equal(t, map[string]float64{podIP(1).String() + ":8080": 1}, k.to("10.96.1.1"))
+		controllertest.Update(c, "", "here", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}
+		})
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		require.Equal(t, http.StatusServiceUnavailable, status(p.Healthz()), "load balancers should look elsewhere")
+		require.Equal(t, http.StatusOK, status(p.Livez()), "but the proxy is well")
+	})
+}
+
+func TestUDPFlowsAreLookedAtOnlyWhenUDPChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, k, _ := onFake(t, Options{})
+		createWeb(c, 1, here(0))
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		require.Zero(t, k.deleted)
+		svc := service("dns", "10.96.2.1", func(s *corev1.Service) { s.Namespace = "default" }, port("d", udp, 53, 0))
+		controllertest.Create(c, svc)
+		controllertest.Create(c, slice(svc, discoveryv1.AddressTypeIPv4, here(0)))
+		time.Sleep(2 * time.Second)
+		c.Settle()
+		require.Equal(t, 1, k.deleted)
+	})
+}
+
+func TestOptions(t *testing.T) {
+	for says, o := range map[string]Options{
+		"NodeName":      {},
+		"not one of":    {NodeName: "n", Mode: "ipvs"},
+		"MasqueradeBit": {NodeName: "n", MasqueradeBit: new(32)},
+		"neither":       {NodeName: "n", NodePortAddresses: []string{"10.0.0.1"}},
+		"longer than":   {NodeName: "n", SyncPeriod: time.Second, MinSyncPeriod: time.Minute},
+	} {
+		o.Kernel = newFakeKernel()
+		_, err := o.withDefaults()
+		require.ErrorContains(t, err, says)
+	}
+	o, err := Options{NodeName: "n", Kernel: newFakeKernel(), NodePortAddresses: []string{"192.0.2.0/24", "127.0.0.0/8", "2001:db8::/32"}}.withDefaults()
+	require.NoError(t, err)
+	local := []netip.Addr{nodeAddr, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("198.51.100.1")}
+	require.Equal(t, []netip.Addr{nodeAddr}, o.config(IPv4, nodeFacts{}, local).NodePortAddrs, "nftables does not serve localhost")
+	require.Empty(t, o.config(IPv6, nodeFacts{}, local).NodePortAddrs)
+}
+
+func TestPlanLeavesOut(t *testing.T) {
+	ports := port("t", tcp, 80, 0)
+	for what, svc := range map[string]*corev1.Service{
+		"headless":      service("s", corev1.ClusterIPNone, nil, ports),
+		"without an IP": service("s", "", nil, ports),
+		"external name": service("s", "10.96.0.1", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeExternalName }, ports),
+		"another proxy": service("s", "10.96.0.1", func(s *corev1.Service) { s.Labels = map[string]string{LabelProxyName: ""} }, ports),
+		"other family":  service("s", "fd00::1", nil, ports),
+	} {
+		require.Empty(t, Plan(IPv4, svc, nil, Node{Name: "here"}), what)
+	}
+	svc := service("s", "10.96.0.1", func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"fd00::1", "203.0.113.1", "nonsense"} }, ports)
+	bad := slice(svc, discoveryv1.AddressTypeIPv4, where{ip: "fd00::5"}, where{ip: "x"}, here(0), where{ip: podIP(0).String(), leaving: true})
+	got := Plan(IPv4, svc, []*discoveryv1.EndpointSlice{bad, slice(svc, discoveryv1.AddressTypeFQDN, where{ip: "a.b"})}, Node{Name: "here"})
+	require.Len(t, got, 1)
+	require.Equal(t, []netip.Addr{netip.MustParseAddr("203.0.113.1")}, got[0].ExternalIPs)
+	require.Equal(t, []netip.AddrPort{netip.AddrPortFrom(podIP(0), 8080)}, got[0].Cluster, "an endpoint in two slices counts once")
+}
