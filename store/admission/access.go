@@ -16,8 +16,11 @@ type Access interface {
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// List returns the objects of a namespace ("" for all), shared and not to be changed.
 	List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, selector labels.Selector) ([]metav1.Object, error)
-	// UpdateStatus stores the status of obj if it is still at its resourceVersion.
-	UpdateStatus(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object) (metav1.Object, error)
+	// Latest returns the object as the store has it now, however far behind a cache may be; otherwise like Get.
+	Latest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
+	// ChangeStatus stores what change makes of the object's status. It is called again, with the newer object, when somebody else
+	// was faster; its error ends the attempt and is returned.
+	ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(current metav1.Object) error) error
 }
 
 // Factory makes a plugin that uses access.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 )
 
@@ -103,7 +102,7 @@ func (p *limitRanger) Validate(ctx context.Context, a *Attributes) error {
 			if item.Type != corev1.LimitTypePersistentVolumeClaim {
 				return nil
 			}
-			return violations(item, obj.Spec.Resources.Requests, obj.Spec.Resources.Requests)
+			return violations(item, obj.Spec.Resources.Requests, nil)
 		}
 	default:
 		return nil
@@ -121,7 +120,10 @@ func (p *limitRanger) Validate(ctx context.Context, a *Attributes) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("[%s]", strings.Join(wrong, ", ")))
+	if len(wrong) == 1 {
+		return forbid(a, "%s", wrong[0])
+	}
+	return forbid(a, "[%s]", strings.Join(wrong, ", "))
 }
 
 func podViolations(pod *corev1.Pod, item *corev1.LimitRangeItem) (wrong []string) {
@@ -138,43 +140,54 @@ func podViolations(pod *corev1.Pod, item *corev1.LimitRangeItem) (wrong []string
 	return wrong
 }
 
-// violations compares requests and limits with min, max and ratio; the limit, or without one the request, is
-// held against max.
+// violations compares requests and limits with min, max and ratio. A resource breaks each bound at most once: a request
+// follows from its limit where only that is given. Claims have requests only.
 func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) (wrong []string) {
-	kind := string(item.Type)
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	claim := item.Type == corev1.LimitTypePersistentVolumeClaim
 	for _, name := range sortedNames(item.Min) {
 		floor := item.Min[name]
-		req, ok := requests[name]
+		req, okReq := requests[name]
+		limit, okLimit := limits[name]
+		bound := fmt.Sprintf("minimum %s usage per %s is %s", name, item.Type, floor.String())
 		switch {
-		case !ok:
-			wrong = append(wrong, fmt.Sprintf("minimum %s usage per %s is %s.  No request is specified", name, kind, floor.String()))
+		case !okReq:
+			say("%s.  No request is specified", bound)
 		case req.Cmp(floor) < 0:
-			wrong = append(wrong, fmt.Sprintf("minimum %s usage per %s is %s, but request is %s", name, kind, floor.String(), req.String()))
+			say("%s, but request is %s", bound, req.String())
+		case okLimit && limit.Cmp(floor) < 0:
+			say("%s, but limit is %s", bound, limit.String())
 		}
 	}
 	for _, name := range sortedNames(item.Max) {
 		ceiling := item.Max[name]
-		limit, ok := limits[name]
+		req, okReq := requests[name]
+		limit, okLimit := limits[name]
+		bound := fmt.Sprintf("maximum %s usage per %s is %s", name, item.Type, ceiling.String())
 		switch {
-		case !ok:
-			wrong = append(wrong, fmt.Sprintf("maximum %s usage per %s is %s.  No limit is specified", name, kind, ceiling.String()))
-		case limit.Cmp(ceiling) > 0:
-			wrong = append(wrong, fmt.Sprintf("maximum %s usage per %s is %s, but limit is %s", name, kind, ceiling.String(), limit.String()))
-		}
-		if req, ok := requests[name]; ok && req.Cmp(ceiling) > 0 {
-			wrong = append(wrong, fmt.Sprintf("maximum %s usage per %s is %s, but request is %s", name, kind, ceiling.String(), req.String()))
+		case claim && !okReq:
+			say("%s.  No request is specified", bound)
+		case !claim && !okLimit:
+			say("%s.  No limit is specified", bound)
+		case okLimit && limit.Cmp(ceiling) > 0:
+			say("%s, but limit is %s", bound, limit.String())
+		case okReq && req.Cmp(ceiling) > 0:
+			say("%s, but request is %s", bound, req.String())
 		}
 	}
 	for _, name := range sortedNames(item.MaxLimitRequestRatio) {
 		ratio := item.MaxLimitRequestRatio[name]
-		req, okReq := requests[name]
-		limit, okLimit := limits[name]
-		if !okReq || !okLimit || req.IsZero() {
-			wrong = append(wrong, fmt.Sprintf("%s max limit to request ratio per %s is %s, but no request or limit is specified", name, kind, ratio.String()))
-			continue
-		}
-		if got := limit.AsApproximateFloat64() / req.AsApproximateFloat64(); got > ratio.AsApproximateFloat64() {
-			wrong = append(wrong, fmt.Sprintf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, kind, ratio.String(), got))
+		req, limit := requests[name], limits[name]
+		bound := fmt.Sprintf("%s max limit to request ratio per %s is %s", name, item.Type, ratio.String())
+		switch {
+		case req.IsZero():
+			say("%s, but no request is specified or request is 0", bound)
+		case limit.IsZero():
+			say("%s, but no limit is specified or limit is 0", bound)
+		default:
+			if got := limit.AsApproximateFloat64() / req.AsApproximateFloat64(); got > ratio.AsApproximateFloat64() {
+				say("%s, but provided ratio is %f", bound, got)
+			}
 		}
 	}
 	return wrong

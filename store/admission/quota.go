@@ -9,15 +9,14 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	quantity "github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/quota"
 )
 
-// resourceQuota charges what a request adds to the namespace's quotas, and refuses what does not fit. The charge is
-// written to the quota's status under optimistic locking before the object is stored, so that two
-// servers cannot both spend the last unit; if the object then fails to be stored, the quota controller's recount gives it back.
+// resourceQuota charges what a request adds to the namespace's quotas, and refuses what does not fit. The charge is made on
+// the quota as it is stored, before the object is, so that two requests or two servers cannot both spend the last unit;
+// if the object then fails to be stored, the quota controller's recount gives it back.
 type resourceQuota struct {
 	named
 	access Access
@@ -27,33 +26,26 @@ func newResourceQuota(access Access) Plugin {
 	return &resourceQuota{named{"ResourceQuota", []Operation{Create, Update}}, access}
 }
 
-// quotaAttempts bounds how often a charge is tried anew after somebody else changed the quota.
-const quotaAttempts = 10
-
 func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 	if a.Namespace == "" || a.Object == nil || a.Subresource != "" && !(a.Subresource == "resize" && a.Resource.Resource == "pods") ||
 		a.Resource.Group == "" && (a.Resource.Resource == "resourcequotas" || a.Resource.Resource == "events") {
 		return nil
 	}
-	delta := Usage(a.Resource.GroupResource().String(), a.Object)
+	delta := quota.Usage(a.Resource.GroupResource().String(), a.Object)
 	if a.Operation == Update {
 		if a.Old == nil {
 			return nil
 		}
-		delta = grown(delta, Usage(a.Resource.GroupResource().String(), a.Old))
+		delta = grown(delta, quota.Usage(a.Resource.GroupResource().String(), a.Old))
 	}
 	if len(delta) == 0 {
 		return nil
 	}
-	for attempt := 0; ; attempt++ {
-		err := p.charge(ctx, a, delta)
-		if !apierrors.IsConflict(err) || attempt == quotaAttempts {
-			return err
-		}
-	}
+	return p.charge(ctx, a, delta)
 }
 
-// charge checks all quotas first and then writes those that are spent from.
+// charge checks all quotas first, so that a request refused by one costs nothing in another, and then spends from each. What a
+// cached quota refuses is asked of the stored one: others may have given something back meanwhile.
 func (p *resourceQuota) charge(ctx context.Context, a *Attributes, delta corev1.ResourceList) error {
 	all, err := p.access.List(ctx, core("resourcequotas"), a.Namespace, labels.Everything())
 	if err != nil {
@@ -61,49 +53,91 @@ func (p *resourceQuota) charge(ctx context.Context, a *Attributes, delta corev1.
 	}
 	var spend []*corev1.ResourceQuota
 	for _, obj := range all {
-		quota := obj.(*corev1.ResourceQuota)
-		if !QuotaMatches(quota, a.Object) {
+		rq := obj.(*corev1.ResourceQuota)
+		if !quota.Matches(rq, a.Object) {
 			continue
 		}
-		if missing := unspecified(a.Object, quota.Status.Hard); len(missing) > 0 && a.Operation == Create {
-			return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("failed quota: %s: must specify %s", quota.Name, strings.Join(missing, ",")))
-		}
-		used, over := corev1.ResourceList{}, []corev1.ResourceName{}
-		for name, more := range delta {
-			hard, limited := quota.Status.Hard[name]
-			if !limited {
+		used, err := spent(a, rq, delta)
+		if err != nil {
+			latest, missing := p.access.Latest(ctx, core("resourcequotas"), metav1.KeyOf(rq))
+			if apierrors.IsNotFound(missing) {
 				continue
 			}
-			sum := quota.Status.Used[name]
-			sum.Add(more)
-			used[name] = sum
-			if sum.Cmp(hard) > 0 && more.Sign() > 0 {
-				over = append(over, name)
+			if missing != nil {
+				return missing
 			}
-		}
-		if len(over) > 0 {
-			slices.Sort(over)
-			return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("exceeded quota: %s, requested: %s, used: %s, limited: %s",
-				quota.Name, show(over, delta), show(over, quota.Status.Used), show(over, quota.Status.Hard)))
+			if used, err = spent(a, latest.(*corev1.ResourceQuota), delta); err != nil {
+				return err
+			}
 		}
 		if len(used) > 0 {
-			next := codec.DeepCopy(quota)
-			if next.Status.Used == nil {
-				next.Status.Used = corev1.ResourceList{}
-			}
-			maps.Copy(next.Status.Used, used)
-			spend = append(spend, next)
+			spend = append(spend, rq)
 		}
 	}
 	if a.DryRun {
 		return nil
 	}
-	for _, quota := range spend {
-		if _, err := p.access.UpdateStatus(ctx, core("resourcequotas"), quota); err != nil {
+	for i, rq := range spend {
+		err := p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(rq), func(obj metav1.Object) error {
+			current := obj.(*corev1.ResourceQuota)
+			used, err := spent(a, current, delta)
+			if err != nil {
+				return err
+			}
+			if current.Status.Used == nil {
+				current.Status.Used = corev1.ResourceList{}
+			}
+			maps.Copy(current.Status.Used, used)
+			return nil
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			p.giveBack(ctx, spend[:i], delta)
 			return err
 		}
 	}
 	return nil
+}
+
+// giveBack undoes charges. Where it fails, the rq controller's recount does it later.
+func (p *resourceQuota) giveBack(ctx context.Context, quotas []*corev1.ResourceQuota, delta corev1.ResourceList) {
+	for _, rq := range quotas {
+		_ = p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(rq), func(obj metav1.Object) error {
+			status := &obj.(*corev1.ResourceQuota).Status
+			for name, more := range delta {
+				if used, ok := status.Used[name]; ok && used.Cmp(more) >= 0 {
+					used.Sub(more)
+					status.Used[name] = used
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// spent returns what of the rq is used when delta is, or why that may not be.
+func spent(a *Attributes, rq *corev1.ResourceQuota, delta corev1.ResourceList) (corev1.ResourceList, error) {
+	if missing := unspecified(a.Object, rq.Status.Hard); len(missing) > 0 && a.Operation == Create {
+		return nil, forbid(a, "failed quota: %s: must specify %s", rq.Name, strings.Join(missing, ","))
+	}
+	used, over := corev1.ResourceList{}, []corev1.ResourceName{}
+	for name, more := range delta {
+		hard, limited := rq.Status.Hard[name]
+		if !limited {
+			continue
+		}
+		sum := rq.Status.Used[name]
+		sum.Add(more)
+		used[name] = sum
+		if sum.Cmp(hard) > 0 && more.Sign() > 0 {
+			over = append(over, name)
+		}
+	}
+	if len(over) > 0 {
+		slices.Sort(over)
+		return nil, forbid(a, "exceeded quota: %s, requested: %s, used: %s, limited: %s",
+			rq.Name, show(over, delta), show(over, rq.Status.Used), show(over, rq.Status.Hard))
+	}
+	return used, nil
 }
 
 func show(names []corev1.ResourceName, list corev1.ResourceList) string {
@@ -126,148 +160,11 @@ func grown(now, before corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// Usage is what one object of a resource ("pods", "deployments.apps") counts for in quotas: one unit of its
-// object count, and for pods, claims and services what they ask for. The quota controller recounts with it.
-func Usage(resource string, obj metav1.Object) corev1.ResourceList {
-	one := quantity.NewQuantity(1, quantity.DecimalSI)
-	out := corev1.ResourceList{corev1.ResourceName("count/" + resource): one}
-	switch o := obj.(type) {
-	case *corev1.Pod:
-		// A pod that has ended or outlived its grace period holds nothing but its object.
-		if ended(o) {
-			return out
-		}
-		out[corev1.ResourcePods] = one
-		for name, q := range podTotal(o, requests) {
-			if name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage {
-				out[name] = q
-			}
-			out["requests."+name] = q
-		}
-		for name, q := range podTotal(o, limits) {
-			out["limits."+name] = q
-		}
-	case *corev1.PersistentVolumeClaim:
-		storage := o.Spec.Resources.Requests[corev1.ResourceStorage]
-		out[corev1.ResourcePersistentVolumeClaims], out[corev1.ResourceRequestsStorage] = one, storage
-		if o.Spec.StorageClassName != nil && *o.Spec.StorageClassName != "" {
-			prefix := corev1.ResourceName(*o.Spec.StorageClassName + ".storageclass.storage.k8s.io/")
-			out[prefix+"persistentvolumeclaims"], out[prefix+"requests.storage"] = one, storage
-		}
-	case *corev1.Service:
-		out[corev1.ResourceServices] = one
-		if o.Spec.Type == corev1.ServiceTypeLoadBalancer {
-			out[corev1.ResourceServicesLoadBalancers] = one
-		}
-		ports := 0
-		if o.Spec.Type == corev1.ServiceTypeNodePort ||
-			o.Spec.Type == corev1.ServiceTypeLoadBalancer && (o.Spec.AllocateLoadBalancerNodePorts == nil || *o.Spec.AllocateLoadBalancerNodePorts) {
-			ports = len(o.Spec.Ports)
-		}
-		if ports > 0 {
-			out[corev1.ResourceServicesNodePorts] = quantity.NewQuantity(int64(ports), quantity.DecimalSI)
-		}
-	case *corev1.ConfigMap:
-		out[corev1.ResourceConfigMaps] = one
-	case *corev1.Secret:
-		out[corev1.ResourceSecrets] = one
-	case *corev1.ReplicationController:
-		out[corev1.ResourceReplicationControllers] = one
-	}
-	return out
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// QuotaMatches reports whether obj is within the scopes of quota. A quota with scopes counts pods only
-// (and claims, for volume attribute classes).
-func QuotaMatches(quota *corev1.ResourceQuota, obj metav1.Object) bool {
-	if len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
-		return true
-	}
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return false
-	}
-	for _, s := range quota.Spec.Scopes {
-		if !inScope(pod, corev1.ScopedResourceSelectorRequirement{ScopeName: s, Operator: corev1.ScopeSelectorOpExists}) {
-			return false
-		}
-	}
-	if quota.Spec.ScopeSelector != nil {
-		for _, r := range quota.Spec.ScopeSelector.MatchExpressions {
-			if !inScope(pod, r) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
-	switch r.ScopeName {
-	case corev1.ResourceQuotaScopeTerminating:
-		return pod.Spec.ActiveDeadlineSeconds != nil
-	case corev1.ResourceQuotaScopeNotTerminating:
-		return pod.Spec.ActiveDeadlineSeconds == nil
-	case corev1.ResourceQuotaScopeBestEffort:
-		return bestEffort(pod)
-	case corev1.ResourceQuotaScopeNotBestEffort:
-		return !bestEffort(pod)
-	case corev1.ResourceQuotaScopePriorityClass:
-		switch class := pod.Spec.PriorityClassName; r.Operator {
-		case corev1.ScopeSelectorOpExists:
-			return class != ""
-		case corev1.ScopeSelectorOpDoesNotExist:
-			return class == ""
-		case corev1.ScopeSelectorOpIn:
-			return slices.Contains(r.Values, class)
-		case corev1.ScopeSelectorOpNotIn:
-			return !slices.Contains(r.Values, class)
-		}
-	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
-		return crossNamespaceAffinity(pod)
-	}
-	return false
-}
-
-func bestEffort(pod *corev1.Pod) bool {
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			r := &list[i].Resources
-			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-				req, lim := r.Requests[name], r.Limits[name]
-				if !req.IsZero() || !lim.IsZero() {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-func crossNamespaceAffinity(pod *corev1.Pod) bool {
-	aff := pod.Spec.Affinity
-	if aff == nil {
-		return false
-	}
-	cross := func(terms []corev1.PodAffinityTerm, weighted []corev1.WeightedPodAffinityTerm) bool {
-		for i := range weighted {
-			terms = append(terms, weighted[i].PodAffinityTerm)
-		}
-		return slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return len(t.Namespaces) > 0 || t.NamespaceSelector != nil })
-	}
-	return aff.PodAffinity != nil && cross(slices.Clip(aff.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution), aff.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) ||
-		aff.PodAntiAffinity != nil && cross(slices.Clip(aff.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution), aff.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
-}
-
 // unspecified lists the compute resources a quota limits that some container of a pod leaves open: with such a quota
 // every container must say what it needs.
 func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok || ended(pod) {
+	if !ok || quota.Ended(pod) {
 		return nil
 	}
 	var missing []string

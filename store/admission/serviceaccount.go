@@ -76,23 +76,23 @@ func (p *serviceAccount) Validate(ctx context.Context, a *Attributes) error {
 // checkMirror keeps mirror pods from reaching anything of the API that only their node could vouch for.
 func checkMirror(a *Attributes, pod *corev1.Pod) error {
 	if pod.Spec.ServiceAccountName != "" {
-		return forbidPod(a, "a mirror pod may not reference service accounts")
+		return forbid(a, "a mirror pod may not reference service accounts")
 	}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.Secret != nil || v.PersistentVolumeClaim != nil || v.ConfigMap != nil {
-			return forbidPod(a, "a mirror pod may not reference secrets, config maps or claims")
+			return forbid(a, "a mirror pod may not reference secrets, config maps or claims")
 		}
 		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool {
 			return s.ServiceAccountToken != nil || s.Secret != nil || s.ConfigMap != nil
 		}) {
-			return forbidPod(a, "a mirror pod may not use service account token, secret or config map projections")
+			return forbid(a, "a mirror pod may not use service account token, secret or config map projections")
 		}
 	}
 	return nil
 }
 
-func forbidPod(a *Attributes, format string, args ...any) error {
+func forbid(a *Attributes, format string, args ...any) error {
 	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf(format, args...))
 }
 
@@ -103,7 +103,7 @@ func (p *serviceAccount) account(ctx context.Context, a *Attributes, pod *corev1
 		return obj.(*corev1.ServiceAccount), nil
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, forbidPod(a, "error looking up service account %s/%s: %v", key.Namespace, key.Name, err)
+		return nil, forbid(a, "error looking up service account %s/%s: %v", key.Namespace, key.Name, err)
 	}
 	return nil, err
 }

@@ -1,6 +1,7 @@
 package authn
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
 	"fmt"
@@ -51,7 +52,8 @@ func userOf(leaf *x509.Certificate) (*User, error) {
 	if leaf.Subject.CommonName == "" {
 		return nil, nil
 	}
-	u := &User{Name: leaf.Subject.CommonName, Groups: slices.Clone(leaf.Subject.Organization)}
+	u := &User{Name: leaf.Subject.CommonName, Groups: slices.Clone(leaf.Subject.Organization),
+		Extra: map[string][]string{ExtraCredentialID: {fmt.Sprintf("X509SHA256=%x", sha256.Sum256(leaf.Raw))}}}
 	for _, name := range leaf.Subject.Names {
 		if !name.Type.Equal(uidOID) {
 			continue

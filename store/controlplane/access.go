@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -30,20 +29,15 @@ func (a pluginAccess) List(ctx context.Context, gvr schema.GroupVersionResource,
 	return a.Access.List(ctx, gvr, namespace, sel)
 }
 
-// UpdateStatus writes the quota's status if the quota is still as it was read.
-func (a pluginAccess) UpdateStatus(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object) (metav1.Object, error) {
-	quota, ok := obj.(*corev1.ResourceQuota)
-	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("controlplane: plugins may not write the status of %T", obj))
-	}
-	return a.Access.Update(ctx, gvr, metav1.KeyOf(obj), func(current metav1.Object) error {
-		have := current.(*corev1.ResourceQuota)
-		if have.ResourceVersion != quota.ResourceVersion {
-			return apierrors.NewConflict(gvr.GroupResource(), quota.Name, fmt.Errorf("the quota was changed by another request"))
-		}
-		have.Status = quota.Status
-		return nil
-	}, registry.Write{Subresource: "status"})
+// Latest implements admission.Access.
+func (a pluginAccess) Latest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
+	return a.Access.GetLatest(ctx, gvr, key)
+}
+
+// ChangeStatus implements admission.Access.
+func (a pluginAccess) ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error) error {
+	_, err := a.Access.Update(ctx, gvr, key, change, registry.Write{Subresource: "status"})
+	return err
 }
 
 // lookup checks that what a service account token is bound to still lives.

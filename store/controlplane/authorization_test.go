@@ -1,0 +1,156 @@
+package controlplane_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/controlplane"
+)
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+func user(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: "User", APIGroup: rbacGroup, Name: name}
+}
+
+func bindCluster(t testing.TB, c client.Conn, name, role string, s ...rbacv1.Subject) {
+	t.Helper()
+	create(t, c, clusterBinding(name, role, s...))
+}
+
+func clusterBinding(name, role string, s ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: meta("", name), Subjects: s, RoleRef: rbacv1.RoleRef{APIGroup: rbacGroup, Kind: "ClusterRole", Name: role}}
+}
+
+func binding(namespace, name, kind, role string, s ...rbacv1.Subject) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{ObjectMeta: meta(namespace, name), Subjects: s, RoleRef: rbacv1.RoleRef{APIGroup: rbacGroup, Kind: kind, Name: role}}
+}
+
+func rule(verb, group, resource string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}}
+}
+
+// may asks the server whether a user may do something.
+func may(t testing.TB, c client.Conn, name string, ra authorizationv1.ResourceAttributes) bool {
+	t.Helper()
+	return create(t, c, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: name, ResourceAttributes: &ra}}).Status.Allowed
+}
+
+func TestRolesThroughTheAPI(t *testing.T) {
+	p := start(t)
+	admin, ann := p.admin(), p.token("ann-token")
+	list := func(namespace string) error {
+		_, err := client.For[*corev1.ConfigMap](ann).List(t.Context(), client.ListOptions{Namespace: namespace})
+		return err
+	}
+	require.True(t, apierrors.IsForbidden(list("default")))
+	create(t, admin, &rbacv1.Role{ObjectMeta: meta("default", "reader"), Rules: []rbacv1.PolicyRule{rule("list", "", "configmaps")}})
+	create(t, admin, binding("default", "readers", "Role", "reader", rbacv1.Subject{Kind: "Group", APIGroup: rbacGroup, Name: "dev"}))
+	p.eventually("ann reads", func() bool { return list("default") == nil })
+	require.True(t, apierrors.IsForbidden(list("kube-system")), "a role ends at its namespace")
+	require.True(t, apierrors.IsForbidden(list("")))
+	err := tryCreate(t, ann, &corev1.ConfigMap{ObjectMeta: meta("default", "x")})
+	require.ErrorContains(t, err, `configmaps is forbidden: User "ann" cannot create resource "configmaps" in API group "" in the namespace "default"`)
+
+	create(t, admin, binding("kube-system", "viewers", "ClusterRole", "view", user("ann")))
+	p.eventually("ann views kube-system", func() bool { return list("kube-system") == nil })
+	_, err = client.For[*corev1.Secret](ann).List(t.Context(), client.ListOptions{Namespace: "kube-system"})
+	require.True(t, apierrors.IsForbidden(err), "view shows no secrets")
+
+	require.NoError(t, client.For[*rbacv1.RoleBinding](admin).Delete(t.Context(), key("default", "readers")))
+	p.eventually("ann no longer reads", func() bool { return apierrors.IsForbidden(list("default")) })
+
+	bob := p.token("bob-token")
+	_, err = bob.Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/metrics"})
+	require.ErrorContains(t, err, `User "bob" cannot get path "/metrics"`)
+	_, err = bob.Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/version"})
+	require.NoError(t, err)
+}
+
+func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+	p := start(t)
+	admin, ann := p.admin(), p.token("ann-token")
+	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "role-editor"), Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"create", "update", "get", "patch"}, APIGroups: []string{rbacGroup}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}},
+		rule("get", "", "pods")}})
+	bindCluster(t, admin, "role-editor", "role-editor", user("ann"))
+	attempt := func(rules ...rbacv1.PolicyRule) error {
+		return tryCreate(t, ann, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "r-"}, Rules: rules})
+	}
+	p.eventually("ann writes roles", func() bool { return attempt(rule("get", "", "pods")) == nil })
+	err := attempt(rule("get", "", "pods"), rule("delete", "", "secrets"))
+	require.True(t, apierrors.IsForbidden(err), err)
+	require.ErrorContains(t, err, `user "ann" (groups=["dev" "ops" "system:authenticated"]) is attempting to grant RBAC permissions not currently held`)
+	require.ErrorContains(t, err, `{APIGroups:[""], Resources:["secrets"], Verbs:["delete"]}`)
+	require.NotContains(t, err.Error(), `Resources:["pods"]`)
+
+	err = tryCreate(t, ann, clusterBinding("take", "cluster-admin", user("ann")))
+	require.True(t, apierrors.IsForbidden(err), err)
+	require.ErrorContains(t, err, `{APIGroups:["*"], Resources:["*"], Verbs:["*"]}`)
+	require.True(t, apierrors.IsNotFound(tryCreate(t, ann, clusterBinding("take", "no-such-role", user("ann")))), "what the role holds is not known")
+	require.NoError(t, tryCreate(t, ann, clusterBinding("share", "role-editor", user("bob"))))
+
+	_, err = client.For[*rbacv1.ClusterRole](ann).Patch(t.Context(), key("", "role-editor"), client.Patch{Type: "application/json-patch+json",
+		Data: []byte(`[{"op":"add","path":"/rules/-","value":{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}}]`)})
+	require.True(t, apierrors.IsForbidden(err), err)
+
+	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "free"), Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"escalate"}, APIGroups: []string{rbacGroup}, Resources: []string{"roles"}},
+		{Verbs: []string{"bind"}, APIGroups: []string{rbacGroup}, Resources: []string{"clusterroles"}, ResourceNames: []string{"edit"}}}})
+	bindCluster(t, admin, "free", "free", user("ann"))
+	p.eventually("escalate lets ann", func() bool { return attempt(rule("delete", "", "secrets")) == nil })
+	require.NoError(t, tryCreate(t, ann, clusterBinding("edits", "edit", user("bob"))))
+	require.True(t, apierrors.IsForbidden(tryCreate(t, ann, clusterBinding("admins", "admin", user("bob")))))
+}
+
+func TestReviews(t *testing.T) {
+	p := start(t)
+	admin, ann := p.admin(), p.token("ann-token")
+	create(t, admin, binding("default", "editors", "ClusterRole", "edit", user("ann")))
+	pods := authorizationv1.ResourceAttributes{Verb: "delete", Resource: "pods", Namespace: "default"}
+	p.eventually("ann edits", func() bool { return may(t, admin, "ann", pods) })
+	self := func(spec authorizationv1.SelfSubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+		return create(t, ann, &authorizationv1.SelfSubjectAccessReview{Spec: spec}).Status
+	}
+	status := self(authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &pods})
+	require.True(t, status.Allowed)
+	require.Equal(t, `RBAC: allowed by RoleBinding "editors/default" of ClusterRole "edit" to User "ann"`, status.Reason)
+	require.False(t, self(authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "delete", Resource: "nodes"}}).Allowed)
+	require.True(t, self(authorizationv1.SelfSubjectAccessReviewSpec{NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/healthz"}}).Allowed)
+	require.True(t, apierrors.IsInvalid(tryCreate(t, ann, &authorizationv1.SelfSubjectAccessReview{})))
+	require.True(t, apierrors.IsForbidden(tryCreate(t, ann, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "bob", ResourceAttributes: &pods}})), "others' rights are no business of ann's")
+	require.True(t, apierrors.IsInvalid(tryCreate(t, admin, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: &pods}})))
+
+	local := &authorizationv1.LocalSubjectAccessReview{ObjectMeta: meta("default", ""), Spec: authorizationv1.SubjectAccessReviewSpec{User: "ann", ResourceAttributes: &pods}}
+	require.True(t, create(t, admin, local).Status.Allowed)
+	local.Namespace = "kube-system"
+	require.True(t, apierrors.IsInvalid(tryCreate(t, admin, local)))
+
+	rules := create(t, ann, &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: "default"}}).Status
+	require.False(t, rules.Incomplete)
+	found := false
+	for _, r := range rules.ResourceRules {
+		for _, res := range r.Resources {
+			found = found || res == "deployments"
+		}
+	}
+	require.True(t, found, "edit's deployments are listed")
+	require.NotEmpty(t, rules.NonResourceRules)
+}
+
+func TestAuthorizationModes(t *testing.T) {
+	open := start(t, func(o *controlplane.Options) { o.AuthorizationModes = []string{"AlwaysAllow"} })
+	create(t, open.token("bob-token"), &corev1.ConfigMap{ObjectMeta: meta("default", "x")})
+	closed := start(t, func(o *controlplane.Options) { o.AuthorizationModes = []string{"AlwaysDeny"} })
+	_, err := closed.token("bob-token").Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/version"})
+	require.True(t, apierrors.IsForbidden(err), err)
+	create(t, closed.admin(), &corev1.ConfigMap{ObjectMeta: meta("default", "x")})
+}
