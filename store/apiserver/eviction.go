@@ -132,23 +132,23 @@ const maxDisruptedPods = 2000
 
 // spendBudget takes one disruption from the budget, or says why it cannot.
 func (s *Server) spendBudget(ctx context.Context, b *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
-	refuse := func(b *policyv1.PodDisruptionBudget, why string, retry int) error {
-		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget. "+why, retry)
-		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: "DisruptionBudget",
-			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy)})
+	refuse := func(why string, retry int) error {
+		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", retry)
+		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: "DisruptionBudget", Message: why})
 		return err
 	}
 	_, err := s.Access().Update(ctx, budgets, metav1.KeyOf(b), func(obj metav1.Object) error {
 		b := obj.(*policyv1.PodDisruptionBudget)
 		switch {
 		case b.Status.ObservedGeneration < b.Generation:
-			return refuse(b, "The disruption budget "+b.Name+" is still being processed by the server.", 10)
+			return refuse("The disruption budget "+b.Name+" is still being processed by the server.", 10)
 		case b.Status.DisruptionsAllowed < 0:
 			return apierrors.NewForbidden(budgets.GroupResource(), b.Name, fmt.Errorf("pdb disruptions allowed is negative"))
 		case len(b.Status.DisruptedPods) > maxDisruptedPods:
 			return apierrors.NewForbidden(budgets.GroupResource(), b.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
 		case b.Status.DisruptionsAllowed == 0:
-			return refuse(b, fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently.", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy), 10)
+			// Without a time to wait the client itself decides when to ask again, and can tell its user meanwhile.
+			return refuse(fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy), 0)
 		}
 		b.Status.DisruptionsAllowed--
 		if b.Status.DisruptedPods == nil {
