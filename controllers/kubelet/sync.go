@@ -66,6 +66,11 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		if v, err = w.k.rt.view(ctx, w.uid); err != nil {
 			return 0, err
 		}
+		if now := v.current(); now != nil && now.id == box.id {
+			box = now // with its addresses
+		} else {
+			return retryAfter, nil // it is gone already
+		}
 		w.report(pod, v)
 		plan = w.plan(pod, v)
 	}
