@@ -351,18 +351,7 @@ func (r *iptRules) changes(from *iptRules) string {
 }
 
 func (t *iptTable) changes(w *strings.Builder, table string, before *iptTable) {
-	var changed, gone []string
-	for _, name := range sorted(t.chains) {
-		was, now := before.chains[name], t.chains[name]
-		if was == nil || was != now && !slices.Equal(was.rules, now.rules) {
-			changed = append(changed, name)
-		}
-	}
-	for _, name := range sorted(before.chains) {
-		if t.chains[name] == nil {
-			gone = append(gone, name)
-		}
-	}
+	changed, gone := changedChains(t.chains, before.chains), missing(before.chains, t.chains)
 	if len(changed)+len(gone) == 0 {
 		return
 	}

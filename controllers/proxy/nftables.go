@@ -371,48 +371,34 @@ func (r *nftRules) write(w *nftScript, from *nftRules) {
 	if from == nil {
 		from = &nftRules{}
 	}
-	for _, name := range sorted(r.sets) {
-		if _, there := from.sets[name]; !there {
-			w.line(w.verb("add", r.isMap[name]), name, "{ "+r.sets[name]+" }")
-		}
+	for _, name := range missing(r.sets, from.sets) {
+		w.line(w.verb("add", r.isMap[name]), name, "{ "+r.sets[name]+" }")
 	}
-	chains := sorted(r.chains)
-	for _, name := range chains {
-		if _, there := from.chains[name]; !there {
-			hook := ""
-			if h := r.chains[name].hook; h != "" {
-				hook = "{ " + h + " }"
-			}
-			w.line("add chain", name, hook)
+	for _, name := range missing(r.chains, from.chains) {
+		hook := ""
+		if h := r.chains[name].hook; h != "" {
+			hook = "{ " + h + " }"
 		}
+		w.line("add chain", name, hook)
 	}
-	for _, name := range chains {
-		now, before := r.chains[name], from.chains[name]
-		if before == now || before != nil && slices.Equal(before.rules, now.rules) {
-			continue
-		}
-		if before != nil {
+	for _, name := range changedChains(r.chains, from.chains) {
+		if from.chains[name] != nil {
 			w.line("flush chain", name, "")
 		}
-		for _, rule := range now.rules {
+		for _, rule := range r.chains[name].rules {
 			w.line("add rule", name, rule)
 		}
 	}
 	r.writeElements(w, from)
-	var gone []string
-	for _, name := range sorted(from.chains) {
-		if _, stays := r.chains[name]; !stays {
-			gone = append(gone, name)
-			w.line("flush chain", name, "")
-		}
+	gone := missing(from.chains, r.chains)
+	for _, name := range gone {
+		w.line("flush chain", name, "")
 	}
 	for _, name := range gone {
 		w.line("delete chain", name, "")
 	}
-	for _, name := range sorted(from.sets) {
-		if _, stays := r.sets[name]; !stays {
-			w.line(w.verb("delete", from.isMap[name]), name, "")
-		}
+	for _, name := range missing(from.sets, r.sets) {
+		w.line(w.verb("delete", from.isMap[name]), name, "")
 	}
 }
 
@@ -458,6 +444,31 @@ func union[V any](a, b map[string]V) map[string]struct{} {
 	for k := range b {
 		out[k] = struct{}{}
 	}
+	return out
+}
+
+// missing are the keys of a that b does not have, in order.
+func missing[V any](a, b map[string]V) []string {
+	var out []string
+	for name := range a {
+		if _, there := b[name]; !there {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// changedChains are the names of chains in now that are new or have other rules, in order. Chains of ports that
+// did not change are the same pointers, so that this is quick.
+func changedChains(now, before map[string]*chain) []string {
+	var out []string
+	for name, c := range now {
+		if was := before[name]; was != c && (was == nil || !slices.Equal(was.rules, c.rules)) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
