@@ -1,0 +1,37 @@
+package apiserver_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/memory"
+)
+
+// TestServersStartSideBySide starts many servers over one store at once: every one of them gets ready.
+func TestServersStartSideBySide(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New(memory.Options{})
+			defer st.Close()
+			ctx, stop := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			var servers []*apiserver.Server
+			for range 8 {
+				s, err := apiserver.New(apiserver.Options{Store: st})
+				require.NoError(t, err)
+				servers = append(servers, s)
+				wg.Go(func() { require.ErrorIs(t, s.Run(ctx), context.Canceled) })
+			}
+			for _, s := range servers {
+				<-s.Ready()
+			}
+			stop()
+			wg.Wait()
+		})
+	}
+}
