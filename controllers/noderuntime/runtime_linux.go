@@ -266,6 +266,11 @@ func (r *Runtime) makeBridge() error {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 	// Traffic between pods on the bridge must pass the kernel's rules, or services do not work from pods.
 	_ = os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o644)
+	// A service address leads back to the bridge the pod is on: without this the pod is told of a better route before
+	// the packet is refused, and waits for an answer instead of learning that the service has no endpoints.
+	for _, device := range []string{"all", r.opts.Bridge} {
+		_ = os.WriteFile("/proc/sys/net/ipv4/conf/"+device+"/send_redirects", []byte("0"), 0o644)
+	}
 	return nil
 }
 
