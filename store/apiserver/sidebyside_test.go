@@ -21,14 +21,19 @@ func TestServersStartSideBySide(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			var servers []*apiserver.Server
+			ended := make(chan error, 8)
 			for range 8 {
 				s, err := apiserver.New(apiserver.Options{Store: st})
 				require.NoError(t, err)
 				servers = append(servers, s)
-				wg.Go(func() { require.ErrorIs(t, s.Run(ctx), context.Canceled) })
+				wg.Go(func() { ended <- s.Run(ctx) })
 			}
 			for _, s := range servers {
-				<-s.Ready()
+				select {
+				case <-s.Ready():
+				case err := <-ended:
+					require.FailNow(t, "a server ended before it was ready", "%v", err)
+				}
 			}
 			stop()
 			wg.Wait()
