@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,20 @@ type policy struct {
 type table[T metav1.Object] struct {
 	now    atomic.Pointer[content[T]]
 	synced atomic.Bool
+	// needed is the newest resourceVersion of the bootstrap policy, seen the newest one that arrived.
+	needed, seen atomic.Uint64
+}
+
+// current reports whether the table holds the bootstrap policy, which its watch brings a moment after it is stored.
+func (t *table[T]) current() bool { return t.synced.Load() && t.seen.Load() >= t.needed.Load() }
+
+func raise(v *atomic.Uint64, obj metav1.Object) {
+	rv, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return
+	}
+	for have := v.Load(); rv > have && !v.CompareAndSwap(have, rv); have = v.Load() {
+	}
 }
 
 type content[T metav1.Object] struct {
@@ -87,7 +102,7 @@ func (p *policy) ready(context.Context) error {
 	if !p.bootstrapped.Load() {
 		return errors.New("the bootstrap policy is not stored yet")
 	}
-	if !p.clusterRoles.synced.Load() || !p.roles.synced.Load() || !p.clusterRoleBindings.synced.Load() || !p.roleBindings.synced.Load() {
+	if !p.clusterRoles.current() || !p.roles.current() || !p.clusterRoleBindings.current() || !p.roleBindings.current() {
 		return errors.New("roles and bindings are not loaded yet")
 	}
 	return nil
@@ -146,8 +161,11 @@ func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resour
 			clear(byKey)
 			return nil
 		case registry.Synced:
-			t.synced.Store(true)
 			publish()
+			if p.bootstrapped.Load() { // whatever has been deleted since, this is newer
+				t.needed.Store(0)
+			}
+			t.synced.Store(true)
 			return nil
 		case registry.Deleted:
 			delete(byKey, metav1.KeyOf(e.Object))
@@ -157,6 +175,7 @@ func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resour
 		if t.synced.Load() {
 			publish()
 		}
+		raise(&t.seen, e.Object)
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
@@ -190,7 +209,7 @@ func (p *policy) bootstrap(ctx context.Context) error {
 	}
 	for _, o := range b.ClusterRoles {
 		do(func() error {
-			return ensure(ctx, p, "clusterroles", o, func(have *rbacv1.ClusterRole) bool {
+			return ensure(ctx, p, &p.clusterRoles, "clusterroles", o, func(have *rbacv1.ClusterRole) bool {
 				// The rules of an aggregated role are the sum of others.
 				return have.AggregationRule == nil && addRules(&have.Rules, o.Rules)
 			})
@@ -198,17 +217,17 @@ func (p *policy) bootstrap(ctx context.Context) error {
 	}
 	for _, o := range b.ClusterRoleBindings {
 		do(func() error {
-			return ensure(ctx, p, "clusterrolebindings", o, func(have *rbacv1.ClusterRoleBinding) bool { return addSubjects(&have.Subjects, o.Subjects) })
+			return ensure(ctx, p, &p.clusterRoleBindings, "clusterrolebindings", o, func(have *rbacv1.ClusterRoleBinding) bool { return addSubjects(&have.Subjects, o.Subjects) })
 		})
 	}
 	for _, o := range b.Roles {
 		do(func() error {
-			return ensure(ctx, p, "roles", o, func(have *rbacv1.Role) bool { return addRules(&have.Rules, o.Rules) })
+			return ensure(ctx, p, &p.roles, "roles", o, func(have *rbacv1.Role) bool { return addRules(&have.Rules, o.Rules) })
 		})
 	}
 	for _, o := range b.RoleBindings {
 		do(func() error {
-			return ensure(ctx, p, "rolebindings", o, func(have *rbacv1.RoleBinding) bool { return addSubjects(&have.Subjects, o.Subjects) })
+			return ensure(ctx, p, &p.roleBindings, "rolebindings", o, func(have *rbacv1.RoleBinding) bool { return addSubjects(&have.Subjects, o.Subjects) })
 		})
 	}
 	wg.Wait()
@@ -226,16 +245,16 @@ func addRules(have *[]rbacv1.PolicyRule, want []rbacv1.PolicyRule) bool {
 	return !ok
 }
 
-func ensure[T metav1.Object](ctx context.Context, p *policy, resource string, obj T, complete func(have T) bool) error {
+func ensure[T metav1.Object](ctx context.Context, p *policy, t *table[T], resource string, obj T, complete func(have T) bool) error {
 	key := metav1.KeyOf(obj)
 	have, err := p.access.GetLatest(ctx, rbac(resource), key)
 	if apierrors.IsNotFound(err) {
-		_, err = p.access.Create(ctx, rbac(resource), obj, registry.Write{})
+		have, err = p.access.Create(ctx, rbac(resource), obj, registry.Write{})
 		if apierrors.IsAlreadyExists(err) { // another server was faster
-			err = nil
+			have, err = p.access.GetLatest(ctx, rbac(resource), key)
 		}
 	} else if err == nil && have.GetAnnotations()[authz.AutoUpdateAnnotation] == "true" && complete(have.(T)) {
-		_, err = p.access.Update(ctx, rbac(resource), key, func(o metav1.Object) error {
+		have, err = p.access.Update(ctx, rbac(resource), key, func(o metav1.Object) error {
 			complete(o.(T))
 			return nil
 		}, registry.Write{})
@@ -243,6 +262,7 @@ func ensure[T metav1.Object](ctx context.Context, p *policy, resource string, ob
 	if err != nil {
 		return fmt.Errorf("%s %v: %w", resource, key, err)
 	}
+	raise(&t.needed, have)
 	return nil
 }
 
