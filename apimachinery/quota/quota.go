@@ -1,0 +1,149 @@
+// Package quota says what API objects count for in ResourceQuotas. Admission charges with it, and the quota controller
+// recounts with it, so both agree.
+package quota
+
+import (
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// Usage is what one object of a resource ("pods", "deployments.apps") counts for in quotas: one unit of its
+// object count, and for pods, claims and services what they ask for. The quota controller recounts with it.
+func Usage(kind string, obj metav1.Object) corev1.ResourceList {
+	one := resource.NewQuantity(1, resource.DecimalSI)
+	out := corev1.ResourceList{corev1.ResourceName("count/" + kind): one}
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		// A pod that has ended or outlived its grace period holds nothing but its object.
+		if Ended(o) {
+			return out
+		}
+		out[corev1.ResourcePods] = one
+		for name, q := range PodTotal(o, Requests) {
+			if name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage {
+				out[name] = q
+			}
+			out["requests."+name] = q
+		}
+		for name, q := range PodTotal(o, Limits) {
+			out["limits."+name] = q
+		}
+	case *corev1.PersistentVolumeClaim:
+		storage := o.Spec.Resources.Requests[corev1.ResourceStorage]
+		out[corev1.ResourcePersistentVolumeClaims], out[corev1.ResourceRequestsStorage] = one, storage
+		if o.Spec.StorageClassName != nil && *o.Spec.StorageClassName != "" {
+			prefix := corev1.ResourceName(*o.Spec.StorageClassName + ".storageclass.storage.k8s.io/")
+			out[prefix+"persistentvolumeclaims"], out[prefix+"requests.storage"] = one, storage
+		}
+	case *corev1.Service:
+		out[corev1.ResourceServices] = one
+		if o.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			out[corev1.ResourceServicesLoadBalancers] = one
+		}
+		ports := 0
+		if o.Spec.Type == corev1.ServiceTypeNodePort ||
+			o.Spec.Type == corev1.ServiceTypeLoadBalancer && (o.Spec.AllocateLoadBalancerNodePorts == nil || *o.Spec.AllocateLoadBalancerNodePorts) {
+			ports = len(o.Spec.Ports)
+		}
+		if ports > 0 {
+			out[corev1.ResourceServicesNodePorts] = resource.NewQuantity(int64(ports), resource.DecimalSI)
+		}
+	case *corev1.ConfigMap:
+		out[corev1.ResourceConfigMaps] = one
+	case *corev1.Secret:
+		out[corev1.ResourceSecrets] = one
+	case *corev1.ReplicationController:
+		out[corev1.ResourceReplicationControllers] = one
+	}
+	return out
+}
+
+// Ended reports whether a pod has ended and so holds nothing but its object.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Matches reports whether obj is within the scopes of quota. A quota with scopes counts pods only
+// (and claims, for volume attribute classes).
+func Matches(quota *corev1.ResourceQuota, obj metav1.Object) bool {
+	if len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
+		return true
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return false
+	}
+	for _, s := range quota.Spec.Scopes {
+		if !inScope(pod, corev1.ScopedResourceSelectorRequirement{ScopeName: s, Operator: corev1.ScopeSelectorOpExists}) {
+			return false
+		}
+	}
+	if quota.Spec.ScopeSelector != nil {
+		for _, r := range quota.Spec.ScopeSelector.MatchExpressions {
+			if !inScope(pod, r) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
+	switch r.ScopeName {
+	case corev1.ResourceQuotaScopeTerminating:
+		return pod.Spec.ActiveDeadlineSeconds != nil
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return pod.Spec.ActiveDeadlineSeconds == nil
+	case corev1.ResourceQuotaScopeBestEffort:
+		return bestEffort(pod)
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return !bestEffort(pod)
+	case corev1.ResourceQuotaScopePriorityClass:
+		switch class := pod.Spec.PriorityClassName; r.Operator {
+		case corev1.ScopeSelectorOpExists:
+			return class != ""
+		case corev1.ScopeSelectorOpDoesNotExist:
+			return class == ""
+		case corev1.ScopeSelectorOpIn:
+			return slices.Contains(r.Values, class)
+		case corev1.ScopeSelectorOpNotIn:
+			return !slices.Contains(r.Values, class)
+		}
+	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
+		return crossNamespaceAffinity(pod)
+	}
+	return false
+}
+
+func bestEffort(pod *corev1.Pod) bool {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			r := &list[i].Resources
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+				req, lim := r.Requests[name], r.Limits[name]
+				if !req.IsZero() || !lim.IsZero() {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func crossNamespaceAffinity(pod *corev1.Pod) bool {
+	aff := pod.Spec.Affinity
+	if aff == nil {
+		return false
+	}
+	cross := func(terms []corev1.PodAffinityTerm, weighted []corev1.WeightedPodAffinityTerm) bool {
+		for i := range weighted {
+			terms = append(terms, weighted[i].PodAffinityTerm)
+		}
+		return slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return len(t.Namespaces) > 0 || t.NamespaceSelector != nil })
+	}
+	return aff.PodAffinity != nil && cross(slices.Clip(aff.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution), aff.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) ||
+		aff.PodAntiAffinity != nil && cross(slices.Clip(aff.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution), aff.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+}

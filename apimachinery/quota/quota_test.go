@@ -1,0 +1,55 @@
+package quota_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/quota"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+func pod(edit ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{}
+	p.Spec.Containers = []corev1.Container{{Name: "a", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}, Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}
+	for _, e := range edit {
+		e(p)
+	}
+	return p
+}
+
+func amount(list corev1.ResourceList, name corev1.ResourceName) string {
+	q := list[name]
+	return q.String()
+}
+
+func TestUsageOfPods(t *testing.T) {
+	u := quota.Usage("pods", pod())
+	for name, want := range map[corev1.ResourceName]string{"pods": "1", "count/pods": "1", "cpu": "500m", "requests.cpu": "500m", "limits.cpu": "1"} {
+		require.Equal(t, want, amount(u, name), string(name))
+	}
+	u = quota.Usage("pods", pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
+	require.Len(t, u, 1)
+	require.Equal(t, "1", amount(u, "count/pods"))
+}
+
+func TestScopes(t *testing.T) {
+	q := func(scope corev1.ResourceQuotaScope) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{scope}}}
+	}
+	require.True(t, quota.Matches(q(corev1.ResourceQuotaScopeNotTerminating), pod()))
+	require.False(t, quota.Matches(q(corev1.ResourceQuotaScopeTerminating), pod()))
+	require.True(t, quota.Matches(q(corev1.ResourceQuotaScopeNotBestEffort), pod()))
+	require.False(t, quota.Matches(q(corev1.ResourceQuotaScopeBestEffort), &corev1.ConfigMap{}), "scopes are about pods")
+	require.True(t, quota.Matches(&corev1.ResourceQuota{}, &corev1.ConfigMap{}))
+}
+
+func Example() {
+	u := quota.Usage("services", &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: make([]corev1.ServicePort, 2)}})
+	ports := u[corev1.ResourceServicesNodePorts]
+	fmt.Println(len(u), ports.String())
+	// Output: 3 2
+}

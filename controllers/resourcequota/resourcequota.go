@@ -1,0 +1,246 @@
+// Package resourcequota keeps the status of ResourceQuotas: the limits that hold, and what is used of them.
+//
+// Admission charges every creation at once; this controller counts anew when a quota changes, when objects go
+// or pods end, and every few minutes, which gives back what was charged for objects that were never stored.
+package resourcequota
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/quota"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/discovery"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// Options of the controller.
+type Options struct {
+	// Concurrency is how many quotas are counted at once; 0 means 5.
+	Concurrency int
+	// ResyncPeriod is how often each quota is counted anew; 0 means 5 minutes.
+	ResyncPeriod time.Duration
+}
+
+// settling is how long after giving something back a quota is counted again: what is being created just now is charged
+// already but not seen yet.
+const settling = 5 * time.Second
+
+type quotas struct {
+	list      informers.Lister[*corev1.ResourceQuota]
+	client    *client.Client[*corev1.ResourceQuota]
+	set       *informers.Set
+	discovery *discovery.Client
+	period    time.Duration
+	enqueue   func(reconcile.Request)
+
+	pods     informers.Lister[*corev1.Pod]
+	services informers.Lister[*corev1.Service]
+	claims   informers.Lister[*corev1.PersistentVolumeClaim]
+
+	mu      sync.Mutex
+	counted map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]
+}
+
+// Add registers the controller with m.
+func Add(m *manager.Manager, o Options) error {
+	if o.Concurrency == 0 {
+		o.Concurrency = 5
+	}
+	if o.ResyncPeriod == 0 {
+		o.ResyncPeriod = 5 * time.Minute
+	}
+	set := m.Informers()
+	q := &quotas{
+		list: informers.For[*corev1.ResourceQuota](set).Lister(), client: client.For[*corev1.ResourceQuota](m.Conn()), set: set,
+		discovery: discovery.New(m.Conn(), discovery.Options{}), period: o.ResyncPeriod,
+		pods: informers.For[*corev1.Pod](set).Lister(), services: informers.For[*corev1.Service](set).Lister(),
+		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), counted: map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]{},
+	}
+	c, err := controllers.Add(m, "resourcequota", reconcile.Func(q.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+		controllers.For(func(e informers.Event[*corev1.ResourceQuota]) bool {
+			return e.Type == informers.Added || e.Type == informers.Updated && !codec.Equal(new(e.New().Spec.Hard), new(e.New().Status.Hard))
+		}),
+		controllers.Watches(func(e informers.Event[*corev1.Pod]) []reconcile.Request {
+			if e.Type == informers.Deleted || e.Type == informers.Updated && quota.Ended(e.New()) && !quota.Ended(e.Old()) {
+				return q.of(e.Key.Namespace)
+			}
+			return nil
+		}),
+		controllers.Watches(func(e informers.Event[*corev1.Service]) []reconcile.Request {
+			if e.Type == informers.Deleted || e.Type == informers.Updated && (e.Old().Spec.Type != e.New().Spec.Type || len(e.Old().Spec.Ports) != len(e.New().Spec.Ports)) {
+				return q.of(e.Key.Namespace)
+			}
+			return nil
+		}),
+		controllers.Watches(func(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
+			if e.Type == informers.Deleted {
+				return q.of(e.Key.Namespace)
+			}
+			return nil
+		}))
+	if err != nil {
+		return err
+	}
+	q.enqueue = c.Enqueue
+	return nil
+}
+
+// of names the quotas of a namespace.
+func (q *quotas) of(namespace string) []reconcile.Request {
+	return q.list.Keys(informers.ListOptions{Namespace: namespace})
+}
+
+func (q *quotas) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	// Read live: the version guards the write against charges that come between.
+	rq, err := q.client.Get(ctx, req)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	used, err := q.count(ctx, rq)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	again := q.period
+	for name, n := range used {
+		if before, ok := rq.Status.Used[name]; ok && n.Cmp(before) < 0 {
+			again = settling
+		}
+	}
+	status := corev1.ResourceQuotaStatus{Hard: rq.Spec.Hard, Used: used}
+	if !codec.Equal(&status, &rq.Status) {
+		rq.Status = status
+		if _, err := q.client.UpdateStatus(ctx, rq); err != nil && !apierrors.IsNotFound(err) {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// count adds up what the objects in a quota's scope use of what it limits.
+func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.ResourceList, error) {
+	used := corev1.ResourceList{}
+	needs := map[schema.GroupResource]bool{}
+	for name := range rq.Spec.Hard {
+		used[name] = used[name] // zero is said, too
+		needs[resourceOf(name)] = true
+	}
+	charge := func(kind string, obj metav1.Object) {
+		if !quota.Matches(rq, obj) {
+			return
+		}
+		for name, n := range quota.Usage(kind, obj) {
+			if sum, limited := used[name]; limited {
+				sum.Add(n)
+				used[name] = sum
+			}
+		}
+	}
+	in := informers.ListOptions{Namespace: rq.Namespace}
+	for gr := range needs {
+		switch gr {
+		case schema.GroupResource{Resource: "pods"}:
+			q.pods.ViewAll(in, func(p *corev1.Pod) bool { charge("pods", p); return true })
+		case schema.GroupResource{Resource: "services"}:
+			q.services.ViewAll(in, func(s *corev1.Service) bool { charge("services", s); return true })
+		case schema.GroupResource{Resource: "persistentvolumeclaims"}:
+			q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { charge("persistentvolumeclaims", c); return true })
+		default:
+			if err := q.countObjects(ctx, gr, rq, used); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return used, nil
+}
+
+// resourceOf is the resource whose objects count for a limit.
+func resourceOf(name corev1.ResourceName) schema.GroupResource {
+	text := string(name)
+	if rest, ok := strings.CutPrefix(text, "count/"); ok {
+		r, g, _ := strings.Cut(rest, ".")
+		return schema.GroupResource{Group: g, Resource: r}
+	}
+	switch {
+	case slices.Contains([]string{"configmaps", "secrets", "replicationcontrollers", "resourcequotas"}, text):
+		return schema.GroupResource{Resource: text}
+	case text == "services" || strings.HasPrefix(text, "services."):
+		return schema.GroupResource{Resource: "services"}
+	case text == "persistentvolumeclaims" || text == "requests.storage" || strings.Contains(text, ".storageclass.storage.k8s.io/"):
+		return schema.GroupResource{Resource: "persistentvolumeclaims"}
+	}
+	return schema.GroupResource{Resource: "pods"}
+}
+
+// countObjects counts objects of a resource of which nothing but the number matters.
+func (q *quotas) countObjects(ctx context.Context, gr schema.GroupResource, rq *corev1.ResourceQuota, used corev1.ResourceList) error {
+	if len(rq.Spec.Scopes) > 0 || rq.Spec.ScopeSelector != nil {
+		return nil // scopes are about pods
+	}
+	inf, err := q.informer(ctx, gr)
+	if err != nil || inf == nil {
+		return err
+	}
+	if err := inf.WaitForSync(ctx); err != nil {
+		return err
+	}
+	n := int64(len(inf.Lister().Keys(informers.ListOptions{Namespace: rq.Namespace})))
+	for _, name := range []corev1.ResourceName{corev1.ResourceName(gr.Resource), corev1.ResourceName("count/" + gr.String())} {
+		if _, limited := used[name]; limited {
+			used[name] = resource.NewQuantity(n, resource.DecimalSI)
+		}
+	}
+	return nil
+}
+
+// informer returns the metadata informer of a resource; nil if it is not served.
+func (q *quotas) informer(ctx context.Context, gr schema.GroupResource) (*informers.Informer[*metav1.PartialObjectMetadata], error) {
+	q.mu.Lock()
+	inf := q.counted[gr]
+	q.mu.Unlock()
+	if inf != nil {
+		return inf, nil
+	}
+	catalog, err := q.discovery.Catalog(ctx)
+	if catalog == nil {
+		return nil, err
+	}
+	for _, r := range catalog.Preferred() {
+		if r.GVR.GroupResource() != gr || !r.Namespaced || !r.HasVerb("list") || !r.HasVerb("watch") {
+			continue
+		}
+		res := r.Client()
+		res.Metadata = true
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.counted[gr] == nil {
+			inf := informers.ForResource[*metav1.PartialObjectMetadata](q.set, res)
+			inf.AddHandler(func(e informers.Event[*metav1.PartialObjectMetadata]) {
+				if e.Type == informers.Deleted {
+					for _, req := range q.of(e.Key.Namespace) {
+						q.enqueue(req)
+					}
+				}
+			}, informers.HandlerOptions{})
+			q.counted[gr] = inf
+		}
+		return q.counted[gr], nil
+	}
+	return nil, nil
+}
