@@ -71,7 +71,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	if unowned && equalValues(before, after) {
 		return live, false, nil
 	}
-	if merged, err = fromRoot(after, live); err != nil {
+	if merged, err = t.fromRoot(live, before, after); err != nil {
 		return nil, false, err
 	}
 	meta := metav1.MetaOf(merged)

@@ -451,3 +451,14 @@ func TestBigObjects(t *testing.T) {
 	require.Len(t, merged.(*metav1.Unstructured).Fields["list"], 30_000)
 	require.Less(t, time.Since(begin), 30*time.Second)
 }
+
+// A value of the wrong type is an error that says where.
+func TestWrongTypeInApply(t *testing.T) {
+	typ, err := managedfields.ForType(reflect.TypeFor[appsv1.Deployment]())
+	require.NoError(t, err)
+	config := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"hostNetwork": "yes"}}}}
+	_, _, err = typ.Apply(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, config, managedfields.Write{Manager: "one", APIVersion: "apps/v1"}, false)
+	var bad *managedfields.PatchError
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, ".spec.template.spec.hostNetwork", bad.Path.String())
+}

@@ -153,17 +153,78 @@ func root(obj metav1.Object) (map[string]any, error) {
 	return out, nil
 }
 
-// fromRoot makes an object of the same Go type as like from its JSON form.
-func fromRoot(v map[string]any, like metav1.Object) (metav1.Object, error) {
+// fromRoot makes an object of the Go type of live from its JSON form: live with what differs between before, its own
+// JSON form, and after.
+func (t *Type) fromRoot(live metav1.Object, before, after map[string]any) (metav1.Object, error) {
+	out := reflect.New(reflect.TypeOf(live).Elem())
+	if t.goType == nil || out.Type().Elem() != t.goType {
+		text, err := codec.Marshal(after)
+		if err != nil {
+			return nil, err
+		}
+		if err := codec.Unmarshal(text, out.Interface()); err != nil {
+			return nil, err
+		}
+		return out.Interface().(metav1.Object), nil
+	}
+	codec.DeepCopyInto(out.Interface(), live)
+	for _, name := range []string{"apiVersion", "kind"} {
+		// The configuration names them; a live object need not carry them.
+		if f, ok := t.field(name); ok {
+			if err := f.write(unsafe.Add(out.UnsafePointer(), f.offset), after[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out.Interface().(metav1.Object), t.rewrite(out.UnsafePointer(), before, after)
+}
+
+// rewrite gives the struct at p the fields that differ between before, its JSON form, and after.
+func (t *Type) rewrite(p unsafe.Pointer, before, after map[string]any) error {
+	for i := range t.fields {
+		f := &t.fields[i]
+		old, was := before[f.name]
+		now, is := after[f.name]
+		if was == is && same(old, now) {
+			continue
+		}
+		at := unsafe.Add(p, f.offset)
+		om, oldMap := old.(map[string]any)
+		nm, newMap := now.(map[string]any)
+		if oldMap && newMap && f.descend != asValue {
+			if f.descend == throughPointer {
+				at = *(*unsafe.Pointer)(at)
+			}
+			if at != nil {
+				if err := f.typ.rewrite(at, om, nm); err != nil {
+					return within(err, Field(f.name))
+				}
+				continue
+			}
+			at = unsafe.Add(p, f.offset)
+		}
+		if err := f.write(at, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write sets a field from its JSON form; nil is the zero value.
+func (f *field) write(p unsafe.Pointer, v any) error {
+	field := reflect.NewAt(f.goType, p).Elem()
+	field.SetZero()
+	if v == nil {
+		return nil
+	}
 	text, err := codec.Marshal(v)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := reflect.New(reflect.TypeOf(like).Elem()).Interface()
-	if err := codec.Unmarshal(text, out); err != nil {
-		return nil, err
+	if err := codec.Unmarshal(text, field.Addr().Interface()); err != nil {
+		return &PatchError{Path: Path{Field(f.name)}, Reason: err.Error()}
 	}
-	return out.(metav1.Object), nil
+	return nil
 }
 
 // clean drops what became empty by removal.

@@ -33,7 +33,7 @@ import (
 )
 
 // converter gives upstream's field manager the types of our OpenAPI documents, so these are compared too.
-func converter(t *testing.T) upstream.TypeConverter {
+func converter(t testing.TB) upstream.TypeConverter {
 	t.Helper()
 	docs := openapi.New(api.Scheme(), openapi.Options{})
 	schemas := map[string]*spec.Schema{}
@@ -60,7 +60,7 @@ type noDefaults struct{}
 
 func (noDefaults) Default(runtime.Object) {}
 
-func fieldManager(t *testing.T, c upstream.TypeConverter, gvk k8sschema.GroupVersionKind, sub string) *upstream.FieldManager {
+func fieldManager(t testing.TB, c upstream.TypeConverter, gvk k8sschema.GroupVersionKind, sub string) *upstream.FieldManager {
 	t.Helper()
 	s := clientscheme.Scheme
 	m, err := upstream.NewDefaultFieldManager(c, runtime.UnsafeObjectConvertor(s), noDefaults{}, s, gvk, gvk.GroupVersion(), sub, nil)
