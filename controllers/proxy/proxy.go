@@ -225,6 +225,10 @@ func (p *Proxy) start(ctx context.Context) error {
 			return err
 		}
 	}
+	tool := map[Mode]string{NFTables: "nft", IPTables: "iptables"}[p.opts.Mode]
+	if _, err := p.opts.Kernel.Run(ctx, nil, tool, "--version"); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("proxy: mode %s needs the program %s: %w", p.opts.Mode, tool, err)
+	}
 	if err := p.sysctls(); err != nil {
 		return err
 	}
