@@ -7,6 +7,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/quota"
 )
 
 // limitRanger fills requests and limits from the namespace's LimitRanges and refuses pods and claims outside them.
@@ -135,7 +136,7 @@ func podViolations(pod *corev1.Pod, item *corev1.LimitRangeItem) (wrong []string
 			}
 		}
 	case corev1.LimitTypePod:
-		wrong = violations(item, podTotal(pod, requests), podTotal(pod, limits))
+		wrong = violations(item, quota.PodTotal(pod, quota.Requests), quota.PodTotal(pod, quota.Limits))
 	}
 	return wrong
 }
@@ -191,59 +192,4 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 		}
 	}
 	return wrong
-}
-
-// which selects requests or limits of a container.
-type which func(*corev1.ResourceRequirements) corev1.ResourceList
-
-func requests(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }
-func limits(r *corev1.ResourceRequirements) corev1.ResourceList   { return r.Limits }
-
-// podTotal is what a pod needs at most at one time: the sum of its containers and sidecars, or what its most
-// demanding init container needs beside the sidecars started before it, and the overhead.
-func podTotal(pod *corev1.Pod, w which) corev1.ResourceList {
-	total := corev1.ResourceList{}
-	for i := range pod.Spec.Containers {
-		addResources(total, w(&pod.Spec.Containers[i].Resources))
-	}
-	sidecars := corev1.ResourceList{}
-	peak := corev1.ResourceList{}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		need := w(&c.Resources)
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			addResources(sidecars, need)
-			addResources(total, need)
-			maxResources(peak, sidecars)
-			continue
-		}
-		sum := corev1.ResourceList{}
-		addResources(sum, sidecars)
-		addResources(sum, need)
-		maxResources(peak, sum)
-	}
-	maxResources(total, peak)
-	if r := pod.Spec.Resources; r != nil {
-		for name, q := range w(r) {
-			total[name] = q
-		}
-	}
-	addResources(total, pod.Spec.Overhead)
-	return total
-}
-
-func addResources(to, more corev1.ResourceList) {
-	for name, q := range more {
-		sum := to[name]
-		sum.Add(q)
-		to[name] = sum
-	}
-}
-
-func maxResources(to, other corev1.ResourceList) {
-	for name, q := range other {
-		if have, ok := to[name]; !ok || q.Cmp(have) > 0 {
-			to[name] = q
-		}
-	}
 }

@@ -98,7 +98,7 @@ func (p *resourceQuota) charge(ctx context.Context, a *Attributes, delta corev1.
 	return nil
 }
 
-// giveBack undoes charges. Where it fails, the rq controller's recount does it later.
+// giveBack undoes charges. Where it fails, the quota controller's recount does it later.
 func (p *resourceQuota) giveBack(ctx context.Context, quotas []*corev1.ResourceQuota, delta corev1.ResourceList) {
 	for _, rq := range quotas {
 		_ = p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(rq), func(obj metav1.Object) error {
@@ -114,7 +114,7 @@ func (p *resourceQuota) giveBack(ctx context.Context, quotas []*corev1.ResourceQ
 	}
 }
 
-// spent returns what of the rq is used when delta is, or why that may not be.
+// spent returns what of the quota is used when delta is, or why that may not be.
 func spent(a *Attributes, rq *corev1.ResourceQuota, delta corev1.ResourceList) (corev1.ResourceList, error) {
 	if missing := unspecified(a.Object, rq.Status.Hard); len(missing) > 0 && a.Operation == Create {
 		return nil, forbid(a, "failed quota: %s: must specify %s", rq.Name, strings.Join(missing, ","))
@@ -168,7 +168,7 @@ func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 		return nil
 	}
 	var missing []string
-	need := func(quotaName, name corev1.ResourceName, w which) {
+	need := func(quotaName, name corev1.ResourceName, w quota.Which) {
 		if _, limited := hard[quotaName]; !limited {
 			return
 		}
@@ -190,9 +190,9 @@ func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 		}
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		need(name, name, requests)
-		need("limits."+name, name, limits)
-		need("requests."+name, name, requests)
+		need(name, name, quota.Requests)
+		need("limits."+name, name, quota.Limits)
+		need("requests."+name, name, quota.Requests)
 	}
 	return missing
 }

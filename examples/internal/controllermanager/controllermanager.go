@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/namespace"
 	"github.com/keelson-dev/keelson/controllers/nodelifecycle"
+	"github.com/keelson-dev/keelson/controllers/podgc"
 	"github.com/keelson-dev/keelson/controllers/replicaset"
 	"github.com/keelson-dev/keelson/controllers/resourcequota"
 	"github.com/keelson-dev/keelson/controllers/serviceaccount"
@@ -42,6 +43,7 @@ var all = []entry{
 	{"deployment-controller", func(m *manager.Manager, _ *Options) error { return deployment.Add(m, deployment.Options{}) }},
 	{"replicaset-controller", func(m *manager.Manager, _ *Options) error { return replicaset.Add(m, replicaset.Options{}) }},
 	{"job-controller", func(m *manager.Manager, _ *Options) error { return job.Add(m, job.Options{}) }},
+	{"pod-garbage-collector-controller", func(m *manager.Manager, _ *Options) error { return podgc.Add(m, podgc.Options{}) }},
 	{"resourcequota-controller", func(m *manager.Manager, _ *Options) error { return resourcequota.Add(m, resourcequota.Options{}) }},
 	{"endpointslice-controller", func(m *manager.Manager, _ *Options) error { return endpointslice.Add(m, endpointslice.Options{}) }},
 	{"namespace-controller", func(m *manager.Manager, _ *Options) error { return namespace.Add(m, namespace.Options{}) }},

@@ -1,0 +1,155 @@
+// Package podgc removes pods that nobody else will: those whose node is gone, those deleted before they had a node, and the oldest of
+// those that ended when there are too many.
+package podgc
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// Options of the controller.
+type Options struct {
+	// Period between two looks; 0 means 20 s.
+	Period time.Duration
+	// Quarantine is how long a node must be gone before its pods are removed; 0 means 40 s.
+	Quarantine time.Duration
+	// TerminatedThreshold is how many ended pods may stay in the cluster; 0 means 12,500, negative all.
+	TerminatedThreshold int
+}
+
+type collector struct {
+	opts    Options
+	pods    informers.Lister[*corev1.Pod]
+	nodes   informers.Lister[*corev1.Node]
+	podsAPI *client.Client[*corev1.Pod]
+	nodeAPI *client.Client[*corev1.Node]
+	sync    []func(context.Context) error
+	missing map[string]time.Time // nodes that pods name and that are not there, and since when that is known
+}
+
+// Add registers the controller with m.
+func Add(m *manager.Manager, o Options) error {
+	if o.Period == 0 {
+		o.Period = 20 * time.Second
+	}
+	if o.Quarantine == 0 {
+		o.Quarantine = 40 * time.Second
+	}
+	if o.TerminatedThreshold == 0 {
+		o.TerminatedThreshold = 12500
+	}
+	pods, nodes := informers.For[*corev1.Pod](m.Informers()), informers.For[*corev1.Node](m.Informers())
+	m.Add("pod-garbage-collector", &collector{opts: o, pods: pods.Lister(), nodes: nodes.Lister(), podsAPI: client.For[*corev1.Pod](m.Conn()),
+		nodeAPI: client.For[*corev1.Node](m.Conn()), sync: []func(context.Context) error{pods.WaitForSync, nodes.WaitForSync}, missing: map[string]time.Time{}})
+	return nil
+}
+
+// Run implements manager.Runnable.
+func (c *collector) Run(ctx context.Context) error {
+	for _, wait := range c.sync {
+		if err := wait(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+	tick := time.NewTicker(c.opts.Period)
+	defer tick.Stop()
+	for {
+		c.collect(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// collect looks once. What fails is tried again the next time.
+func (c *collector) collect(ctx context.Context) {
+	var ended, unplaced []*corev1.Pod
+	onNode := map[string][]*corev1.Pod{}
+	c.pods.ViewAll(informers.ListOptions{}, func(p *corev1.Pod) bool {
+		switch {
+		case p.Spec.NodeName != "" && !c.nodes.Has(types.NamespacedName{Name: p.Spec.NodeName}):
+			onNode[p.Spec.NodeName] = append(onNode[p.Spec.NodeName], p)
+		case p.Spec.NodeName == "" && p.DeletionTimestamp != nil:
+			unplaced = append(unplaced, p)
+		case over(p):
+			ended = append(ended, p)
+		}
+		return true
+	})
+	if surplus := len(ended) - c.opts.TerminatedThreshold; c.opts.TerminatedThreshold >= 0 && surplus > 0 {
+		slices.SortFunc(ended, func(a, b *corev1.Pod) int {
+			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+		})
+		for _, p := range ended[:surplus] {
+			c.remove(ctx, p, nil)
+		}
+	}
+	for _, p := range unplaced {
+		c.remove(ctx, p, nil)
+	}
+	c.orphans(ctx, onNode)
+}
+
+// orphans removes the pods of nodes that have been gone for long enough, which is asked once more of the server.
+func (c *collector) orphans(ctx context.Context, onNode map[string][]*corev1.Pod) {
+	now := time.Now()
+	for name := range c.missing {
+		if onNode[name] == nil {
+			delete(c.missing, name)
+		}
+	}
+	for name, pods := range onNode {
+		since, known := c.missing[name]
+		if !known {
+			c.missing[name] = now
+			continue
+		}
+		if now.Sub(since) < c.opts.Quarantine {
+			continue
+		}
+		if _, err := c.nodeAPI.Get(ctx, types.NamespacedName{Name: name}); !apierrors.IsNotFound(err) {
+			continue
+		}
+		for _, p := range pods {
+			c.remove(ctx, p, &corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC",
+				Message: "PodGC: node no longer exists", LastTransitionTime: metav1.Now(), ObservedGeneration: p.Generation})
+		}
+	}
+}
+
+func over(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// remove marks a pod that had not ended as failed, so that whoever counts it does, and deletes it without grace.
+func (c *collector) remove(ctx context.Context, p *corev1.Pod, why *corev1.PodCondition) {
+	if !over(p) {
+		next := codec.DeepCopy(p)
+		next.Status.Phase = corev1.PodFailed
+		if why != nil {
+			next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == why.Type })
+			next.Status.Conditions = append(next.Status.Conditions, *why)
+		}
+		if _, err := c.podsAPI.UpdateStatus(ctx, next); err != nil {
+			return // gone, or changed: the next look will tell
+		}
+	}
+	// A failure shows as a pod that is still there the next time.
+	_ = c.podsAPI.Delete(ctx, p.Key(), client.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}})
+}
