@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/keelson-dev/keelson/controllers/clusterroleaggregation"
 	"github.com/keelson-dev/keelson/controllers/deployment"
 	"github.com/keelson-dev/keelson/controllers/endpointslice"
 	"github.com/keelson-dev/keelson/controllers/garbagecollector"
@@ -51,6 +52,7 @@ var all = []entry{
 		return garbagecollector.Add(m, garbagecollector.Options{})
 	}},
 	{"node-lifecycle-controller", func(m *manager.Manager, o *Options) error { return nodelifecycle.Add(m, o.NodeLifecycle) }},
+	{"clusterrole-aggregation-controller", func(m *manager.Manager, _ *Options) error { return clusterroleaggregation.Add(m) }},
 	{"taint-eviction-controller", func(m *manager.Manager, _ *Options) error { return tainteviction.Add(m) }},
 }
 
