@@ -350,7 +350,10 @@ func (n *node) images(ctx context.Context) []corev1.ContainerImage {
 func (n *node) runLease(ctx context.Context) {
 	for ctx.Err() == nil {
 		after := n.k.opts.LeaseDuration / 4
-		if err := n.renew(ctx); err != nil && ctx.Err() == nil {
+		switch err := n.renew(ctx); {
+		case errors.Is(err, errNotRegistered):
+			after = min(after, 100*time.Millisecond) // it is about to be
+		case err != nil && ctx.Err() == nil:
 			n.k.log.Warn("node lease is not renewed", "error", err)
 			after = min(after, 500*time.Millisecond)
 		}
@@ -361,12 +364,14 @@ func (n *node) runLease(ctx context.Context) {
 	}
 }
 
+var errNotRegistered = errors.New("the node is not registered yet")
+
 func (n *node) renew(ctx context.Context) error {
 	node := n.object()
 	if node == nil {
 		var err error
 		if node, err = n.nodes.Get(ctx, types.NamespacedName{Name: n.k.opts.NodeName}); apierrors.IsNotFound(err) {
-			return fmt.Errorf("the node is not registered yet")
+			return errNotRegistered
 		} else if err != nil {
 			return err
 		}

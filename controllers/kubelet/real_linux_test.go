@@ -239,6 +239,7 @@ func testReal(t *testing.T) {
 	t.Run("exec", func(t *testing.T) { n.testExec(t) })
 	t.Run("logs", func(t *testing.T) { n.testLogs(t) })
 	t.Run("port-forward", func(t *testing.T) { n.testPortForward(t) })
+	t.Run("attach and host ports", func(t *testing.T) { n.testAttach(t) })
 	t.Run("volumes", func(t *testing.T) { n.testVolumes(t) })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
@@ -405,6 +406,38 @@ func (n *realNode) testPortForward(t *testing.T) {
 		cancel()
 		_ = cmd.Wait()
 	}
+}
+
+func (n *realNode) testAttach(t *testing.T) {
+	n.t = t
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: talk}
+spec:
+  nodeName: node1
+  restartPolicy: Never
+  containers:
+  - {name: main, image: busybox, imagePullPolicy: IfNotPresent, stdin: true, stdinOnce: true, command: [sh, -c, "read line; echo got $line; exit 3"]}
+  - {name: port, image: busybox, imagePullPolicy: IfNotPresent, command: [sh, -c, "mkdir /www; echo by host port > /www/index.html; exec httpd -f -p 80 -h /www"], ports: [{containerPort: 80, hostPort: 18081}]}
+`)
+	n.until("both run", is("true true"), "get", "pod", "talk", "-o", "jsonpath={.status.containerStatuses[*].started}")
+	require.Eventually(t, func() bool {
+		resp, err := http.Get("http://10.244.7.1:18081/")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		return err == nil && string(b) == "by host port\n"
+	}, 5*time.Second, 100*time.Millisecond)
+	cmd := exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "attach", "-q", "-i", "talk", "-c", "main")
+	cmd.Stdin = strings.NewReader("hello\n")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "got hello\n")
+	n.until("its end", is("3"), "get", "pod", "talk", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}")
+	n.kubectl("delete", "pod", "talk", "--grace-period=1", "--wait=true", "--timeout=20s")
 }
 
 func (n *realNode) testVolumes(t *testing.T) {
