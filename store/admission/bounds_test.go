@@ -1,0 +1,52 @@
+package admission
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	quantity "github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+func cpu(q string) corev1.ResourceList {
+	if q == "" {
+		return nil
+	}
+	return corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse(q)}
+}
+
+func TestViolations(t *testing.T) {
+	for name, c := range map[string]struct {
+		item             corev1.LimitRangeItem
+		requests, limits corev1.ResourceList
+		want             []string
+	}{
+		"within":        {corev1.LimitRangeItem{Min: cpu("1"), Max: cpu("2")}, cpu("1"), cpu("2"), nil},
+		"no request":    {corev1.LimitRangeItem{Min: cpu("1")}, nil, nil, []string{"minimum cpu usage per Container is 1.  No request is specified"}},
+		"small request": {corev1.LimitRangeItem{Min: cpu("1")}, cpu("1m"), cpu("1m"), []string{"minimum cpu usage per Container is 1, but request is 1m"}},
+		"small limit":   {corev1.LimitRangeItem{Min: cpu("1")}, cpu("1"), cpu("900m"), []string{"minimum cpu usage per Container is 1, but limit is 900m"}},
+		"no limit":      {corev1.LimitRangeItem{Max: cpu("1")}, cpu("1"), nil, []string{"maximum cpu usage per Container is 1.  No limit is specified"}},
+		"said once":     {corev1.LimitRangeItem{Max: cpu("1")}, cpu("2"), cpu("3"), []string{"maximum cpu usage per Container is 1, but limit is 3"}},
+		"large request": {corev1.LimitRangeItem{Max: cpu("1")}, cpu("2"), cpu("1"), []string{"maximum cpu usage per Container is 1, but request is 2"}},
+		"ratio":         {corev1.LimitRangeItem{MaxLimitRequestRatio: cpu("2")}, cpu("1"), cpu("3"), []string{"cpu max limit to request ratio per Container is 2, but provided ratio is 3.000000"}},
+		"ratio of zero": {corev1.LimitRangeItem{MaxLimitRequestRatio: cpu("2")}, nil, cpu("3"), []string{"cpu max limit to request ratio per Container is 2, but no request is specified or request is 0"}},
+	} {
+		c.item.Type = corev1.LimitTypeContainer
+		require.Equal(t, c.want, violations(&c.item, c.requests, c.limits), name)
+	}
+}
+
+func TestFactoriesAreNamedOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Factories() {
+		require.False(t, seen[f.Name], f.Name)
+		seen[f.Name] = true
+		p := f.New(nil)
+		require.Equal(t, f.Name, p.Name())
+		_, mutates := p.(Mutator)
+		_, validates := p.(Validator)
+		require.True(t, mutates || validates, f.Name)
+		require.True(t, p.Handles(Create), f.Name)
+	}
+}
