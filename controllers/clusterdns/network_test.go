@@ -76,7 +76,9 @@ func TestOverTheNetwork(t *testing.T) {
 	var answered sync.Map
 	m := c.Manager("dns", func(m *manager.Manager) error {
 		return Add(m, Options{PacketConns: []net.PacketConn{udp}, Listeners: []net.Listener{tcp}, Upstreams: []string{fails, knows},
-			Answered: func(qtype, rcode string, forwarded bool, took time.Duration) { answered.Store(qtype+" "+rcode, forwarded) }})
+			Answered: func(qtype, rcode string, forwarded bool, took time.Duration) {
+				answered.Store(qtype+" "+rcode, forwarded)
+			}})
 	})
 	stop := c.Run(m)
 	require.NoError(t, m.Informers().WaitForSync(t.Context()))
