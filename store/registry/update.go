@@ -60,6 +60,8 @@ type state struct {
 	obj      metav1.Object
 	raw      []byte
 	revision int64
+	// removed is set when a write that began here has removed the object.
+	removed bool
 }
 
 // current reads an object from the store; nil if there is none.
@@ -131,7 +133,7 @@ func doubtful(obj metav1.Object, cur *state, err error) bool {
 		code := apierrors.CodeOf(err)
 		return code >= 400 && code < 500
 	}
-	return obj != nil && obj.GetResourceVersion() == version(cur.revision)
+	return obj != nil && !cur.removed && obj.GetResourceVersion() == version(cur.revision)
 }
 
 func (r *Resource) createByUpdate(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (metav1.Object, error) {
@@ -328,10 +330,10 @@ func (r *Resource) removeByUpdate(ctx context.Context, cur *state, obj metav1.Ob
 	if o.DryRun {
 		return obj, false, nil
 	}
-	revision, err := r.remove(ctx, cur)
+	_, err := r.remove(ctx, cur)
 	switch {
 	case err == nil:
-		_ = revision
+		cur.removed = true
 		return obj, false, nil
 	case raced(err) && !insisted:
 		return nil, true, nil
