@@ -133,7 +133,7 @@ const maxDisruptedPods = 2000
 // spendBudget takes one disruption from the budget, or says why it cannot.
 func (s *Server) spendBudget(ctx context.Context, b *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
 	refuse := func(why string, retry int) error {
-		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", retry)
+		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget. "+why, retry)
 		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: "DisruptionBudget", Message: why})
 		return err
 	}

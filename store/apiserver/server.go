@@ -143,7 +143,9 @@ func (s *Server) Run(ctx context.Context) error {
 		close(s.booted)
 		tasks.Go(func() { s.maintain(loops) })
 		<-ctx.Done()
-		err = ctx.Err()
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err() // what failed, failed because of it
 	}
 	s.draining.Store(true)
 	s.end()
