@@ -55,7 +55,7 @@ func needRoot(t *testing.T, tools ...string) {
 		}
 	}
 	if why == "" {
-		name := fmt.Sprintf("kpt%d", os.Getpid())
+		name := fmt.Sprintf("kpt%d-%d", os.Getpid(), rigs.Add(1))
 		if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
 			why = "cannot make a network namespace: " + strings.TrimSpace(string(out))
 		} else {
