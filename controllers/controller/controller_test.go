@@ -55,6 +55,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		run(t, c)
 		c.Enqueue(a)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, []string{"panic", "success"}, l.lines)
 	})
 }
@@ -83,6 +84,7 @@ func TestOutcomes(t *testing.T) {
 		for _, name := range []string{"terminal", "again", "error"} {
 			c.Enqueue(reconcile.Request{Name: name})
 			time.Sleep(2 * time.Minute)
+			synctest.Wait()
 		}
 		require.Equal(t, []string{"c terminal_error", "c requeue_after", "c success", "c error", "c error", "c error", "c success"}, l.lines)
 		require.Zero(t, active)
@@ -106,6 +108,7 @@ func TestTimeoutEndsOneReconcile(t *testing.T) {
 		run(t, c)
 		c.Enqueue(a)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.ErrorIs(t, cause, controller.ErrReconcileTimeout)
 		require.Equal(t, 5*time.Second, took)
 		require.Equal(t, 2, calls, "it is tried again")
@@ -138,10 +141,12 @@ func TestOneAtATimePerKey(t *testing.T) {
 			c.Enqueue(b)
 		}
 		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
 		for range 10 {
 			c.Enqueue(a)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, 2, most)
 		require.Equal(t, map[reconcile.Request]int{a: 2, b: 1}, calls)
 	})
@@ -159,6 +164,7 @@ func TestRunWaitsForReconciles(t *testing.T) {
 		stop := run(t, c)
 		c.Enqueue(a)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		stop()
 		require.True(t, ended)
 	})

@@ -193,6 +193,7 @@ func TestBackoffLimit(t *testing.T) {
 		})
 		controllertest.Create(c, work(exits(1), backoffLimit(3)))
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		require.Len(t, made, 4)
 		for i, pause := range []time.Duration{10, 20, 40} {
 			require.WithinDuration(t, made[i].Add(10*time.Second+pause*time.Second), made[i+1], 2*time.Second)
