@@ -445,7 +445,7 @@ func TestEnvironmentAndVolumes(t *testing.T) {
 				{Name: "LATER", Value: "x"},
 			}
 			c.Command = []string{"run", "$(NODE)", "$$(NODE)", "$(NONE)"}
-			c.VolumeMounts = []corev1.VolumeMount{{Name: "cm", MountPath: "/cm"}, {Name: "work", MountPath: "/work", SubPath: "deep/er"}}
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "cm", MountPath: "/cm"}, {Name: "work", MountPath: "/scratch", SubPath: "deep/er"}}
 			p.Spec.Volumes = []corev1.Volume{
 				{Name: "cm", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"},
 					Items: []corev1.KeyToPath{{Key: "k", Path: "sub/key"}}}}},
@@ -473,7 +473,7 @@ func TestEnvironmentAndVolumes(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join(source("/cm"), "sub", "key"))
 		require.NoError(t, err)
 		require.Equal(t, "v", string(b))
-		require.True(t, strings.HasSuffix(source("/work"), "/work/deep/er"))
+		require.True(t, strings.HasSuffix(source("/scratch"), "/scratch/deep/er"))
 		hosts, err := os.ReadFile(source("/etc/hosts"))
 		require.NoError(t, err)
 		require.Contains(t, string(hosts), r.get("web").Status.PodIP+"\tweb\n")

@@ -289,8 +289,8 @@ spec:
   - name: first
     image: busybox
     imagePullPolicy: IfNotPresent
-    command: [sh, -c, "echo made by first > /work/first; echo init says hello"]
-    volumeMounts: [{name: work, mountPath: /work}]
+    command: [sh, -c, "echo made by first > /scratch/first; echo init says hello"]
+    volumeMounts: [{name: work, mountPath: /scratch}]
   - name: side
     image: busybox
     imagePullPolicy: IfNotPresent
@@ -313,7 +313,7 @@ spec:
     livenessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
     startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 30}
     volumeMounts:
-    - {name: work, mountPath: /work}
+    - {name: work, mountPath: /scratch}
     - {name: settings, mountPath: /settings}
     - {name: keys, mountPath: /keys}
     - {name: labels, mountPath: /labels}
@@ -443,7 +443,7 @@ spec:
 func (n *realNode) testVolumes(t *testing.T) {
 	n.t = t
 	cat := func(path string) string { return n.kubectl("exec", "web", "-c", "web", "--", "cat", path) }
-	require.Equal(t, "made by first\n", cat("/work/first"))
+	require.Equal(t, "made by first\n", cat("/scratch/first"))
 	require.Equal(t, "blue", cat("/settings/color"))
 	require.Equal(t, "hunter2", cat("/keys/password"))
 	require.Equal(t, `app="web"`, cat("/labels/labels"))
@@ -609,7 +609,7 @@ func (n *realNode) testKubeletRestart(t *testing.T) {
 	require.Equal(t, transition, n.kubectl("get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastTransitionTime}`), "it never stopped being ready")
 	n.until("ready again", is("True"), "get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 	require.Equal(t, before, n.kubectl("get", "pod", "web", "-o", id))
-	require.Equal(t, "made by first\n", n.kubectl("exec", "web", "-c", "web", "--", "cat", "/work/first"))
+	require.Equal(t, "made by first\n", n.kubectl("exec", "web", "-c", "web", "--", "cat", "/scratch/first"))
 }
 
 func (n *realNode) testDelete(t *testing.T) {
