@@ -445,11 +445,11 @@ func TestEnvironmentAndVolumes(t *testing.T) {
 				{Name: "LATER", Value: "x"},
 			}
 			c.Command = []string{"run", "$(NODE)", "$$(NODE)", "$(NONE)"}
-			c.VolumeMounts = []corev1.VolumeMount{{Name: "cm", MountPath: "/cm"}, {Name: "work", MountPath: "/scratch", SubPath: "deep/er"}}
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "cm", MountPath: "/cm"}, {Name: "scratch", MountPath: "/scratch", SubPath: "deep/er"}}
 			p.Spec.Volumes = []corev1.Volume{
 				{Name: "cm", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"},
 					Items: []corev1.KeyToPath{{Key: "k", Path: "sub/key"}}}}},
-				{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 			}
 		}, "a")
 		time.Sleep(2 * time.Second)

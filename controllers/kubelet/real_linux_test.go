@@ -290,7 +290,7 @@ spec:
     image: busybox
     imagePullPolicy: IfNotPresent
     command: [sh, -c, "echo made by first > /scratch/first; echo init says hello"]
-    volumeMounts: [{name: work, mountPath: /scratch}]
+    volumeMounts: [{name: scratch, mountPath: /scratch}]
   - name: side
     image: busybox
     imagePullPolicy: IfNotPresent
@@ -313,13 +313,13 @@ spec:
     livenessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
     startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 30}
     volumeMounts:
-    - {name: work, mountPath: /scratch}
+    - {name: scratch, mountPath: /scratch}
     - {name: settings, mountPath: /settings}
     - {name: keys, mountPath: /keys}
     - {name: labels, mountPath: /labels}
     - {name: memory, mountPath: /memory}
   volumes:
-  - {name: work, emptyDir: {}}
+  - {name: scratch, emptyDir: {}}
   - {name: memory, emptyDir: {medium: Memory, sizeLimit: 8Mi}}
   - {name: settings, configMap: {name: settings}}
   - {name: keys, secret: {secretName: keys, defaultMode: 0400}}
