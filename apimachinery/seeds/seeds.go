@@ -1,0 +1,59 @@
+// Package seeds chooses the seeds of tests that try random histories, so that every such test of the project is driven in one way.
+//
+// A test tries a number of fixed seeds, the same on every run, and a tenth as many fresh ones, which no run repeats. The
+// environment overrides both:
+//
+//	KEELSON_SEEDS=100000  go test ./informers        # that many fixed seeds, and a tenth as many fresh ones
+//	KEELSON_SEED=12345    go test ./informers -run X # that seed alone, to replay a failure
+//
+// A test names the seed in its failure message; that number is all that a replay needs.
+package seeds
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// freshShare is how many fixed seeds there are to one fresh one.
+const freshShare = 10
+
+// Of returns the seeds that the test tries, in order: 1 to usual (or to KEELSON_SEEDS), then the fresh ones, which are above 2³² so that they never
+// repeat a fixed one. usual is the number that suits the test's cost when nobody asks for another; it is at least 1. A value in the
+// environment that is not a positive number fails the test.
+func Of(t testing.TB, usual int) []uint64 {
+	t.Helper()
+	if one, given := fromEnvironment(t, "KEELSON_SEED"); given {
+		return []uint64{one}
+	}
+	fixed := uint64(max(usual, 1))
+	if many, given := fromEnvironment(t, "KEELSON_SEEDS"); given {
+		fixed = many
+	}
+	all := make([]uint64, 0, fixed+fixed/freshShare+1)
+	for seed := range fixed {
+		all = append(all, seed+1)
+	}
+	for range (fixed + freshShare - 1) / freshShare {
+		all = append(all, 1<<32+rand.Uint64N(1<<31))
+	}
+	return all
+}
+
+// Rand returns the generator of one seed: equal seeds draw equal numbers on every platform.
+func Rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// fromEnvironment returns the positive number that the variable holds, and false if it is not set.
+func fromEnvironment(t testing.TB, name string) (uint64, bool) {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || n == 0 {
+		t.Fatalf("%s=%q is not a positive number", name, text)
+	}
+	return n, true
+}
