@@ -1,0 +1,263 @@
+package clienttest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// call is what a client asked.
+type call struct {
+	verb     string // get, create, update, delete
+	key      string
+	value    string // that a create or update writes; no two writes share one
+	expected int64  // the revision an update or delete insists on; 0: none
+}
+
+// answer is what it was told.
+type answer struct {
+	found
+	reason  metav1.StatusReason // of a refusal that the state explains
+	failed  bool                // no answer, or one that does not say what happened
+	refused bool                // with failed: it is known that nothing happened
+}
+
+// keyState is the state of one key in the model.
+type keyState struct {
+	exists bool
+	value  string
+	// revision is that of the last write, 0 if nobody was told it yet.
+	revision int64
+	// floor is a revision that the last write must be above.
+	floor int64
+}
+
+// register is one key of the API, as porcupine wants it: what a kube-apiserver may do about each call.
+var register = (&porcupine.NondeterministicModel{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		byKey := map[string][]porcupine.Operation{}
+		for _, op := range history {
+			key := op.Input.(call).key
+			byKey[key] = append(byKey[key], op)
+		}
+		return slices.Collect(maps.Values(byKey))
+	},
+	Init: func() []any { return []any{keyState{}} },
+	Step: func(state, in, out any) []any {
+		var next []any
+		for _, s := range step(state.(keyState), in.(call), out.(answer)) {
+			next = append(next, s)
+		}
+		return next
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v -> %+v", in, out) },
+}).ToModel()
+
+// step returns the states in which the key can be after the call, none if the answer is impossible.
+func step(s keyState, in call, out answer) []keyState {
+	written := keyState{exists: true, value: in.value, revision: out.revision, floor: max(s.floor, s.revision)}
+	gone := keyState{floor: max(s.floor, s.revision)}
+	if out.failed {
+		// It may have happened, if it could, and at a revision nobody was told.
+		possible := []keyState{s}
+		known, fits := s.at(in.expected)
+		switch {
+		case in.verb == "create" && !s.exists:
+			possible = append(possible, written)
+		case in.verb == "update" && s.exists && fits:
+			written.floor = known.revision
+			possible = append(possible, written)
+		case in.verb == "delete" && s.exists && (in.expected == 0 || fits):
+			possible = append(possible, gone)
+		}
+		return possible
+	}
+	switch out.reason {
+	case metav1.StatusReasonNotFound:
+		return when(!s.exists && in.verb != "create", s)
+	case metav1.StatusReasonAlreadyExists:
+		return when(s.exists && in.verb == "create", s)
+	case metav1.StatusReasonConflict:
+		return when(s.exists && in.expected != 0 && s.revision != in.expected, s)
+	}
+	known, fits := s.at(in.expected)
+	switch in.verb {
+	case "get":
+		known, fits = s.at(out.revision)
+		return when(s.exists && fits && s.value == out.value, known)
+	case "create":
+		return when(!s.exists && out.revision > written.floor && out.value == in.value, written)
+	case "update":
+		return when(s.exists && fits && out.revision > known.revision && out.value == in.value, written)
+	default: // delete
+		return when(s.exists && (in.expected == 0 || fits), gone)
+	}
+}
+
+// at returns the state with its revision known to be r, and whether that can be.
+func (s keyState) at(r int64) (keyState, bool) {
+	if s.revision != 0 {
+		return s, s.revision == r
+	}
+	fits := r > s.floor
+	s.revision = r
+	return s, fits
+}
+
+func when(possible bool, s keyState) []keyState {
+	if !possible {
+		return nil
+	}
+	return []keyState{s}
+}
+
+// Check returns everything in the history that no correct API can have answered:
+//
+//   - calls on one key for which no order explains the answers (linearizability): a stale read, a stale update accepted, a write
+//     acknowledged and gone;
+//   - watch streams that are out of order, miss an event that another watcher or an acknowledged write proves, have one twice, or
+//     disagree with each other;
+//   - lists that show no single revision.
+func (h *History) Check() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var wrong []error
+	switch result := porcupine.CheckOperationsTimeout(register, h.calls, time.Minute); result {
+	case porcupine.Ok:
+	case porcupine.Unknown:
+		wrong = append(wrong, fmt.Errorf("no order of the %d calls was found in a minute", len(h.calls)))
+	default:
+		wrong = append(wrong, fmt.Errorf("no order explains the answers to the %d calls: not linearizable", len(h.calls)))
+	}
+	log, err := h.merged()
+	wrong = append(wrong, err)
+	for i, s := range h.streams {
+		wrong = append(wrong, named(fmt.Sprintf("watch stream %d from revision %d", i, s.from.revision), s.check(log)))
+	}
+	wrong = append(wrong, h.acknowledged(log), h.checkListings(log))
+	return errors.Join(wrong...)
+}
+
+func named(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// merged returns all that any watcher saw, by revision.
+func (h *History) merged() (map[int64]happening, error) {
+	log := map[int64]happening{}
+	var wrong []error
+	for _, s := range h.streams {
+		for _, e := range s.events {
+			if other, ok := log[e.revision]; ok && other != e {
+				wrong = append(wrong, fmt.Errorf("watchers disagree: %+v and %+v", other, e))
+			}
+			log[e.revision] = e
+		}
+	}
+	return log, errors.Join(wrong...)
+}
+
+// check compares one stream with all that is known to have happened.
+func (s *following) check(log map[int64]happening) error {
+	state := maps.Clone(s.from.items)
+	last := s.from.revision
+	var wrong []error
+	has := map[int64]bool{}
+	for _, e := range s.events {
+		if e.revision <= last {
+			wrong = append(wrong, fmt.Errorf("revision %d after %d: %+v", e.revision, last, e))
+		}
+		last = e.revision
+		has[e.revision] = true
+		if _, exists := state[e.key]; exists == (e.kind == client.Added) {
+			wrong = append(wrong, fmt.Errorf("%+v while the object's existence was %v", e, exists))
+		}
+		apply(state, e)
+	}
+	for _, r := range slices.Sorted(maps.Keys(log)) {
+		if r > s.from.revision && r <= s.seen && !has[r] {
+			wrong = append(wrong, fmt.Errorf("missed %+v", log[r]))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func apply(state map[string]found, e happening) {
+	if e.kind == client.Deleted {
+		delete(state, e.key)
+		return
+	}
+	state[e.key] = found{e.revision, e.value}
+}
+
+// acknowledged checks that a watcher who looked saw every write a client was told the revision of.
+func (h *History) acknowledged(log map[int64]happening) error {
+	var wrong []error
+	for _, op := range h.calls {
+		in, out := op.Input.(call), op.Output.(answer)
+		if out.revision == 0 || in.verb == "get" || in.verb == "delete" {
+			continue
+		}
+		want := happening{out.revision, client.Modified, in.key, in.value}
+		if in.verb == "create" {
+			want.kind = client.Added
+		}
+		if e, ok := log[out.revision]; ok && e != want || !ok && h.watched(out.revision) {
+			wrong = append(wrong, fmt.Errorf("acknowledged %+v, but the watchers saw %+v", want, e))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// watched reports whether a stream covers the revision.
+func (h *History) watched(r int64) bool {
+	return slices.ContainsFunc(h.streams, func(s *following) bool { return s.from.revision < r && r <= s.seen })
+}
+
+// checkListings replays the log and compares every list with the state at its revision, as far as the watchers saw everything.
+func (h *History) checkListings(log map[int64]happening) error {
+	all := slices.Clone(h.listings)
+	for _, s := range h.streams {
+		all = append(all, s.from)
+	}
+	if len(h.streams) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b listing) int { return int(a.revision - b.revision) })
+	streams := slices.SortedFunc(slices.Values(h.streams), func(a, b *following) int { return int(a.from.revision - b.from.revision) })
+	state := maps.Clone(streams[0].from.items)
+	at, known := streams[0].from.revision, streams[0].seen
+	for _, s := range streams[1:] {
+		if s.from.revision > known {
+			break // nobody watched in between
+		}
+		known = max(known, s.seen)
+	}
+	revisions := slices.Sorted(maps.Keys(log))
+	var wrong []error
+	for _, l := range all {
+		if l.revision < at || l.revision > known {
+			continue
+		}
+		for len(revisions) > 0 && revisions[0] <= l.revision {
+			if revisions[0] > at {
+				apply(state, log[revisions[0]])
+			}
+			revisions = revisions[1:]
+		}
+		if !maps.Equal(state, l.items) {
+			wrong = append(wrong, fmt.Errorf("the list at revision %d has %v, the events up to there make %v", l.revision, l.items, state))
+		}
+	}
+	return errors.Join(wrong...)
+}

@@ -1,0 +1,86 @@
+package clienttest_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/clienttest"
+	"github.com/keelson-dev/keelson/client/rest"
+)
+
+// TestHistories lets concurrent clients fight over a few objects of the server, and checks every answer and every event.
+func TestHistories(t *testing.T) {
+	for _, seed := range seeds.Of(t, 100) {
+		synctest.Test(t, func(t *testing.T) {
+			s := clienttest.Start(t, clienttest.Options{})
+			h, err := clienttest.Record(t.Context(), seed, clienttest.HistoryOptions{}, s.Conn(t, rest.Options{}), s.Conn(t, rest.Options{}))
+			require.NoError(t, err, "seed %d", seed)
+			require.NoError(t, h.Check(), "seed %d", seed)
+			calls, unknown := h.Calls()
+			require.Zero(t, unknown, "seed %d: a healthy server leaves no call open", seed)
+			require.NotZero(t, calls)
+			events, streams := h.Events()
+			require.NotZero(t, events)
+			require.Equal(t, 2, streams, "seed %d: no watcher had to start over", seed)
+		})
+	}
+}
+
+// staleReads answers some reads with what the same read was answered before.
+type staleReads struct {
+	client.Conn
+	before map[string]*client.Response
+	n      int
+}
+
+func (c *staleReads) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	if r.Verb() != "get" {
+		return c.Conn.Do(ctx, r)
+	}
+	c.n++
+	if old := c.before[r.URLPath()]; old != nil && c.n%3 == 0 {
+		return old, nil
+	}
+	resp, err := c.Conn.Do(ctx, r)
+	if err == nil {
+		c.before[r.URLPath()] = resp
+	}
+	return resp, err
+}
+
+func TestHistoryFindsStaleReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{})
+		honest := s.Conn(t, rest.Options{})
+		// One client only asks through the lying connection, so that it needs no lock.
+		h, err := clienttest.Record(t.Context(), 1, clienttest.HistoryOptions{Clients: 2, Calls: 200, Keys: 1, Watchers: 1}, honest, &staleReads{Conn: honest, before: map[string]*client.Response{}})
+		require.NoError(t, err)
+		require.ErrorContains(t, h.Check(), "not linearizable")
+	})
+}
+
+func TestHistoryWaitsForServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{Wrap: func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					http.Error(w, "the store is gone", http.StatusInternalServerError)
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		}})
+		h, err := clienttest.Record(t.Context(), 1, clienttest.HistoryOptions{Calls: 5, Patience: time.Second}, s.Conn(t, rest.Options{}))
+		require.ErrorContains(t, err, "no server took the last write")
+		require.NoError(t, h.Check())
+		_, unknown := h.Calls()
+		require.NotZero(t, unknown)
+	})
+}
