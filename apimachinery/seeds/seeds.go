@@ -41,6 +41,22 @@ func Of(t testing.TB, usual int) []uint64 {
 	return all
 }
 
+// slowShare is how many of KEELSON_SEEDS there are to one seed of a slow test.
+const slowShare = 1000
+
+// Slow is Of for tests in real time, with processes and faults, of which one history takes seconds: they try one seed where others try a thousand, and
+// one fresh seed.
+func Slow(t testing.TB, usual int) []uint64 {
+	t.Helper()
+	all := Of(t, usual)
+	many, given := fromEnvironment(t, "KEELSON_SEEDS")
+	if !given || len(all) == 1 {
+		return all
+	}
+	few := max(many/slowShare, 1)
+	return append(all[:few:few], all[len(all)-1])
+}
+
 // Rand returns the generator of one seed: equal seeds draw equal numbers on every platform.
 func Rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 

@@ -34,6 +34,8 @@ type HistoryOptions struct {
 	Keys int
 	// Watchers follow everything from a list on; 0 means 2.
 	Watchers int
+	// Pause is the longest time a client rests between two calls; 0 means it does not.
+	Pause time.Duration
 	// CallTimeout bounds one call, after which its outcome is unknown; 0 means 5 s.
 	CallTimeout time.Duration
 	// Patience is how long servers may take, once the clients have finished, to accept one last write and to bring it to every
@@ -184,7 +186,11 @@ func (h *History) work(ctx context.Context, r *rand.Rand, id int) {
 		if out.revision != 0 {
 			known[in.key] = out.revision
 		}
-		if out.failed && !pause(ctx, time.Duration(r.IntN(50))*time.Millisecond) {
+		rest := time.Duration(r.Int64N(int64(h.o.Pause) + 1))
+		if out.failed {
+			rest += time.Duration(r.IntN(50)) * time.Millisecond
+		}
+		if rest > 0 && !pause(ctx, rest) {
 			return
 		}
 	}
