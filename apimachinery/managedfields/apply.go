@@ -128,7 +128,7 @@ func (t *Type) startApply(live metav1.Object, w Write) ([]entry, error) {
 
 // settle gives the changes of an apply to the applier, or says who minds.
 func settle(entries []entry, by owner, found *changes, force bool) error {
-	taken := found.modified.Union(&found.added)
+	taken := &found.taken
 	conflicts := &ConflictError{}
 	for i := range entries {
 		if e := &entries[i]; e.owner != by && !force && e.has(taken) {

@@ -10,14 +10,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// changes are the paths at which two objects differ.
+// changes are the paths at which two objects differ: those the newer one has with a value of its own (taken), and those
+// it has no more (removed).
 type changes struct {
-	added, modified, removed Set
+	taken, removed Set
 }
 
-func (c *changes) none() bool {
-	return c.added.Empty() && c.modified.Empty() && c.removed.Empty()
-}
+func (c *changes) none() bool { return c.taken.Empty() && c.removed.Empty() }
 
 // comparer finds changes. Only subtrees that differ are looked into.
 type comparer struct {
@@ -152,11 +151,11 @@ func (c *comparer) walk(t *Type, l, r any) {
 	if c.leaf(t, l, r) {
 		switch {
 		case isAbsent(l):
-			c.added.Insert(c.path)
+			c.taken.Insert(c.path)
 		case isAbsent(r):
 			c.removed.Insert(c.path)
 		case !equalValues(l, r):
-			c.modified.Insert(c.path)
+			c.taken.Insert(c.path)
 		}
 		return
 	}
@@ -173,7 +172,7 @@ func (c *comparer) walk(t *Type, l, r any) {
 	switch {
 	case len(c.path) == 0:
 	case isAbsent(l):
-		c.added.Insert(c.path)
+		c.taken.Insert(c.path)
 	case isAbsent(r):
 		c.removed.Insert(c.path)
 	}
@@ -259,7 +258,7 @@ func (c *comparer) items(t *Type, l, r []any) {
 	ri, rorder, rok := t.index(r)
 	if !lok || !rok {
 		if !equalValues(any(l), any(r)) {
-			c.modified.Insert(c.path)
+			c.taken.Insert(c.path)
 		}
 		return
 	}
@@ -283,11 +282,11 @@ func (c *comparer) item(t *Type, el Element, l, r []any) {
 	if len(l) > 1 || len(r) > 1 {
 		switch {
 		case len(l) == 0:
-			c.added.Insert(c.path)
+			c.taken.Insert(c.path)
 		case len(r) == 0:
 			c.removed.Insert(c.path)
 		case !equalValues(l, r):
-			c.modified.Insert(c.path)
+			c.taken.Insert(c.path)
 		}
 		return
 	}

@@ -63,11 +63,35 @@ func (e *entry) empty() bool {
 	return len(e.raw) <= len("{}")
 }
 
-// lose removes the paths of t from the entry.
-func (e *entry) lose(t *Set) {
-	if e.has(t) {
-		e.replace(e.fields().Difference(t))
+// lose removes the paths of t from the entry, and reports whether any was there.
+func (e *entry) lose(t *Set) bool {
+	if !e.has(t) {
+		return false
 	}
+	if e.set == nil {
+		if out, ok := cut(e.raw, t); ok {
+			e.raw = out
+			return true
+		}
+	}
+	e.replace(e.fields().Difference(t))
+	return true
+}
+
+// gain adds the paths of t to the entry, and reports whether any was not there.
+func (e *entry) gain(t *Set) bool {
+	if e.set == nil {
+		if out, grown, ok := join(e.raw, t); ok {
+			if grown {
+				e.raw = out
+			}
+			return grown
+		}
+	}
+	union := e.fields().Union(t)
+	grown := !union.Equal(e.fields())
+	e.replace(union)
+	return grown
 }
 
 func (e *entry) applied() bool { return e.owner.operation == metav1.ManagedFieldsOperationApply }
@@ -101,6 +125,7 @@ func decode(fields []metav1.ManagedFieldsEntry, checked bool) (out []entry, ok b
 			if e.set, err = ParseSet(e.raw); err != nil {
 				return nil, false
 			}
+			e.raw = e.set.AppendJSON(make([]byte, 0, len(e.raw))) // a client need not write it in our order
 		}
 		if at := slices.IndexFunc(out, func(o entry) bool { return o.owner == e.owner }); at >= 0 {
 			out[at].replace(out[at].fields().Union(e.fields()))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,16 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
-
-func seeds(t *testing.T, most int) int {
-	if s := os.Getenv("KEELSON_SEEDS"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		return n
-	}
-	return most
-}
 
 // randomSet makes a set of paths over few names, so that sets overlap, and the same as a map of their texts.
 func randomSet(r *rand.Rand) (*managedfields.Set, map[string]bool) {
@@ -60,8 +51,8 @@ func texts(s *managedfields.Set) map[string]bool {
 
 // Set operations agree with operations on maps of path texts, and every set survives its wire form.
 func TestSetsAgreeWithMaps(t *testing.T) {
-	for seed := range seeds(t, 2000) {
-		r := rand.New(rand.NewPCG(uint64(seed), 1))
+	for _, seed := range seeds.Of(t, 2000) {
+		r := seeds.Rand(seed)
 		a, ma := randomSet(r)
 		b, mb := randomSet(r)
 		filter := func(m map[string]bool, keep func(string) bool) map[string]bool {
@@ -233,8 +224,8 @@ func dropStructures(text string) string {
 // Random histories of updates and applies by three managers leave the values and owners the model says, and the same conflicts.
 func TestHistoriesAgreeWithModel(t *testing.T) {
 	typ := modelType(t)
-	for seed := range seeds(t, 1500) {
-		r := rand.New(rand.NewPCG(uint64(seed), 2))
+	for _, seed := range seeds.Of(t, 1500) {
+		r := seeds.Rand(seed)
 		m := &model{values: map[string]int64{}, owners: map[string]map[string]bool{}}
 		var live metav1.Object = m.object()
 		first := m.object()

@@ -1,7 +1,5 @@
 package managedfields
 
-import "encoding/json"
-
 // rawOverlaps reports whether a path of t is in the set with the given wire form, without reading more of it than the
 // paths of t lead to. Malformed bytes hold nothing.
 func rawOverlaps(raw []byte, t *Set) bool {
@@ -12,6 +10,9 @@ func rawOverlaps(raw []byte, t *Set) bool {
 type rawReader struct {
 	data []byte
 	pos  int
+	bad  bool // set by what writes: the data is malformed
+	// grown is set by join when it adds a path.
+	grown bool
 }
 
 func (r *rawReader) space() {
@@ -44,17 +45,10 @@ func (r *rawReader) object(t *Set, owned bool) bool {
 		if name == nil {
 			return false
 		}
-		var it *item
-		switch {
-		case len(name) == 1 && name[0] == '.':
-			if owned {
-				return true
-			}
-		case plain:
-			it = t.named(name)
-		default:
-			it = t.escaped(name)
+		if owned && len(name) == 1 && name[0] == '.' {
+			return true
 		}
+		it := t.wired(name, plain)
 		if it == nil {
 			r.skip()
 		} else if r.object(it.sub, it.owned) {
@@ -118,31 +112,54 @@ func (r *rawReader) skip() {
 	}
 }
 
-// named returns the item whose element is written as name, for names without escapes.
-func (s *Set) named(name []byte) *item {
-	if len(name) < 2 {
+// wired returns the item of the element that is written as name, or nil. plain says that name holds no escape.
+func (s *Set) wired(name []byte, plain bool) *item {
+	items := s.list()
+	if len(name) < 2 || len(items) == 0 {
 		return nil
 	}
-	for i := range s.list() {
-		e := &s.items[i].el
-		if "fkvi"[e.kind] == name[0] && string(name[2:]) == e.text {
-			return &s.items[i]
+	if len(items) > fewItems {
+		if el, ok := elementOf(name, plain); ok {
+			return s.at(&el)
+		}
+		return nil
+	}
+	for i := range items {
+		e := &items[i].el
+		if "fkvi"[e.kind] != name[0] {
+			continue
+		}
+		same, known := string(name[2:]) == e.text, plain
+		if !plain {
+			same, known = sameEscaped(name[2:], e.text)
+		}
+		if !known {
+			if el, ok := elementOf(name, plain); ok {
+				return s.at(&el)
+			}
+			return nil
+		}
+		if same {
+			return &items[i]
 		}
 	}
 	return nil
 }
 
-// escaped is named for names with escapes.
-func (s *Set) escaped(name []byte) *item {
-	quoted := make([]byte, 0, len(name)+2)
-	quoted = append(append(append(quoted, '"'), name...), '"')
-	var full string
-	if json.Unmarshal(quoted, &full) != nil {
-		return nil
+// sameEscaped compares a string as written with another one. known is false if it holds more than escaped quotes and backslashes.
+func sameEscaped(written []byte, s string) (same, known bool) {
+	for len(written) > 0 {
+		c := written[0]
+		if c == '\\' {
+			if len(written) < 2 || written[1] != '"' && written[1] != '\\' {
+				return false, false
+			}
+			c, written = written[1], written[1:]
+		}
+		if s == "" || s[0] != c {
+			return false, true
+		}
+		written, s = written[1:], s[1:]
 	}
-	el, err := parseElement(full)
-	if err != nil {
-		return nil
-	}
-	return s.at(&el)
+	return s == "", true
 }

@@ -103,7 +103,7 @@ func (s *Set) Empty() bool {
 		return true
 	}
 	for i := range s.items {
-		if s.items[i].owned || !s.items[i].sub.Empty() {
+		if !s.items[i].empty() {
 			return false
 		}
 	}
@@ -155,10 +155,10 @@ func (s *Set) Equal(t *Set) bool {
 	a, b := s.list(), t.list()
 	i, j := 0, 0
 	for {
-		for i < len(a) && !a[i].owned && a[i].sub.Empty() {
+		for i < len(a) && a[i].empty() {
 			i++
 		}
-		for j < len(b) && !b[j].owned && b[j].sub.Empty() {
+		for j < len(b) && b[j].empty() {
 			j++
 		}
 		if i == len(a) || j == len(b) {
@@ -296,20 +296,25 @@ func (s *Set) appendJSON(b []byte, self bool) []byte {
 	}
 	for i := range s.list() {
 		it := &s.items[i]
-		if !it.owned && it.sub.Empty() {
+		if it.empty() {
 			continue
 		}
 		if !first {
 			b = append(b, ',')
 		}
 		first = false
-		b = it.el.appendWire(b)
-		b = append(b, ':')
-		if it.sub.Empty() {
-			b = append(b, "{}"...)
-			continue
-		}
-		b = it.sub.appendJSON(b, it.owned)
+		b = it.appendJSON(b)
 	}
 	return append(b, '}')
 }
+
+// appendJSON appends the item as a member of fieldsV1. It must not be empty.
+func (it *item) appendJSON(b []byte) []byte {
+	b = append(it.el.appendWire(b), ':')
+	if it.sub.Empty() {
+		return append(b, "{}"...)
+	}
+	return it.sub.appendJSON(b, it.owned)
+}
+
+func (it *item) empty() bool { return !it.owned && it.sub.Empty() }

@@ -86,40 +86,35 @@ func (c *changes) without(reset *Set) {
 	if reset.Empty() {
 		return
 	}
-	c.added, c.modified, c.removed = *c.added.Without(reset), *c.modified.Without(reset), *c.removed.Without(reset)
+	c.taken, c.removed = *c.taken.Without(reset), *c.removed.Without(reset)
 }
 
-// record moves what changed to the writer.
+// record moves what changed to the writer. An entry has the time of its last change in paths.
 func record(entries []entry, found *changes, by owner, version string) []entry {
-	taken := found.modified.Union(&found.added)
-	former := &Set{}
-	known := false
-	if e := find(entries, by); e != nil {
-		former, known = e.fields(), true
+	shrunk := false
+	for i := range entries {
+		e := &entries[i]
+		if e.lose(&found.removed) && e.owner == by {
+			shrunk = true
+		}
+		if e.owner != by {
+			e.lose(&found.taken)
+		}
 	}
-	lose(entries, taken, &found.removed)
-	if taken.Empty() {
+	if found.taken.Empty() {
 		return entries
 	}
 	e := find(entries, by)
-	if e == nil {
+	known := e != nil
+	if !known {
 		entries = append(entries, entry{owner: by, set: &Set{}})
 		e = &entries[len(entries)-1]
 	}
 	e.version = version
-	e.replace(e.fields().Union(taken))
-	if !known || !e.fields().Equal(former) {
+	if grown := e.gain(&found.taken); !known || grown || shrunk {
 		e.time = now()
 	}
 	return entries
-}
-
-// lose takes paths away from every entry.
-func lose(entries []entry, taken, removed *Set) {
-	for i := range entries {
-		entries[i].lose(taken)
-		entries[i].lose(removed)
-	}
 }
 
 // overlaps reports whether a path is in both sets.

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -30,6 +28,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
 // converter gives upstream's field manager the types of our OpenAPI documents, so these are compared too.
@@ -298,10 +297,6 @@ func (w *twin) apply(body map[string]any, manager string, force bool, at string)
 // as upstream's field manager over structured-merge-diff.
 func TestManagedFieldsAsUpstream(t *testing.T) {
 	types := converter(t)
-	n := 60
-	if s := os.Getenv("KEELSON_SEEDS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
 	for _, kind := range []struct {
 		gvk    k8sschema.GroupVersionKind
 		random func(*rand.Rand) map[string]any
@@ -316,8 +311,8 @@ func TestManagedFieldsAsUpstream(t *testing.T) {
 			_, ours := kind.empty()
 			typ, err := managedfields.ForType(reflect.TypeOf(ours))
 			require.NoError(t, err)
-			for seed := range n {
-				r := rand.New(rand.NewPCG(uint64(seed), 7))
+			for _, seed := range seeds.Of(t, 60) {
+				r := seeds.Rand(seed)
 				w := &twin{t: t, field: field, typ: typ, empty: kind.empty}
 				for step := range 8 {
 					manager := []string{"one", "two", "three"}[r.IntN(3)]
