@@ -2,9 +2,9 @@ package informers_test
 
 import (
 	"context"
-	"os"
+	"net/http"
 	"runtime"
-	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,63 +52,106 @@ func websiteCRD() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// TestResourcesComeAndGo installs and removes a CustomResourceDefinition under a running informer.
+// crdCycles is how often TestResourcesComeAndGo installs and removes the definition.
+const crdCycles = 1000
+
+// counted counts the requests a handler is serving, open watches among them.
+type counted struct {
+	http.Handler
+	open atomic.Int64
+}
+
+func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.open.Add(1)
+	defer c.open.Add(-1)
+	c.Handler.ServeHTTP(w, r)
+}
+
+// comings counts what a handler is told.
+type comings struct{ added, deleted int }
+
+func count[T metav1.Object](inf *informers.Informer[T]) *comings {
+	n := &comings{}
+	inf.AddHandler(func(ev informers.Event[T]) {
+		switch ev.Type {
+		case informers.Added:
+			n.added++
+		case informers.Deleted:
+			n.deleted++
+		}
+	}, informers.HandlerOptions{})
+	return n
+}
+
+// TestResourcesComeAndGo installs and removes a CustomResourceDefinition under running informers, typed, dynamic and of metadata: each
+// time all of them find it, none is left with a watch that says nothing, and nothing piles up.
 func TestResourcesComeAndGo(t *testing.T) {
-	cycles := 30
-	if n, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil && n > 0 {
-		cycles = n
-	}
 	synctest.Test(t, func(t *testing.T) {
 		sch, err := apiserver.BuiltinScheme()
 		require.NoError(t, err)
 		client1 := sch.Clone()
 		require.NoError(t, scheme.Add[*Website](client1, example, scheme.Kind{Resource: "websites", Namespaced: true}))
-		s := clienttest.Start(t, clienttest.Options{Scheme: client1})
+		requests := &counted{}
+		s := clienttest.Start(t, clienttest.Options{Scheme: client1, Wrap: func(h http.Handler) http.Handler { requests.Handler = h; return requests }})
 		c := s.Conn(t, rest.Options{})
 		set := informers.NewSet(c, informers.SetOptions{})
-		inf := informers.For[*Website](set)
-		added, deleted := 0, 0
-		inf.AddHandler(func(ev informers.Event[*Website]) {
-			switch ev.Type {
-			case informers.Added:
-				added++
-				require.Equal(t, "h", ev.New().Spec.Host)
-			case informers.Deleted:
-				deleted++
-			}
-		}, informers.HandlerOptions{})
+		typed := informers.For[*Website](set)
+		r := client.Resource{GVR: example.WithResource("websites"), GVK: example.WithKind("Website"), Namespaced: true}
+		dynamic := informers.ForResource[*metav1.Unstructured](set, r)
+		r.Metadata = true
+		told := []*comings{count(typed), count(dynamic), count(informers.ForResource[*metav1.PartialObjectMetadata](set, r))}
 		run(t, set)
 		crds, sites := client.For[*apiextensionsv1.CustomResourceDefinition](c), client.For[*Website](c)
-		d := discovery.New(c, discovery.Options{})
 		time.Sleep(time.Minute)
-		require.False(t, inf.HasSynced(), "pending")
-		var goroutines int
-		for i := range cycles {
+		require.False(t, set.HasSynced(), "pending")
+		site := types.NamespacedName{Namespace: "default", Name: "site"}
+		cycle := func(i int) {
 			_, err := crds.Create(t.Context(), websiteCRD())
 			require.NoError(t, err)
-			site := &Website{Spec: WebsiteSpec{Host: "h"}}
-			site.Namespace, site.Name = "default", "site"
-			require.NoError(t, client.Retry(t.Context(), client.RetryPolicy{Tries: 30, MaxWait: time.Second, Wait: 100 * time.Millisecond, On: func(error) bool { return true }}, func(ctx context.Context) error {
-				_, err := sites.Create(ctx, site)
+			obj := &Website{Spec: WebsiteSpec{Host: "h"}}
+			obj.Namespace, obj.Name = site.Namespace, site.Name
+			policy := client.RetryPolicy{Tries: 30, MaxWait: time.Second, Wait: 100 * time.Millisecond, On: func(error) bool { return true }}
+			require.NoError(t, client.Retry(t.Context(), policy, func(ctx context.Context) error {
+				_, err := sites.Create(ctx, obj)
 				return err
 			}))
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.True(t, inf.Lister().Has(types.NamespacedName{Namespace: "default", Name: "site"}), "cycle %d: %+v", i, inf.Status())
-			require.Equal(t, i+1, added)
-			if i == 0 {
-				r, err := d.ForKind(t.Context(), schema.GroupKind{Group: "example.com", Kind: "Website"})
-				require.NoError(t, err)
-				require.Equal(t, "websites", r.GVR.Resource)
-			}
+			got, err := typed.Lister().Get(site)
+			require.NoError(t, err, "cycle %d: %+v", i, typed.Status())
+			require.Equal(t, "h", got.Spec.Host)
+			require.True(t, dynamic.Lister().Has(site), "cycle %d: %+v", i, dynamic.Status())
 			require.NoError(t, crds.Delete(t.Context(), types.NamespacedName{Name: "websites.example.com"}))
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.Equal(t, i+1, deleted, "cycle %d: %+v", i, inf.Status())
-			if i == 1 {
-				goroutines = runtime.NumGoroutine()
+			for kind, n := range told {
+				require.Equal(t, comings{i, i}, *n, "cycle %d, informer %d", i, kind)
 			}
 		}
+		cycle(1)
+		cycle(2)
+		goroutines, open := runtime.NumGoroutine(), requests.open.Load()
+		for i := 3; i <= crdCycles; i++ {
+			cycle(i)
+		}
 		require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+3)
+		require.LessOrEqual(t, requests.open.Load(), open+3)
+	})
+}
+
+// TestDiscoveryFindsALateKind asks a mapper that has cached its answer for a kind installed after that.
+func TestDiscoveryFindsALateKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{})
+		d := discovery.New(c, discovery.Options{})
+		kind := schema.GroupKind{Group: "example.com", Kind: "Website"}
+		_, err := d.ForKind(t.Context(), kind)
+		require.Error(t, err)
+		_, err = client.For[*apiextensionsv1.CustomResourceDefinition](c).Create(t.Context(), websiteCRD())
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		r, err := d.ForKind(t.Context(), kind)
+		require.NoError(t, err)
+		require.Equal(t, "websites", r.GVR.Resource)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/clienttest"
@@ -98,11 +98,7 @@ func (c *cut) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 // TestFaultyServer runs two writers through a set against a real server that fails at random: own writes are seen at
 // once, and in the end everybody agrees.
 func TestFaultyServer(t *testing.T) {
-	seeds := 30
-	if n, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil && n > 0 {
-		seeds = n
-	}
-	for seed := range uint64(seeds) {
+	for _, seed := range seeds.Of(t, 30) {
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { faultyServer(t, seed) })
 		}) {
@@ -113,7 +109,7 @@ func TestFaultyServer(t *testing.T) {
 
 func faultyServer(t *testing.T, seed uint64) {
 	f := &faulty{rng: rand.New(rand.NewPCG(seed, 1))}
-	s := clienttest.Start(t, clienttest.Options{TLS: seed%2 == 0, Wrap: func(h http.Handler) http.Handler { f.Handler = h; return f }})
+	s := clienttest.Start(t, clienttest.Options{TLS: seed%8 == 0, Wrap: func(h http.Handler) http.Handler { f.Handler = h; return f }})
 	clean, set := s.Conn(t, rest.Options{}), informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{MemoryBudget: int64(seed%3) * 2000})
 	inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: []string{"default", "kube-system"}})
 	known := map[types.NamespacedName]string{}
@@ -132,7 +128,7 @@ func faultyServer(t *testing.T, seed uint64) {
 	for _, ns := range []string{"default", "kube-system"} {
 		rng := rand.New(rand.NewPCG(seed, uint64(len(ns))))
 		wg.Go(func() {
-			for i := range 40 {
+			for i := range 25 {
 				time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 				k := types.NamespacedName{Namespace: ns, Name: fmt.Sprintf("o%d", rng.IntN(4))}
 				c := &corev1.ConfigMap{Data: map[string]string{"i": strconv.Itoa(i)}}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/informers/reflector"
@@ -308,19 +308,6 @@ func modelInformer(m *model, o SetOptions, opts Options[*corev1.ConfigMap]) (*Se
 	return s, i
 }
 
-func seeds(def int) []uint64 {
-	n := def
-	if v, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil && v > 0 {
-		n = v
-	}
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = uint64(i + 1)
-	}
-	// One fresh seed beside the fixed ones.
-	return append(out, rand.Uint64())
-}
-
 // follower is a handler that rebuilds the collection from events and checks each against what it knows.
 type follower struct {
 	t     *testing.T
@@ -368,7 +355,7 @@ func num(v string) uint64 {
 // TestRandomHistories runs an informer against a server that changes and fails at random. Handlers fast and slow,
 // early and late must each see a consistent sequence, and everything must agree in the end.
 func TestRandomHistories(t *testing.T) {
-	for _, seed := range seeds(300) {
+	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { randomHistory(t, seed) })
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 )
@@ -123,7 +124,7 @@ func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector,
 // TestOwnWritesAreNeverUnseen writes at random through a set, while others write too and the watch lags, fails and
 // stalls: no read is older than one's own last write.
 func TestOwnWritesAreNeverUnseen(t *testing.T) {
-	for _, seed := range seeds(300) {
+	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { ownWrites(t, seed) })
 		})

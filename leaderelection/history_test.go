@@ -5,38 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/keelson-dev/keelson/apimachinery/fence"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/locktest"
 )
-
-// seeds is how many random histories a test runs: KEELSON_SEEDS, or n.
-func seeds(t *testing.T, n int) int {
-	t.Helper()
-	if text := os.Getenv("KEELSON_SEEDS"); text != "" {
-		var err error
-		n, err = strconv.Atoi(text)
-		require.NoError(t, err, "KEELSON_SEEDS")
-	}
-	return n
-}
 
 // TestRandomHistories runs candidates through random faults of the lock, ends
 // and restarts of processes, and deletions of nothing: the work of two holders
 // must never overlap, and once the faults stop there must be a leader.
 func TestRandomHistories(t *testing.T) {
-	n := seeds(t, 2000)
-	for i := range n {
-		seed := uint64(i + 1)
+	for _, seed := range seeds.Of(t, 1000) {
 		synctest.Test(t, func(t *testing.T) { newHistory(t, seed).run() })
 		if t.Failed() {
 			t.Fatalf("failed with seed %d", seed)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
@@ -27,8 +28,7 @@ func (x *item) rank(aging time.Duration) time.Duration {
 // TestBoundOnWaiting checks the two bounds of the package comment, as they are
 // written there, on random histories.
 func TestBoundOnWaiting(t *testing.T) {
-	for i := range seeds(t, 300) {
-		seed := uint64(i + 1)
+	for _, seed := range seeds.Of(t, 300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		aging := time.Duration(1+rng.IntN(50)) * time.Millisecond
 		var items []*item

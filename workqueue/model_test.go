@@ -3,7 +3,6 @@ package workqueue_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,21 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/workqueue"
 )
-
-// seeds is how many random histories a test runs: KEELSON_SEEDS, or n.
-func seeds(t *testing.T, n int) int {
-	t.Helper()
-	if text := os.Getenv("KEELSON_SEEDS"); text != "" {
-		var err error
-		n, err = strconv.Atoi(text)
-		require.NoError(t, err, "KEELSON_SEEDS")
-	}
-	return n
-}
 
 // model is the queue as one would write it with no thought for speed: slices,
 // searched from end to end. It knows neither locks nor goroutines.
@@ -226,8 +213,7 @@ func (m *model) sleep(d time.Duration) {
 // TestModel compares the queue with the model on random histories on virtual
 // time: the same key must come out at every Get.
 func TestModel(t *testing.T) {
-	for i := range seeds(t, 2000) {
-		seed := uint64(i + 1)
+	for _, seed := range seeds.Of(t, 2000) {
 		synctest.Test(t, func(t *testing.T) { compare(t, seed) })
 		if t.Failed() {
 			t.Fatalf("failed with seed %d", seed)
@@ -306,8 +292,7 @@ func compare(t *testing.T, seed uint64) {
 // TestNoLostWakeUp lets random workers and adders loose: after the dust has
 // settled, every key was looked at after its last add, and never by two at once.
 func TestNoLostWakeUp(t *testing.T) {
-	for i := range seeds(t, 500) {
-		seed := uint64(i + 1)
+	for _, seed := range seeds.Of(t, 500) {
 		synctest.Test(t, func(t *testing.T) { stress(t, seed) })
 		if t.Failed() {
 			t.Fatalf("failed with seed %d", seed)
