@@ -6,24 +6,29 @@ import (
 
 // APIGroup is a group of the API in discovery.
 type APIGroup struct {
-	TypeMeta                   `json:",inline"`
-	Name                       string                      `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	Versions                   []GroupVersionForDiscovery  `json:"versions" listType:"atomic" protobuf:"bytes,2,rep,name=versions" openapi:"required"`
-	PreferredVersion           GroupVersionForDiscovery    `json:"preferredVersion,omitempty" protobuf:"bytes,3,opt,name=preferredVersion"`
+	TypeMeta `json:",inline"`
+	// Name of the group.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Served versions, best first.
+	Versions []GroupVersionForDiscovery `json:"versions" listType:"atomic" protobuf:"bytes,2,rep,name=versions" openapi:"required"`
+	// Version to use unless one has reasons.
+	PreferredVersion GroupVersionForDiscovery `json:"preferredVersion,omitempty" protobuf:"bytes,3,opt,name=preferredVersion"`
+	// Addresses of the server by where clients are; usually absent.
 	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=serverAddressByClientCIDRs"`
 }
 
 // APIGroupList is all groups of the API in discovery.
 type APIGroupList struct {
 	TypeMeta `json:",inline"`
-	Groups   []APIGroup `json:"groups" listType:"atomic" protobuf:"bytes,1,rep,name=groups" openapi:"required"`
+	// The groups, in the order of their priority.
+	Groups []APIGroup `json:"groups" listType:"atomic" protobuf:"bytes,1,rep,name=groups" openapi:"required"`
 }
 
 // APIResource is a resource in discovery.
 type APIResource struct {
 	// Plural, and for subresources the path behind it.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Singular.
+	// Name for one object, in lower case, for command lines.
 	SingularName string `json:"singularName" protobuf:"bytes,6,opt,name=singularName" openapi:"required"`
 	// Whether objects live in a namespace.
 	Namespaced bool `json:"namespaced" protobuf:"varint,2,opt,name=namespaced" openapi:"required"`
@@ -45,15 +50,19 @@ type APIResource struct {
 
 // APIResourceList is the resources of a version in discovery.
 type APIResourceList struct {
-	TypeMeta     `json:",inline"`
-	GroupVersion string        `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
+	TypeMeta `json:",inline"`
+	// Group and version, such as apps/v1.
+	GroupVersion string `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
+	// Its resources and their subresources.
 	APIResources []APIResource `json:"resources" listType:"atomic" protobuf:"bytes,2,rep,name=resources" openapi:"required"`
 }
 
 // APIVersions is the versions of the core group in discovery.
 type APIVersions struct {
-	TypeMeta                   `json:",inline"`
-	Versions                   []string                    `json:"versions" listType:"atomic" protobuf:"bytes,1,rep,name=versions" openapi:"required"`
+	TypeMeta `json:",inline"`
+	// Served versions.
+	Versions []string `json:"versions" listType:"atomic" protobuf:"bytes,1,rep,name=versions" openapi:"required"`
+	// Addresses of the server by where clients are.
 	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs" listType:"atomic" protobuf:"bytes,2,rep,name=serverAddressByClientCIDRs" openapi:"required"`
 }
 
@@ -103,9 +112,12 @@ type DeleteOptions struct {
 
 // FieldSelectorRequirement is one requirement on a field.
 type FieldSelectorRequirement struct {
-	Key      string                `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// Path of the field.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// In, NotIn, Exists or DoesNotExist.
 	Operator FieldSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required"`
-	Values   []string              `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
+	// Values to compare with; for In and NotIn, empty otherwise.
+	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
 // GetOptions is how to read one object.
@@ -117,33 +129,45 @@ type GetOptions struct {
 
 // GroupKind names a kind in any version.
 type GroupKind struct {
+	// API group; empty for the core group.
 	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
-	Kind  string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
+	// Kind name.
+	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
 }
 
 // GroupResource names a resource in any version.
 type GroupResource struct {
-	Group    string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	// API group; empty for the core group.
+	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	// Plural name.
 	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
 }
 
 // GroupVersionForDiscovery is a version of a group in discovery.
 type GroupVersionForDiscovery struct {
+	// Group and version, such as apps/v1.
 	GroupVersion string `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
-	Version      string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
+	// The version alone.
+	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
 }
 
 // GroupVersionKind names a kind.
 type GroupVersionKind struct {
-	Group   string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	// API group; empty for the core group.
+	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	// Version of the group.
 	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
-	Kind    string `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
+	// Kind name.
+	Kind string `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
 }
 
 // GroupVersionResource names a resource.
 type GroupVersionResource struct {
-	Group    string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
-	Version  string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
+	// API group; empty for the core group.
+	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
+	// Version of the group.
+	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
+	// Plural name.
 	Resource string `json:"resource" protobuf:"bytes,3,opt,name=resource" openapi:"required"`
 }
 
@@ -194,7 +218,7 @@ type ListOptions struct {
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
 	// What resourceVersion means to a list: Exact or NotOlderThan.
 	ResourceVersionMatch ResourceVersionMatch `json:"resourceVersionMatch,omitempty" protobuf:"bytes,10,opt,name=resourceVersionMatch"`
-	// When to end.
+	// When the server ends the list or watch, at the latest.
 	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty" protobuf:"varint,5,opt,name=timeoutSeconds"`
 	// Most items in one answer.
 	Limit int64 `json:"limit,omitempty" protobuf:"varint,7,opt,name=limit"`
@@ -210,15 +234,15 @@ type ListOptions struct {
 type ManagedFieldsEntry struct {
 	// Name of the manager.
 	Manager string `json:"manager,omitempty" protobuf:"bytes,1,opt,name=manager"`
-	// Apply or Update.
+	// Whether the manager applied the fields (Apply) or wrote them in any other way (Update).
 	Operation ManagedFieldsOperationType `json:"operation,omitempty" protobuf:"bytes,2,opt,name=operation"`
 	// Version the fields are written in.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
 	// When the entry last changed.
 	Time *Time `json:"time,omitempty" protobuf:"bytes,4,opt,name=time"`
-	// FieldsV1.
+	// Format of fieldsV1; FieldsV1 is the only one.
 	FieldsType string `json:"fieldsType,omitempty" protobuf:"bytes,6,opt,name=fieldsType"`
-	// The fields.
+	// Fields the manager owns.
 	FieldsV1 *FieldsV1 `json:"fieldsV1,omitempty" protobuf:"bytes,7,opt,name=fieldsV1"`
 	// Subresource the fields were written through.
 	Subresource string `json:"subresource,omitempty" protobuf:"bytes,8,opt,name=subresource"`
@@ -277,6 +301,7 @@ type ServerAddressByClientCIDR struct {
 
 // ShardInfo is which part of a list a list is.
 type ShardInfo struct {
+	// The shard selector the list was made for, as asked.
 	Selector string `json:"selector" protobuf:"bytes,1,opt,name=selector" openapi:"required"`
 }
 
@@ -326,21 +351,21 @@ type StatusDetails struct {
 type Table struct {
 	TypeMeta `json:",inline"`
 	ListMeta `json:"metadata,omitempty"`
-	// The columns.
+	// Columns, in the order of the cells.
 	ColumnDefinitions []TableColumnDefinition `json:"columnDefinitions" listType:"atomic" openapi:"required"`
-	// The rows.
+	// One per object, in the order of the list.
 	Rows []TableRow `json:"rows" listType:"atomic" openapi:"required"`
 }
 
 // TableColumnDefinition is a column of a table.
 type TableColumnDefinition struct {
-	// Heading.
+	// Heading of the column.
 	Name string `json:"name" openapi:"required"`
 	// Type of the values.
 	Type string `json:"type" openapi:"required"`
 	// Format of the type; name for the object's name.
 	Format string `json:"format" openapi:"required"`
-	// What it shows.
+	// What the column shows, for readers.
 	Description string `json:"description" openapi:"required"`
 	// 0 to show it always, more to show it only in wide output.
 	Priority int32 `json:"priority" openapi:"required"`
@@ -348,8 +373,10 @@ type TableColumnDefinition struct {
 
 // TableOptions is how to make a table.
 type TableOptions struct {
-	TypeMeta      `json:",inline"`
-	NoHeaders     bool                `json:"-"`
+	TypeMeta `json:",inline"`
+	// Leave column definitions out of the answer to a watch.
+	NoHeaders bool `json:"-"`
+	// None, Metadata or Object: what of each object goes with its row.
 	IncludeObject IncludeObjectPolicy `json:"includeObject,omitempty" protobuf:"bytes,1,opt,name=includeObject"`
 }
 

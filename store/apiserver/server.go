@@ -12,6 +12,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/celcheck"
+	"github.com/keelson-dev/keelson/apimachinery/api/explain"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
@@ -60,7 +61,7 @@ func New(o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	s.logger = o.Logger
-	s.documents = openapi.New(s.scheme, openapi.Options{Version: o.Version.GitVersion, Texts: api.Text})
+	s.documents = openapi.New(s.scheme, openapi.Options{Version: o.Version.GitVersion, Texts: explain.Text})
 	if s.registry, err = registry.New(s.store, o.Registry); err != nil {
 		return nil, err
 	}

@@ -7,23 +7,29 @@ import (
 
 // ApplyConfiguration is an expression that makes an apply configuration.
 type ApplyConfiguration struct {
+	// CEL that gives an object of type Object{} with the fields to set, merged like a server-side apply.
 	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
 }
 
 // AuditAnnotation is a value to add to the audit log.
 type AuditAnnotation struct {
-	Key             string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// Name of the note; the audit event has it as POLICY/KEY.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
+	// CEL that gives the note, or null for none; at most 5 KiB, longer results are cut.
 	ValueExpression string `json:"valueExpression" protobuf:"bytes,2,opt,name=valueExpression" openapi:"required"`
 }
 
 // ExpressionWarning is a finding of the type checker.
 type ExpressionWarning struct {
+	// Path of the expression in the policy.
 	FieldRef string `json:"fieldRef" protobuf:"bytes,2,opt,name=fieldRef" openapi:"required"`
-	Warning  string `json:"warning" protobuf:"bytes,3,opt,name=warning" openapi:"required"`
+	// What the type checker says, kind by kind.
+	Warning string `json:"warning" protobuf:"bytes,3,opt,name=warning" openapi:"required"`
 }
 
 // JSONPatch is an expression that makes a JSON patch.
 type JSONPatch struct {
+	// CEL that gives a list of JSONPatch{} operations.
 	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
 }
 
@@ -37,18 +43,23 @@ type MatchCondition struct {
 
 // MatchResources is the requests a policy is about.
 type MatchResources struct {
-	NamespaceSelector    *metav1.LabelSelector     `json:"namespaceSelector,omitempty" protobuf:"bytes,1,opt,name=namespaceSelector"`
-	ObjectSelector       *metav1.LabelSelector     `json:"objectSelector,omitempty" protobuf:"bytes,2,opt,name=objectSelector"`
-	ResourceRules        []NamedRuleWithOperations `json:"resourceRules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resourceRules"`
+	// Only objects in namespaces with such labels; cluster-scoped objects always. All unless set.
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,1,opt,name=namespaceSelector"`
+	// Only if the object, new or old, has such labels; all unless set.
+	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,2,opt,name=objectSelector"`
+	// Requests that match any of them.
+	ResourceRules []NamedRuleWithOperations `json:"resourceRules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resourceRules"`
+	// Requests that are left alone even so.
 	ExcludeResourceRules []NamedRuleWithOperations `json:"excludeResourceRules,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=excludeResourceRules"`
-	MatchPolicy          *MatchPolicyType          `json:"matchPolicy,omitempty" protobuf:"bytes,7,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
+	// Exact, or Equivalent, the default, which takes the same object in other groups and versions too.
+	MatchPolicy *MatchPolicyType `json:"matchPolicy,omitempty" protobuf:"bytes,7,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
 }
 
 // MutatingAdmissionPolicy is changes in CEL that are made to objects, where a binding puts them in force.
 type MutatingAdmissionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// Which requests it changes, and how.
 	Spec MutatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
@@ -56,25 +67,35 @@ type MutatingAdmissionPolicy struct {
 type MutatingAdmissionPolicyBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// Which policy is in force for which requests, with which parameters.
 	Spec MutatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
 // MutatingAdmissionPolicyBindingSpec is where a policy is in force.
 type MutatingAdmissionPolicyBindingSpec struct {
-	PolicyName     string          `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName"`
-	ParamRef       *ParamRef       `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
+	// The policy; a binding to one that does not exist has no effect.
+	PolicyName string `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName"`
+	// Objects with parameters; needed exactly if the policy has a paramKind.
+	ParamRef *ParamRef `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
+	// Narrows down the policy's own constraints.
 	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
 }
 
 // MutatingAdmissionPolicySpec is the changes of a policy.
 type MutatingAdmissionPolicySpec struct {
-	ParamKind          *ParamKind             `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
-	MatchConstraints   *MatchResources        `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
-	Variables          []Variable             `json:"variables,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=variables"`
-	Mutations          []Mutation             `json:"mutations,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=mutations"`
-	FailurePolicy      *FailurePolicyType     `json:"failurePolicy,omitempty" protobuf:"bytes,5,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	MatchConditions    []MatchCondition       `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
+	// Kind of parameter objects; none unless set, and params is then null.
+	ParamKind *ParamKind `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
+	// Requests the policy is about; must be set.
+	MatchConstraints *MatchResources `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
+	// Expressions with names, for later ones as variables.NAME; computed when first used.
+	Variables []Variable `json:"variables,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=variables"`
+	// Changes, one after the other; each sees what those before have done.
+	Mutations []Mutation `json:"mutations,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=mutations"`
+	// What an error of an expression means: Fail, the default, or Ignore.
+	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,5,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
+	// Expressions that must all be true for the policy to act; at most 64.
+	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
+	// Never, or IfNeeded to act again after later plugins have changed the object.
 	ReinvocationPolicy ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,7,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
 }
 
@@ -82,7 +103,7 @@ type MutatingAdmissionPolicySpec struct {
 type MutatingWebhook struct {
 	// Its name, a domain of three parts or more.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// How to call it.
+	// Where the webhook is: a URL, or a service of the cluster.
 	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
 	// Requests it is asked about.
 	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
@@ -116,28 +137,38 @@ type MutatingWebhookConfiguration struct {
 
 // Mutation is one change; the field of its type is set.
 type Mutation struct {
-	PatchType          PatchType           `json:"patchType" protobuf:"bytes,2,opt,name=patchType" openapi:"required,enum=ApplyConfiguration|JSONPatch"`
+	// ApplyConfiguration or JSONPatch.
+	PatchType PatchType `json:"patchType" protobuf:"bytes,2,opt,name=patchType" openapi:"required,enum=ApplyConfiguration|JSONPatch"`
+	// Fields to set.
 	ApplyConfiguration *ApplyConfiguration `json:"applyConfiguration,omitempty" protobuf:"bytes,3,opt,name=applyConfiguration"`
-	JSONPatch          *JSONPatch          `json:"jsonPatch,omitempty" protobuf:"bytes,4,opt,name=jsonPatch"`
+	// Operations to carry out.
+	JSONPatch *JSONPatch `json:"jsonPatch,omitempty" protobuf:"bytes,4,opt,name=jsonPatch"`
 }
 
 // NamedRuleWithOperations is requests by operation, resource and object names.
 type NamedRuleWithOperations struct {
+	// Only objects of these names; all if empty.
 	ResourceNames      []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=resourceNames"`
 	RuleWithOperations `json:",inline" protobuf:"bytes,2,opt,name=ruleWithOperations"`
 }
 
 // ParamKind is the kind of the objects with a policy's parameters.
 type ParamKind struct {
+	// Group and version, such as rules.example.com/v1.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
-	Kind       string `json:"kind,omitempty" protobuf:"bytes,2,opt,name=kind"`
+	// Kind name.
+	Kind string `json:"kind,omitempty" protobuf:"bytes,2,opt,name=kind"`
 }
 
 // ParamRef names the objects with parameters, by name or by labels.
 type ParamRef struct {
-	Name                    string                       `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	Namespace               string                       `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
-	Selector                *metav1.LabelSelector        `json:"selector,omitempty" protobuf:"bytes,3,opt,name=selector"`
+	// Name of one object. Excludes selector.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Where to look; the request's namespace if empty. Not for cluster-scoped kinds.
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
+	// Labels of the objects; the policy runs once for each. Excludes name.
+	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,3,opt,name=selector"`
+	// Allow or Deny: what happens when there is no such object.
 	ParameterNotFoundAction *ParameterNotFoundActionType `json:"parameterNotFoundAction,omitempty" protobuf:"bytes,4,opt,name=parameterNotFoundAction"`
 }
 
@@ -162,11 +193,11 @@ type RuleWithOperations struct {
 
 // ServiceReference names a port and path of a service.
 type ServiceReference struct {
-	// Its namespace.
+	// Namespace of the service.
 	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
-	// Its name.
+	// Name of the service.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	// URL path to call.
+	// URL path to call; / unless set.
 	Path *string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
 	// Number of its port; 443 unless set.
 	Port *int32 `json:"port,omitempty" protobuf:"varint,4,opt,name=port"`
@@ -174,6 +205,7 @@ type ServiceReference struct {
 
 // TypeChecking is what the type checker found.
 type TypeChecking struct {
+	// One entry per expression with findings.
 	ExpressionWarnings []ExpressionWarning `json:"expressionWarnings,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=expressionWarnings"`
 }
 
@@ -181,7 +213,7 @@ type TypeChecking struct {
 type ValidatingAdmissionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The rules.
+	// Which requests it looks at, and what must be true of them.
 	Spec ValidatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// What the type checker found; written by the system.
 	Status ValidatingAdmissionPolicyStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -197,9 +229,9 @@ type ValidatingAdmissionPolicyBinding struct {
 
 // ValidatingAdmissionPolicyBindingSpec is where a policy is in force.
 type ValidatingAdmissionPolicyBindingSpec struct {
-	// The policy.
+	// The policy; a binding to one that does not exist has no effect.
 	PolicyName string `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName" openapi:"required"`
-	// Its parameters.
+	// Objects with parameters; needed exactly if the policy has a paramKind.
 	ParamRef *ParamRef `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
 	// Requests, of those the policy is about.
 	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
@@ -227,16 +259,19 @@ type ValidatingAdmissionPolicySpec struct {
 
 // ValidatingAdmissionPolicyStatus is what the type checker found about a policy.
 type ValidatingAdmissionPolicyStatus struct {
-	ObservedGeneration int64              `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	TypeChecking       *TypeChecking      `json:"typeChecking,omitempty" protobuf:"bytes,2,opt,name=typeChecking"`
-	Conditions         []metav1.Condition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,3,rep,name=conditions"`
+	// Generation of the policy that was looked at.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
+	// Findings of the type checker; absent until it has run.
+	TypeChecking *TypeChecking `json:"typeChecking,omitempty" protobuf:"bytes,2,opt,name=typeChecking"`
+	// Facts about the policy, by type.
+	Conditions []metav1.Condition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,3,rep,name=conditions"`
 }
 
 // ValidatingWebhook is a webhook that may refuse requests.
 type ValidatingWebhook struct {
 	// Its name, a domain of three parts or more.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// How to call it.
+	// Where the webhook is: a URL, or a service of the cluster.
 	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
 	// Requests it is asked about.
 	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
@@ -282,7 +317,7 @@ type Validation struct {
 type Variable struct {
 	// Name, by which others use it as variables.name.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=Name" openapi:"required"`
-	// The expression.
+	// CEL for the value; it sees what conditions see, and the variables before it.
 	Expression string `json:"expression" protobuf:"bytes,2,opt,name=Expression" openapi:"required"`
 }
 

@@ -8,34 +8,42 @@ import (
 
 // ConversionRequest is objects to convert to another version.
 type ConversionRequest struct {
-	UID               types.UID             `json:"uid" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	DesiredAPIVersion string                `json:"desiredAPIVersion" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	Objects           []metav1.RawExtension `json:"objects" listType:"atomic" protobuf:"bytes,3,rep,name=objects" openapi:"required"`
+	// Names this call; the answer repeats it.
+	UID types.UID `json:"uid" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Group and version to convert to.
+	DesiredAPIVersion string `json:"desiredAPIVersion" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// What to convert; versions may differ from one to the next.
+	Objects []metav1.RawExtension `json:"objects" listType:"atomic" protobuf:"bytes,3,rep,name=objects" openapi:"required"`
 }
 
 // ConversionResponse is the converted objects.
 type ConversionResponse struct {
-	UID              types.UID             `json:"uid" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Copied from the request.
+	UID types.UID `json:"uid" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// The objects in the same order; names, namespaces and uids unchanged.
 	ConvertedObjects []metav1.RawExtension `json:"convertedObjects" listType:"atomic" protobuf:"bytes,2,rep,name=convertedObjects" openapi:"required"`
-	Result           metav1.Status         `json:"result" protobuf:"bytes,3,opt,name=" openapi:"required"`
+	// Success, or why nothing was converted.
+	Result metav1.Status `json:"result" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
 // ConversionReview carries objects to a conversion webhook, and back.
 type ConversionReview struct {
 	metav1.TypeMeta `json:",inline"`
-	Request         *ConversionRequest  `json:"request,omitempty" protobuf:"bytes,1,opt,name=request"`
-	Response        *ConversionResponse `json:"response,omitempty" protobuf:"bytes,2,opt,name=response"`
+	// The question; set by the server.
+	Request *ConversionRequest `json:"request,omitempty" protobuf:"bytes,1,opt,name=request"`
+	// The answer; set by the webhook.
+	Response *ConversionResponse `json:"response,omitempty" protobuf:"bytes,2,opt,name=response"`
 }
 
 // CustomResourceColumnDefinition is a column kubectl shows.
 type CustomResourceColumnDefinition struct {
-	// Heading.
+	// Heading of the column.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	// integer, number, string, boolean or date.
 	Type string `json:"type" protobuf:"bytes,2,opt,name=type" openapi:"required"`
 	// Format of the type, such as int32.
 	Format string `json:"format,omitempty" protobuf:"bytes,3,opt,name=format"`
-	// What it shows.
+	// What the column shows, for readers.
 	Description string `json:"description,omitempty" protobuf:"bytes,4,opt,name=description"`
 	// 0 to show it always, more to show it only in wide output.
 	Priority int32 `json:"priority,omitempty" protobuf:"varint,5,opt,name=priority"`
@@ -47,7 +55,7 @@ type CustomResourceColumnDefinition struct {
 type CustomResourceConversion struct {
 	// None changes only apiVersion; Webhook asks a webhook.
 	Strategy ConversionStrategyType `json:"strategy" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// The webhook.
+	// Who converts; with strategy Webhook only.
 	Webhook *WebhookConversion `json:"webhook,omitempty" protobuf:"bytes,2,opt,name=webhook"`
 }
 
@@ -55,7 +63,7 @@ type CustomResourceConversion struct {
 type CustomResourceDefinition struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The kind.
+	// Names, versions and schemas of the new kind.
 	Spec CustomResourceDefinitionSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// Whether it is served; written by the system.
 	Status CustomResourceDefinitionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -72,8 +80,9 @@ type CustomResourceDefinitionCondition struct {
 	// Cause, in one word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
 	// Details, for people.
-	Message            string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
-	ObservedGeneration int64  `json:"observedGeneration,omitempty" protobuf:"varint,6,opt,name=observedGeneration"`
+	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
+	// Generation of the definition it was found on.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,6,opt,name=observedGeneration"`
 }
 
 // CustomResourceDefinitionNames is the names of a kind.
@@ -134,7 +143,7 @@ type CustomResourceDefinitionVersion struct {
 	DeprecationWarning *string `json:"deprecationWarning,omitempty" protobuf:"bytes,8,opt,name=deprecationWarning"`
 	// What objects look like.
 	Schema *CustomResourceValidation `json:"schema,omitempty" protobuf:"bytes,4,opt,name=schema"`
-	// Status and scale.
+	// Whether objects have status and scale; neither unless set.
 	Subresources *CustomResourceSubresources `json:"subresources,omitempty" protobuf:"bytes,5,opt,name=subresources"`
 	// Columns kubectl shows.
 	AdditionalPrinterColumns []CustomResourceColumnDefinition `json:"additionalPrinterColumns,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=additionalPrinterColumns"`
@@ -172,50 +181,61 @@ type CustomResourceValidation struct {
 
 // ExternalDocumentation is a link to more about a schema.
 type ExternalDocumentation struct {
+	// What is to be found there.
 	Description string `json:"description,omitempty" protobuf:"bytes,1,opt,name=description"`
-	URL         string `json:"url,omitempty" protobuf:"bytes,2,opt,name=url"`
+	// Where to read on.
+	URL string `json:"url,omitempty" protobuf:"bytes,2,opt,name=url"`
 }
 
 // JSON is any JSON value, kept as it came.
 type JSON struct {
+	// The bytes of the value; empty for null.
 	Raw []byte `json:"-" protobuf:"bytes,1,opt,name=raw"`
 }
 
 // JSONSchemaProps is a schema; what is not listed as supported for custom resources is refused.
 type JSONSchemaProps struct {
-	ID     string        `json:"id,omitempty" protobuf:"bytes,1,opt,name=id"`
+	// Refused.
+	ID string `json:"id,omitempty" protobuf:"bytes,1,opt,name=id"`
+	// Refused.
 	Schema JSONSchemaURL `json:"$schema,omitempty" protobuf:"bytes,2,opt,name=schema"`
-	Ref    *string       `json:"$ref,omitempty" protobuf:"bytes,3,opt,name=ref"`
+	// Refused: schemas have no references.
+	Ref *string `json:"$ref,omitempty" protobuf:"bytes,3,opt,name=ref"`
 	// What the value means; shown by kubectl explain.
 	Description string `json:"description,omitempty" protobuf:"bytes,4,opt,name=description"`
 	// object, array, string, integer, number or boolean.
 	Type string `json:"type,omitempty" protobuf:"bytes,5,opt,name=type"`
 	// Format of the type, such as int64 or date-time.
 	Format string `json:"format,omitempty" protobuf:"bytes,6,opt,name=format"`
-	Title  string `json:"title,omitempty" protobuf:"bytes,7,opt,name=title"`
+	// A short name for readers.
+	Title string `json:"title,omitempty" protobuf:"bytes,7,opt,name=title"`
 	// Value for objects that do not have one.
 	Default *JSON `json:"default,omitempty" protobuf:"bytes,8,opt,name=default"`
-	// Largest number.
-	Maximum          *float64 `json:"maximum,omitempty" protobuf:"fixed64,9,opt,name=maximum"`
-	ExclusiveMaximum bool     `json:"exclusiveMaximum,omitempty" protobuf:"varint,10,opt,name=exclusiveMaximum"`
-	// Smallest number.
-	Minimum          *float64 `json:"minimum,omitempty" protobuf:"fixed64,11,opt,name=minimum"`
-	ExclusiveMinimum bool     `json:"exclusiveMinimum,omitempty" protobuf:"varint,12,opt,name=exclusiveMinimum"`
-	// Most characters.
+	// Largest number that is allowed; with exclusiveMaximum, the first that is not.
+	Maximum *float64 `json:"maximum,omitempty" protobuf:"fixed64,9,opt,name=maximum"`
+	// The value must be under maximum, not at it.
+	ExclusiveMaximum bool `json:"exclusiveMaximum,omitempty" protobuf:"varint,10,opt,name=exclusiveMaximum"`
+	// Smallest number that is allowed; with exclusiveMinimum, the last that is not.
+	Minimum *float64 `json:"minimum,omitempty" protobuf:"fixed64,11,opt,name=minimum"`
+	// The value must be over minimum, not at it.
+	ExclusiveMinimum bool `json:"exclusiveMinimum,omitempty" protobuf:"varint,12,opt,name=exclusiveMinimum"`
+	// Most characters of a string; code points, not bytes.
 	MaxLength *int64 `json:"maxLength,omitempty" protobuf:"varint,13,opt,name=maxLength"`
 	// Fewest characters.
 	MinLength *int64 `json:"minLength,omitempty" protobuf:"varint,14,opt,name=minLength"`
 	// Regular expression that text must match.
 	Pattern string `json:"pattern,omitempty" protobuf:"bytes,15,opt,name=pattern"`
-	// Most items.
+	// Most items of an array; also bounds the estimated cost of rules on it.
 	MaxItems *int64 `json:"maxItems,omitempty" protobuf:"varint,16,opt,name=maxItems"`
-	// Fewest items.
-	MinItems    *int64   `json:"minItems,omitempty" protobuf:"varint,17,opt,name=minItems"`
-	UniqueItems bool     `json:"uniqueItems,omitempty" protobuf:"varint,18,opt,name=uniqueItems"`
-	MultipleOf  *float64 `json:"multipleOf,omitempty" protobuf:"fixed64,19,opt,name=multipleOf"`
-	// Allowed values.
+	// Fewest items of an array.
+	MinItems *int64 `json:"minItems,omitempty" protobuf:"varint,17,opt,name=minItems"`
+	// Must not be true; list type set does the same.
+	UniqueItems bool `json:"uniqueItems,omitempty" protobuf:"varint,18,opt,name=uniqueItems"`
+	// The number divided by this is whole; over 0.
+	MultipleOf *float64 `json:"multipleOf,omitempty" protobuf:"fixed64,19,opt,name=multipleOf"`
+	// The only values that are allowed.
 	Enum []JSON `json:"enum,omitempty" listType:"atomic" protobuf:"bytes,20,rep,name=enum"`
-	// Most properties.
+	// Most properties of an object; also bounds the estimated cost of rules on it.
 	MaxProperties *int64 `json:"maxProperties,omitempty" protobuf:"varint,21,opt,name=maxProperties"`
 	// Fewest properties.
 	MinProperties *int64 `json:"minProperties,omitempty" protobuf:"varint,22,opt,name=minProperties"`
@@ -234,13 +254,19 @@ type JSONSchemaProps struct {
 	// Schemas of the properties.
 	Properties map[string]JSONSchemaProps `json:"properties,omitempty" protobuf:"bytes,29,rep,name=properties"`
 	// Schema of all properties of a map.
-	AdditionalProperties *JSONSchemaPropsOrBool     `json:"additionalProperties,omitempty" protobuf:"bytes,30,opt,name=additionalProperties"`
-	PatternProperties    map[string]JSONSchemaProps `json:"patternProperties,omitempty" protobuf:"bytes,31,rep,name=patternProperties"`
-	Dependencies         JSONSchemaDependencies     `json:"dependencies,omitempty" protobuf:"bytes,32,rep,name=dependencies"`
-	AdditionalItems      *JSONSchemaPropsOrBool     `json:"additionalItems,omitempty" protobuf:"bytes,33,opt,name=additionalItems"`
-	Definitions          JSONSchemaDefinitions      `json:"definitions,omitempty" protobuf:"bytes,34,rep,name=definitions"`
-	ExternalDocs         *ExternalDocumentation     `json:"externalDocs,omitempty" protobuf:"bytes,35,opt,name=externalDocs"`
-	Example              *JSON                      `json:"example,omitempty" protobuf:"bytes,36,opt,name=example"`
+	AdditionalProperties *JSONSchemaPropsOrBool `json:"additionalProperties,omitempty" protobuf:"bytes,30,opt,name=additionalProperties"`
+	// Refused.
+	PatternProperties map[string]JSONSchemaProps `json:"patternProperties,omitempty" protobuf:"bytes,31,rep,name=patternProperties"`
+	// Refused.
+	Dependencies JSONSchemaDependencies `json:"dependencies,omitempty" protobuf:"bytes,32,rep,name=dependencies"`
+	// Refused.
+	AdditionalItems *JSONSchemaPropsOrBool `json:"additionalItems,omitempty" protobuf:"bytes,33,opt,name=additionalItems"`
+	// Refused.
+	Definitions JSONSchemaDefinitions `json:"definitions,omitempty" protobuf:"bytes,34,rep,name=definitions"`
+	// Where to read more.
+	ExternalDocs *ExternalDocumentation `json:"externalDocs,omitempty" protobuf:"bytes,35,opt,name=externalDocs"`
+	// A value for readers; not checked.
+	Example *JSON `json:"example,omitempty" protobuf:"bytes,36,opt,name=example"`
 	// Whether null is allowed.
 	Nullable bool `json:"nullable,omitempty" protobuf:"varint,37,opt,name=nullable"`
 	// Keep fields the schema does not list.
@@ -255,26 +281,32 @@ type JSONSchemaProps struct {
 	XListType *string `json:"x-kubernetes-list-type,omitempty" protobuf:"bytes,42,opt,name=xKubernetesListType"`
 	// How maps are merged: granular (the default) or atomic.
 	XMapType *string `json:"x-kubernetes-map-type,omitempty" protobuf:"bytes,43,opt,name=xKubernetesMapType"`
-	// Rules in CEL.
+	// CEL rules that must be true of the value.
 	XValidations ValidationRules `json:"x-kubernetes-validations,omitempty" patchStrategy:"merge" patchMergeKey:"rule" listType:"map" listMapKey:"rule" protobuf:"bytes,44,rep,name=xKubernetesValidations"`
 }
 
 // JSONSchemaPropsOrArray is a schema, or a list of schemas.
 type JSONSchemaPropsOrArray struct {
-	Schema      *JSONSchemaProps  `json:"-" protobuf:"bytes,1,opt,name=schema"`
+	// The one schema.
+	Schema *JSONSchemaProps `json:"-" protobuf:"bytes,1,opt,name=schema"`
+	// The list; refused in definitions.
 	JSONSchemas []JSONSchemaProps `json:"-" protobuf:"bytes,2,rep,name=jSONSchemas"`
 }
 
 // JSONSchemaPropsOrBool is a schema, or true or false.
 type JSONSchemaPropsOrBool struct {
-	Allows bool             `json:"-" protobuf:"varint,1,opt,name=allows"`
+	// The truth value; true beside a schema.
+	Allows bool `json:"-" protobuf:"varint,1,opt,name=allows"`
+	// The schema.
 	Schema *JSONSchemaProps `json:"-" protobuf:"bytes,2,opt,name=schema"`
 }
 
 // JSONSchemaPropsOrStringArray is a schema, or a list of property names.
 type JSONSchemaPropsOrStringArray struct {
-	Schema   *JSONSchemaProps `json:"-" protobuf:"bytes,1,opt,name=schema"`
-	Property []string         `json:"-" protobuf:"bytes,2,rep,name=property"`
+	// The schema.
+	Schema *JSONSchemaProps `json:"-" protobuf:"bytes,1,opt,name=schema"`
+	// The names.
+	Property []string `json:"-" protobuf:"bytes,2,rep,name=property"`
 }
 
 // SelectableField is a field that field selectors can use.
@@ -285,11 +317,11 @@ type SelectableField struct {
 
 // ServiceReference names a port and path of a service.
 type ServiceReference struct {
-	// Its namespace.
+	// Namespace of the service.
 	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
-	// Its name.
+	// Name of the service.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	// URL path to call.
+	// URL path to call; / unless set.
 	Path *string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
 	// Number of its port; 443 unless set.
 	Port *int32 `json:"port,omitempty" protobuf:"varint,4,opt,name=port"`
@@ -323,7 +355,7 @@ type WebhookClientConfig struct {
 
 // WebhookConversion is a webhook that converts.
 type WebhookConversion struct {
-	// How to call it.
+	// Where the webhook is: a URL, or a service of the cluster.
 	ClientConfig *WebhookClientConfig `json:"clientConfig,omitempty" protobuf:"bytes,2,opt,name="`
 	// Versions of the review it understands, in order of preference.
 	ConversionReviewVersions []string `json:"conversionReviewVersions" listType:"atomic" protobuf:"bytes,3,rep,name=conversionReviewVersions" openapi:"required"`

@@ -75,7 +75,7 @@ type DaemonSetStatus struct {
 	NumberUnavailable int32 `json:"numberUnavailable,omitempty" protobuf:"varint,8,opt,name=numberUnavailable"`
 	// How often a name for a revision was taken already.
 	CollisionCount *int32 `json:"collisionCount,omitempty" protobuf:"varint,9,opt,name=collisionCount"`
-	// Facts about it.
+	// Facts about the set, by type; no built-in controller reports any.
 	Conditions []DaemonSetCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,10,rep,name=conditions"`
 }
 
@@ -137,7 +137,7 @@ type DeploymentSpec struct {
 type DeploymentStatus struct {
 	// Generation of the spec this is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// All pods.
+	// Pods that exist, of old and new replica sets, ending ones excluded.
 	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 	// Those made from the present template.
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty" protobuf:"varint,3,opt,name=updatedReplicas"`
@@ -201,7 +201,7 @@ type ReplicaSetSpec struct {
 
 // ReplicaSetStatus is what pods a replica set has.
 type ReplicaSetStatus struct {
-	// All pods.
+	// Pods of the set that exist, ending ones excluded.
 	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
 	// Those with all labels of the template.
 	FullyLabeledReplicas int32 `json:"fullyLabeledReplicas,omitempty" protobuf:"varint,2,opt,name=fullyLabeledReplicas"`
@@ -213,7 +213,7 @@ type ReplicaSetStatus struct {
 	TerminatingReplicas *int32 `json:"terminatingReplicas,omitempty" protobuf:"varint,7,opt,name=terminatingReplicas"`
 	// Generation of the spec this is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
-	// Facts about it.
+	// Facts about the set, such as ReplicaFailure.
 	Conditions []ReplicaSetCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
@@ -309,7 +309,7 @@ type StatefulSetSpec struct {
 type StatefulSetStatus struct {
 	// Generation of the spec this is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// All pods.
+	// Pods of the set that exist.
 	Replicas int32 `json:"replicas" protobuf:"varint,2,opt,name=replicas" openapi:"required"`
 	// Those that are ready.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty" protobuf:"varint,3,opt,name=readyReplicas"`
@@ -323,7 +323,7 @@ type StatefulSetStatus struct {
 	UpdateRevision string `json:"updateRevision,omitempty" protobuf:"bytes,7,opt,name=updateRevision"`
 	// How often a name for a revision was taken already.
 	CollisionCount *int32 `json:"collisionCount,omitempty" protobuf:"varint,9,opt,name=collisionCount"`
-	// Facts about it.
+	// Facts about the set, by type; no built-in controller reports any.
 	Conditions []StatefulSetCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,10,rep,name=conditions"`
 	// Those ready for at least minReadySeconds.
 	AvailableReplicas int32 `json:"availableReplicas" protobuf:"varint,11,opt,name=availableReplicas"`

@@ -12,9 +12,9 @@ type BoundObjectReference struct {
 	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
 	// Version of the kind.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
-	// Name.
+	// Object whose deletion ends the token, in the account's namespace.
 	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
-	// Identity.
+	// Which object of that name; any unless set.
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uID"`
 }
 
@@ -28,6 +28,7 @@ type SelfSubjectReview struct {
 
 // SelfSubjectReviewStatus is who one is.
 type SelfSubjectReviewStatus struct {
+	// User, groups and further attributes the server sees.
 	UserInfo UserInfo `json:"userInfo,omitempty" protobuf:"bytes,1,opt,name=userInfo"`
 }
 
@@ -35,7 +36,7 @@ type SelfSubjectReviewStatus struct {
 type TokenRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// Audiences and life time of the token, and what it is bound to.
 	Spec TokenRequestSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 	// What there is; written by the system.
 	Status TokenRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -53,9 +54,9 @@ type TokenRequestSpec struct {
 
 // TokenRequestStatus is the token.
 type TokenRequestStatus struct {
-	// The token.
+	// The signed token, for the header Authorization: Bearer.
 	Token string `json:"token" protobuf:"bytes,1,opt,name=token"`
-	// When it ends.
+	// When the token is no longer taken; may be sooner than asked for.
 	ExpirationTimestamp metav1.Time `json:"expirationTimestamp" protobuf:"bytes,2,opt,name=expirationTimestamp"`
 }
 
@@ -63,7 +64,7 @@ type TokenRequestStatus struct {
 type TokenReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// The token to look into.
 	Spec TokenReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// What there is; written by the system.
 	Status TokenReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -71,7 +72,7 @@ type TokenReview struct {
 
 // TokenReviewSpec is the token in question.
 type TokenReviewSpec struct {
-	// The token.
+	// Bearer token to look into, as a client sent it.
 	Token string `json:"token,omitempty" protobuf:"bytes,1,opt,name=token" openapi:"required"`
 	// Who it should be for.
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=audiences"`
@@ -79,9 +80,9 @@ type TokenReviewSpec struct {
 
 // TokenReviewStatus is whose the token is.
 type TokenReviewStatus struct {
-	// It is somebody's.
+	// The token is valid and somebody's.
 	Authenticated bool `json:"authenticated,omitempty" protobuf:"varint,1,opt,name=authenticated"`
-	// Whose.
+	// Whose token it is; set if authenticated.
 	User UserInfo `json:"user,omitempty" protobuf:"bytes,2,opt,name=user"`
 	// Of those asked about, who it is for.
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=audiences"`
@@ -91,11 +92,11 @@ type TokenReviewStatus struct {
 
 // UserInfo is who somebody is.
 type UserInfo struct {
-	// Name.
+	// Name that identifies the user among all active ones.
 	Username string `json:"username,omitempty" protobuf:"bytes,1,opt,name=username"`
 	// Identity that is never given twice.
 	UID string `json:"uid,omitempty" protobuf:"bytes,2,opt,name=uid"`
-	// Groups.
+	// Names of the groups the user is in, system:authenticated among them.
 	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=groups"`
 	// More, from the authenticator.
 	Extra map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,4,rep,name=extra"`

@@ -7,13 +7,17 @@ import (
 
 // FieldSelectorAttributes is the field selector of a request.
 type FieldSelectorAttributes struct {
-	RawSelector  string                            `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
+	// The selector as the client wrote it, only for webhooks; excludes requirements.
+	RawSelector string `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
+	// The selector term by term; all must hold.
 	Requirements []metav1.FieldSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
 }
 
 // LabelSelectorAttributes is the label selector of a request.
 type LabelSelectorAttributes struct {
-	RawSelector  string                            `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
+	// The selector as the client wrote it, only for webhooks; excludes requirements.
+	RawSelector string `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
+	// The selector term by term; all must hold.
 	Requirements []metav1.LabelSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
 }
 
@@ -21,7 +25,7 @@ type LabelSelectorAttributes struct {
 type LocalSubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// Who would do what; namespace is that of the review.
 	Spec SubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// What there is; written by the system.
 	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -29,7 +33,7 @@ type LocalSubjectAccessReview struct {
 
 // NonResourceAttributes is a request for a URL path.
 type NonResourceAttributes struct {
-	// The path.
+	// URL path of the request.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 	// The method in lower case.
 	Verb string `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
@@ -55,7 +59,7 @@ type ResourceAttributes struct {
 	Version string `json:"version,omitempty" protobuf:"bytes,4,opt,name=version"`
 	// Resource; * is all.
 	Resource string `json:"resource,omitempty" protobuf:"bytes,5,opt,name=resource"`
-	// Subresource.
+	// Such as status or log; empty for the object itself, * for all.
 	Subresource string `json:"subresource,omitempty" protobuf:"bytes,6,opt,name=subresource"`
 	// Name of the object; empty is all.
 	Name string `json:"name,omitempty" protobuf:"bytes,7,opt,name=name"`
@@ -81,7 +85,7 @@ type ResourceRule struct {
 type SelfSubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// What one would do.
 	Spec SelfSubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// What there is; written by the system.
 	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -89,9 +93,9 @@ type SelfSubjectAccessReview struct {
 
 // SelfSubjectAccessReviewSpec is what is asked; one of its fields is set.
 type SelfSubjectAccessReviewSpec struct {
-	// A resource.
+	// A request for a resource. Excludes nonResourceAttributes.
 	ResourceAttributes *ResourceAttributes `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
-	// A URL path.
+	// A request for another URL path. Excludes resourceAttributes.
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
 }
 
@@ -99,7 +103,7 @@ type SelfSubjectAccessReviewSpec struct {
 type SelfSubjectRulesReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// For which namespace to list what one may do.
 	Spec SelfSubjectRulesReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// What there is; written by the system.
 	Status SubjectRulesReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -107,7 +111,7 @@ type SelfSubjectRulesReview struct {
 
 // SelfSubjectRulesReviewSpec is the namespace that is asked about.
 type SelfSubjectRulesReviewSpec struct {
-	// The namespace.
+	// Where the rules are to hold; must be set.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
 }
 
@@ -115,7 +119,7 @@ type SelfSubjectRulesReviewSpec struct {
 type SubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// Who would do what.
 	Spec SubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// What there is; written by the system.
 	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -125,9 +129,9 @@ type SubjectAccessReview struct {
 type SubjectAccessReviewSpec struct {
 	// A resource; this or the next is set.
 	ResourceAttributes *ResourceAttributes `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
-	// A URL path.
+	// A request for another URL path. Excludes resourceAttributes.
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
-	// Who.
+	// Name of the user; without groups it is the only thing known of the user.
 	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
 	// Groups of that user.
 	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
@@ -139,11 +143,11 @@ type SubjectAccessReviewSpec struct {
 
 // SubjectAccessReviewStatus is whether it is allowed.
 type SubjectAccessReviewStatus struct {
-	// It is.
+	// The request would be let through.
 	Allowed bool `json:"allowed" protobuf:"varint,1,opt,name=allowed" openapi:"required"`
 	// It is refused, whatever others say.
 	Denied bool `json:"denied,omitempty" protobuf:"varint,4,opt,name=denied"`
-	// Why.
+	// Why it was allowed or not, for people.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
 	// What went wrong on the way; the answer may still be right.
 	EvaluationError string `json:"evaluationError,omitempty" protobuf:"bytes,3,opt,name=evaluationError"`
@@ -151,9 +155,9 @@ type SubjectAccessReviewStatus struct {
 
 // SubjectRulesReviewStatus is all one may do; it may be incomplete.
 type SubjectRulesReviewStatus struct {
-	// With resources.
+	// What one may do with resources; in no particular order, may overlap.
 	ResourceRules []ResourceRule `json:"resourceRules" listType:"atomic" protobuf:"bytes,1,rep,name=resourceRules" openapi:"required"`
-	// With URL paths.
+	// What one may do with other URL paths.
 	NonResourceRules []NonResourceRule `json:"nonResourceRules" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceRules" openapi:"required"`
 	// There may be more.
 	Incomplete bool `json:"incomplete" protobuf:"varint,3,opt,name=incomplete" openapi:"required"`

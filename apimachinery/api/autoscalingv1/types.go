@@ -7,9 +7,9 @@ import (
 
 // CrossVersionObjectReference names an object of any kind in the namespace.
 type CrossVersionObjectReference struct {
-	// The kind.
+	// Kind name in apiVersion, such as Deployment.
 	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	// The name.
+	// Object of that kind in the autoscaler's namespace.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
 	// Version of the kind.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
@@ -19,7 +19,7 @@ type CrossVersionObjectReference struct {
 type HorizontalPodAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// What is scaled, between which numbers of pods.
 	Spec HorizontalPodAutoscalerSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// What there is; written by the system.
 	Status HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -31,7 +31,7 @@ type HorizontalPodAutoscalerSpec struct {
 	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
 	// Fewest pods; 1 unless set.
 	MinReplicas *int32 `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
-	// Most pods.
+	// Most pods it scales to; at least minReplicas.
 	MaxReplicas int32 `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
 	// Cpu the pods should use, in percent of what they request.
 	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty" protobuf:"varint,4,opt,name=targetCPUUtilizationPercentage"`
@@ -55,7 +55,7 @@ type HorizontalPodAutoscalerStatus struct {
 type Scale struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is wanted.
+	// How many pods there should be.
 	Spec ScaleSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// What there is; written by the system.
 	Status ScaleStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -63,13 +63,13 @@ type Scale struct {
 
 // ScaleSpec is how many pods are wanted.
 type ScaleSpec struct {
-	// The number.
+	// Pods wanted.
 	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
 }
 
 // ScaleStatus is how many pods there are.
 type ScaleStatus struct {
-	// The number.
+	// Pods that exist.
 	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
 	// Selector of the pods, as text.
 	Selector string `json:"selector,omitempty" protobuf:"bytes,2,opt,name=selector"`

@@ -9,7 +9,7 @@ import (
 
 // ContainerResourceMetricSource is cpu or memory of one container.
 type ContainerResourceMetricSource struct {
-	// The resource.
+	// Resource of the container: cpu or memory.
 	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// What it should be.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -19,17 +19,19 @@ type ContainerResourceMetricSource struct {
 
 // ContainerResourceMetricStatus is what cpu or memory of one container was.
 type ContainerResourceMetricStatus struct {
-	Name    corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Current MetricValueStatus   `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// cpu or memory.
+	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// What was measured.
+	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 	// Name of the container; the only one unless set.
 	Container string `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
 }
 
 // CrossVersionObjectReference names an object of any kind in the namespace.
 type CrossVersionObjectReference struct {
-	// The kind.
+	// Kind name in apiVersion, such as Deployment.
 	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	// The name.
+	// Object of that kind in the autoscaler's namespace.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
 	// Version of the kind.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
@@ -37,7 +39,7 @@ type CrossVersionObjectReference struct {
 
 // ExternalMetricSource is a metric from outside of the cluster.
 type ExternalMetricSource struct {
-	// The metric.
+	// Which metric, by name and labels.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// What it should be.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -45,13 +47,15 @@ type ExternalMetricSource struct {
 
 // ExternalMetricStatus is what a metric from outside was.
 type ExternalMetricStatus struct {
-	Metric  MetricIdentifier  `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Which metric.
+	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// What was measured.
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 // HPAScalingPolicy is one bound.
 type HPAScalingPolicy struct {
-	// Pods or Percent.
+	// Whether value counts pods (Pods) or percents of them (Percent).
 	Type HPAScalingPolicyType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
 	// How many pods, or percent of them.
 	Value int32 `json:"value" protobuf:"varint,2,opt,name=value" openapi:"required"`
@@ -65,7 +69,7 @@ type HPAScalingRules struct {
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty" protobuf:"varint,3,opt,name=stabilizationWindowSeconds"`
 	// Which policy counts: Max (the default), Min, or Disabled for none.
 	SelectPolicy *ScalingPolicySelect `json:"selectPolicy,omitempty" protobuf:"bytes,1,opt,name=selectPolicy"`
-	// The bounds.
+	// Bounds on one change; selectPolicy says which of them counts.
 	Policies []HPAScalingPolicy `json:"policies,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=policies"`
 	// How far the metric may be off before anything is done, as a fraction.
 	Tolerance *resource.Quantity `json:"tolerance,omitempty" protobuf:"bytes,4,opt,name=tolerance"`
@@ -109,7 +113,7 @@ type HorizontalPodAutoscalerSpec struct {
 	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
 	// Fewest pods; 1 unless set.
 	MinReplicas *int32 `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
-	// Most pods.
+	// Most pods it scales to; at least minReplicas.
 	MaxReplicas int32 `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
 	// What to look at; the largest result counts. 80% of requested cpu unless set.
 	Metrics []MetricSpec `json:"metrics,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=metrics"`
@@ -135,7 +139,7 @@ type HorizontalPodAutoscalerStatus struct {
 
 // MetricIdentifier names a metric.
 type MetricIdentifier struct {
-	// Its name.
+	// Name of the metric at the metrics API.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// Labels that narrow it.
 	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,2,opt,name="`
@@ -159,19 +163,25 @@ type MetricSpec struct {
 
 // MetricStatus is what a metric was; the field of its type is set.
 type MetricStatus struct {
-	Type              MetricSourceType               `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Object            *ObjectMetricStatus            `json:"object,omitempty" protobuf:"bytes,2,opt,name=object"`
-	Pods              *PodsMetricStatus              `json:"pods,omitempty" protobuf:"bytes,3,opt,name=pods"`
-	Resource          *ResourceMetricStatus          `json:"resource,omitempty" protobuf:"bytes,4,opt,name=resource"`
+	// ContainerResource, External, Object, Pods or Resource.
+	Type MetricSourceType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// A metric of one object.
+	Object *ObjectMetricStatus `json:"object,omitempty" protobuf:"bytes,2,opt,name=object"`
+	// A metric averaged over the pods.
+	Pods *PodsMetricStatus `json:"pods,omitempty" protobuf:"bytes,3,opt,name=pods"`
+	// cpu or memory of whole pods.
+	Resource *ResourceMetricStatus `json:"resource,omitempty" protobuf:"bytes,4,opt,name=resource"`
+	// cpu or memory of one container of each pod.
 	ContainerResource *ContainerResourceMetricStatus `json:"containerResource,omitempty" protobuf:"bytes,7,opt,name=containerResource"`
-	External          *ExternalMetricStatus          `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
+	// A metric that belongs to no object of the cluster.
+	External *ExternalMetricStatus `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
 }
 
 // MetricTarget is what a metric should be.
 type MetricTarget struct {
 	// Utilization, Value or AverageValue.
 	Type MetricTargetType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// The value itself.
+	// Value to keep the metric at; of type Value.
 	Value *resource.Quantity `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 	// The value for each pod.
 	AverageValue *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,3,opt,name=averageValue"`
@@ -181,31 +191,37 @@ type MetricTarget struct {
 
 // MetricValueStatus is the value of a metric.
 type MetricValueStatus struct {
-	Value              *resource.Quantity `json:"value,omitempty" protobuf:"bytes,1,opt,name=value"`
-	AverageValue       *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,2,opt,name=averageValue"`
-	AverageUtilization *int32             `json:"averageUtilization,omitempty" protobuf:"varint,3,opt,name=averageUtilization"`
+	// The metric itself.
+	Value *resource.Quantity `json:"value,omitempty" protobuf:"bytes,1,opt,name=value"`
+	// The metric divided by the number of pods.
+	AverageValue *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,2,opt,name=averageValue"`
+	// Average use in percent of what the pods request; for cpu and memory only.
+	AverageUtilization *int32 `json:"averageUtilization,omitempty" protobuf:"varint,3,opt,name=averageUtilization"`
 }
 
 // ObjectMetricSource is a metric of one object.
 type ObjectMetricSource struct {
-	// The object.
+	// Object that the metric is about, in the same namespace.
 	DescribedObject CrossVersionObjectReference `json:"describedObject" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// What the metric should be.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// The metric.
+	// Which metric of the object, by name and labels.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
 // ObjectMetricStatus is what a metric of one object was.
 type ObjectMetricStatus struct {
-	Metric          MetricIdentifier            `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Current         MetricValueStatus           `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// Which metric.
+	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// What was measured.
+	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// The object it is a metric of.
 	DescribedObject CrossVersionObjectReference `json:"describedObject" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
 // PodsMetricSource is a metric of each pod.
 type PodsMetricSource struct {
-	// The metric.
+	// Which metric of each pod, by name and labels.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// What its average should be.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -213,13 +229,15 @@ type PodsMetricSource struct {
 
 // PodsMetricStatus is what a metric of the pods was.
 type PodsMetricStatus struct {
-	Metric  MetricIdentifier  `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Which metric.
+	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// What was measured.
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 // ResourceMetricSource is cpu or memory of the pods.
 type ResourceMetricSource struct {
-	// The resource.
+	// Resource of the pods: cpu or memory.
 	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// What it should be.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
@@ -227,8 +245,10 @@ type ResourceMetricSource struct {
 
 // ResourceMetricStatus is what cpu or memory of the pods was.
 type ResourceMetricStatus struct {
-	Name    corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	Current MetricValueStatus   `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// cpu or memory.
+	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// What was measured.
+	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 // HorizontalPodAutoscalerList is a list of HorizontalPodAutoscaler objects.

@@ -11,7 +11,7 @@ import (
 type CronJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// When, and what.
+	// When jobs are made, what they run, and how many are kept.
 	Spec CronJobSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// What was made; written by the system.
 	Status CronJobStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -121,7 +121,7 @@ type JobStatus struct {
 	Active int32 `json:"active,omitempty" protobuf:"varint,4,opt,name=active"`
 	// Pods that succeeded.
 	Succeeded int32 `json:"succeeded,omitempty" protobuf:"varint,5,opt,name=succeeded"`
-	// Pods that failed.
+	// Pods that ended in phase Failed.
 	Failed int32 `json:"failed,omitempty" protobuf:"varint,6,opt,name=failed"`
 	// Pods that are ending.
 	Terminating *int32 `json:"terminating,omitempty" protobuf:"varint,11,opt,name=terminating"`
@@ -138,7 +138,7 @@ type JobStatus struct {
 // JobTemplateSpec describes jobs to make.
 type JobTemplateSpec struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What they run.
+	// What the jobs run.
 	Spec JobSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 

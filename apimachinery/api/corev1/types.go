@@ -22,11 +22,11 @@ type AWSElasticBlockStoreVolumeSource struct {
 
 // Affinity is what attracts a pod to nodes and to other pods, or keeps it away.
 type Affinity struct {
-	// Which nodes.
+	// Labels of nodes the pod must or would rather run on.
 	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty" protobuf:"bytes,1,opt,name=nodeAffinity"`
-	// Near which pods.
+	// Pods it must or would rather be near to.
 	PodAffinity *PodAffinity `json:"podAffinity,omitempty" protobuf:"bytes,2,opt,name=podAffinity"`
-	// Away from which pods.
+	// Pods it must or would rather keep away from.
 	PodAntiAffinity *PodAntiAffinity `json:"podAntiAffinity,omitempty" protobuf:"bytes,3,opt,name=podAntiAffinity"`
 }
 
@@ -40,40 +40,52 @@ type AppArmorProfile struct {
 
 // AttachedVolume is a volume attached to a node.
 type AttachedVolume struct {
-	Name       UniqueVolumeName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	DevicePath string           `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
+	// Plugin and volume, such as kubernetes.io/csi/DRIVER^HANDLE.
+	Name UniqueVolumeName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Where the node finds it, if it is a device.
+	DevicePath string `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
 }
 
 // AvoidPods is what pods a node would rather not run.
 type AvoidPods struct {
+	// Pods by their controllers.
 	PreferAvoidPods []PreferAvoidPodsEntry `json:"preferAvoidPods,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=preferAvoidPods"`
 }
 
 // AzureDiskVolumeSource is a disk of Azure.
 type AzureDiskVolumeSource struct {
-	DiskName    string                    `json:"diskName" protobuf:"bytes,1,opt,name=diskName" openapi:"required"`
-	DataDiskURI string                    `json:"diskURI" protobuf:"bytes,2,opt,name=diskURI" openapi:"required"`
+	// Name of the disk.
+	DiskName string `json:"diskName" protobuf:"bytes,1,opt,name=diskName" openapi:"required"`
+	// Where the disk is: its blob, or its resource id if managed.
+	DataDiskURI string `json:"diskURI" protobuf:"bytes,2,opt,name=diskURI" openapi:"required"`
+	// None, ReadOnly or ReadWrite; ReadWrite unless set.
 	CachingMode *AzureDataDiskCachingMode `json:"cachingMode,omitempty" default:"ReadWrite" protobuf:"bytes,3,opt,name=cachingMode" openapi:"enum=None|ReadOnly|ReadWrite"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType *string `json:"fsType,omitempty" default:"ext4" protobuf:"bytes,4,opt,name=fsType"`
 	// Mount it read-only.
-	ReadOnly *bool              `json:"readOnly,omitempty" protobuf:"varint,5,opt,name=readOnly"`
-	Kind     *AzureDataDiskKind `json:"kind,omitempty" default:"Shared" protobuf:"bytes,6,opt,name=kind" openapi:"enum=Dedicated|Managed|Shared"`
+	ReadOnly *bool `json:"readOnly,omitempty" protobuf:"varint,5,opt,name=readOnly"`
+	// Shared, Dedicated or Managed; Shared unless set.
+	Kind *AzureDataDiskKind `json:"kind,omitempty" default:"Shared" protobuf:"bytes,6,opt,name=kind" openapi:"enum=Dedicated|Managed|Shared"`
 }
 
 // AzureFilePersistentVolumeSource is a share of Azure Files with a secret in any namespace.
 type AzureFilePersistentVolumeSource struct {
+	// Secret with the storage account's name and key.
 	SecretName string `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
-	ShareName  string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
+	// Name of the share.
+	ShareName string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
 	// Mount it read-only.
-	ReadOnly        bool    `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Namespace of the secret; the claim's unless set.
 	SecretNamespace *string `json:"secretNamespace" protobuf:"bytes,4,opt,name=secretNamespace"`
 }
 
 // AzureFileVolumeSource is a share of Azure Files.
 type AzureFileVolumeSource struct {
+	// Secret with the storage account's name and key, in the pod's namespace.
 	SecretName string `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
-	ShareName  string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
+	// Name of the share.
+	ShareName string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
 	// Mount it read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
@@ -82,7 +94,7 @@ type AzureFileVolumeSource struct {
 type Binding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The node.
+	// Node to run the pod on.
 	Target ObjectReference `json:"target" protobuf:"bytes,2,opt,name=target" openapi:"required"`
 }
 
@@ -134,10 +146,14 @@ type Capabilities struct {
 
 // CephFSPersistentVolumeSource is a Ceph file system with a secret in any namespace.
 type CephFSPersistentVolumeSource struct {
-	Monitors   []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	Path       string   `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
-	User       string   `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	SecretFile string   `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
+	// Addresses of the cluster's monitors.
+	Monitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	// Directory of the file system to mount; / unless set.
+	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+	// Ceph user; admin unless set.
+	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	// Key file on the node; /etc/ceph/user.secret unless set.
+	SecretFile string `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
 	// Secret with credentials.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 	// Mount it read-only.
@@ -146,10 +162,14 @@ type CephFSPersistentVolumeSource struct {
 
 // CephFSVolumeSource is a Ceph file system.
 type CephFSVolumeSource struct {
-	Monitors   []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	Path       string   `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
-	User       string   `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	SecretFile string   `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
+	// Addresses of the cluster's monitors.
+	Monitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
+	// Directory of the file system to mount; / unless set.
+	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+	// Ceph user; admin unless set.
+	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
+	// Key file on the node; /etc/ceph/user.secret unless set.
+	SecretFile string `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
 	// Secret with credentials.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 	// Mount it read-only.
@@ -208,14 +228,16 @@ type ComponentCondition struct {
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
 	// Details, for people.
 	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	Error   string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
+	// Code of what went wrong.
+	Error string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
 }
 
 // ComponentStatus is the health of a part of the control plane; no longer kept.
 type ComponentStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Conditions        []ComponentCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
+	// Healthy or not, and why.
+	Conditions []ComponentCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 }
 
 // ConfigMap is configuration as keys and values.
@@ -240,7 +262,7 @@ type ConfigMapEnvSource struct {
 // ConfigMapKeySelector picks a key of a config map.
 type ConfigMapKeySelector struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// The key.
+	// Entry of the config map's data.
 	Key string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
 	// Start even if the config map or the key does not exist.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
@@ -248,11 +270,16 @@ type ConfigMapKeySelector struct {
 
 // ConfigMapNodeConfigSource is a config map with a node's configuration; no longer used.
 type ConfigMapNodeConfigSource struct {
-	Namespace        string    `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
-	Name             string    `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	UID              types.UID `json:"uid,omitempty" protobuf:"bytes,3,opt,name=uid"`
-	ResourceVersion  string    `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
-	KubeletConfigKey string    `json:"kubeletConfigKey" protobuf:"bytes,5,opt,name=kubeletConfigKey" openapi:"required"`
+	// Namespace of the config map.
+	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
+	// Name of the config map.
+	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
+	// Which config map of that name; only in status.
+	UID types.UID `json:"uid,omitempty" protobuf:"bytes,3,opt,name=uid"`
+	// Which version of it; only in status.
+	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
+	// Key that holds the configuration.
+	KubeletConfigKey string `json:"kubeletConfigKey" protobuf:"bytes,5,opt,name=kubeletConfigKey" openapi:"required"`
 }
 
 // ConfigMapProjection is keys of a config map in a projected volume.
@@ -333,16 +360,19 @@ type Container struct {
 
 // ContainerExtendedResourceRequest says which request of a claim stands for an extended resource of a container.
 type ContainerExtendedResourceRequest struct {
+	// Container that asks for the resource.
 	ContainerName string `json:"containerName" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	ResourceName  string `json:"resourceName" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	RequestName   string `json:"requestName" protobuf:"bytes,3,opt,name=" openapi:"required"`
+	// Extended resource, such as example.com/gpu.
+	ResourceName string `json:"resourceName" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// Request in the claim.
+	RequestName string `json:"requestName" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
 // ContainerImage is an image a node has.
 type ContainerImage struct {
 	// Names it is known by.
 	Names []string `json:"names" listType:"atomic" protobuf:"bytes,1,rep,name=names"`
-	// Its size.
+	// Size of the image on the node, in bytes.
 	SizeBytes int64 `json:"sizeBytes,omitempty" protobuf:"varint,2,opt,name=sizeBytes"`
 }
 
@@ -388,7 +418,7 @@ type ContainerRestartRuleOnExitCodes struct {
 type ContainerState struct {
 	// It is not running yet, and why.
 	Waiting *ContainerStateWaiting `json:"waiting,omitempty" protobuf:"bytes,1,opt,name=waiting"`
-	// It is running.
+	// Set while it runs.
 	Running *ContainerStateRunning `json:"running,omitempty" protobuf:"bytes,2,opt,name=running"`
 	// It has ended, and how.
 	Terminated *ContainerStateTerminated `json:"terminated,omitempty" protobuf:"bytes,3,opt,name=terminated"`
@@ -402,7 +432,7 @@ type ContainerStateRunning struct {
 
 // ContainerStateTerminated says how a container ended.
 type ContainerStateTerminated struct {
-	// Its exit code.
+	// Exit code of its last process; 128 and more by convention for a signal.
 	ExitCode int32 `json:"exitCode" protobuf:"varint,1,opt,name=exitCode" openapi:"required"`
 	// Signal that ended it, if any.
 	Signal int32 `json:"signal,omitempty" protobuf:"varint,2,opt,name=signal"`
@@ -412,7 +442,7 @@ type ContainerStateTerminated struct {
 	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
 	// When it had been started.
 	StartedAt metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,5,opt,name=startedAt"`
-	// When it ended.
+	// When its last process ended.
 	FinishedAt metav1.Time `json:"finishedAt,omitempty" protobuf:"bytes,6,opt,name=finishedAt"`
 	// Identity at the runtime, as type://id.
 	ContainerID string `json:"containerID,omitempty" protobuf:"bytes,7,opt,name=containerID"`
@@ -438,7 +468,7 @@ type ContainerStatus struct {
 	Ready bool `json:"ready" protobuf:"varint,4,opt,name=ready" openapi:"required"`
 	// How often it was started again.
 	RestartCount int32 `json:"restartCount" protobuf:"varint,5,opt,name=restartCount" openapi:"required"`
-	// Image it runs.
+	// Image the container runs, as the runtime names it; may differ from the spec's.
 	Image string `json:"image" protobuf:"bytes,6,opt,name=image" openapi:"required"`
 	// Digest of that image.
 	ImageID string `json:"imageID" protobuf:"bytes,7,opt,name=imageID" openapi:"required"`
@@ -462,17 +492,19 @@ type ContainerStatus struct {
 
 // ContainerUser is the identity of a container's first process.
 type ContainerUser struct {
+	// User and groups on Linux.
 	Linux *LinuxContainerUser `json:"linux,omitempty" protobuf:"bytes,1,opt,name=linux"`
 }
 
 // DaemonEndpoint is the port of a service of a node.
 type DaemonEndpoint struct {
+	// Port number on the node's addresses.
 	Port int32 `json:"Port" protobuf:"varint,1,opt,name=Port" openapi:"required"`
 }
 
 // DownwardAPIProjection is fields of the pod in a projected volume.
 type DownwardAPIProjection struct {
-	// The files.
+	// Files, and which field or resource each holds.
 	Items []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
 }
 
@@ -490,7 +522,7 @@ type DownwardAPIVolumeFile struct {
 
 // DownwardAPIVolumeSource is fields of the pod as files.
 type DownwardAPIVolumeSource struct {
-	// The files.
+	// Files, and which field or resource each holds.
 	Items []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
 	// Permission bits of the files, 0644 unless set; decimal in JSON.
 	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
@@ -506,11 +538,11 @@ type EmptyDirVolumeSource struct {
 
 // EndpointAddress is one address.
 type EndpointAddress struct {
-	// The address.
+	// Address; not loopback, link-local or multicast.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 	// Name of the endpoint.
 	Hostname string `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
-	// Node it is on.
+	// Node that the endpoint is on.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,4,opt,name=nodeName"`
 	// Object behind it, normally a pod.
 	TargetRef *ObjectReference `json:"targetRef,omitempty" protobuf:"bytes,2,opt,name=targetRef"`
@@ -520,7 +552,7 @@ type EndpointAddress struct {
 type EndpointPort struct {
 	// Name of the service's port.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// The number.
+	// Port number at the addresses.
 	Port int32 `json:"port" protobuf:"varint,2,opt,name=port" openapi:"required"`
 	// TCP (the default), UDP or SCTP.
 	Protocol Protocol `json:"protocol,omitempty" protobuf:"bytes,3,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
@@ -534,7 +566,7 @@ type EndpointSubset struct {
 	Addresses []EndpointAddress `json:"addresses,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=addresses"`
 	// Addresses that are not.
 	NotReadyAddresses []EndpointAddress `json:"notReadyAddresses,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=notReadyAddresses"`
-	// The ports.
+	// Ports that every address of the subset has.
 	Ports []EndpointPort `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
 }
 
@@ -550,9 +582,9 @@ type Endpoints struct {
 type EnvFromSource struct {
 	// Put in front of every name.
 	Prefix string `json:"prefix,omitempty" protobuf:"bytes,1,opt,name=prefix"`
-	// The config map.
+	// Config map whose entries become variables.
 	ConfigMapRef *ConfigMapEnvSource `json:"configMapRef,omitempty" protobuf:"bytes,2,opt,name=configMapRef"`
-	// The secret.
+	// Secret whose entries become variables.
 	SecretRef *SecretEnvSource `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
 }
 
@@ -653,13 +685,13 @@ type EphemeralVolumeSource struct {
 type Event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata" openapi:"required"`
-	// What it is about.
+	// Object the event is about.
 	InvolvedObject ObjectReference `json:"involvedObject" protobuf:"bytes,2,opt,name=involvedObject" openapi:"required"`
 	// Why, in one word for programs.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
 	// What happened, for people.
 	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
-	// Who reports it.
+	// Component that reports it.
 	Source EventSource `json:"source,omitempty" protobuf:"bytes,5,opt,name=source"`
 	// When it happened first.
 	FirstTimestamp metav1.Time `json:"firstTimestamp,omitempty" protobuf:"bytes,6,opt,name=firstTimestamp"`
@@ -669,7 +701,7 @@ type Event struct {
 	Count int32 `json:"count,omitempty" protobuf:"varint,8,opt,name=count"`
 	// Normal or Warning.
 	Type string `json:"type,omitempty" protobuf:"bytes,9,opt,name=type"`
-	// When it happened.
+	// When it was first observed, to the microsecond.
 	EventTime metav1.MicroTime `json:"eventTime,omitempty" protobuf:"bytes,10,opt,name=eventTime"`
 	// How often since, when it goes on.
 	Series *EventSeries `json:"series,omitempty" protobuf:"bytes,11,opt,name=series"`
@@ -695,7 +727,7 @@ type EventSeries struct {
 type EventSource struct {
 	// Name of the program.
 	Component string `json:"component,omitempty" protobuf:"bytes,1,opt,name=component"`
-	// Node it runs on.
+	// Node the reporter runs on.
 	Host string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
 }
 
@@ -733,37 +765,43 @@ type FileKeySelector struct {
 
 // FlexPersistentVolumeSource is a volume of a FlexVolume driver with a secret in any namespace.
 type FlexPersistentVolumeSource struct {
+	// Name of the driver on the node.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Secret with credentials.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
 	// Mount it read-only.
-	ReadOnly bool              `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	Options  map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	// Passed to the driver as they are.
+	Options map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
 }
 
 // FlexVolumeSource is a volume of a FlexVolume driver.
 type FlexVolumeSource struct {
+	// Name of the driver on the node.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Secret with credentials.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
 	// Mount it read-only.
-	ReadOnly bool              `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	Options  map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
+	// Passed to the driver as they are.
+	Options map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
 }
 
 // FlockerVolumeSource is a Flocker dataset; one of name and UUID is set.
 type FlockerVolumeSource struct {
+	// Name of the dataset in its metadata; outdated.
 	DatasetName string `json:"datasetName,omitempty" protobuf:"bytes,1,opt,name=datasetName"`
+	// Identity of the dataset.
 	DatasetUUID string `json:"datasetUUID,omitempty" protobuf:"bytes,2,opt,name=datasetUUID"`
 }
 
 // GCEPersistentDiskVolumeSource is a disk of Google Compute Engine.
 type GCEPersistentDiskVolumeSource struct {
-	// Name of the disk.
+	// Name of the disk in the project.
 	PDName string `json:"pdName" protobuf:"bytes,1,opt,name=pdName" openapi:"required"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
@@ -783,24 +821,32 @@ type GRPCAction struct {
 
 // GitRepoVolumeSource is a checkout of a git repository.
 type GitRepoVolumeSource struct {
+	// URL to clone.
 	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository" openapi:"required"`
-	Revision   string `json:"revision,omitempty" protobuf:"bytes,2,opt,name=revision"`
-	Directory  string `json:"directory,omitempty" protobuf:"bytes,3,opt,name=directory"`
+	// Commit to check out; the default branch unless set.
+	Revision string `json:"revision,omitempty" protobuf:"bytes,2,opt,name=revision"`
+	// Where in the volume the checkout goes, without ..; the volume itself if ".", a directory named after the repository if empty.
+	Directory string `json:"directory,omitempty" protobuf:"bytes,3,opt,name=directory"`
 }
 
 // GlusterfsPersistentVolumeSource is a Gluster volume with endpoints in any namespace.
 type GlusterfsPersistentVolumeSource struct {
+	// Endpoints object that lists the servers.
 	EndpointsName string `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
-	Path          string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	// Name of the volume on them.
+	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
 	// Mount it read-only.
-	ReadOnly           bool    `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Namespace of the Endpoints; the claim's unless set.
 	EndpointsNamespace *string `json:"endpointsNamespace,omitempty" protobuf:"bytes,4,opt,name=endpointsNamespace"`
 }
 
 // GlusterfsVolumeSource is a Gluster volume.
 type GlusterfsVolumeSource struct {
+	// Endpoints object that lists the servers, in the pod's namespace.
 	EndpointsName string `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
-	Path          string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
+	// Name of the volume on them.
+	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
 	// Mount it read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
@@ -815,7 +861,7 @@ type HTTPGetAction struct {
 	Host string `json:"host,omitempty" protobuf:"bytes,3,opt,name=host"`
 	// HTTP (the default) or HTTPS, whose certificate is not checked.
 	Scheme URIScheme `json:"scheme,omitempty" protobuf:"bytes,4,opt,name=scheme" openapi:"enum=HTTP|HTTPS"`
-	// Headers to send.
+	// Headers to send; the same name may be repeated.
 	HTTPHeaders []HTTPHeader `json:"httpHeaders,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=httpHeaders"`
 }
 
@@ -823,7 +869,7 @@ type HTTPGetAction struct {
 type HTTPHeader struct {
 	// Name of the header.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Its value.
+	// Value of the header.
 	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
 }
 
@@ -837,13 +883,13 @@ type HostAlias struct {
 
 // HostIP is one address of a node.
 type HostIP struct {
-	// The address.
+	// An address of the node.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
 // HostPathVolumeSource is a file or directory of the node.
 type HostPathVolumeSource struct {
-	// Path on the node.
+	// Path on the node; a link is followed.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
 	// What must be there before the mount, such as Directory or FileOrCreate; nothing is checked when empty.
 	Type *HostPathType `json:"type,omitempty" protobuf:"bytes,2,opt,name=type" openapi:"enum=|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket"`
@@ -851,20 +897,28 @@ type HostPathVolumeSource struct {
 
 // ISCSIPersistentVolumeSource is a disk of an iSCSI target with a secret in any namespace.
 type ISCSIPersistentVolumeSource struct {
-	TargetPortal   string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
-	IQN            string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
-	Lun            int32  `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	// Address of the target, with its port unless that is 860 or 3260.
+	TargetPortal string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
+	// Qualified name of the target.
+	IQN string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
+	// Number of the disk at the target.
+	Lun int32 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
+	// Transport the node uses; default (TCP) unless set.
 	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
 	// Mount it read-only.
-	ReadOnly          bool     `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
-	Portals           []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
-	DiscoveryCHAPAuth bool     `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
-	SessionCHAPAuth   bool     `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
+	// Further addresses of the same target, for several paths.
+	Portals []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
+	// Authenticate by CHAP when looking for targets.
+	DiscoveryCHAPAuth bool `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
+	// Authenticate by CHAP when opening a session.
+	SessionCHAPAuth bool `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
 	// Secret with credentials.
-	SecretRef     *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
-	InitiatorName *string          `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
+	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
+	// Qualified name the node gives itself; the node's own unless set.
+	InitiatorName *string `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
 // ISCSIVolumeSource is a disk of an iSCSI target.
@@ -889,13 +943,13 @@ type ISCSIVolumeSource struct {
 	SessionCHAPAuth bool `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
 	// Secret with credentials.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
-	// Own name to use.
+	// Qualified name the node gives itself; the node's own unless set.
 	InitiatorName *string `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
 // ImageVolumeSource is the files of an image.
 type ImageVolumeSource struct {
-	// The image.
+	// Image or artifact to mount, named as a container's image is.
 	Reference string `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
 	// When to pull: Always (the default for the tag latest), IfNotPresent or Never.
 	PullPolicy PullPolicy `json:"pullPolicy,omitempty" protobuf:"bytes,2,opt,name=pullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
@@ -903,12 +957,13 @@ type ImageVolumeSource struct {
 
 // ImageVolumeStatus is the state of a mounted image.
 type ImageVolumeStatus struct {
+	// Digest of the image that was mounted.
 	ImageRef string `json:"imageRef,omitempty" protobuf:"bytes,1,opt,name=imageRef" openapi:"required"`
 }
 
 // KeyToPath puts a key into a file.
 type KeyToPath struct {
-	// The key.
+	// Entry of the data to make a file of.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
 	// The file, relative to the volume's root.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
@@ -934,7 +989,7 @@ type LifecycleHandler struct {
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
 	// Has no effect; kept for compatibility.
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty" protobuf:"bytes,3,opt,name=tcpSocket"`
-	// Wait.
+	// Wait for some seconds.
 	Sleep *SleepAction `json:"sleep,omitempty" protobuf:"bytes,4,opt,name=sleep"`
 }
 
@@ -942,7 +997,7 @@ type LifecycleHandler struct {
 type LimitRange struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The bounds.
+	// Bounds and defaults for objects of the namespace.
 	Spec LimitRangeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
@@ -970,14 +1025,17 @@ type LimitRangeSpec struct {
 
 // LinuxContainerUser is the identity of a process on Linux.
 type LinuxContainerUser struct {
-	UID                int64   `json:"uid" protobuf:"varint,1,opt,name=" openapi:"required"`
-	GID                int64   `json:"gid" protobuf:"varint,2,opt,name=" openapi:"required"`
+	// User id the first process started with.
+	UID int64 `json:"uid" protobuf:"varint,1,opt,name=" openapi:"required"`
+	// Primary group id it started with.
+	GID int64 `json:"gid" protobuf:"varint,2,opt,name=" openapi:"required"`
+	// Further group ids it started with.
 	SupplementalGroups []int64 `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,3,rep,name=supplementalGroups"`
 }
 
 // LoadBalancerIngress is one address of a load balancer.
 type LoadBalancerIngress struct {
-	// The address.
+	// Address, of load balancers known by address.
 	IP string `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
 	// A name instead of an address.
 	Hostname string `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
@@ -989,7 +1047,7 @@ type LoadBalancerIngress struct {
 
 // LoadBalancerStatus is where a load balancer listens.
 type LoadBalancerStatus struct {
-	// Its addresses.
+	// Points at which traffic enters.
 	Ingress []LoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
@@ -1001,7 +1059,7 @@ type LocalObjectReference struct {
 
 // LocalVolumeSource is a disk or directory of one node.
 type LocalVolumeSource struct {
-	// Path on the node.
+	// Directory or block device on the node.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
 	// File system to make on a block device that has none.
 	FSType *string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
@@ -1009,6 +1067,7 @@ type LocalVolumeSource struct {
 
 // ModifyVolumeStatus is the state of a change of a volume's attributes.
 type ModifyVolumeStatus struct {
+	// Class the volume is being changed to.
 	TargetVolumeAttributesClassName string `json:"targetVolumeAttributesClassName,omitempty" protobuf:"bytes,1,opt,name=targetVolumeAttributesClassName"`
 	// What there is; written by the system.
 	Status PersistentVolumeClaimModifyVolumeStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required,enum=InProgress|Infeasible|Pending"`
@@ -1018,7 +1077,7 @@ type ModifyVolumeStatus struct {
 type NFSVolumeSource struct {
 	// Name or address of the server.
 	Server string `json:"server" protobuf:"bytes,1,opt,name=server" openapi:"required"`
-	// Exported path.
+	// Path that the server exports.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
 	// Mount it read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
@@ -1076,7 +1135,7 @@ type Node struct {
 type NodeAddress struct {
 	// Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.
 	Type NodeAddressType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// The address.
+	// IP address or DNS name, as its type says.
 	Address string `json:"address" protobuf:"bytes,2,opt,name=address" openapi:"required"`
 }
 
@@ -1090,9 +1149,12 @@ type NodeAffinity struct {
 
 // NodeAllocatableResourceClaimStatus is what a claim takes from a node's own resources.
 type NodeAllocatableResourceClaimStatus struct {
-	ResourceClaimName string                             `json:"resourceClaimName" protobuf:"bytes,1,opt,name=resourceClaimName" openapi:"required"`
-	Containers        []string                           `json:"containers,omitempty" listType:"set" protobuf:"bytes,2,rep,name=containers"`
-	Resources         map[ResourceName]resource.Quantity `json:"resources" protobuf:"bytes,3,rep,name=resources" openapi:"required"`
+	// Claim in the pod's namespace.
+	ResourceClaimName string `json:"resourceClaimName" protobuf:"bytes,1,opt,name=resourceClaimName" openapi:"required"`
+	// Containers of the pod that use the claim.
+	Containers []string `json:"containers,omitempty" listType:"set" protobuf:"bytes,2,rep,name=containers"`
+	// Amounts of the node's allocatable resources.
+	Resources map[ResourceName]resource.Quantity `json:"resources" protobuf:"bytes,3,rep,name=resources" openapi:"required"`
 }
 
 // NodeCondition is one fact about a node.
@@ -1113,43 +1175,55 @@ type NodeCondition struct {
 
 // NodeConfigSource is where a node's configuration is; no longer used.
 type NodeConfigSource struct {
+	// The config map that holds it.
 	ConfigMap *ConfigMapNodeConfigSource `json:"configMap,omitempty" protobuf:"bytes,2,opt,name=configMap"`
 }
 
 // NodeConfigStatus is the state of a node's configuration; no longer used.
 type NodeConfigStatus struct {
-	Assigned      *NodeConfigSource `json:"assigned,omitempty" protobuf:"bytes,1,opt,name=assigned"`
-	Active        *NodeConfigSource `json:"active,omitempty" protobuf:"bytes,2,opt,name=active"`
+	// What the node is told to use.
+	Assigned *NodeConfigSource `json:"assigned,omitempty" protobuf:"bytes,1,opt,name=assigned"`
+	// What the node uses.
+	Active *NodeConfigSource `json:"active,omitempty" protobuf:"bytes,2,opt,name=active"`
+	// What it falls back to.
 	LastKnownGood *NodeConfigSource `json:"lastKnownGood,omitempty" protobuf:"bytes,3,opt,name=lastKnownGood"`
-	Error         string            `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
+	// Why it does not use what it is told to.
+	Error string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
 }
 
 // NodeDaemonEndpoints is the ports of a node's services.
 type NodeDaemonEndpoints struct {
+	// Where the kubelet serves its API.
 	KubeletEndpoint DaemonEndpoint `json:"kubeletEndpoint,omitempty" protobuf:"bytes,1,opt,name=kubeletEndpoint"`
 }
 
 // NodeFeatures is what a node's runtime can do.
 type NodeFeatures struct {
+	// The runtime obeys supplementalGroupsPolicy of pods.
 	SupplementalGroupsPolicy *bool `json:"supplementalGroupsPolicy,omitempty" protobuf:"varint,1,opt,name=supplementalGroupsPolicy"`
 }
 
 // NodeProxyOptions is a request to a node's own service.
 type NodeProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	// Path below the node's service.
+	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
 // NodeRuntimeHandler is a runtime a node offers.
 type NodeRuntimeHandler struct {
-	Name     string                      `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// Name that a RuntimeClass gives as its handler; the default runtime if empty.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// What it can do.
 	Features *NodeRuntimeHandlerFeatures `json:"features,omitempty" protobuf:"bytes,2,opt,name=features"`
 }
 
 // NodeRuntimeHandlerFeatures is what a runtime can do.
 type NodeRuntimeHandlerFeatures struct {
+	// Mounts below a read-only mount can be made read-only too.
 	RecursiveReadOnlyMounts *bool `json:"recursiveReadOnlyMounts,omitempty" protobuf:"varint,1,opt,name=recursiveReadOnlyMounts"`
-	UserNamespaces          *bool `json:"userNamespaces,omitempty" protobuf:"varint,2,opt,name=userNamespaces"`
+	// Pods can have a user namespace of their own.
+	UserNamespaces *bool `json:"userNamespaces,omitempty" protobuf:"varint,2,opt,name=userNamespaces"`
 }
 
 // NodeSelector selects nodes that match any of its terms.
@@ -1210,7 +1284,7 @@ type NodeStatus struct {
 	DaemonEndpoints NodeDaemonEndpoints `json:"daemonEndpoints,omitempty" protobuf:"bytes,6,opt,name=daemonEndpoints"`
 	// Versions of its software.
 	NodeInfo NodeSystemInfo `json:"nodeInfo,omitempty" protobuf:"bytes,7,opt,name=nodeInfo"`
-	// Images it has.
+	// Images on the node, largest first; at most 50 are reported.
 	Images []ContainerImage `json:"images,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=images"`
 	// Attached volumes that pods use.
 	VolumesInUse []UniqueVolumeName `json:"volumesInUse,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=volumesInUse"`
@@ -1228,6 +1302,7 @@ type NodeStatus struct {
 
 // NodeSwapStatus is the swap space of a node.
 type NodeSwapStatus struct {
+	// Bytes of swap.
 	Capacity *int64 `json:"capacity,omitempty" protobuf:"varint,1,opt,name=capacity"`
 }
 
@@ -1253,7 +1328,7 @@ type NodeSystemInfo struct {
 	OperatingSystem string `json:"operatingSystem" protobuf:"bytes,9,opt,name=operatingSystem" openapi:"required"`
 	// Processor, such as amd64.
 	Architecture string `json:"architecture" protobuf:"bytes,10,opt,name=architecture" openapi:"required"`
-	// Its swap space.
+	// Swap space of the node.
 	Swap *NodeSwapStatus `json:"swap,omitempty" protobuf:"bytes,11,opt,name=swap"`
 }
 
@@ -1267,13 +1342,13 @@ type ObjectFieldSelector struct {
 
 // ObjectReference names an object of any kind, or a part of it.
 type ObjectReference struct {
-	// The kind.
+	// Kind name in apiVersion.
 	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
-	// The namespace.
+	// Where the object is; empty for cluster-scoped ones.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
-	// The name.
+	// Which object of the kind.
 	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
-	// The identity.
+	// Which object of that name; any unless set.
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uid"`
 	// Version of the kind.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,5,opt,name=apiVersion"`
@@ -1451,9 +1526,9 @@ type PersistentVolumeSpec struct {
 type PersistentVolumeStatus struct {
 	// Pending, Available, Bound, Released or Failed.
 	Phase PersistentVolumePhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Available|Bound|Failed|Pending|Released"`
-	// Why, for people.
+	// Why the volume is in its phase, for people.
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	// Why, in one word.
+	// Why the volume is in its phase, in one CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
 	// When the phase last changed.
 	LastPhaseTransitionTime *metav1.Time `json:"lastPhaseTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastPhaseTransitionTime"`
@@ -1461,6 +1536,7 @@ type PersistentVolumeStatus struct {
 
 // PhotonPersistentDiskVolumeSource is a disk of Photon.
 type PhotonPersistentDiskVolumeSource struct {
+	// Identity of the disk.
 	PdID string `json:"pdID" protobuf:"bytes,1,opt,name=pdID" openapi:"required"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
@@ -1517,7 +1593,7 @@ type PodAttachOptions struct {
 	Stdout bool `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
 	// Receive standard error.
 	Stderr bool `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
-	// Use a terminal.
+	// The streams are of a terminal; the container must have one.
 	TTY bool `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
 	// Name of the container; the only one unless set.
 	Container string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
@@ -1525,7 +1601,7 @@ type PodAttachOptions struct {
 
 // PodCertificateProjection is a key and a certificate issued for a pod, as files.
 type PodCertificateProjection struct {
-	// Who is to sign.
+	// Signer of the certificate, such as example.com/clients.
 	SignerName string `json:"signerName,omitempty" protobuf:"bytes,1,opt,name=signerName" openapi:"required"`
 	// Kind of key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519.
 	KeyType string `json:"keyType,omitempty" protobuf:"bytes,2,opt,name=keyType" openapi:"required"`
@@ -1533,7 +1609,7 @@ type PodCertificateProjection struct {
 	MaxExpirationSeconds *int32 `json:"maxExpirationSeconds,omitempty" protobuf:"varint,3,opt,name=maxExpirationSeconds"`
 	// File for key and chain together.
 	CredentialBundlePath string `json:"credentialBundlePath,omitempty" protobuf:"bytes,4,opt,name=credentialBundlePath"`
-	// File for the key.
+	// File for the private key alone; may be left out.
 	KeyPath string `json:"keyPath,omitempty" protobuf:"bytes,5,opt,name=keyPath"`
 	// File for the chain.
 	CertificateChainPath string `json:"certificateChainPath,omitempty" protobuf:"bytes,6,opt,name=certificateChainPath"`
@@ -1586,7 +1662,7 @@ type PodExecOptions struct {
 	Stdout bool `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
 	// Receive standard error.
 	Stderr bool `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
-	// Use a terminal.
+	// Give the command a terminal.
 	TTY bool `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
 	// Name of the container; the only one unless set.
 	Container string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
@@ -1596,13 +1672,15 @@ type PodExecOptions struct {
 
 // PodExtendedResourceClaimStatus is the claim made for a pod's extended resources.
 type PodExtendedResourceClaimStatus struct {
-	RequestMappings   []ContainerExtendedResourceRequest `json:"requestMappings" listType:"atomic" protobuf:"bytes,1,rep,name=requestMappings" openapi:"required"`
-	ResourceClaimName string                             `json:"resourceClaimName" protobuf:"bytes,2,opt,name=" openapi:"required"`
+	// Which request of the claim is for which container's resource.
+	RequestMappings []ContainerExtendedResourceRequest `json:"requestMappings" listType:"atomic" protobuf:"bytes,1,rep,name=requestMappings" openapi:"required"`
+	// Claim the scheduler made, in the pod's namespace.
+	ResourceClaimName string `json:"resourceClaimName" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 // PodIP is one address of a pod.
 type PodIP struct {
-	// The address.
+	// An address of the pod.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
@@ -1633,20 +1711,22 @@ type PodLogOptions struct {
 
 // PodOS names an operating system.
 type PodOS struct {
-	// linux or windows.
+	// linux or windows; fields of the other system must not be set.
 	Name OSName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
 // PodPortForwardOptions is a request for connections to ports of a pod.
 type PodPortForwardOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	Ports           []int32 `json:"ports,omitempty" listType:"atomic" protobuf:"varint,1,rep,name=ports"`
+	// Ports of the pod; given in the query by clients that use WebSocket.
+	Ports []int32 `json:"ports,omitempty" listType:"atomic" protobuf:"varint,1,rep,name=ports"`
 }
 
 // PodProxyOptions is an HTTP request to a pod.
 type PodProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	// Path below the pod's server.
+	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
 // PodReadinessGate is a condition that counts for readiness.
@@ -1667,7 +1747,9 @@ type PodResourceClaim struct {
 
 // PodResourceClaimStatus is the claim behind one of a pod's resourceClaims.
 type PodResourceClaimStatus struct {
-	Name              string  `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Entry of spec.resourceClaims.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
+	// Claim made for it; absent when none was needed.
 	ResourceClaimName *string `json:"resourceClaimName,omitempty" protobuf:"bytes,2,opt,name=resourceClaimName"`
 }
 
@@ -1679,6 +1761,7 @@ type PodSchedulingGate struct {
 
 // PodSchedulingGroup is the group a pod is scheduled with.
 type PodSchedulingGroup struct {
+	// PodGroup object in the pod's namespace.
 	PodGroupName *string `json:"podGroupName,omitempty" protobuf:"bytes,1,opt,name=podGroupName"`
 }
 
@@ -1714,6 +1797,7 @@ type PodSecurityContext struct {
 
 // PodSignature describes pods by their controller.
 type PodSignature struct {
+	// Controller of such pods.
 	PodController *metav1.OwnerReference `json:"podController,omitempty" protobuf:"bytes,1,opt,name=podController"`
 }
 
@@ -1865,7 +1949,7 @@ type PodStatusResult struct {
 type PodTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The description.
+	// Labels, annotations and spec for pods.
 	Template PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,2,opt,name=template"`
 }
 
@@ -1878,9 +1962,12 @@ type PodTemplateSpec struct {
 
 // PortStatus is the state of a load balancer's port.
 type PortStatus struct {
-	Port     int32    `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	// Port number of the service.
+	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	// TCP, UDP or SCTP.
 	Protocol Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
-	Error    *string  `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
+	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it does.
+	Error *string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
 // PortworxVolumeSource is a Portworx volume.
@@ -1895,8 +1982,10 @@ type PortworxVolumeSource struct {
 
 // PreferAvoidPodsEntry is one kind of pods a node would rather not run.
 type PreferAvoidPodsEntry struct {
+	// Which pods.
 	PodSignature PodSignature `json:"podSignature" protobuf:"bytes,1,opt,name=podSignature" openapi:"required"`
-	EvictionTime metav1.Time  `json:"evictionTime,omitempty" protobuf:"bytes,2,opt,name=evictionTime"`
+	// When pods of the kind were evicted.
+	EvictionTime metav1.Time `json:"evictionTime,omitempty" protobuf:"bytes,2,opt,name=evictionTime"`
 	// Cause, in one word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
 	// Details, for people.
@@ -1950,24 +2039,34 @@ type ProjectedVolumeSource struct {
 
 // QuobyteVolumeSource is a Quobyte volume.
 type QuobyteVolumeSource struct {
+	// Addresses of the registry as host:port, separated by commas.
 	Registry string `json:"registry" protobuf:"bytes,1,opt,name=registry" openapi:"required"`
-	Volume   string `json:"volume" protobuf:"bytes,2,opt,name=volume" openapi:"required"`
+	// Name of an existing volume.
+	Volume string `json:"volume" protobuf:"bytes,2,opt,name=volume" openapi:"required"`
 	// Mount it read-only.
-	ReadOnly bool   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	User     string `json:"user,omitempty" protobuf:"bytes,4,opt,name=user"`
-	Group    string `json:"group,omitempty" protobuf:"bytes,5,opt,name=group"`
-	Tenant   string `json:"tenant,omitempty" protobuf:"bytes,6,opt,name=tenant"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// User to mount as; the service's own unless set.
+	User string `json:"user,omitempty" protobuf:"bytes,4,opt,name=user"`
+	// Group to mount as; none unless set.
+	Group string `json:"group,omitempty" protobuf:"bytes,5,opt,name=group"`
+	// Tenant that owns the volume.
+	Tenant string `json:"tenant,omitempty" protobuf:"bytes,6,opt,name=tenant"`
 }
 
 // RBDPersistentVolumeSource is a Ceph block device with a secret in any namespace.
 type RBDPersistentVolumeSource struct {
+	// Addresses of the cluster's monitors.
 	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	RBDImage     string   `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
+	// Image to mount.
+	RBDImage string `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
 	// File system type to mount; ext4 or the system's own unless set.
-	FSType    string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	RBDPool   string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	// Pool of the image; rbd unless set.
+	RBDPool string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	// Ceph user; admin unless set.
 	RadosUser string `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
-	Keyring   string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
+	// Key ring on the node; /etc/ceph/keyring unless set.
+	Keyring string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
 	// Secret with credentials.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
 	// Mount it read-only.
@@ -1976,13 +2075,18 @@ type RBDPersistentVolumeSource struct {
 
 // RBDVolumeSource is a Ceph block device.
 type RBDVolumeSource struct {
+	// Addresses of the cluster's monitors.
 	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	RBDImage     string   `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
+	// Image to mount.
+	RBDImage string `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
 	// File system type to mount; ext4 or the system's own unless set.
-	FSType    string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	RBDPool   string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
+	// Pool of the image; rbd unless set.
+	RBDPool string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
+	// Ceph user; admin unless set.
 	RadosUser string `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
-	Keyring   string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
+	// Key ring on the node; /etc/ceph/keyring unless set.
+	Keyring string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
 	// Secret with credentials.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
 	// Mount it read-only.
@@ -1993,8 +2097,10 @@ type RBDVolumeSource struct {
 type RangeAllocation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	Range             string `json:"range" protobuf:"bytes,2,opt,name=range" openapi:"required"`
-	Data              []byte `json:"data" protobuf:"bytes,3,opt,name=data" openapi:"required"`
+	// The range, such as 10.0.0.0/24 or 30000-32767.
+	Range string `json:"range" protobuf:"bytes,2,opt,name=range" openapi:"required"`
+	// A bit per number, in the order of the range.
+	Data []byte `json:"data" protobuf:"bytes,3,opt,name=data" openapi:"required"`
 }
 
 // ReplicationController keeps a number of pods running; deployments do more.
@@ -2035,7 +2141,7 @@ type ReplicationControllerSpec struct {
 
 // ReplicationControllerStatus is what pods there are.
 type ReplicationControllerStatus struct {
-	// All of them.
+	// Pods that exist, ending ones excluded.
 	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
 	// Those with all labels of the template.
 	FullyLabeledReplicas int32 `json:"fullyLabeledReplicas,omitempty" protobuf:"varint,2,opt,name=fullyLabeledReplicas"`
@@ -2045,7 +2151,7 @@ type ReplicationControllerStatus struct {
 	AvailableReplicas int32 `json:"availableReplicas,omitempty" protobuf:"varint,5,opt,name=availableReplicas"`
 	// Generation of the spec this is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
-	// Facts about it.
+	// Facts about the controller, such as ReplicaFailure.
 	Conditions []ReplicationControllerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
@@ -2069,8 +2175,10 @@ type ResourceFieldSelector struct {
 
 // ResourceHealth is the health of one device.
 type ResourceHealth struct {
-	ResourceID ResourceID           `json:"resourceID" protobuf:"bytes,1,opt,name=resourceID" openapi:"required"`
-	Health     ResourceHealthStatus `json:"health,omitempty" protobuf:"bytes,2,opt,name="`
+	// Identity of the device, as the plugin or driver gives it.
+	ResourceID ResourceID `json:"resourceID" protobuf:"bytes,1,opt,name=resourceID" openapi:"required"`
+	// Healthy, Unhealthy or Unknown.
+	Health ResourceHealthStatus `json:"health,omitempty" protobuf:"bytes,2,opt,name="`
 	// Details, for people.
 	Message *string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
@@ -2079,7 +2187,7 @@ type ResourceHealth struct {
 type ResourceQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The bounds.
+	// Most of each resource that the namespace may use.
 	Spec ResourceQuotaSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// What is used; written by the system.
 	Status ResourceQuotaStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -2115,7 +2223,9 @@ type ResourceRequirements struct {
 
 // ResourceStatus is the health of the devices behind a resource.
 type ResourceStatus struct {
-	Name      ResourceName     `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// The resource: an extended one, or claim:NAME/REQUEST.
+	Name ResourceName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Its devices that the container has.
 	Resources []ResourceHealth `json:"resources,omitempty" listType:"map" listMapKey:"resourceID" protobuf:"bytes,2,rep,name=resources"`
 }
 
@@ -2133,15 +2243,22 @@ type SELinuxOptions struct {
 
 // ScaleIOPersistentVolumeSource is a ScaleIO volume with a secret in any namespace.
 type ScaleIOPersistentVolumeSource struct {
+	// Address of the gateway's API.
 	Gateway string `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
-	System  string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	// Name of the storage system.
+	System string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
 	// Secret with credentials.
-	SecretRef        *SecretReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
-	SSLEnabled       bool             `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
-	ProtectionDomain string           `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
-	StoragePool      string           `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
-	StorageMode      string           `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
-	VolumeName       string           `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
+	SecretRef *SecretReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
+	// Talk TLS to the gateway.
+	SSLEnabled bool `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
+	// Protection domain of the volume.
+	ProtectionDomain string `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
+	// Pool within the protection domain.
+	StoragePool string `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
+	// ThickProvisioned or ThinProvisioned; thin unless set.
+	StorageMode string `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
+	// Name of an existing volume.
+	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
 	// Mount it read-only.
@@ -2150,15 +2267,22 @@ type ScaleIOPersistentVolumeSource struct {
 
 // ScaleIOVolumeSource is a ScaleIO volume.
 type ScaleIOVolumeSource struct {
+	// Address of the gateway's API.
 	Gateway string `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
-	System  string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
+	// Name of the storage system.
+	System string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
 	// Secret with credentials.
-	SecretRef        *LocalObjectReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
-	SSLEnabled       bool                  `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
-	ProtectionDomain string                `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
-	StoragePool      string                `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
-	StorageMode      string                `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
-	VolumeName       string                `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
+	SecretRef *LocalObjectReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
+	// Talk TLS to the gateway.
+	SSLEnabled bool `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
+	// Protection domain of the volume.
+	ProtectionDomain string `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
+	// Pool within the protection domain.
+	StoragePool string `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
+	// ThickProvisioned or ThinProvisioned; thin unless set.
+	StorageMode string `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
+	// Name of an existing volume.
+	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
 	// Mount it read-only.
@@ -2173,7 +2297,7 @@ type ScopeSelector struct {
 
 // ScopedResourceSelectorRequirement is one requirement on what counts.
 type ScopedResourceSelectorRequirement struct {
-	// The scope.
+	// Scope the operator and values are about.
 	ScopeName ResourceQuotaScope `json:"scopeName" protobuf:"bytes,1,opt,name=scopeName" openapi:"required,enum=BestEffort|CrossNamespacePodAffinity|NotBestEffort|NotTerminating|PriorityClass|Terminating|VolumeAttributesClass"`
 	// In, NotIn, Exists or DoesNotExist.
 	Operator ScopeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|In|NotIn"`
@@ -2213,7 +2337,7 @@ type SecretEnvSource struct {
 // SecretKeySelector picks a key of a secret.
 type SecretKeySelector struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// The key.
+	// Entry of the secret's data.
 	Key string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
 	// Start even if the secret or the key does not exist.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
@@ -2232,7 +2356,7 @@ type SecretProjection struct {
 type SecretReference struct {
 	// Name of the secret.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// Its namespace.
+	// Namespace of the secret.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
 }
 
@@ -2279,7 +2403,8 @@ type SecurityContext struct {
 // SerializedReference is a reference written into an annotation.
 type SerializedReference struct {
 	metav1.TypeMeta `json:",inline"`
-	Reference       ObjectReference `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
+	// The object referred to.
+	Reference ObjectReference `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
 }
 
 // Service is one name and address for a changing set of pods.
@@ -2333,7 +2458,8 @@ type ServicePort struct {
 // ServiceProxyOptions is an HTTP request to a service.
 type ServiceProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	Path            string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	// Path below the service's server.
+	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
 // ServiceSpec is what a service offers.
@@ -2397,13 +2523,15 @@ type SessionAffinityConfig struct {
 
 // SleepAction waits.
 type SleepAction struct {
-	// How long.
+	// How long to wait; at most the pod's grace period.
 	Seconds int64 `json:"seconds" protobuf:"varint,1,opt,name=seconds" openapi:"required"`
 }
 
 // StorageOSPersistentVolumeSource is a StorageOS volume with a secret in any namespace.
 type StorageOSPersistentVolumeSource struct {
-	VolumeName      string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	// Name of the volume within its namespace.
+	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	// Namespace at StorageOS; the pod's unless set.
 	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
@@ -2415,7 +2543,9 @@ type StorageOSPersistentVolumeSource struct {
 
 // StorageOSVolumeSource is a StorageOS volume.
 type StorageOSVolumeSource struct {
-	VolumeName      string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	// Name of the volume within its namespace.
+	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
+	// Namespace at StorageOS; the pod's unless set.
 	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
 	// File system type to mount; ext4 or the system's own unless set.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
@@ -2429,7 +2559,7 @@ type StorageOSVolumeSource struct {
 type Sysctl struct {
 	// Name such as net.core.somaxconn.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Its value.
+	// Value to write, as text.
 	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
 }
 
@@ -2469,7 +2599,7 @@ type Toleration struct {
 
 // TopologySelectorLabelRequirement is one requirement on a place.
 type TopologySelectorLabelRequirement struct {
-	// Label key.
+	// Label key of nodes.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
 	// Values, one of which the label must have.
 	Values []string `json:"values" listType:"atomic" protobuf:"bytes,2,rep,name=values" openapi:"required"`
@@ -2505,9 +2635,9 @@ type TopologySpreadConstraint struct {
 type TypedLocalObjectReference struct {
 	// Group of the kind; the core group unless set.
 	APIGroup *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
-	// The kind.
+	// Kind name in apiGroup.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	// The name.
+	// Which object of the kind, in the same namespace.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
 }
 
@@ -2515,9 +2645,9 @@ type TypedLocalObjectReference struct {
 type TypedObjectReference struct {
 	// Group of the kind; the core group unless set.
 	APIGroup *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
-	// The kind.
+	// Kind name in apiGroup.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	// The name.
+	// Which object of the kind.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
 	// Its namespace; the referrer's unless set.
 	Namespace *string `json:"namespace,omitempty" protobuf:"bytes,4,opt,name=namespace"`
@@ -2558,23 +2688,27 @@ type VolumeMount struct {
 
 // VolumeMountStatus is the state of a mount.
 type VolumeMountStatus struct {
-	Name      string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Volume that is mounted.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
+	// Where in the container.
 	MountPath string `json:"mountPath" protobuf:"bytes,2,opt,name=mountPath" openapi:"required"`
 	// Mount it read-only.
-	ReadOnly          bool                   `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
+	// Whether mounts below are read-only too, as it turned out: Disabled or Enabled.
 	RecursiveReadOnly *RecursiveReadOnlyMode `json:"recursiveReadOnly,omitempty" protobuf:"bytes,4,opt,name=recursiveReadOnly"`
-	VolumeStatus      *VolumeStatus          `json:"volumeStatus,omitempty" protobuf:"bytes,5,opt,name=volumeStatus"`
+	// What is known about the volume itself.
+	VolumeStatus *VolumeStatus `json:"volumeStatus,omitempty" protobuf:"bytes,5,opt,name=volumeStatus"`
 }
 
 // VolumeNodeAffinity says which nodes can reach a volume.
 type VolumeNodeAffinity struct {
-	// Nodes that can.
+	// Labels of the nodes that can reach the volume.
 	Required *NodeSelector `json:"required,omitempty" protobuf:"bytes,1,opt,name=required"`
 }
 
 // VolumeProjection is one source of a projected volume; one of its fields is set.
 type VolumeProjection struct {
-	// Keys of a secret.
+	// Files made of a secret's entries.
 	Secret *SecretProjection `json:"secret,omitempty" protobuf:"bytes,1,opt,name=secret"`
 	// Fields of the pod.
 	DownwardAPI *DownwardAPIProjection `json:"downwardAPI,omitempty" protobuf:"bytes,2,opt,name=downwardAPI"`
@@ -2590,9 +2724,9 @@ type VolumeProjection struct {
 
 // VolumeResourceRequirements is how much storage is asked for.
 type VolumeResourceRequirements struct {
-	// The most.
+	// Most that the volume may have.
 	Limits ResourceList `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
-	// The least.
+	// Least that the volume must have; storage is the only resource.
 	Requests ResourceList `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
 }
 
@@ -2662,23 +2796,27 @@ type VolumeSource struct {
 
 // VolumeStatus is the state of a mounted volume.
 type VolumeStatus struct {
+	// For a volume that is an image.
 	Image *ImageVolumeStatus `json:"image,omitempty" protobuf:"bytes,1,opt,name=image"`
 }
 
 // VsphereVirtualDiskVolumeSource is a disk of vSphere.
 type VsphereVirtualDiskVolumeSource struct {
+	// Path of the disk file, with its datastore.
 	VolumePath string `json:"volumePath" protobuf:"bytes,1,opt,name=volumePath" openapi:"required"`
 	// File system type to mount; ext4 or the system's own unless set.
-	FSType            string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
+	// Name of the storage policy.
 	StoragePolicyName string `json:"storagePolicyName,omitempty" protobuf:"bytes,3,opt,name=storagePolicyName"`
-	StoragePolicyID   string `json:"storagePolicyID,omitempty" protobuf:"bytes,4,opt,name=storagePolicyID"`
+	// Identity of the storage policy.
+	StoragePolicyID string `json:"storagePolicyID,omitempty" protobuf:"bytes,4,opt,name=storagePolicyID"`
 }
 
 // WeightedPodAffinityTerm is a term with a weight.
 type WeightedPodAffinityTerm struct {
 	// Weight, 1 to 100.
 	Weight int32 `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
-	// The term.
+	// Which pods, and how near.
 	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm" protobuf:"bytes,2,opt,name=podAffinityTerm" openapi:"required"`
 }
 

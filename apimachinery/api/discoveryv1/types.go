@@ -12,15 +12,15 @@ type Endpoint struct {
 	Addresses []string `json:"addresses" listType:"set" protobuf:"bytes,1,rep,name=addresses" openapi:"required"`
 	// Whether it serves.
 	Conditions EndpointConditions `json:"conditions,omitempty" protobuf:"bytes,2,opt,name=conditions"`
-	// Its name.
+	// Label under the service's DNS name; for headless services.
 	Hostname *string `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
 	// Object behind it, normally a pod.
 	TargetRef *corev1.ObjectReference `json:"targetRef,omitempty" protobuf:"bytes,4,opt,name=targetRef"`
 	// Labels from the older version; read only.
 	DeprecatedTopology map[string]string `json:"deprecatedTopology,omitempty" protobuf:"bytes,5,rep,name=deprecatedTopology"`
-	// Node it is on.
+	// Node that the endpoint is on.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,6,opt,name=nodeName"`
-	// Zone it is in.
+	// Zone that the endpoint is in.
 	Zone *string `json:"zone,omitempty" protobuf:"bytes,7,opt,name=zone"`
 	// Who should use it.
 	Hints *EndpointHints `json:"hints,omitempty" protobuf:"bytes,8,opt,name=hints"`
@@ -32,7 +32,7 @@ type EndpointConditions struct {
 	Ready *bool `json:"ready,omitempty" protobuf:"varint,1,opt,name="`
 	// It answers, even while it is ending.
 	Serving *bool `json:"serving,omitempty" protobuf:"varint,2,opt,name="`
-	// It is ending.
+	// The endpoint is ending; it may still be serving.
 	Terminating *bool `json:"terminating,omitempty" protobuf:"varint,3,opt,name="`
 }
 
@@ -70,11 +70,13 @@ type EndpointSlice struct {
 
 // ForNode names a node whose clients should use an endpoint.
 type ForNode struct {
+	// Node the clients run on.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
 
 // ForZone names a zone whose clients should use an endpoint.
 type ForZone struct {
+	// Zone the clients run in.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
 

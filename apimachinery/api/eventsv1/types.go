@@ -10,7 +10,7 @@ import (
 type Event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
-	// When it happened.
+	// When it was first observed, to the microsecond.
 	EventTime metav1.MicroTime `json:"eventTime" protobuf:"bytes,2,opt,name=eventTime" openapi:"required"`
 	// How often since, when it goes on.
 	Series *EventSeries `json:"series,omitempty" protobuf:"bytes,3,opt,name=series"`
@@ -22,18 +22,22 @@ type Event struct {
 	Action string `json:"action,omitempty" protobuf:"bytes,6,opt,name="`
 	// Why, in one word for programs.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,7,opt,name="`
-	// What it is about.
+	// Object the event is about.
 	Regarding corev1.ObjectReference `json:"regarding,omitempty" protobuf:"bytes,8,opt,name=regarding"`
 	// A second object it is about.
 	Related *corev1.ObjectReference `json:"related,omitempty" protobuf:"bytes,9,opt,name=related"`
 	// What happened, for people; at most 1 kB.
 	Note string `json:"note,omitempty" protobuf:"bytes,10,opt,name=note"`
 	// Normal or Warning.
-	Type                     string             `json:"type,omitempty" protobuf:"bytes,11,opt,name=type"`
-	DeprecatedSource         corev1.EventSource `json:"deprecatedSource,omitempty" protobuf:"bytes,12,opt,name=deprecatedSource"`
-	DeprecatedFirstTimestamp metav1.Time        `json:"deprecatedFirstTimestamp,omitempty" protobuf:"bytes,13,opt,name=deprecatedFirstTimestamp"`
-	DeprecatedLastTimestamp  metav1.Time        `json:"deprecatedLastTimestamp,omitempty" protobuf:"bytes,14,opt,name=deprecatedLastTimestamp"`
-	DeprecatedCount          int32              `json:"deprecatedCount,omitempty" protobuf:"varint,15,opt,name=deprecatedCount"`
+	Type string `json:"type,omitempty" protobuf:"bytes,11,opt,name=type"`
+	// Reporter of an event made through core/v1.
+	DeprecatedSource corev1.EventSource `json:"deprecatedSource,omitempty" protobuf:"bytes,12,opt,name=deprecatedSource"`
+	// First occurrence, of an event made through core/v1.
+	DeprecatedFirstTimestamp metav1.Time `json:"deprecatedFirstTimestamp,omitempty" protobuf:"bytes,13,opt,name=deprecatedFirstTimestamp"`
+	// Last occurrence, of an event made through core/v1.
+	DeprecatedLastTimestamp metav1.Time `json:"deprecatedLastTimestamp,omitempty" protobuf:"bytes,14,opt,name=deprecatedLastTimestamp"`
+	// Number of occurrences, of an event made through core/v1.
+	DeprecatedCount int32 `json:"deprecatedCount,omitempty" protobuf:"varint,15,opt,name=deprecatedCount"`
 }
 
 // EventSeries is an event that goes on.

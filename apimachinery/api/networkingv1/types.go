@@ -27,7 +27,7 @@ type HTTPIngressRuleValue struct {
 type IPAddress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Who has it.
+	// Object that holds the address.
 	Spec IPAddressSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
@@ -39,7 +39,7 @@ type IPAddressSpec struct {
 
 // IPBlock is a range of addresses.
 type IPBlock struct {
-	// The range.
+	// Range of addresses, such as 10.0.0.0/8.
 	CIDR string `json:"cidr" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// Ranges inside it that do not belong.
 	Except []string `json:"except,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=except"`
@@ -49,7 +49,7 @@ type IPBlock struct {
 type Ingress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The rules.
+	// Rules by host and path, and certificates.
 	Spec IngressSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// Where it listens; written by its controller.
 	Status IngressStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -57,7 +57,7 @@ type Ingress struct {
 
 // IngressBackend is where requests go; one of its fields is set.
 type IngressBackend struct {
-	// A service.
+	// Service in the ingress's namespace; excludes resource.
 	Service *IngressServiceBackend `json:"service,omitempty" protobuf:"bytes,4,opt,name=service"`
 	// Another object in the namespace that the controller knows.
 	Resource *corev1.TypedLocalObjectReference `json:"resource,omitempty" protobuf:"bytes,3,opt,name=resource"`
@@ -75,9 +75,9 @@ type IngressClass struct {
 type IngressClassParametersReference struct {
 	// Group of its kind; the core group unless set.
 	APIGroup *string `json:"apiGroup,omitempty" protobuf:"bytes,1,opt,name=aPIGroup"`
-	// Its kind.
+	// Kind name in apiGroup.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	// Its name.
+	// Which object of the kind.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
 	// Cluster (the default) or Namespace.
 	Scope *string `json:"scope" protobuf:"bytes,4,opt,name=scope"`
@@ -95,7 +95,7 @@ type IngressClassSpec struct {
 
 // IngressLoadBalancerIngress is one address of an ingress.
 type IngressLoadBalancerIngress struct {
-	// The address.
+	// Address, of load balancers known by address.
 	IP string `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
 	// A name instead of an address.
 	Hostname string `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
@@ -105,15 +105,18 @@ type IngressLoadBalancerIngress struct {
 
 // IngressLoadBalancerStatus is the addresses of an ingress.
 type IngressLoadBalancerStatus struct {
-	// The addresses.
+	// Points at which traffic enters.
 	Ingress []IngressLoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
 // IngressPortStatus is the state of a port of an ingress.
 type IngressPortStatus struct {
-	Port     int32           `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	// Port number of the ingress.
+	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
+	// TCP, UDP or SCTP.
 	Protocol corev1.Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
-	Error    *string         `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
+	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it does.
+	Error *string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
 // IngressRule is the paths of a host.
@@ -133,7 +136,7 @@ type IngressRuleValue struct {
 type IngressServiceBackend struct {
 	// Service in the ingress' namespace.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Its port.
+	// Port of the service, by name or number.
 	Port ServiceBackendPort `json:"port,omitempty" protobuf:"bytes,2,opt,name=port"`
 }
 
@@ -145,19 +148,19 @@ type IngressSpec struct {
 	DefaultBackend *IngressBackend `json:"defaultBackend,omitempty" protobuf:"bytes,1,opt,name=defaultBackend"`
 	// Certificates by host.
 	TLS []IngressTLS `json:"tls,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=tls"`
-	// Rules by host.
+	// Where requests go, by host and path; what none matches goes to defaultBackend.
 	Rules []IngressRule `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
 }
 
 // IngressStatus is where an ingress listens.
 type IngressStatus struct {
-	// Its addresses.
+	// Where the ingress can be reached.
 	LoadBalancer IngressLoadBalancerStatus `json:"loadBalancer,omitempty" protobuf:"bytes,1,opt,name=loadBalancer"`
 }
 
 // IngressTLS is a certificate for hosts.
 type IngressTLS struct {
-	// Hosts it is for.
+	// Hosts of the certificate; all hosts of the rules unless set.
 	Hosts []string `json:"hosts,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=hosts"`
 	// Secret of type kubernetes.io/tls with the certificate and its key.
 	SecretName string `json:"secretName,omitempty" protobuf:"bytes,2,opt,name=secretName"`
@@ -221,10 +224,14 @@ type NetworkPolicySpec struct {
 
 // ParentReference names the object that holds an address.
 type ParentReference struct {
-	Group     string `json:"group,omitempty" protobuf:"bytes,1,opt,name=group"`
-	Resource  string `json:"resource,omitempty" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
+	// API group of the object; empty for the core group.
+	Group string `json:"group,omitempty" protobuf:"bytes,1,opt,name=group"`
+	// Plural name of its resource.
+	Resource string `json:"resource,omitempty" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
+	// Its namespace; empty for cluster-scoped ones.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,3,opt,name=namespace"`
-	Name      string `json:"name,omitempty" protobuf:"bytes,4,opt,name=name" openapi:"required"`
+	// Its name.
+	Name string `json:"name,omitempty" protobuf:"bytes,4,opt,name=name" openapi:"required"`
 }
 
 // ServiceBackendPort names a port of a service; one of its fields is set.
@@ -239,7 +246,7 @@ type ServiceBackendPort struct {
 type ServiceCIDR struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The range.
+	// One range, or one per address family.
 	Spec ServiceCIDRSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// Whether it is used.
 	Status ServiceCIDRStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -253,6 +260,7 @@ type ServiceCIDRSpec struct {
 
 // ServiceCIDRStatus is the state of a range.
 type ServiceCIDRStatus struct {
+	// Ready says whether addresses are taken from the range.
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 }
 

@@ -46,11 +46,11 @@ type PodDisruptionBudgetStatus struct {
 	DisruptionsAllowed int32 `json:"disruptionsAllowed" protobuf:"varint,3,opt,name=disruptionsAllowed"`
 	// How many are healthy.
 	CurrentHealthy int32 `json:"currentHealthy" protobuf:"varint,4,opt,name=currentHealthy"`
-	// How many must be.
+	// Pods that must be healthy.
 	DesiredHealthy int32 `json:"desiredHealthy" protobuf:"varint,5,opt,name=desiredHealthy"`
 	// How many there should be.
 	ExpectedPods int32 `json:"expectedPods" protobuf:"varint,6,opt,name=expectedPods"`
-	// Facts about it.
+	// Facts about the budget; DisruptionAllowed says whether a pod can be evicted now.
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,7,rep,name=conditions"`
 }
 

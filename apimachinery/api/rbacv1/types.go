@@ -25,7 +25,7 @@ type ClusterRole struct {
 type ClusterRoleBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Who gets them.
+	// Who gets the rights of the role, in all namespaces.
 	Subjects []Subject `json:"subjects,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subjects"`
 	// The cluster role; cannot change.
 	RoleRef RoleRef `json:"roleRef" protobuf:"bytes,3,opt,name=roleRef" openapi:"required"`
@@ -49,7 +49,7 @@ type PolicyRule struct {
 type Role struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The rights.
+	// Rights in the role's namespace.
 	Rules []PolicyRule `json:"rules" listType:"atomic" protobuf:"bytes,2,rep,name=rules"`
 }
 
@@ -57,7 +57,7 @@ type Role struct {
 type RoleBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Who gets them.
+	// Who gets the rights of the role, in the binding's namespace.
 	Subjects []Subject `json:"subjects,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subjects"`
 	// The role or cluster role; cannot change.
 	RoleRef RoleRef `json:"roleRef" protobuf:"bytes,3,opt,name=roleRef" openapi:"required"`
@@ -69,7 +69,7 @@ type RoleRef struct {
 	APIGroup string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
 	// Role or ClusterRole.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	// Name of the role.
+	// Role of that kind.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
 }
 

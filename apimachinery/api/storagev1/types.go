@@ -45,7 +45,7 @@ type CSIDriverSpec struct {
 type CSINode struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The drivers.
+	// Drivers on the node.
 	Spec CSINodeSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
@@ -63,7 +63,7 @@ type CSINodeDriver struct {
 
 // CSINodeSpec is the drivers of a node.
 type CSINodeSpec struct {
-	// The drivers.
+	// One entry per driver registered on the node.
 	Drivers []CSINodeDriver `json:"drivers" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,1,rep,name=drivers" openapi:"required"`
 }
 
@@ -75,7 +75,7 @@ type CSIStorageCapacity struct {
 	NodeTopology *metav1.LabelSelector `json:"nodeTopology,omitempty" protobuf:"bytes,2,opt,name=nodeTopology"`
 	// Class it is about; cannot change.
 	StorageClassName string `json:"storageClassName" protobuf:"bytes,3,opt,name=" openapi:"required"`
-	// How much is left.
+	// What is left for new volumes, in bytes; unknown unless set.
 	Capacity *resource.Quantity `json:"capacity,omitempty" protobuf:"bytes,4,opt,name=capacity"`
 	// The largest volume.
 	MaximumVolumeSize *resource.Quantity `json:"maximumVolumeSize,omitempty" protobuf:"bytes,5,opt,name=maximumVolumeSize"`
@@ -131,15 +131,15 @@ type VolumeAttachmentSource struct {
 type VolumeAttachmentSpec struct {
 	// Name of the driver.
 	Attacher string `json:"attacher" protobuf:"bytes,1,opt,name=attacher" openapi:"required"`
-	// The volume.
+	// Volume to attach.
 	Source VolumeAttachmentSource `json:"source" protobuf:"bytes,2,opt,name=source" openapi:"required"`
-	// The node.
+	// Node to attach it to.
 	NodeName string `json:"nodeName" protobuf:"bytes,3,opt,name=nodeName" openapi:"required"`
 }
 
 // VolumeAttachmentStatus is whether a volume is attached.
 type VolumeAttachmentStatus struct {
-	// Whether it is.
+	// The volume is attached to the node.
 	Attached bool `json:"attached" protobuf:"varint,1,opt,name=attached" openapi:"required"`
 	// What the driver said, for mounting.
 	AttachmentMetadata map[string]string `json:"attachmentMetadata,omitempty" protobuf:"bytes,2,rep,name=attachmentMetadata"`
@@ -161,14 +161,17 @@ type VolumeAttributesClass struct {
 
 // VolumeError is what went wrong with a volume.
 type VolumeError struct {
+	// When it happened.
 	Time metav1.Time `json:"time,omitempty" protobuf:"bytes,1,opt,name=time"`
 	// Details, for people.
-	Message   string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// gRPC code of the driver's answer.
 	ErrorCode *int32 `json:"errorCode,omitempty" protobuf:"varint,3,opt,name=errorCode"`
 }
 
 // VolumeNodeResources is how many volumes of a driver a node can have.
 type VolumeNodeResources struct {
+	// Volumes that can be attached at once; as many as one likes unless set, none at 0.
 	Count *int32 `json:"count,omitempty" protobuf:"varint,1,opt,name=count"`
 }
 
