@@ -23,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/patch"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
 func oneOf[T any](r *rand.Rand, of ...T) T { return of[r.Intn(len(of))] }
@@ -47,8 +48,8 @@ func randomQuantity(r *rand.Rand) string {
 }
 
 func TestQuantitiesAgree(t *testing.T) {
-	for seed := range seeds(t, 20_000) {
-		r := rand.New(rand.NewSource(seed))
+	for _, seed := range seeds.Of(t, 20_000) {
+		r := rand.New(rand.NewSource(int64(seed)))
 		s1, s2 := randomQuantity(r), randomQuantity(r)
 		u1, uerr := upresource.ParseQuantity(s1)
 		o1, oerr := resource.Parse(s1)
@@ -112,8 +113,8 @@ func randomSelector(r *rand.Rand) string {
 }
 
 func TestLabelSelectorsAgree(t *testing.T) {
-	for seed := range seeds(t, 20_000) {
-		r := rand.New(rand.NewSource(seed))
+	for _, seed := range seeds.Of(t, 20_000) {
+		r := rand.New(rand.NewSource(int64(seed)))
 		s := randomSelector(r)
 		u, uerr := uplabels.Parse(s)
 		o, oerr := labels.Parse(s)
@@ -133,8 +134,8 @@ func TestLabelSelectorsAgree(t *testing.T) {
 }
 
 func TestFieldSelectorsAgree(t *testing.T) {
-	for seed := range seeds(t, 5_000) {
-		r := rand.New(rand.NewSource(seed))
+	for _, seed := range seeds.Of(t, 5_000) {
+		r := rand.New(rand.NewSource(int64(seed)))
 		var terms []string
 		for range r.Intn(4) {
 			terms = append(terms, oneOf(r, "metadata.name", "spec.nodeName", "status.phase", "")+oneOf(r, "=", "==", "!=", "")+oneOf(r, "", "a", "b", `a\,b`, `a\=b`, `a\\`, `a\x`, "a=b"))
@@ -248,8 +249,8 @@ func randomMergedPod(r *rand.Rand) []byte {
 // Patches made by either side from two objects, and applied by either side to a third, give the same.
 func TestStrategicMergePatchesAgree(t *testing.T) {
 	ourType := reflect.TypeFor[corev1.Pod]()
-	for seed := range seeds(t, 3000) {
-		r := rand.New(rand.NewSource(seed))
+	for _, seed := range seeds.Of(t, 3000) {
+		r := rand.New(rand.NewSource(int64(seed)))
 		from, to, live := randomMergedPod(r), randomMergedPod(r), randomMergedPod(r)
 		up, err := strategicpatch.CreateTwoWayMergePatch(from, to, upcorev1.Pod{})
 		require.NoError(t, err)
