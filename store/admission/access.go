@@ -7,6 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/webhook"
 )
 
 // Access is what plugins may read and write. The server answers it from its own caches and registry,
@@ -16,11 +17,21 @@ type Access interface {
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// List returns the objects of a namespace ("" for all), shared and not to be changed.
 	List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, selector labels.Selector) ([]metav1.Object, error)
+	// Contents returns the objects of a resource as one state, with every write that this server has made.
+	Contents(ctx context.Context, gvr schema.GroupVersionResource) (Contents, error)
 	// Latest returns the object as the store has it now, however far behind a cache may be; otherwise like Get.
 	Latest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// ChangeStatus stores what change makes of the object's status. It is called again, with the newer object, when somebody else
 	// was faster; its error ends the attempt and is returned.
 	ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(current metav1.Object) error) error
+}
+
+// Contents is a state of all objects of a resource.
+type Contents struct {
+	// State is comparable and differs from that of other contents.
+	State any
+	// Objects returns private copies of the objects, ordered by namespace and name; those that cannot be decoded are left out.
+	Objects func() []metav1.Object
 }
 
 // Factory makes a plugin that uses access.
@@ -29,25 +40,38 @@ type Factory struct {
 	Name string
 	// Default says whether the plugin is on unless disabled.
 	Default bool
-	// New makes the plugin.
-	New func(access Access) Plugin
+	// New makes the plugin. One that is an io.Closer is to be closed when it is no longer used.
+	New func(access Access, o Options) Plugin
+}
+
+// Options is what some plugins need beside access to the API. The zero value works.
+type Options struct {
+	// WebhookDial opens the connections to webhooks; nil means the network, see webhook.Options.
+	WebhookDial webhook.DialFunc
+}
+
+// plain makes a New of a function that needs no options.
+func plain(make func(Access) Plugin) func(Access, Options) Plugin {
+	return func(access Access, _ Options) Plugin { return make(access) }
 }
 
 // Factories lists the built-in plugins in the order they run in.
 func Factories() []Factory {
 	return []Factory{
-		{"AlwaysPullImages", false, newAlwaysPullImages},
-		{"NamespaceLifecycle", true, newNamespaceLifecycle},
-		{"LimitRanger", true, newLimitRanger},
-		{"ServiceAccount", true, newServiceAccount},
-		{"TaintNodesByCondition", true, newTaintNodes},
-		{"Priority", true, newPriority},
-		{"DefaultTolerationSeconds", true, newDefaultTolerations},
-		{"StorageObjectInUseProtection", true, newStorageProtection},
-		{"RuntimeClass", true, newRuntimeClass},
-		{"DefaultStorageClass", true, newDefaultStorageClass},
-		{"DefaultIngressClass", true, newDefaultIngressClass},
-		{"ResourceQuota", true, newResourceQuota},
+		{"AlwaysPullImages", false, plain(newAlwaysPullImages)},
+		{"NamespaceLifecycle", true, plain(newNamespaceLifecycle)},
+		{"LimitRanger", true, plain(newLimitRanger)},
+		{"ServiceAccount", true, plain(newServiceAccount)},
+		{"TaintNodesByCondition", true, plain(newTaintNodes)},
+		{"Priority", true, plain(newPriority)},
+		{"DefaultTolerationSeconds", true, plain(newDefaultTolerations)},
+		{"StorageObjectInUseProtection", true, plain(newStorageProtection)},
+		{"RuntimeClass", true, plain(newRuntimeClass)},
+		{"DefaultStorageClass", true, plain(newDefaultStorageClass)},
+		{"DefaultIngressClass", true, plain(newDefaultIngressClass)},
+		{"MutatingAdmissionWebhook", true, func(a Access, o Options) Plugin { return NewMutatingWebhooks(a, o.WebhookDial) }},
+		{"ValidatingAdmissionWebhook", true, func(a Access, o Options) Plugin { return NewValidatingWebhooks(a, o.WebhookDial) }},
+		{"ResourceQuota", true, plain(newResourceQuota)},
 	}
 }
 

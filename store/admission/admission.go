@@ -46,6 +46,62 @@ type Attributes struct {
 	Warn func(text string)
 	// Annotate adds to the audit event. Never nil.
 	Annotate func(key, value string)
+	// Versions are the forms the resource's objects are served in; nil if Object has no other form than its own.
+	Versions Versions
+	// Round is what mutating plugins keep between their two rounds; nil outside of them.
+	Round *Round
+}
+
+// Versions converts the objects of one resource between the forms in which it is served.
+type Versions interface {
+	// Served returns the resources, of any group and version, that show the same objects.
+	Served() []Served
+	// Convert returns obj, which it leaves alone, in the form of another kind of Served.
+	Convert(obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error)
+	// Decode reads an object of a kind of Served from JSON, prunes it and fills its defaults.
+	Decode(data []byte, kind schema.GroupVersionKind) (metav1.Object, error)
+}
+
+// Served is one form of a resource.
+type Served struct {
+	Resource schema.GroupVersionResource
+	Kind     schema.GroupVersionKind
+}
+
+// Round coordinates the mutating plugins of one request. When a webhook has changed the object, all plugins
+// run a second time, so that those before it see the change; not a third time, however the second one ends.
+type Round struct {
+	again  bool
+	second bool
+	states map[any]any
+}
+
+// Again asks for a second round.
+func (r *Round) Again() { r.again = true }
+
+// Next begins the second round, and reports whether there is to be one.
+func (r *Round) Next() bool {
+	if !r.again || r.second {
+		return false
+	}
+	r.second = true
+	return true
+}
+
+// Second reports whether this is the second round.
+func (r *Round) Second() bool { return r.second }
+
+// state returns what a plugin keeps of the first round for the second one.
+func state[T any](r *Round, plugin any) *T {
+	if s, ok := r.states[plugin].(*T); ok {
+		return s
+	}
+	if r.states == nil {
+		r.states = map[any]any{}
+	}
+	s := new(T)
+	r.states[plugin] = s
+	return s
 }
 
 // Plugin is a named member of the chain that implements Mutator, Validator or both.

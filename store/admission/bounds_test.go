@@ -42,7 +42,7 @@ func TestFactoriesAreNamedOnce(t *testing.T) {
 	for _, f := range Factories() {
 		require.False(t, seen[f.Name], f.Name)
 		seen[f.Name] = true
-		p := f.New(nil)
+		p := f.New(nil, Options{})
 		require.Equal(t, f.Name, p.Name())
 		_, mutates := p.(Mutator)
 		_, validates := p.(Validator)

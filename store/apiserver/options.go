@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/store/webhook"
 )
 
 // Options configure a Server. The zero value serves the built-in kinds from a new memory store to everybody.
@@ -35,6 +36,8 @@ type Options struct {
 	// a plugin that reads API objects is made here. Its error is New's.
 	Secure func(a registry.Access, o *Options) error
 
+	// WebhookDial opens the connections to the conversion webhooks of custom resources; nil means the network, see webhook.Options.
+	WebhookDial webhook.DialFunc
 	// Nodes reaches the servers of kubelets for logs, exec, attach, port-forward and node proxies: a transport that dials the
 	// request's host over TLS with the server's client certificate, HTTP/1.1 only. Nil answers 503.
 	Nodes http.RoundTripper

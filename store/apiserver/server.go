@@ -81,7 +81,7 @@ func New(o Options) (*Server, error) {
 	s.registry.SetAdmission(o.Admission)
 	s.limits.init(o.MaxInFlight, o.MaxMutatingInFlight)
 	if s.registry.Resource(crd.Resource) != nil {
-		if s.custom, err = crd.New(s.registry, s.documents, crd.Options{Logger: o.Logger}); err != nil {
+		if s.custom, err = crd.New(s.registry, s.documents, crd.Options{Logger: o.Logger, WebhookDial: o.WebhookDial}); err != nil {
 			return nil, err
 		}
 	}

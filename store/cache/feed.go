@@ -202,8 +202,8 @@ func (c *Cache) object(kv store.KV) *Object {
 // replace starts history anew: a list may hide events, so every open watch expires.
 func (c *Cache) replace(items ordered.Map[*Object], revision int64) {
 	c.mu.Lock()
-	next := &Snapshot{items: items, revision: revision, seq: c.log.last}
 	c.epoch++
+	next := &Snapshot{items: items, revision: revision, seq: c.log.last, epoch: c.epoch}
 	c.log.reset(revision)
 	c.recent = nil
 	c.routed = revision
@@ -252,7 +252,7 @@ func (c *Cache) apply(b store.Batch) {
 	if b.Revision < snap.revision {
 		return // cannot happen with a store that keeps the contract
 	}
-	next := &Snapshot{items: snap.items, revision: b.Revision, seq: snap.seq}
+	next := &Snapshot{items: snap.items, revision: b.Revision, seq: snap.seq, epoch: snap.epoch}
 	changes := make([]*change, 0, len(b.Events))
 	if len(b.Events) > 0 {
 		edit := snap.items.Edit()

@@ -12,7 +12,14 @@ type Snapshot struct {
 	items    ordered.Map[*Object]
 	revision int64
 	seq      int64 // of the last change in it
+	epoch    int64 // counts the lists of the store
 }
+
+// State names a content: two snapshots of one cache with the same State hold the same objects, whatever their revisions.
+type State struct{ epoch, seq int64 }
+
+// State names the content of the snapshot.
+func (s *Snapshot) State() State { return State{s.epoch, s.seq} }
 
 // Revision returns the store's revision whose state this is.
 func (s *Snapshot) Revision() int64 { return s.revision }

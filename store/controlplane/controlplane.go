@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -19,11 +20,12 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/store/webhook"
 )
 
 // Options of a control plane. ServiceAccountKeys is required; the rest has defaults.
 type Options struct {
-	// Server configures the API server beneath. Authenticator, Authorizer, Admission, Secure and Tokens are set by this package.
+	// Server configures the API server beneath. Authenticator, Authorizer, Admission, Secure, Tokens and WebhookDial are set by this package.
 	Server apiserver.Options
 
 	// ClientCAs verify client certificates; asked for every request; nil turns certificates off.
@@ -49,6 +51,9 @@ type Options struct {
 	EnableAdmission, DisableAdmission []string
 	// Plugins run after the built-in ones.
 	Plugins []admission.Plugin
+	// WebhookDial opens the connections to admission and conversion webhooks, at the host and port of a URL or at
+	// NAME.NAMESPACE.svc:PORT. Nil means the network, where a service is found at one of its endpoints or its cluster IP.
+	WebhookDial webhook.DialFunc
 
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
@@ -64,6 +69,7 @@ type ControlPlane struct {
 	policy *policy
 	rbac   bool
 	log    *slog.Logger
+	close  []io.Closer // admission plugins with something to close
 }
 
 // New checks the options and makes the server. Nothing runs yet.
@@ -92,6 +98,7 @@ func New(o Options) (*ControlPlane, error) {
 		return nil, err
 	}
 	so := o.Server
+	so.WebhookDial = o.WebhookDial
 	so.Secure = func(a registry.Access, so *apiserver.Options) error {
 		lookup.access = a
 		tokens := authn.TokenAuthenticator(c.tokens)
@@ -108,7 +115,11 @@ func New(o Options) (*ControlPlane, error) {
 		so.Authorizer = authorizer
 		access := pluginAccess{a}
 		for _, f := range plugins {
-			so.Admission = append(so.Admission, f.New(access))
+			plugin := f.New(access, admission.Options{WebhookDial: o.WebhookDial})
+			if closer, ok := plugin.(io.Closer); ok {
+				c.close = append(c.close, closer)
+			}
+			so.Admission = append(so.Admission, plugin)
 		}
 		if c.rbac {
 			so.Admission = append(so.Admission, authz.NewEscalation(rbac, authorizer))
@@ -150,6 +161,9 @@ func (c *ControlPlane) Run(ctx context.Context) error {
 	err := c.Server.Run(ctx)
 	stop()
 	<-done
+	for _, closer := range c.close {
+		_ = closer.Close() // only idle connections
+	}
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/store/webhook"
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
@@ -33,6 +34,8 @@ type Converter interface {
 type Options struct {
 	// Converter serves the webhook conversion strategy. Nil means a [Webhook] that finds services in the registry.
 	Converter Converter
+	// WebhookDial opens the connections of that Webhook; nil means the network.
+	WebhookDial webhook.DialFunc
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }
@@ -54,7 +57,7 @@ type Controller struct {
 // New returns a controller over the resources of reg and adds the rules of definitions to them. reg must serve definitions.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
 	if o.Converter == nil {
-		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access()})
+		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial})
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -9,6 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
@@ -25,6 +26,9 @@ type Access interface {
 	GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// List returns private copies of the objects of a namespace (empty for all) that match, ordered by namespace and name.
 	List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]metav1.Object, error)
+	// Contents returns all objects of a resource as one state that has every write made through this registry, cheaply if
+	// nothing has changed.
+	Contents(ctx context.Context, gvr schema.GroupVersionResource) (admission.Contents, error)
 	// Create stores a new object and returns it as stored. obj must not be used afterwards.
 	Create(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object, w Write) (metav1.Object, error)
 	// Update changes an object: change gets a private copy of the newest state and may run several times. Its error is

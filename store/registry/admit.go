@@ -30,8 +30,18 @@ func newChain(plugins []admission.Plugin) *chain {
 	return c
 }
 
-// admit runs the mutating plugins.
+// admit runs the mutating plugins, twice if a webhook among them has changed the object.
 func (c *chain) admit(ctx context.Context, a *admission.Attributes) error {
+	a.Round = &admission.Round{}
+	defer func() { a.Round = nil }()
+	for {
+		if err := c.mutate(ctx, a); err != nil || !a.Round.Next() {
+			return err
+		}
+	}
+}
+
+func (c *chain) mutate(ctx context.Context, a *admission.Attributes) error {
 	for _, m := range c.mutators {
 		if m.Handles(a.Operation) {
 			if err := m.Admit(ctx, a); err != nil {
@@ -91,6 +101,7 @@ func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operati
 	a := &admission.Attributes{
 		Operation: op, Kind: r.info.GVK, Resource: r.info.GVR, Subresource: w.Subresource,
 		User: authn.UserFrom(ctx), DryRun: w.DryRun, Object: obj, Old: old, Options: w.Options, Warn: w.warn, Annotate: w.Annotate,
+		Versions: versions{r},
 	}
 	if a.Annotate == nil {
 		a.Annotate = func(string, string) {}

@@ -32,6 +32,10 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	if err := chain.admit(ctx, attrs); err != nil {
 		return nil, err
 	}
+	if err := r.place(obj, namespace); err != nil {
+		return nil, err
+	}
+	setTypeMeta(obj, r.info.GVK)
 	prefix := ""
 	if m.Name == "" && m.GenerateName != "" {
 		prefix = m.GenerateName
@@ -186,6 +190,9 @@ func (r *Resource) commit(ctx context.Context, op store.Op, more []store.Op) (in
 		}
 		revision, err := r.commitOnce(ctx, op, more, guards)
 		if !guardFailed(err) {
+			if err == nil {
+				r.watched.wrote(revision)
+			}
 			return revision, err
 		}
 	}

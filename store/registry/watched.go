@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -22,6 +23,13 @@ type watched struct {
 	generation int64
 	fields     []string
 	ready      <-chan struct{}
+	written    atomic.Int64 // revision of the last write that went through this registry
+}
+
+// wrote notes a write, for readers that must see it.
+func (w *watched) wrote(revision int64) {
+	for old := w.written.Load(); revision > old && !w.written.CompareAndSwap(old, revision); old = w.written.Load() {
+	}
 }
 
 // watchedFor returns the cache of the resource's prefix. A cache that knows other field selectors than the resource is

@@ -1,0 +1,113 @@
+package admission
+
+import (
+	"reflect"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+)
+
+// forms are the objects of one request in the forms that webhooks and policies ask for, each made once.
+type forms struct {
+	a        *Attributes
+	now, old map[schema.GroupVersionKind]*form
+}
+
+// form is an object in one of its kinds.
+type form struct {
+	object metav1.Object
+	json   []byte
+	value  map[string]any
+}
+
+func newForms(a *Attributes) *forms {
+	return &forms{a: a, now: map[schema.GroupVersionKind]*form{}, old: map[schema.GroupVersionKind]*form{}}
+}
+
+// changed forgets the forms of the object, which is another one now.
+func (f *forms) changed() { clear(f.now) }
+
+// object returns the new state in a kind; nil without one.
+func (f *forms) object(kind schema.GroupVersionKind) (*form, error) {
+	if f.a.Object == nil && f.a.Body != nil {
+		return f.body()
+	}
+	return f.form(f.now, f.a.Object, kind)
+}
+
+// oldObject returns the stored state in a kind; nil without one.
+func (f *forms) oldObject(kind schema.GroupVersionKind) (*form, error) {
+	return f.form(f.old, f.a.Old, kind)
+}
+
+func (f *forms) form(known map[schema.GroupVersionKind]*form, obj metav1.Object, kind schema.GroupVersionKind) (*form, error) {
+	if obj == nil {
+		return &form{}, nil
+	}
+	if made := known[kind]; made != nil {
+		return made, nil
+	}
+	made := &form{object: obj}
+	var err error
+	if kind != f.a.Kind && f.a.Versions != nil {
+		if made.object, err = f.a.Versions.Convert(obj, f.a.Kind, kind); err != nil {
+			return nil, err
+		}
+	}
+	if made.json, err = codec.Marshal(made.object); err != nil {
+		return nil, err
+	}
+	known[kind] = made
+	return made, nil
+}
+
+// body is the form of a connection's options, which are no object.
+func (f *forms) body() (*form, error) {
+	if made := f.now[f.a.Kind]; made != nil {
+		return made, nil
+	}
+	data, err := codec.Marshal(f.a.Body)
+	if err != nil {
+		return nil, err
+	}
+	made := &form{json: data}
+	f.now[f.a.Kind] = made
+	return made, nil
+}
+
+// tree returns the form as JSON values; nil without an object.
+func (f *form) tree() (map[string]any, error) {
+	if f.value == nil && f.json != nil {
+		if err := codec.Unmarshal(f.json, &f.value); err != nil {
+			return nil, err
+		}
+	}
+	return f.value, nil
+}
+
+// replace puts what a plugin made of the object, in a form of its own, in the object's place.
+func (f *forms) replace(obj metav1.Object, kind schema.GroupVersionKind) error {
+	if kind != f.a.Kind && f.a.Versions != nil {
+		var err error
+		if obj, err = f.a.Versions.Convert(obj, kind, f.a.Kind); err != nil {
+			return err
+		}
+	}
+	// Whoever called admission holds on to the object, so it is changed in place.
+	reflect.ValueOf(f.a.Object).Elem().Set(reflect.ValueOf(obj).Elem())
+	f.changed()
+	return nil
+}
+
+// decode reads an object in a kind of the request.
+func (f *forms) decode(data []byte, kind schema.GroupVersionKind) (metav1.Object, error) {
+	if f.a.Versions != nil && !f.a.ownKind() {
+		return f.a.Versions.Decode(data, kind)
+	}
+	obj, ok := reflect.New(reflect.TypeOf(f.a.Object).Elem()).Interface().(metav1.Object)
+	if !ok {
+		return nil, errNoObject
+	}
+	return obj, codec.Unmarshal(data, obj)
+}

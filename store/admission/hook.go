@@ -1,0 +1,170 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/webhook"
+)
+
+// hook is one webhook of a configuration.
+type hook struct {
+	configuration, name string
+	id                  string // of this webhook among those of its kind
+	target              webhook.Target
+	timeout             time.Duration
+	versions            []string
+	ignore              bool // failurePolicy
+	dryRun              bool // may be asked about dry runs
+	reinvoke            bool
+	criteria            *criteria
+	err                 error // of the configuration itself
+}
+
+func mutatingHooks(obj metav1.Object) []*hook {
+	c, ok := obj.(*admissionregistrationv1.MutatingWebhookConfiguration)
+	if !ok {
+		return nil
+	}
+	out := make([]*hook, len(c.Webhooks))
+	for i := range c.Webhooks {
+		w := &c.Webhooks[i]
+		h := newHook(c.Name, w.Name, i, &w.ClientConfig, w.Rules, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector)
+		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, ignores(w.FailurePolicy), harmless(w.SideEffects)
+		h.reinvoke = w.ReinvocationPolicy != nil && *w.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
+		out[i] = h
+	}
+	return out
+}
+
+func validatingHooks(obj metav1.Object) []*hook {
+	c, ok := obj.(*admissionregistrationv1.ValidatingWebhookConfiguration)
+	if !ok {
+		return nil
+	}
+	out := make([]*hook, len(c.Webhooks))
+	for i := range c.Webhooks {
+		w := &c.Webhooks[i]
+		h := newHook(c.Name, w.Name, i, &w.ClientConfig, w.Rules, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector)
+		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, ignores(w.FailurePolicy), harmless(w.SideEffects)
+		out[i] = h
+	}
+	return out
+}
+
+func newHook(configuration, name string, i int, cc *admissionregistrationv1.WebhookClientConfig, rules []admissionregistrationv1.RuleWithOperations,
+	match *admissionregistrationv1.MatchPolicyType, namespaces, objects *metav1.LabelSelector) *hook {
+	h := &hook{configuration: configuration, name: name, id: configuration + "/" + name + "/" + strconv.Itoa(i), target: targetOf(cc)}
+	all := make([]admissionregistrationv1.NamedRuleWithOperations, len(rules))
+	for i := range rules {
+		all[i].RuleWithOperations = rules[i]
+	}
+	h.criteria, h.err = newCriteria(all, nil, match, namespaces, objects)
+	return h
+}
+
+func targetOf(cc *admissionregistrationv1.WebhookClientConfig) webhook.Target {
+	t := webhook.Target{CABundle: cc.CABundle}
+	if cc.URL != nil {
+		t.URL = *cc.URL
+	}
+	if s := cc.Service; s != nil {
+		t.Service = &webhook.Service{Namespace: s.Namespace, Name: s.Name}
+		if s.Path != nil {
+			t.Service.Path = *s.Path
+		}
+		if s.Port != nil {
+			t.Service.Port = *s.Port
+		}
+	}
+	return t
+}
+
+func ignores(p *admissionregistrationv1.FailurePolicyType) bool {
+	return p != nil && *p == admissionregistrationv1.Ignore
+}
+
+func harmless(s *admissionregistrationv1.SideEffectClass) bool {
+	return s != nil && (*s == admissionregistrationv1.SideEffectClassNone || *s == admissionregistrationv1.SideEffectClassNoneOnDryRun)
+}
+
+// callError says that a webhook could not be asked. What follows from that is up to its failure policy.
+type callError struct {
+	webhook string
+	err     error
+}
+
+func (e *callError) Error() string {
+	return fmt.Sprintf("failed calling webhook %q: %v", e.webhook, e.err)
+}
+func (e *callError) Unwrap() error { return e.err }
+
+// applies returns the form in which the webhook is to be asked about a request, nil if it is not.
+func (h *hook) applies(ctx context.Context, access Access, f *forms) (*Served, error) {
+	if h.err != nil {
+		return nil, apierrors.NewInternalError(h.err)
+	}
+	return h.criteria.match(ctx, access, f.a)
+}
+
+// review is the question to the webhook.
+func (h *hook) review(f *forms, form *Served) (*admissionv1.AdmissionReview, error) {
+	if f.a.DryRun && !h.dryRun {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.name))
+	}
+	review, err := newReview(f, form)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	for _, v := range h.versions {
+		if v == "v1" || v == "v1beta1" {
+			review.APIVersion = "admission.k8s.io/" + v
+			return review, nil
+		}
+	}
+	return nil, &callError{h.name, errors.New("webhook does not accept known AdmissionReview versions (v1, v1beta1)")}
+}
+
+// ask asks the webhook. The error is a *callError.
+func (h *hook) ask(ctx context.Context, client *webhook.Client, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
+	answer := &admissionv1.AdmissionReview{}
+	if err := client.Call(ctx, h.target, h.timeout, review, answer); err != nil {
+		return nil, &callError{h.name, fmt.Errorf("failed to call webhook: %w", err)}
+	}
+	response, err := verify(answer, review, mutating)
+	if err != nil {
+		return nil, &callError{h.name, fmt.Errorf("received invalid webhook response: %w", err)}
+	}
+	return response, nil
+}
+
+// report passes on what the webhook has to say beside its verdict.
+func (h *hook) report(a *Attributes, r *admissionv1.AdmissionResponse) {
+	for k, v := range r.AuditAnnotations {
+		a.Annotate(h.name+"/"+k, v)
+	}
+	for _, text := range r.Warnings {
+		a.Warn(text)
+	}
+}
+
+// failed decides what a failed call means for the request. ok is true where the failure policy lets it pass.
+func (h *hook) failed(ctx context.Context, err error) (ok bool, _ error) {
+	if _, isCall := errors.AsType[*callError](err); !isCall {
+		return false, err
+	}
+	switch {
+	case !h.ignore:
+		return false, apierrors.NewInternalError(err)
+	case ctx.Err() != nil:
+		return false, apierrors.NewTimeout("request did not complete within requested timeout", 0)
+	}
+	return true, nil
+}

@@ -1,0 +1,175 @@
+package admission
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// criteria are the requests that a webhook or a policy is about.
+type criteria struct {
+	rules, exclude      []admissionregistrationv1.NamedRuleWithOperations
+	equivalent          bool
+	namespaces, objects labels.Selector
+}
+
+func newCriteria(rules, exclude []admissionregistrationv1.NamedRuleWithOperations, match *admissionregistrationv1.MatchPolicyType, namespaces, objects *metav1.LabelSelector) (*criteria, error) {
+	c := &criteria{rules: rules, exclude: exclude, equivalent: match == nil || *match == admissionregistrationv1.Equivalent}
+	var err error
+	if c.namespaces, err = selector(namespaces); err != nil {
+		return nil, err
+	}
+	c.objects, err = selector(objects)
+	return c, err
+}
+
+// selector is what an unset one of a webhook means: everything.
+func selector(s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return labels.Everything(), nil
+	}
+	return s.Selector()
+}
+
+// match returns the form in which the request is asked about, nil if it is not.
+func (c *criteria) match(ctx context.Context, access Access, a *Attributes) (*Served, error) {
+	byNamespace, namespaceErr := matchNamespace(ctx, access, c.namespaces, a)
+	if namespaceErr == nil && !byNamespace || !matchObject(c.objects, a) {
+		return nil, nil
+	}
+	if matchRules(c.exclude, a, a.Resource) {
+		return nil, nil
+	}
+	form := c.matchForm(a)
+	if form == nil {
+		return nil, nil
+	}
+	return form, namespaceErr // a missing namespace is an error only to those who would be asked
+}
+
+func (c *criteria) matchForm(a *Attributes) *Served {
+	if matchRules(c.rules, a, a.Resource) {
+		return &Served{Resource: a.Resource, Kind: a.Kind}
+	}
+	if !c.equivalent || a.Versions == nil {
+		return nil
+	}
+	for _, other := range a.Versions.Served() {
+		if other.Resource == a.Resource || !matchRules(c.rules, a, other.Resource) {
+			continue
+		}
+		if matchRules(c.exclude, a, other.Resource) {
+			return nil
+		}
+		if a.ownKind() { // a Scale is a Scale whatever it scales
+			other.Kind = a.Kind
+		}
+		return &other
+	}
+	return nil
+}
+
+func matchNamespace(ctx context.Context, access Access, s labels.Selector, a *Attributes) (bool, error) {
+	namespace := a.requestNamespace()
+	if s.Empty() || namespace == "" && !isNamespace(a.Resource) {
+		return true, nil
+	}
+	set, err := namespaceLabels(ctx, access, a, namespace)
+	if err != nil {
+		return false, err
+	}
+	return s.Matches(set), nil
+}
+
+// namespaceLabels are those of the namespace the request is in; a namespace is in itself.
+func namespaceLabels(ctx context.Context, access Access, a *Attributes, namespace string) (map[string]string, error) {
+	if isNamespace(a.Resource) && a.Subresource == "" && (a.Operation == Create || a.Operation == Update) {
+		return a.Object.GetLabels(), nil
+	}
+	obj, err := access.Get(ctx, core("namespaces"), types.NamespacedName{Name: namespace})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, err
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	}
+	return obj.GetLabels(), nil
+}
+
+func matchObject(s labels.Selector, a *Attributes) bool {
+	if s.Empty() {
+		return true
+	}
+	return a.Object != nil && s.Matches(a.Object.GetLabels()) || a.Old != nil && s.Matches(a.Old.GetLabels())
+}
+
+func matchRules(rules []admissionregistrationv1.NamedRuleWithOperations, a *Attributes, gvr schema.GroupVersionResource) bool {
+	return slices.ContainsFunc(rules, func(r admissionregistrationv1.NamedRuleWithOperations) bool {
+		return matchRule(&r.Rule, a, gvr) && matchOperation(r.Operations, a.Operation) &&
+			(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
+	})
+}
+
+func matchOperation(list []admissionregistrationv1.OperationType, op Operation) bool {
+	return slices.ContainsFunc(list, func(o admissionregistrationv1.OperationType) bool {
+		return o == admissionregistrationv1.OperationAll || string(o) == string(op)
+	})
+}
+
+func matchRule(r *admissionregistrationv1.Rule, a *Attributes, gvr schema.GroupVersionResource) bool {
+	if r.Scope != nil && *r.Scope != admissionregistrationv1.AllScopes {
+		namespaced := a.requestNamespace() != "" && !isNamespace(a.Resource)
+		if namespaced != (*r.Scope == admissionregistrationv1.NamespacedScope) {
+			return false
+		}
+	}
+	return oneOf(r.APIGroups, gvr.Group) && oneOf(r.APIVersions, gvr.Version) && slices.ContainsFunc(r.Resources, func(pattern string) bool {
+		res, sub, _ := strings.Cut(pattern, "/")
+		return (res == "*" || res == gvr.Resource) && (sub == "*" || sub == a.Subresource)
+	})
+}
+
+func oneOf(list []string, name string) bool {
+	return slices.Contains(list, "*") || slices.Contains(list, name)
+}
+
+func isNamespace(gvr schema.GroupVersionResource) bool {
+	return gvr.Group == "" && gvr.Resource == "namespaces"
+}
+
+// requestNamespace is the namespace of the request as webhooks see it: a Namespace is in the one it is.
+func (a *Attributes) requestNamespace() string {
+	if isNamespace(a.Resource) {
+		return a.Name
+	}
+	return a.Namespace
+}
+
+// ownKind reports whether the request's object is of another kind than the resource's objects.
+func (a *Attributes) ownKind() bool {
+	if a.Versions == nil {
+		return true
+	}
+	return !slices.ContainsFunc(a.Versions.Served(), func(s Served) bool { return s.Resource == a.Resource && s.Kind == a.Kind })
+}
+
+// configuresAdmission reports a request about the objects that configure admission itself, about which nobody is
+// asked: a broken one could not be removed otherwise.
+func configuresAdmission(a *Attributes) bool {
+	if a.Resource.Group != admissionregistrationv1.GroupVersion.Group {
+		return false
+	}
+	switch a.Resource.Resource {
+	case "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+		"mutatingadmissionpolicies", "mutatingadmissionpolicybindings":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,253 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/patch"
+	"github.com/keelson-dev/keelson/store/webhook"
+)
+
+var everything = []Operation{Create, Update, Delete, Connect}
+
+// webhooks is what the two webhook plugins share.
+type webhooks struct {
+	named
+	access Access
+	client *webhook.Client
+	hooks  compiled[[]*hook]
+}
+
+func newWebhooks(name, resource string, access Access, dial webhook.DialFunc, compile func(metav1.Object) []*hook) webhooks {
+	return webhooks{
+		named: named{name, everything}, access: access, client: webhook.New(webhook.Options{Dial: dial, Services: access}),
+		hooks: compiled[[]*hook]{access: access, gvr: admissionregistrationv1.GroupVersion.WithResource(resource), compile: compile},
+	}
+}
+
+// Close closes idle connections.
+func (w *webhooks) Close() error { return w.client.Close() }
+
+// load returns the webhooks in the order they are asked in.
+func (w *webhooks) load(ctx context.Context, a *Attributes) ([]*hook, error) {
+	if configuresAdmission(a) {
+		return nil, nil
+	}
+	configurations, err := w.hooks.load(ctx)
+	if err != nil || len(configurations) == 0 {
+		return nil, err
+	}
+	var all []*hook
+	for _, c := range configurations {
+		all = append(all, c...)
+	}
+	return all, nil
+}
+
+// mutatingWebhooks asks the webhooks of MutatingWebhookConfigurations, one after another.
+type mutatingWebhooks struct{ webhooks }
+
+// NewMutatingWebhooks returns the plugin MutatingAdmissionWebhook. dial opens the connections to webhooks, nil means the
+// network. The plugin is an io.Closer.
+func NewMutatingWebhooks(access Access, dial webhook.DialFunc) Plugin {
+	return &mutatingWebhooks{newWebhooks("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", access, dial, mutatingHooks)}
+}
+
+// reinvocation is what the plugin keeps between its rounds.
+type reinvocation struct {
+	called map[string]bool // webhooks that want to be asked again
+	due    map[string]bool // those that are to be
+	output metav1.Object   // the object after the first round
+}
+
+// changed makes those due that were asked before a change.
+func (r *reinvocation) changed() {
+	if r.due == nil {
+		r.due = map[string]bool{}
+	}
+	maps.Copy(r.due, r.called)
+	clear(r.called)
+}
+
+func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
+	hooks, err := p.load(ctx, a)
+	if err != nil || len(hooks) == 0 {
+		return err
+	}
+	round := state[reinvocation](a.Round, p)
+	if a.Round.Second() && a.Object != nil && !codec.Equal(round.output, a.Object) {
+		round.changed()
+	}
+	f := newForms(a)
+	for i, h := range hooks {
+		form, err := h.applies(ctx, p.access, f)
+		if err != nil {
+			return err
+		}
+		if form == nil || a.Round.Second() && !round.due[h.id] {
+			continue
+		}
+		if err := p.consult(ctx, f, h, form, i, round); err != nil {
+			return err
+		}
+	}
+	if a.Round.again && !a.Round.second && a.Object != nil {
+		round.output = codec.DeepCopy(a.Object)
+	}
+	return nil
+}
+
+// consult asks one webhook and does what it says.
+func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form *Served, i int, round *reinvocation) error {
+	changed, err := p.change(ctx, f, h, form)
+	n := 0
+	if f.a.Round.Second() {
+		n = 1
+	}
+	place := fmt.Sprintf("round_%d_index_%d", n, i)
+	if err != nil {
+		ok, err := h.failed(ctx, err)
+		if ok {
+			f.a.Annotate("failed-open.mutating.webhook.admission.k8s.io/"+place, h.name)
+		}
+		return err
+	}
+	note, _ := json.Marshal(struct {
+		Configuration string `json:"configuration"`
+		Webhook       string `json:"webhook"`
+		Mutated       bool   `json:"mutated"`
+	}{h.configuration, h.name, changed}) // never fails
+	f.a.Annotate("mutation.webhook.admission.k8s.io/"+place, string(note))
+	if changed {
+		round.changed()
+		f.a.Round.Again()
+	}
+	if h.reinvoke {
+		if round.called == nil {
+			round.called = map[string]bool{}
+		}
+		round.called[h.id] = true
+	}
+	return nil
+}
+
+// change asks a webhook and applies its patch. It reports whether the object is another one now.
+func (p *mutatingWebhooks) change(ctx context.Context, f *forms, h *hook, form *Served) (bool, error) {
+	review, err := h.review(f, form)
+	if err != nil {
+		return false, err
+	}
+	response, err := h.ask(ctx, p.client, review, true)
+	if err != nil {
+		return false, err
+	}
+	h.report(f.a, response)
+	if !response.Allowed {
+		return false, denial(h.name, response.Result)
+	}
+	if len(response.Patch) == 0 {
+		return false, nil
+	}
+	if f.a.Object == nil {
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.name))
+	}
+	return applyPatch(f, form, response.Patch)
+}
+
+// applyPatch changes the object by a JSON patch of one of its forms.
+func applyPatch(f *forms, form *Served, data []byte) (bool, error) {
+	before, err := f.object(form.Kind)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	doc, err := patch.JSON(before.json, data)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	after, err := f.decode(doc, form.Kind)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	if codec.Equal(before.object, after) {
+		return false, nil
+	}
+	if err := f.replace(after, form.Kind); err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	return true, nil
+}
+
+// validatingWebhooks asks the webhooks of ValidatingWebhookConfigurations, all at the same time.
+type validatingWebhooks struct{ webhooks }
+
+// NewValidatingWebhooks returns the plugin ValidatingAdmissionWebhook, see NewMutatingWebhooks.
+func NewValidatingWebhooks(access Access, dial webhook.DialFunc) Plugin {
+	return &validatingWebhooks{newWebhooks("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", access, dial, validatingHooks)}
+}
+
+// question is a webhook to be asked, and then what it said.
+type question struct {
+	hook     *hook
+	review   *admissionv1.AdmissionReview
+	response *admissionv1.AdmissionResponse
+	err      error
+}
+
+func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error {
+	hooks, err := p.load(ctx, a)
+	if err != nil || len(hooks) == 0 {
+		return err
+	}
+	f := newForms(a)
+	var asked []*question
+	for _, h := range hooks {
+		form, err := h.applies(ctx, p.access, f)
+		if err != nil {
+			return err
+		}
+		if form == nil {
+			continue
+		}
+		q := &question{hook: h}
+		q.review, q.err = h.review(f, form)
+		asked = append(asked, q)
+	}
+	var calls sync.WaitGroup
+	for _, q := range asked {
+		if q.err == nil {
+			calls.Go(func() { q.response, q.err = q.hook.ask(ctx, p.client, q.review, false) })
+		}
+	}
+	calls.Wait()
+	var first error
+	for i, q := range asked {
+		if err := q.verdict(ctx, a, i); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// verdict is what an answer means for the request.
+func (q *question) verdict(ctx context.Context, a *Attributes, i int) error {
+	if q.err != nil {
+		ok, err := q.hook.failed(ctx, q.err)
+		if ok {
+			a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), q.hook.name)
+		}
+		return err
+	}
+	q.hook.report(a, q.response)
+	if !q.response.Allowed {
+		return denial(q.hook.name, q.response.Result)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package controlplane_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+type tree = map[string]any
+
+// reviewer is a webhook server that remembers what it was asked.
+type reviewer struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	asked  []tree // requests, in order
+	paths  []string
+	answer func(path string, request tree) tree
+}
+
+// newReviewer runs a webhook over TLS until the test ends. answer makes the response to a request; uid is filled in.
+func newReviewer(t *testing.T, answer func(path string, request tree) tree) *reviewer {
+	r := &reviewer{answer: answer}
+	r.server = httptest.NewTLSServer(r)
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+func (r *reviewer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, _ := io.ReadAll(req.Body)
+	var review tree
+	_ = json.Unmarshal(body, &review)
+	request := review["request"].(tree)
+	r.mu.Lock()
+	r.asked = append(r.asked, request)
+	r.paths = append(r.paths, req.URL.Path+"?"+req.URL.RawQuery)
+	r.mu.Unlock()
+	response := r.answer(req.URL.Path, request)
+	if _, ok := response["uid"]; !ok {
+		response["uid"] = request["uid"]
+	}
+	_ = json.NewEncoder(w).Encode(tree{"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response})
+}
+
+// take returns what was asked since the last take.
+func (r *reviewer) take() []tree {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.asked
+	r.asked, r.paths = nil, nil
+	return out
+}
+
+func (r *reviewer) config(path string) admissionregistrationv1.WebhookClientConfig {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
+	return admissionregistrationv1.WebhookClientConfig{URL: new(r.server.URL + path), CABundle: ca}
+}
+
+func about(group, version, resource string, ops ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
+	r := admissionregistrationv1.RuleWithOperations{Operations: ops}
+	r.APIGroups, r.APIVersions, r.Resources = []string{group}, []string{version}, []string{resource}
+	return []admissionregistrationv1.RuleWithOperations{r}
+}
+
+func mutating(r *reviewer, name string, rules []admissionregistrationv1.RuleWithOperations, change ...func(*admissionregistrationv1.MutatingWebhook)) *admissionregistrationv1.MutatingWebhookConfiguration {
+	w := admissionregistrationv1.MutatingWebhook{Name: name + ".a.test", ClientConfig: r.config("/" + name), Rules: rules,
+		SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"}}
+	for _, f := range change {
+		f(&w)
+	}
+	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta("", name), Webhooks: []admissionregistrationv1.MutatingWebhook{w}}
+}
+
+func validating(r *reviewer, name string, rules []admissionregistrationv1.RuleWithOperations, change ...func(*admissionregistrationv1.ValidatingWebhook)) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	w := admissionregistrationv1.ValidatingWebhook{Name: name + ".a.test", ClientConfig: r.config("/" + name), Rules: rules,
+		SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"}}
+	for _, f := range change {
+		f(&w)
+	}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta("", name), Webhooks: []admissionregistrationv1.ValidatingWebhook{w}}
+}
+
+func allow(string, tree) tree { return tree{"allowed": true} }
+
+func patching(ops string) tree {
+	return tree{"allowed": true, "patchType": "JSONPatch", "patch": []byte(ops)}
+}
+
+const (
+	opCreate = admissionregistrationv1.Create
+	opUpdate = admissionregistrationv1.Update
+	opDelete = admissionregistrationv1.Delete
+	opAll    = admissionregistrationv1.OperationAll
+)
+
+func configMap(name string, labels map[string]string) *corev1.ConfigMap {
+	m := meta("default", name)
+	m.Labels = labels
+	return &corev1.ConfigMap{ObjectMeta: m}
+}
+
+func TestMutatingWebhook(t *testing.T) {
+	p := start(t)
+	hook := newReviewer(t, func(string, tree) tree {
+		return patching(`[{"op":"add","path":"/data","value":{"by":"webhook"}}]`)
+	})
+	create(t, p.admin(), mutating(hook, "fill", about("", "v1", "configmaps", opCreate)))
+	made := create(t, p.admin(), configMap("a", nil))
+	require.Equal(t, map[string]string{"by": "webhook"}, made.Data)
+}
+
+// TestWebhookQuestion checks what a webhook is told, field by field.
+func TestWebhookQuestion(t *testing.T) {
+	p := start(t)
+	hook := newReviewer(t, allow)
+	create(t, p.admin(), validating(hook, "see", about("", "v1", "configmaps", opAll)))
+	c := client.For[*corev1.ConfigMap](p.admin())
+	made, err := c.Create(t.Context(), configMap("a", nil))
+	require.NoError(t, err)
+	asked := hook.take()
+	require.Len(t, asked, 1)
+	q := asked[0]
+	require.NotEmpty(t, q["uid"])
+	require.Equal(t, tree{"group": "", "version": "v1", "kind": "ConfigMap"}, q["kind"])
+	require.Equal(t, tree{"group": "", "version": "v1", "resource": "configmaps"}, q["resource"])
+	require.Equal(t, q["kind"], q["requestKind"])
+	require.Equal(t, q["resource"], q["requestResource"])
+	require.Equal(t, []any{"a", "default", "CREATE", false}, []any{q["name"], q["namespace"], q["operation"], q["dryRun"]})
+	require.Equal(t, "admin", q["userInfo"].(tree)["username"])
+	require.Equal(t, tree{"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions", "fieldManager": q["options"].(tree)["fieldManager"]}, q["options"])
+	require.Nil(t, q["oldObject"])
+	obj := q["object"].(tree)
+	require.Equal(t, []any{"v1", "ConfigMap", string(made.UID)}, []any{obj["apiVersion"], obj["kind"], obj["metadata"].(tree)["uid"]})
+
+	made.Data = map[string]string{"x": "y"}
+	_, err = c.Update(t.Context(), made, client.UpdateOptions{DryRun: true})
+	require.NoError(t, err)
+	q = hook.take()[0]
+	require.Equal(t, []any{"UPDATE", true}, []any{q["operation"], q["dryRun"]})
+	require.Nil(t, q["oldObject"].(tree)["data"])
+	require.NotNil(t, q["object"].(tree)["data"])
+
+	_, err = c.Patch(t.Context(), key("default", "a"), client.Patch{Type: types.MergePatchType, Data: []byte(`{"data":{"z":"1"}}`)})
+	require.NoError(t, err)
+	require.Equal(t, "UpdateOptions", hook.take()[0]["options"].(tree)["kind"])
+
+	_, err = c.Get(t.Context(), key("default", "a"))
+	require.NoError(t, err)
+	require.Empty(t, hook.take(), "reads are not admitted")
+
+	require.NoError(t, c.Delete(t.Context(), key("default", "a")))
+	q = hook.take()[0]
+	require.Equal(t, []any{"DELETE", "a"}, []any{q["operation"], q["name"]})
+	require.Nil(t, q["object"])
+	require.NotNil(t, q["oldObject"])
+}
+
+func TestWebhookDenial(t *testing.T) {
+	p := start(t)
+	var result tree
+	hook := newReviewer(t, func(string, tree) tree { return tree{"allowed": false, "status": result} })
+	create(t, p.admin(), validating(hook, "no", about("", "v1", "configmaps", opCreate)))
+	for _, c := range []struct {
+		result  tree
+		code    int
+		reason  metav1.StatusReason
+		message string
+	}{
+		{nil, 400, "", `admission webhook "no.a.test" denied the request without explanation`},
+		{tree{"message": "too big"}, 400, "", `admission webhook "no.a.test" denied the request: too big`},
+		{tree{"reason": "Forbidden", "code": 403}, 403, "Forbidden", `admission webhook "no.a.test" denied the request: Forbidden`},
+		{tree{"message": "later", "code": 200, "status": "Success"}, 400, "", `admission webhook "no.a.test" denied the request: later`},
+	} {
+		result = c.result
+		err := tryCreate(t, p.admin(), configMap("a", nil))
+		require.EqualError(t, err, c.message)
+		require.Equal(t, c.code, apierrors.CodeOf(err))
+		require.Equal(t, c.reason, apierrors.ReasonOf(err))
+	}
+}
+
+func TestWebhookFailurePolicy(t *testing.T) {
+	p := start(t)
+	hook := newReviewer(t, func(string, tree) tree { return tree{"allowed": true, "uid": "wrong"} })
+	create(t, p.admin(), validating(hook, "wrong", about("", "v1", "configmaps", opCreate)))
+	err := tryCreate(t, p.admin(), configMap("a", nil))
+	require.Equal(t, 500, apierrors.CodeOf(err))
+	require.ErrorContains(t, err, `Internal error occurred: failed calling webhook "wrong.a.test": received invalid webhook response: expected response.uid="`)
+
+	hook.server.Close()
+	err = tryCreate(t, p.admin(), configMap("a", nil))
+	require.Equal(t, 500, apierrors.CodeOf(err))
+	require.ErrorContains(t, err, `Internal error occurred: failed calling webhook "wrong.a.test": failed to call webhook: Post "`+hook.server.URL+`/wrong?timeout=10s"`)
+	require.True(t, strings.Contains(err.Error(), "connect"), err.Error())
+
+	_, err = client.For[*admissionregistrationv1.ValidatingWebhookConfiguration](p.admin()).Patch(t.Context(), key("", "wrong"),
+		client.Patch{Type: types.JSONPatchType, Data: []byte(`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)})
+	require.NoError(t, err)
+	create(t, p.admin(), configMap("a", nil))
+}

@@ -1,0 +1,219 @@
+// Package webhook calls the HTTPS servers that a cluster's objects name: admission webhooks and the converters of custom
+// resources. It knows how they are reached (a URL, or a service of the cluster) and whom they must be; what is asked
+// and answered is up to the caller.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+)
+
+// DialFunc opens a connection, as net.Dialer.DialContext does.
+type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Options configure a Client. The zero value dials URLs and cannot reach services.
+type Options struct {
+	// Dial opens all connections; addr is the host and port of the URL, or NAME.NAMESPACE.svc:PORT for a service. Nil
+	// uses the network and, for services, an address that Services finds.
+	Dial DialFunc
+	// Services finds the addresses of services for the default Dial.
+	Services Services
+}
+
+// Target is where a webhook is: at URL, or at Service if that is not nil.
+type Target struct {
+	URL     string
+	Service *Service
+	// CABundle is the authorities that may vouch for the server, in PEM. Empty means those of the system.
+	CABundle []byte
+}
+
+// Service is a port of a service of the cluster.
+type Service struct {
+	Namespace, Name string
+	Path            string
+	// Port of the service; zero means 443.
+	Port int32
+}
+
+func (s *Service) host() string { return s.Name + "." + s.Namespace + ".svc" }
+
+func (s *Service) port() int32 {
+	if s.Port == 0 {
+		return 443
+	}
+	return s.Port
+}
+
+// Client calls webhooks and keeps their connections. It is safe for concurrent use.
+type Client struct {
+	options Options
+
+	mu    sync.Mutex
+	known map[identity]*http.Client
+}
+
+// identity is what tells one trusted server from another.
+type identity struct {
+	name string // of the service
+	key  Service
+	ca   [sha256.Size]byte
+}
+
+// New returns a Client. Close it when it is no longer used.
+func New(o Options) *Client { return &Client{options: o, known: map[identity]*http.Client{}} }
+
+// Close closes idle connections. Calls may still be made, over new ones.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	known := c.known
+	c.known = map[identity]*http.Client{}
+	c.mu.Unlock()
+	for _, hc := range known {
+		hc.CloseIdleConnections()
+	}
+	return nil
+}
+
+const (
+	// maxAnswer bounds what is read of an answer.
+	maxAnswer = 64 << 20
+	// maxKnown bounds the servers whose connections are kept: certificates are rotated, and each makes another one.
+	maxKnown = 128
+)
+
+// Call posts request as JSON and reads the JSON answer into answer. timeout, if not zero, bounds the call and is told to
+// the server in the query, as admission webhooks expect. An answer other than 200 is an *apierrors.StatusError.
+func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, request, answer any) error {
+	body, err := codec.Marshal(request)
+	if err != nil {
+		return err
+	}
+	client, address, err := c.client(t)
+	if err != nil {
+		return err
+	}
+	if timeout > 0 {
+		if address, err = withTimeout(address, timeout); err != nil {
+			return err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, */*")
+	r.Header.Set("User-Agent", "kube-apiserver-admission")
+	resp, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return apierrors.NewGenericServerResponse(resp.StatusCode, "POST", schema.GroupResource{}, "", string(data[:min(len(data), 2048)]), 0, true)
+	}
+	return codec.Unmarshal(data, answer)
+}
+
+func withTimeout(address string, timeout time.Duration) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	q := u.Query()
+	q.Set("timeout", timeout.String())
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// client returns the HTTP client for a target, and its URL.
+func (c *Client) client(t Target) (*http.Client, string, error) {
+	id := identity{ca: sha256.Sum256(t.CABundle)}
+	address := t.URL
+	switch s := t.Service; {
+	case s != nil:
+		id.name, id.key = s.host(), Service{Namespace: s.Namespace, Name: s.Name}
+		address = "https://" + net.JoinHostPort(s.host(), strconv.Itoa(int(s.port()))) + s.Path
+	case address == "":
+		return nil, "", errors.New("neither a URL nor a service is named")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if hc := c.known[id]; hc != nil {
+		return hc, address, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: id.name}
+	if len(t.CABundle) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(t.CABundle) {
+			return nil, "", errors.New("unable to load root certificates: unable to parse bytes as PEM block")
+		}
+	}
+	hc := &http.Client{
+		Transport:     &http.Transport{DialContext: c.dial(t.Service), TLSClientConfig: config, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if len(c.known) >= maxKnown {
+		for old, hc := range c.known {
+			hc.CloseIdleConnections()
+			delete(c.known, old)
+			break
+		}
+	}
+	c.known[id] = hc
+	return hc, address, nil
+}
+
+// dial is how connections to a target are opened.
+func (c *Client) dial(s *Service) DialFunc {
+	var d net.Dialer
+	switch {
+	case c.options.Dial != nil:
+		return c.options.Dial
+	case s == nil:
+		return d.DialContext
+	}
+	namespace, name := s.Namespace, s.Name
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if c.options.Services == nil {
+			return nil, fmt.Errorf("service %q cannot be reached from here", name)
+		}
+		_, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		n, err := strconv.ParseInt(port, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		where, err := Resolve(ctx, c.options.Services, namespace, name, int32(n))
+		if err != nil {
+			return nil, err
+		}
+		return d.DialContext(ctx, network, where)
+	}
+}
