@@ -147,7 +147,7 @@ func (q *Queue[K]) fire() {
 		}
 		return
 	}
-	now := q.now()
+	now := q.tick(q.now())
 	var changes []change
 	for len(q.delayed) > 0 && q.delayed[0].at <= now {
 		e := q.delayed[0].e

@@ -78,3 +78,9 @@ func (l *list[K]) remove(e *entry[K]) {
 
 // now is the time since the queue was made, at least 1, because 0 means never.
 func (q *Queue[K]) now() int64 { return int64(time.Since(q.epoch)) + 1 }
+
+// tick makes a time that was read without the lock one that never goes back: lists of ready keys are sorted by it.
+func (q *Queue[K]) tick(now int64) int64 {
+	q.latest = max(q.latest, now)
+	return q.latest
+}

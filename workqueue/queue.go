@@ -23,6 +23,7 @@ type Queue[K comparable] struct {
 
 	mu      sync.Mutex // guards all below; never held while waiting or calling out
 	entries table[K]
+	latest  int64 // time of the latest add
 
 	ready      ready[K]
 	order      Order[K] // replaces ready if not nil
@@ -155,7 +156,7 @@ func (q *Queue[K]) Get(ctx context.Context) (K, error) {
 		return k, nil
 	}
 	e.started = q.now()
-	k, priority, waited := e.key, e.priority, e.started-e.added
+	k, priority, waited := e.key, e.priority, max(0, e.started-e.added)
 	q.mu.Unlock()
 	w.signal()
 	if q.metrics.Depth != nil {
@@ -184,7 +185,7 @@ func (q *Queue[K]) Done(k K) {
 	switch {
 	case again:
 		e.again = false
-		q.enter(e, q.now())
+		q.enter(e, q.tick(q.now()))
 		w = q.wake()
 	case e.heapIndex < 0:
 		q.entries.drop(e)
@@ -229,14 +230,14 @@ func (q *Queue[K]) addWith(k K, priority int32, delay int64, cause string) {
 	if q.tenant != nil {
 		tenant = q.tenant(k)
 	}
-	hash := q.entries.hash(k)
+	// Both are done before taking the lock, which many goroutines may be waiting for.
+	hash, read := q.entries.hash(k), q.now()
 	q.mu.Lock()
 	if q.state != running {
 		q.mu.Unlock()
 		return
 	}
-	// The clock is read under the lock, so that times grow from add to add.
-	e, now := q.entries.obtain(k, hash), q.now()
+	e, now := q.entries.obtain(k, hash), q.tick(read)
 	e.tenant = tenant
 	switch {
 	case delay > 1:
