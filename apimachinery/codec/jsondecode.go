@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // DecodeOptions change how [UnmarshalOptions] reads. The zero value reads as [Unmarshal].
@@ -44,9 +46,14 @@ func UnmarshalOptions(data []byte, v any, o DecodeOptions) ([]FieldIssue, error)
 		n.clear(rv.UnsafePointer())
 		return nil, &DecodeError{Offset: o.MaxBytes, Msg: fmt.Sprintf("input of %d bytes is over the limit of %d", len(data), o.MaxBytes), Err: ErrTooLarge}
 	}
-	d := jsonDecoder{data: data, strict: o.Strict, max: o.MaxDepth}
+	d := shared.decoder()
+	defer shared.done(d)
+	d.data, d.strict, d.max = data, o.Strict, o.MaxDepth
 	if d.max <= 0 {
 		d.max = maxNesting
+	}
+	if n.object != nil {
+		d.slab = shared.open(&n.object.json, nil)
 	}
 	p := rv.UnsafePointer()
 	i := d.value(n, p, 0, n.intern)
@@ -59,6 +66,9 @@ func UnmarshalOptions(data []byte, v any, o DecodeOptions) ([]FieldIssue, error)
 	if i < 0 {
 		n.clear(p)
 		return nil, d.failure()
+	}
+	if n.object != nil {
+		shared.close(d.slab)
 	}
 	return d.report(), nil
 }
@@ -73,8 +83,11 @@ type jsonDecoder struct {
 	max    int
 
 	strings block
+	slab    *slab // of the object being read, or nil
 	scratch []byte
-	value1  string // a value on its way into a map
+	// Values on their way into a map.
+	value1   string
+	quantity resource.Quantity
 
 	issues []issue
 
@@ -82,6 +95,23 @@ type jsonDecoder struct {
 	errMsg  string
 	cause   error
 	errPath []segment
+}
+
+func (c *planCache) decoder() *jsonDecoder {
+	if d, ok := c.decoders.Get().(*jsonDecoder); ok {
+		return d
+	}
+	return &jsonDecoder{}
+}
+
+// done gives a decoder back; nothing of what it read is kept but the turn.
+func (c *planCache) done(d *jsonDecoder) {
+	scratch := d.scratch[:0]
+	if cap(scratch) > maxKept {
+		scratch = nil
+	}
+	*d = jsonDecoder{scratch: scratch, turn: d.turn}
+	c.decoders.Put(d)
 }
 
 type issue struct {
@@ -247,7 +277,7 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 		}
 		q := *(*unsafe.Pointer)(p)
 		if q == nil {
-			q = n.elem.newValue()
+			q = d.slab.newPart(n.elem)
 			*(*unsafe.Pointer)(p) = q
 		}
 		return d.value(n.elem, q, i, interning)

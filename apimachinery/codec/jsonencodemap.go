@@ -19,9 +19,7 @@ func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
 		e.keys = append(e.keys, k)
 	}
 	keys := e.keys[base:]
-	if len(keys) > 1 {
-		slices.Sort(keys)
-	}
+	sortKeys(keys)
 	for i, k := range keys {
 		if i > 0 {
 			b = append(b, ',')
@@ -35,6 +33,9 @@ func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
 
 // mapping writes a map by reflection, sorted by the text of its keys.
 func (e *jsonEncoder) mapping(b []byte, n *node, p unsafe.Pointer) []byte {
+	if n.quantities {
+		return e.quantities(b, *(*quantityMap)(p))
+	}
 	v := n.at(p)
 	if v.IsNil() {
 		return append(b, "null"...)

@@ -65,9 +65,9 @@ func (d *jsonDecoder) structure(n *node, p unsafe.Pointer, i int) int {
 	if !d.enter(i) {
 		return -1
 	}
-	defer d.leave()
 	i, done := d.empty(i+1, '}')
 	if done {
+		d.depth--
 		return i
 	}
 	var seen fieldSet
@@ -130,6 +130,7 @@ func (d *jsonDecoder) structure(n *node, p unsafe.Pointer, i int) int {
 			i = d.next(i)
 		}
 	}
+	d.depth--
 	return i
 }
 
@@ -244,6 +245,9 @@ func (d *jsonDecoder) stringMap(n *node, p unsafe.Pointer, i int) int {
 
 // mapping reads an object into a map of any type, by reflection.
 func (d *jsonDecoder) mapping(n *node, p unsafe.Pointer, i int) int {
+	if n.quantities {
+		return d.quantities(n, p, i)
+	}
 	if !d.enter(i) {
 		return -1
 	}

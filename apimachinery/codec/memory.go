@@ -35,7 +35,9 @@ func bind[I any](word, p unsafe.Pointer) I {
 }
 
 // newValue allocates a zero value of n's type.
-func (n *node) newValue() unsafe.Pointer { return reflect.New(n.typ).UnsafePointer() }
+func (n *node) newValue() unsafe.Pointer { return newOf(n.typ) }
+
+func newOf(t reflect.Type) unsafe.Pointer { return reflect.New(t).UnsafePointer() }
 
 // valueWords is the memory layout of a reflect.Value.
 type valueWords struct {

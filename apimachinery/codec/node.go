@@ -82,10 +82,12 @@ type node struct {
 	dec    op // JSON, reading
 	intern bool
 	noPtrs bool // holds nothing that copying must follow
-	size   uintptr
-	length int // of an array
-	elem   *node
-	key    *node
+	// quantities marks maps that are treated as quantityMap.
+	quantities bool
+	size       uintptr
+	length     int // of an array
+	elem       *node
+	key        *node
 
 	// fields in the order JSON writes them.
 	fields  []field
@@ -97,6 +99,7 @@ type node struct {
 	decWord unsafe.Pointer
 
 	model   reflect.Value // an addressable value of the type, for at
+	object  *objectPlan   // of an API object, else nil
 	scratch sync.Pool     // *mapScratch, of a map
 	shapes  shapeCache
 
@@ -120,9 +123,11 @@ type planCache struct {
 	nodes sync.Map // reflect.Type -> *node
 	mu    sync.Mutex
 
-	encoders sync.Pool
-	decoders sync.Pool
-	protos   sync.Pool
+	encoders sync.Pool // *jsonEncoder
+	decoders sync.Pool // *jsonDecoder
+	protos   sync.Pool // *protoWriter
+	readers  sync.Pool // *protoReader
+	slabs    sync.Pool // *slab
 }
 
 var shared = &planCache{}
@@ -199,6 +204,7 @@ func (b *builder) fill(n *node) {
 	case opStrMap, opMap:
 		n.key = b.node(t.Key())
 		n.elem = b.node(t.Elem())
+		n.quantities = holdsQuantities(t)
 	case opInvalid:
 		n.bad = fmt.Errorf("a %v is not data", t.Kind())
 	}
@@ -210,6 +216,9 @@ func (b *builder) fill(n *node) {
 	b.equalMethods(n)
 	if n.op == opStruct {
 		b.jsonFields(n)
+		if k := n.find([]byte("metadata")); k >= 0 && n.fields[k].n.typ.Kind() == reflect.Struct {
+			n.object = &objectPlan{}
+		}
 	}
 	b.protoShape(n)
 	if n.op == opStruct && n.copy.how != copyPlain {

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // UnmarshalProto reads a protobuf message (a body, no envelope) into v, a
@@ -23,10 +25,18 @@ func UnmarshalProto(data []byte, v any) error {
 	if err := n.checkProto(); err != nil {
 		return err
 	}
-	r := protoReader{data: data}
+	r := shared.reader()
+	defer shared.read(r)
+	r.data = data
+	if n.object != nil {
+		r.open(n.object, 0, len(data))
+	}
 	if !r.message(n, rv.UnsafePointer(), 0, len(data)) {
 		n.clear(rv.UnsafePointer())
 		return &DecodeError{Offset: r.errAt, Path: joinSegments(r.errPath), Msg: r.errMsg, Err: r.cause}
+	}
+	if n.object != nil {
+		r.close()
 	}
 	return nil
 }
@@ -41,14 +51,56 @@ type protoReader struct {
 	turn  uint8
 
 	strings block
-	key     string // of the map entry being read
-	value1  string // and its value
+	slab    *slab  // of the object being read, or nil
+	source  string // a copy of the encoded object, which its strings are parts of
+	from    int    // where in data it begins
+
+	key string // of the map entry being read
+	// And its value.
+	value1   string
+	quantity resource.Quantity
 
 	errAt   int
 	errMsg  string
 	cause   error
 	errPath []segment
 }
+
+func (c *planCache) reader() *protoReader {
+	if r, ok := c.readers.Get().(*protoReader); ok {
+		return r
+	}
+	return &protoReader{}
+}
+
+// read gives a reader back; nothing of what it read is kept but the turn.
+func (c *planCache) read(r *protoReader) {
+	*r = protoReader{turn: r.turn}
+	c.readers.Put(r)
+}
+
+// maxSource is the largest encoded object, in bytes, that is copied whole for
+// the sake of its strings. They are more than half of most objects, and one copy is much
+// cheaper than many; but any of them then keeps all alive.
+const maxSource = 4 << 10
+
+// open begins an object that is encoded in data[i:end].
+func (r *protoReader) open(o *objectPlan, i, end int) {
+	r.slab = shared.open(&o.proto, r.slab)
+	if size := end - i; size <= maxSource && (i < r.from || end > r.from+len(r.source)) {
+		r.source, r.from = string(r.data[i:end]), i
+	}
+}
+
+// openItem begins an object whose length is at i.
+func (r *protoReader) openItem(o *objectPlan, i, end int) {
+	if l, k := protowire.ConsumeVarint(r.data[i:end]); k > 0 && l <= uint64(end-i-k) {
+		i, end = i+k, i+k+int(l)
+	}
+	r.open(o, i, end)
+}
+
+func (r *protoReader) close() { r.slab = shared.close(r.slab) }
 
 func (r *protoReader) fail(i int, msg string) bool {
 	if r.errMsg == "" {
@@ -85,6 +137,9 @@ func (r *protoReader) span(i, end int) (from, to int, ok bool) {
 func (r *protoReader) text(from, to int, interning bool) string {
 	if from == to {
 		return ""
+	}
+	if at := from - r.from; at >= 0 && to-r.from <= len(r.source) {
+		return r.source[at : to-r.from]
 	}
 	raw := r.data[from:to]
 	if interning {
@@ -223,7 +278,7 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 	case cardPtr:
 		slot := (*unsafe.Pointer)(p)
 		if *slot == nil {
-			*slot = f.elem.newValue()
+			*slot = r.slab.newPart(f.elem)
 		}
 		return r.value(f, f.elem, *slot, wire, i, end)
 	case cardList:
@@ -237,10 +292,15 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
 		}
 		h.len++
-		q := f.elem.newValue()
+		if f.elem.object != nil {
+			r.openItem(f.elem.object, i, end)
+		}
+		q := r.slab.newPart(f.elem)
 		*(*unsafe.Pointer)(unsafe.Add(h.data, uintptr(h.len-1)*ptrSize)) = q
 		if i = r.value(f, f.elem, q, wire, i, end); i < 0 {
 			r.errPath = append(r.errPath, segment{"", h.len - 1})
+		} else if f.elem.object != nil {
+			r.close()
 		}
 		return i
 	}

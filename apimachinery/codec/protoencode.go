@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -322,6 +321,9 @@ func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer, at int) int {
 	if f.n.op == opStrMap {
 		return w.stringMap(f, *(*map[string]string)(p), at)
 	}
+	if f.n.quantities {
+		return w.quantities(f, *(*quantityMap)(p), at)
+	}
 	s := f.n.borrow(count)
 	defer f.n.giveBack(s)
 	s.load(f.n, f.n.at(p), nil) // without keyText there is no error
@@ -347,9 +349,7 @@ func (w *protoWriter) stringMap(f *protoField, m map[string]string, at int) int 
 		w.keys = append(w.keys, k)
 	}
 	keys := w.keys[base:]
-	if len(keys) > 1 {
-		slices.Sort(keys)
-	}
+	sortKeys(keys)
 	for i := len(keys) - 1; i >= 0; i-- {
 		end := len(w.buf) - at
 		at = w.varint(w.text(at, m[keys[i]]), 2<<3|2)

@@ -9,17 +9,29 @@ import (
 // list reads an element of a list, and those that follow it directly.
 func (r *protoReader) list(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
 	h := (*sliceHeader)(p)
+	ticket := -1
+	if h.cap == 0 {
+		ticket = r.slab.firstParts(f.elem, h)
+	}
+	object := f.elem.object
 	for {
 		if h.len == h.cap {
 			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
 		}
 		h.len++
+		if object != nil {
+			r.openItem(object, i, end)
+		}
 		i = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wire, i, end)
+		if object != nil && i >= 0 {
+			r.close()
+		}
 		if i < 0 {
 			r.errPath = append(r.errPath, segment{"", h.len - 1})
 			return -1
 		}
 		if !r.follows(f, i, end) {
+			r.slab.counted(ticket, h.len)
 			return i
 		}
 		i += int(f.tagLen)

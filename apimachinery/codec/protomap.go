@@ -14,9 +14,12 @@ func (r *protoReader) mapping(f *protoField, p unsafe.Pointer, wire protowire.Ty
 		return -1
 	}
 	outer := r.key // the value of an entry may hold maps itself
-	if f.n.op == opStrMap {
+	switch {
+	case f.n.op == opStrMap:
 		i = r.stringMap(f, p, i, end)
-	} else {
+	case f.n.quantities:
+		i = r.quantities(f, p, i, end)
+	default:
 		i = r.anyMap(f, p, i, end)
 	}
 	r.key = outer

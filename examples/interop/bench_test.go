@@ -22,10 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	upqueue "k8s.io/client-go/util/workqueue"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	ourrest "github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
@@ -35,58 +33,6 @@ import (
 )
 
 // Every benchmark here has a sub-benchmark /keelson and one /upstream that do the same work. Only their ratio counts.
-
-func benchPod(b *testing.B) (raw, proto []byte, ours *corev1.Pod, theirs *upcorev1.Pod) {
-	raw, err := os.ReadFile("testdata/pod.json")
-	require.NoError(b, err)
-	ours, theirs = &corev1.Pod{}, &upcorev1.Pod{}
-	require.NoError(b, codec.Unmarshal(raw, ours))
-	require.NoError(b, kjson.UnmarshalCaseSensitivePreserveInts(raw, theirs))
-	proto, err = theirs.Marshal()
-	require.NoError(b, err)
-	return raw, proto, ours, theirs
-}
-
-func loop(b *testing.B, name string, f func() error) {
-	b.Run(name, func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := f(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
-func BenchmarkDecodeJSON(b *testing.B) {
-	raw, _, _, _ := benchPod(b)
-	loop(b, "keelson", func() error { return codec.Unmarshal(raw, new(corev1.Pod)) })
-	loop(b, "upstream", func() error { return kjson.UnmarshalCaseSensitivePreserveInts(raw, new(upcorev1.Pod)) })
-}
-
-func BenchmarkEncodeJSON(b *testing.B) {
-	_, _, ours, theirs := benchPod(b)
-	loop(b, "keelson", func() error { _, err := codec.Marshal(ours); return err })
-	loop(b, "upstream", func() error { _, err := stdjson.Marshal(theirs); return err })
-}
-
-func BenchmarkDecodeProtobuf(b *testing.B) {
-	_, proto, _, _ := benchPod(b)
-	loop(b, "keelson", func() error { return codec.UnmarshalProto(proto, new(corev1.Pod)) })
-	loop(b, "upstream", func() error { return new(upcorev1.Pod).Unmarshal(proto) })
-}
-
-func BenchmarkEncodeProtobuf(b *testing.B) {
-	_, _, ours, theirs := benchPod(b)
-	loop(b, "keelson", func() error { _, err := codec.MarshalProto(ours); return err })
-	loop(b, "upstream", func() error { _, err := theirs.Marshal(); return err })
-}
-
-func BenchmarkDeepCopy(b *testing.B) {
-	_, _, ours, theirs := benchPod(b)
-	loop(b, "keelson", func() error { codec.DeepCopy(ours); return nil })
-	loop(b, "upstream", func() error { theirs.DeepCopy(); return nil })
-}
 
 func newUpstreamQueue() upqueue.TypedRateLimitingInterface[types.NamespacedName] {
 	return upqueue.NewTypedRateLimitingQueue(upqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())

@@ -1,0 +1,148 @@
+package codec
+
+import (
+	"encoding"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// Maps of quantities (limits, requests, capacities) are the commonest maps
+// that do not hold strings. They are gone through as what they are, which
+// reflection does at several times the cost. Their key types differ in name only,
+// so that all of them have the layout of a quantityMap.
+type quantityMap = map[string]resource.Quantity
+
+var (
+	quantityType        = reflect.TypeFor[resource.Quantity]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// holdsQuantities recognises the map types that may be treated as quantityMap.
+func holdsQuantities(t reflect.Type) bool {
+	return t.Kind() == reflect.Map && t.Elem() == quantityType && t.Key().Kind() == reflect.String &&
+		!reflect.PointerTo(t.Key()).Implements(textUnmarshalerType)
+}
+
+func (e *jsonEncoder) quantities(b []byte, m quantityMap) []byte {
+	if m == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, '{')
+	base := len(e.keys)
+	for k := range m {
+		e.keys = append(e.keys, k)
+	}
+	keys := e.keys[base:]
+	sortKeys(keys)
+	for i, k := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, k), ':')
+		b, _ = m[k].AppendJSON(b) // never fails
+	}
+	e.keys = e.keys[:base]
+	return append(b, '}')
+}
+
+func (d *jsonDecoder) quantities(n *node, p unsafe.Pointer, i int) int {
+	if !d.enter(i) {
+		return -1
+	}
+	m := *(*quantityMap)(p)
+	if m == nil {
+		m = quantityMap{}
+		*(*quantityMap)(p) = m
+	}
+	i, done := d.empty(i+1, '}')
+	for more := !done; more; {
+		var name []byte
+		if name, i = d.keyBytes(i); i < 0 {
+			return -1
+		}
+		key := d.mapKey(name, i)
+		if d.strict {
+			if _, dup := m[key]; dup {
+				d.object(DuplicateField, key)
+			}
+		}
+		if i = d.oneQuantity(n.elem, d.next(i)); i < 0 {
+			d.within(i, 0, segment{key, -1})
+			return -1
+		}
+		m[key] = d.quantity
+		if i, more = d.more(i, '}', msgObject); i < 0 {
+			return -1
+		}
+	}
+	d.depth--
+	return i
+}
+
+// oneQuantity reads the quantity at i into d.quantity.
+func (d *jsonDecoder) oneQuantity(n *node, i int) int {
+	if i < len(d.data) && d.data[i] == '"' {
+		if end := stringEnd(d.data, i+1); end < len(d.data) && d.data[end] == '"' {
+			if err := d.quantity.ParseJSON(d.data[i : end+1]); err != nil {
+				d.cause = err
+				return d.fail(i, err.Error())
+			}
+			return end + 1
+		}
+	}
+	return d.byMethod(n, unsafe.Pointer(&d.quantity), i)
+}
+
+func (w *protoWriter) quantities(f *protoField, m quantityMap, at int) int {
+	base := len(w.keys)
+	for k := range m {
+		w.keys = append(w.keys, k)
+	}
+	keys := w.keys[base:]
+	sortKeys(keys)
+	for _, k := range slices.Backward(keys) {
+		end := len(w.buf) - at
+		w.tmp = m[k].AppendProto(w.tmp[:0])
+		at = w.varint(w.raw(at, w.tmp), uint64(len(w.tmp)))
+		at = w.entry(f, k, end, w.varint(at, 2<<3|2))
+	}
+	w.keys = w.keys[:base]
+	return at
+}
+
+func (r *protoReader) quantities(f *protoField, p unsafe.Pointer, i, end int) int {
+	m := *(*quantityMap)(p)
+	if m == nil {
+		m = quantityMap{}
+		*(*quantityMap)(p) = m
+	}
+	for {
+		from, to, ok := r.span(i, end)
+		r.key, r.quantity = "", resource.Quantity{}
+		if !ok || !r.entry(f, from, to, unsafe.Pointer(&r.quantity)) {
+			return -1
+		}
+		m[r.key] = r.quantity
+		if !r.follows(f, to, end) {
+			return to
+		}
+		i = to + int(f.tagLen)
+	}
+}
+
+// sortKeys sorts; most maps of an object have a handful of keys, for which this
+// is quicker than going through the general sort.
+func sortKeys(keys []string) {
+	if len(keys) > 12 {
+		slices.Sort(keys)
+		return
+	}
+	for i := 1; i < len(keys); i++ {
+		for k := i; k > 0 && keys[k] < keys[k-1]; k-- {
+			keys[k], keys[k-1] = keys[k-1], keys[k]
+		}
+	}
+}
