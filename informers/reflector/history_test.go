@@ -85,7 +85,7 @@ func (s *server) upset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := s.rng.IntN(7)
-	if kind == 0 {
+	if kind == 0 || kind == 4 {
 		s.floor = s.rev - uint64(s.rng.IntN(3))
 	}
 	if kind == 6 {
@@ -150,6 +150,10 @@ func bookmark(rev uint64, end bool) client.EncodedEvent {
 
 // List implements ListerWatcher. A token names the version of the first page and where to go on.
 func (s *server) List(_ context.Context, o client.ListOptions) (*client.EncodedList, error) {
+	s.mu.Lock()
+	slow := time.Duration(s.rng.IntN(int(200 * time.Millisecond)))
+	s.mu.Unlock()
+	time.Sleep(slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fault(); err != nil {
