@@ -1,10 +1,13 @@
 package clienttest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -129,12 +132,14 @@ func (h *History) Check() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var wrong []error
-	switch result := porcupine.CheckOperationsTimeout(register, h.calls, time.Minute); result {
-	case porcupine.Ok:
-	case porcupine.Unknown:
-		wrong = append(wrong, fmt.Errorf("no order of the %d calls was found in a minute", len(h.calls)))
-	default:
-		wrong = append(wrong, fmt.Errorf("no order explains the answers to the %d calls: not linearizable", len(h.calls)))
+	for _, calls := range register.Partition(h.calls) {
+		switch porcupine.CheckOperationsTimeout(register, calls, time.Minute) {
+		case porcupine.Ok:
+		case porcupine.Unknown:
+			wrong = append(wrong, fmt.Errorf("no order of the %d calls on one key was found in a minute", len(calls)))
+		default:
+			wrong = append(wrong, fmt.Errorf("no order explains the answers, not linearizable:\n%s", explain(calls)))
+		}
 	}
 	log, err := h.merged()
 	wrong = append(wrong, err)
@@ -143,6 +148,46 @@ func (h *History) Check() error {
 	}
 	wrong = append(wrong, h.acknowledged(log), h.checkListings(log))
 	return errors.Join(wrong...)
+}
+
+// explain describes the last calls of the shortest beginning of a history that no order explains.
+func explain(calls []porcupine.Operation) string {
+	var ends []int64
+	for _, op := range calls {
+		ends = append(ends, op.Return)
+	}
+	slices.Sort(ends)
+	shortest := sort.Search(len(ends), func(i int) bool {
+		return porcupine.CheckOperationsTimeout(register, until(calls, ends[i]), time.Minute) != porcupine.Ok
+	})
+	if shortest == len(ends) {
+		return "(only the whole history)"
+	}
+	shown := until(calls, ends[shortest])
+	slices.SortFunc(shown, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var b strings.Builder
+	for _, op := range shown[max(0, len(shown)-explained):] {
+		fmt.Fprintf(&b, "  %d to %d, client %d: %s\n", op.Call, op.Return, op.ClientId, register.DescribeOperation(op.Input, op.Output))
+	}
+	return b.String()
+}
+
+// explained is how many calls an explanation shows.
+const explained = 25
+
+// until is what was known of a history at a time: calls that had not returned are of unknown outcome, and reads among them say nothing.
+func until(calls []porcupine.Operation, at int64) []porcupine.Operation {
+	var known []porcupine.Operation
+	for _, op := range calls {
+		if op.Return > at {
+			if op.Call > at || op.Input.(call).verb == "get" {
+				continue
+			}
+			op.Output, op.Return = answer{failed: true}, 1<<62
+		}
+		known = append(known, op)
+	}
+	return known
 }
 
 func named(what string, err error) error {

@@ -3,6 +3,7 @@ package clienttest_test
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,9 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // TestHistories lets concurrent clients fight over a few objects of the server, and checks every answer and every event.
@@ -29,6 +33,38 @@ func TestHistories(t *testing.T) {
 			events, streams := h.Events()
 			require.NotZero(t, events)
 			require.Equal(t, 2, streams, "seed %d: no watcher had to start over", seed)
+		})
+	}
+}
+
+// TestHistoriesOfAFailingStore does the same while the store refuses requests, loses answers and breaks watches.
+func TestHistoriesOfAFailingStore(t *testing.T) {
+	for _, seed := range seeds.Of(t, 100) {
+		synctest.Test(t, func(t *testing.T) {
+			healthy := memory.New(memory.Options{})
+			defer healthy.Close()
+			var started atomic.Bool
+			chaos := storetest.Chaos(seed, 0.1)
+			s := clienttest.Start(t, clienttest.Options{Server: apiserver.Options{Store: storetest.NewFaulty(healthy, storetest.Hooks{
+				Before: func(ctx context.Context, r storetest.Request) error {
+					if !started.Load() {
+						return nil
+					}
+					return chaos.Before(ctx, r)
+				},
+				After: func(ctx context.Context, r storetest.Request) error {
+					if !started.Load() {
+						return nil
+					}
+					return chaos.After(ctx, r)
+				},
+				Batch: chaos.Batch,
+			})}})
+			<-s.API.Ready()
+			started.Store(true)
+			h, err := clienttest.Record(t.Context(), seed, clienttest.HistoryOptions{}, s.Conn(t, rest.Options{}), s.Conn(t, rest.Options{}))
+			require.NoError(t, err, "seed %d", seed)
+			require.NoError(t, h.Check(), "seed %d", seed)
 		})
 	}
 }

@@ -245,7 +245,12 @@ func (r *Resource) storeError(err error, name, verb string) error {
 	if _, ok := errors.AsType[*store.ExpiredError](err); ok {
 		return apierrors.NewResourceExpired("the resourceVersion is too old")
 	}
-	if _, ok := errors.AsType[*store.UnavailableError](err); ok {
+	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
+		if e.MaybeApplied {
+			// Without Retry-After: clients send a request again by themselves if told when, and the second
+			// attempt of a write that took effect would fail, or undo what somebody else did since.
+			return apierrors.NewTimeout("the store did not confirm the "+verb+": it may or may not have taken effect", 0)
+		}
 		return apierrors.NewServerTimeout(r.gr, verb, 1)
 	}
 	switch {
