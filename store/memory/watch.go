@@ -61,7 +61,8 @@ func (s *Store) register(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.after < s.state.Load().revision {
-		w.pending = w.after + 1
+		// It reports when it has caught up, for who called Progress before it was open asks nobody again.
+		w.pending, w.progress = w.after+1, true
 	}
 	group := s.watchers[w.prefix]
 	if group == nil {
