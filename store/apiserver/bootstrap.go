@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
 )
 
 // The service by which pods reach the server.
@@ -42,6 +44,8 @@ func (s *Server) systemObjects() []metav1.Object {
 	objs = append(objs, &networkingv1.ServiceCIDR{
 		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService},
 		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
+		Status: networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
+			Reason: "Configured", Message: "The service range the server was started with.", LastTransitionTime: metav1.Now().Truncated()}}},
 	}, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService, Namespace: metav1.NamespaceDefault,
 			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"}},
@@ -51,6 +55,14 @@ func (s *Server) systemObjects() []metav1.Object {
 				TargetPort: intstr.FromInt32(int32(s.options.AdvertisePort))}},
 		},
 	})
+	schemas, levels := flowcontrol.Defaults()
+	for _, l := range levels {
+		objs = append(objs, l)
+	}
+	for _, f := range schemas {
+		f.Status.Conditions = []flowcontrolv1.FlowSchemaCondition{dangling(f, true)}
+		objs = append(objs, f)
+	}
 	for _, c := range []struct {
 		name  string
 		value int32

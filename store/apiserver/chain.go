@@ -40,7 +40,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if !s.enter(r, f) {
 		return
 	}
-	defer s.leave(f)
+	defer s.leave(r, f)
 	if !s.authorize(r) {
 		return
 	}
@@ -126,8 +126,10 @@ func (s *Server) guard(r *request, t *tally) {
 }
 
 func (s *Server) finish(r *request, t *tally, begun time.Time) {
-	if m := s.options.Metrics.Request; m != nil {
-		m(&r.info, t.code, time.Since(begun), t.bytes)
+	if hook := s.options.Metrics.Request; hook != nil {
+		m := r.measurement()
+		m.Code, m.Elapsed, m.Bytes = t.code, time.Since(begun), t.bytes
+		hook(m)
 	}
 }
 
@@ -280,39 +282,12 @@ func (r *request) flight() flight {
 	return flightWriting
 }
 
-// enter turns the request away if too many are being served. Members of system:masters and health checks always pass.
-func (s *Server) enter(r *request, f flight) bool {
-	exempt := !r.info.Resource || slices.Contains(authn.UserFrom(r.Context()).Groups, authn.GroupMasters)
-	if !s.limits.enter(f, exempt) {
-		if m := s.options.Metrics.Rejected; m != nil {
-			m(f == flightWriting)
-		}
-		r.fail(apierrors.NewTooManyRequests("the server is serving too many requests, please try again later", 1))
-		return false
-	}
-	if m := s.options.Metrics.InFlight; m != nil {
-		m(f == flightWriting, 1)
-	}
-	return true
-}
-
-func (s *Server) leave(f flight) {
-	s.limits.leave(f)
-	if m := s.options.Metrics.InFlight; m != nil {
-		m(f == flightWriting, -1)
-	}
-}
-
 // authorize finds out whether the caller may.
 func (s *Server) authorize(r *request) bool {
 	if s.options.Authorizer == nil {
 		return true
 	}
-	a := authz.Attributes{
-		User: authn.UserFrom(r.Context()), Verb: r.info.Verb, ResourceRequest: r.info.Resource, Path: r.info.Path,
-		APIGroup: r.info.GVR.Group, APIVersion: r.info.GVR.Version, Resource: r.info.GVR.Resource,
-		Subresource: r.info.Subresource, Namespace: r.info.Namespace, Name: r.info.Name,
-	}
+	a := r.attributes()
 	switch a.Verb {
 	case "list", "watch", "deletecollection":
 		a.FieldSelector, a.LabelSelector = r.query.Get("fieldSelector"), r.query.Get("labelSelector")
@@ -328,6 +303,15 @@ func (s *Server) authorize(r *request) bool {
 		r.fail(apierrors.NewForbidden(schema.GroupResource{}, "", text))
 	}
 	return false
+}
+
+// attributes are what decisions about the request are made of, but for selectors.
+func (r *request) attributes() authz.Attributes {
+	return authz.Attributes{
+		User: authn.UserFrom(r.Context()), Verb: r.info.Verb, ResourceRequest: r.info.Resource, Path: r.info.Path,
+		APIGroup: r.info.GVR.Group, APIVersion: r.info.GVR.Version, Resource: r.info.GVR.Resource,
+		Subresource: r.info.Subresource, Namespace: r.info.Namespace, Name: r.info.Name,
+	}
 }
 
 func (s *Server) decide(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {

@@ -31,15 +31,9 @@ func (s *Server) dispatch(r *request) {
 		return
 	}
 	r.rt = rt
-	if rt.res != nil {
-		if text := rt.res.Definition().Deprecated; text != "" {
-			r.warn(text)
-		}
-	}
+	s.stays(r)
+	r.warnDeprecated()
 	r.announceFencing()
-	if text := deprecations[rt.info.GVR]; text != "" {
-		r.warn(text)
-	}
 	if r.info.Subresource != "" {
 		s.serveSubresource(rt, r)
 		return
@@ -78,6 +72,23 @@ func (s *Server) dispatch(r *request) {
 var deprecations = map[gvr]string{
 	{Version: "v1", Resource: "endpoints"}:         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 	{Version: "v1", Resource: "componentstatuses"}: "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+// warnDeprecated tells the client, and the metrics, that it uses an API that is going away.
+func (r *request) warnDeprecated() {
+	texts := []string{deprecations[r.rt.info.GVR]}
+	if r.rt.res != nil {
+		texts = append(texts, r.rt.res.Definition().Deprecated)
+	}
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		r.warn(text)
+		if hook := r.server.options.Metrics.Deprecated; hook != nil {
+			hook(r.measurement())
+		}
+	}
 }
 
 func errNoResource() error {

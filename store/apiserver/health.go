@@ -70,7 +70,11 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name)
 			continue
 		}
-		if err := c.run(ctx); err != nil {
+		err := c.run(ctx)
+		if hook := s.options.Metrics.HealthCheck; hook != nil {
+			hook(path[1:], c.name, err)
+		}
+		if err != nil {
 			failed = true
 			s.logger.Info("health check failed", "check", c.name, "err", err)
 			fmt.Fprintf(&out, "[-]%s failed: reason withheld\n", c.name)

@@ -62,8 +62,11 @@ type Options struct {
 	NoBootstrap bool
 
 	// MaxInFlight and MaxMutatingInFlight bound the requests being served at a time, watches and other long ones
-	// not counted. Zero means 400 and 200, negative no bound.
+	// not counted: their sum is what priority and fairness shares out; without it they bound reads and writes apart. Zero means 400
+	// and 200; if one of them is negative, it knows no bound and there is no priority and fairness.
 	MaxInFlight, MaxMutatingInFlight int
+	// NoPriorityAndFairness serves requests as they come: FlowSchema and PriorityLevelConfiguration objects have no effect.
+	NoPriorityAndFairness bool
 	// RequestTimeout bounds requests that are not long-running. Zero means a minute.
 	RequestTimeout time.Duration
 	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
@@ -74,22 +77,23 @@ type Options struct {
 	// bookmarksAsked is whether clients may ask for more bookmarks.
 	bookmarksAsked bool
 
+	// ShutdownDelay is how long the server goes on as before, but not ready, when Run's context has ended, so that load balancers
+	// stop sending clients to it. Zero means not at all.
+	ShutdownDelay time.Duration
+	// GoawayChance is the share of HTTP/2 requests, 0 to 0.02, whose clients are told to connect anew, so that clients behind a
+	// load balancer spread over several servers. Watches are not cut.
+	GoawayChance float64
+	// CORSOrigins are regular expressions of the origins whose pages may use the API from a browser. Nil means none.
+	CORSOrigins []string
+	// HSTS are the directives of the header Strict-Transport-Security, such as max-age=31536000; empty sends none.
+	HSTS []string
+
 	// Version is what /version says beside the build's own facts; empty fields are filled.
 	Version VersionInfo
-	// Metrics are called as requests end. Nil functions are skipped.
+	// Metrics are called as things happen. Nil functions are skipped.
 	Metrics Metrics
 	// Logger receives what cannot be returned: panics, failed loops. Nil discards.
 	Logger *slog.Logger
-}
-
-// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick.
-type Metrics struct {
-	// Request is called when a request has been answered.
-	Request func(info *RequestInfo, code int, elapsed time.Duration, bytes int64)
-	// InFlight is called with +1 and -1 as requests begin and end.
-	InFlight func(mutating bool, delta int)
-	// Rejected is called when a request is turned away with 429.
-	Rejected func(mutating bool)
 }
 
 // VersionInfo is the body of /version.

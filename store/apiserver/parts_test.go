@@ -452,7 +452,7 @@ func TestAccess(t *testing.T) {
 func TestTooManyRequests(t *testing.T) {
 	block := make(chan struct{})
 	entered := make(chan struct{}, 1)
-	s := start(t, apiserver.Options{MaxInFlight: 1,
+	s := start(t, apiserver.Options{MaxInFlight: 1, NoPriorityAndFairness: true,
 		Authenticator: authn.Func(func(*http.Request) (*authn.Response, bool, error) {
 			return &authn.Response{User: &authn.User{Name: "x"}}, true, nil
 		}),

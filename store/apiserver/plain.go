@@ -41,6 +41,7 @@ func (s *Server) addHandlers() {
 func (s *Server) servePlain(r *request) {
 	path := r.info.Path
 	if h := s.plain[path]; h != nil {
+		r.handler = path
 		h.ServeHTTP(r.w, r.Request)
 		return
 	}
@@ -50,6 +51,7 @@ func (s *Server) servePlain(r *request) {
 	}
 	for _, prefix := range s.prefix {
 		if strings.HasPrefix(path, prefix) {
+			r.handler = prefix
 			s.plain[prefix].ServeHTTP(r.w, r.Request)
 			return
 		}

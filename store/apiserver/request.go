@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
 )
 
 // maxBody is the greatest size of a request body, in bytes.
@@ -25,7 +26,10 @@ type request struct {
 	server   *Server
 	w        http.ResponseWriter
 	info     RequestInfo
-	rt       *route // nil until the resource has been found
+	rt       *route            // nil until the resource has been found
+	seat     *flowcontrol.Seat // nil until it runs, or if it does not count
+	long     *Measurement      // set while Metrics.LongRunning counts the request
+	handler  string            // path of the handler that serves a request that is not for a resource
 	query    url.Values
 	warnings []string
 	body     []byte

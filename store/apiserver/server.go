@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
 	"github.com/keelson-dev/keelson/store/crd"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -34,6 +35,7 @@ type Server struct {
 
 	routes atomic.Pointer[routes]
 	limits limits
+	flows  *flowcontrol.Controller // nil without priority and fairness
 	plain  map[string]http.Handler // handlers of other paths
 	prefix []string                // of those that end in a slash, longest first
 
@@ -80,6 +82,9 @@ func New(o Options) (*Server, error) {
 	s.options = o
 	s.registry.SetAdmission(o.Admission)
 	s.limits.init(o.MaxInFlight, o.MaxMutatingInFlight)
+	if !o.NoPriorityAndFairness && o.MaxInFlight > 0 && o.MaxMutatingInFlight > 0 {
+		s.flows = flowcontrol.New(flowcontrol.Options{Seats: o.MaxInFlight + o.MaxMutatingInFlight, Wait: o.RequestTimeout / 4, Metrics: o.Metrics.Flows})
+	}
 	if s.registry.Resource(crd.Resource) != nil {
 		if s.custom, err = crd.New(s.registry, s.documents, crd.Options{Logger: o.Logger, WebhookDial: o.WebhookDial}); err != nil {
 			return nil, err
@@ -143,12 +148,14 @@ func (s *Server) Run(ctx context.Context) error {
 		s.ready.Store(true)
 		close(s.booted)
 		tasks.Go(func() { s.maintain(loops) })
+		tasks.Go(func() { s.configureFlows(loops) })
 		<-ctx.Done()
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err() // what failed, failed because of it
 	}
 	s.draining.Store(true)
+	s.linger()
 	s.end()
 	s.drain(5 * time.Second)
 	stop()
@@ -157,6 +164,16 @@ func (s *Server) Run(ctx context.Context) error {
 		err = errors.Join(err, s.store.Close())
 	}
 	return err
+}
+
+// linger goes on serving for Options.ShutdownDelay, not ready any more.
+func (s *Server) linger() {
+	if s.options.ShutdownDelay <= 0 {
+		return
+	}
+	timer := time.NewTimer(s.options.ShutdownDelay)
+	defer timer.Stop()
+	<-timer.C
 }
 
 // drain waits for requests being served, but not for ever.

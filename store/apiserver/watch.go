@@ -41,6 +41,9 @@ func (s *Server) watch(rt *route, r *request) {
 	}
 	ctx, cancel := s.watchContext(r, o)
 	defer cancel()
+	if !wo.InitialEvents {
+		r.seat.Release() // from here on the watch costs little
+	}
 	stream := &eventStream{request: r, rt: rt, out: out, include: include, form: formOf(rt, out), bookmarks: o.bookmarks,
 		explicit: o.initial != nil && *o.initial, control: http.NewResponseController(r.w)}
 	wo.OnSlow = stream.abandon
@@ -160,8 +163,11 @@ func (e *eventStream) abandon() { _ = e.control.SetWriteDeadline(time.Unix(1, 0)
 
 // deliver writes events and sends them off.
 func (e *eventStream) deliver(events []cache.Event) error {
-	wrote := false
+	wrote, size := 0, 0
 	for i := range events {
+		if events[i].InitialEnd {
+			defer e.seat.Release()
+		}
 		b, err := e.encode(&events[i])
 		if err != nil {
 			return err
@@ -172,12 +178,16 @@ func (e *eventStream) deliver(events []cache.Event) error {
 		if _, err := e.w.Write(b); err != nil {
 			return errGone
 		}
-		wrote = true
+		wrote++
+		size += len(b)
 	}
-	if wrote {
-		return e.control.Flush()
+	if wrote == 0 {
+		return nil
 	}
-	return nil
+	if hook := e.server.options.Metrics.WatchEvents; hook != nil {
+		hook(e.rt.info.GVR, wrote, size)
+	}
+	return e.control.Flush()
 }
 
 var errGone = errors.New("the client has gone")

@@ -86,6 +86,7 @@ type Cache struct {
 	nudger   nudger
 	shared   sharedProgress
 	hints    hints
+	backlogs backlogs
 
 	mu      sync.Mutex
 	epoch   int64 // counts the lists of the store; a watch belongs to one

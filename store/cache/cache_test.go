@@ -291,19 +291,30 @@ func TestWatchFromOldRevision(t *testing.T) {
 		w := f.watch(cache.WatchOptions{From: revs[15]})
 		require.Len(t, w.take(), 4)
 		old := f.watch(cache.WatchOptions{From: revs[5]})
-		<-old.done
-		var expired *store.ExpiredError
-		require.ErrorAs(t, old.err, &expired)
-		require.Equal(t, revs[9], expired.Compacted)
-		edge := f.watch(cache.WatchOptions{From: expired.Compacted})
-		require.Len(t, edge.take(), 10, "the oldest revision still works")
+		require.Len(t, old.take(), 14, "what the log has lost comes from the store")
 		_, err := f.c.SnapshotAt(revs[5])
+		var expired *store.ExpiredError
 		require.ErrorAs(t, err, &expired)
+		require.Equal(t, revs[9], expired.Compacted)
+		at, err := f.c.At(f.ctx, revs[5])
+		require.NoError(t, err)
+		o, ok := at.Get("/pods/a/x")
+		require.True(t, ok)
+		require.Equal(t, "5", string(o.Value))
+		require.NoError(t, f.s.Compact(f.ctx, revs[9]))
+		gone := f.watch(cache.WatchOptions{From: revs[5]})
+		<-gone.done
+		require.ErrorAs(t, gone.err, &expired)
+		_, err = f.c.At(f.ctx, revs[5])
+		require.ErrorAs(t, err, &expired)
+		edge := f.watch(cache.WatchOptions{From: revs[9]})
+		require.Len(t, edge.take(), 10, "the oldest revision still works")
 		future := f.watch(cache.WatchOptions{From: revs[19] + 1})
 		f.update("/pods/a/x", "early")
 		require.Empty(t, future.take())
 		f.update("/pods/a/x", "late")
 		require.Len(t, future.take(), 1)
+		require.Len(t, old.take(), 2, "and goes on")
 	})
 }
 
@@ -501,6 +512,17 @@ type withoutProgress struct{ store.Store }
 
 func (withoutProgress) Capabilities() store.Capabilities { return store.Capabilities{} }
 
+// Watch tells of events only.
+func (s withoutProgress) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
+	return s.Store.Watch(ctx, prefix, from, o, func(b store.Batch) error {
+		if len(b.Events) == 0 {
+			return nil
+		}
+		b.Revision = b.Events[len(b.Events)-1].KV.Revision
+		return deliver(b)
+	})
+}
+
 func TestConsistentWithoutProgressReadsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, withoutProgress{memory.New(memory.Options{})}, cache.Options{})
@@ -510,6 +532,93 @@ func TestConsistentWithoutProgressReadsTheStore(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, other, snap.Revision())
 		require.Equal(t, 1, snap.Len())
+	})
+}
+
+// A quiet resource of a store without progress: whoever knows a revision that another resource brought about need not wait for it.
+func TestQuietResourceWithoutProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, withoutProgress{memory.New(memory.Options{})}, cache.Options{})
+		f.create("/pods/a/x", ";app=web")
+		synctest.Wait()
+		other := f.create("/other/x", "1")
+		snap, err := f.c.AtLeast(f.ctx, other)
+		require.NoError(t, err)
+		require.Equal(t, other, snap.Revision())
+		snap, err = f.c.At(f.ctx, other)
+		require.NoError(t, err)
+		require.Equal(t, []string{"/pods/a/x"}, keys(snap, "", ""))
+		var future *store.FutureRevisionError
+		_, err = f.c.AtLeast(f.ctx, other+1)
+		require.ErrorAs(t, err, &future)
+
+		w := f.watch(cache.WatchOptions{From: other, InitialEvents: true})
+		require.Equal(t, []string{"ADDED /pods/a/x 2 ;app=web", "BOOKMARK 3 initial"}, w.take())
+		f.update("/pods/a/x", ";app=db")
+		require.Equal(t, []string{"MODIFIED /pods/a/x 4 ;app=db was 2"}, w.take())
+	})
+}
+
+// A watch that goes on from before the cache began reads the store, through its selector, and then the log, with nothing lost or doubled
+// where the two meet.
+func TestBacklog(t *testing.T) {
+	for _, progress := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var s store.Store = memory.New(memory.Options{})
+			if !progress {
+				s = withoutProgress{s}
+			}
+			write := func(key, value string) {
+				_, err := s.Update(t.Context(), key, []byte(value), store.AnyRevision, none)
+				require.NoError(t, err)
+			}
+			_, err := s.Create(t.Context(), "/pods/a/x", []byte(";app=web"), none)
+			require.NoError(t, err)
+			_, err = s.Create(t.Context(), "/pods/a/y", []byte(";app=db"), none)
+			require.NoError(t, err)
+			write("/pods/a/x", ";app=db")
+			write("/pods/a/y", ";app=web")
+			_, err = s.Delete(t.Context(), "/pods/a/y", store.AnyRevision, none)
+			require.NoError(t, err)
+			f := start(t, s, cache.Options{Backfill: -1})
+			web := func(o *cache.Object) bool { return o.Attrs.Labels["app"] == "web" }
+			w := f.watch(cache.WatchOptions{From: 2, Match: web})
+			require.Equal(t, []string{"DELETED /pods/a/x 4 ;app=web was 2", "ADDED /pods/a/y 5 ;app=web", "DELETED /pods/a/y 6 ;app=web was 5"}, w.take())
+			time.Sleep(time.Second) // for the store to report, if it does
+			f.update("/pods/a/x", ";app=web")
+			f.update("/pods/a/x", ";app=web,more=1")
+			require.Equal(t, []string{"ADDED /pods/a/x 7 ;app=web", "MODIFIED /pods/a/x 8 ;app=web,more=1 was 7"}, w.take())
+		})
+	}
+}
+
+// Many clients that go on at once do not all read the store.
+func TestBacklogsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := withoutProgress{memory.New(memory.Options{})}
+		for i := range 3 {
+			_, err := s.Create(t.Context(), fmt.Sprintf("/pods/a/%d", i), nil, none)
+			require.NoError(t, err)
+		}
+		_, err := s.Create(t.Context(), "/other/x", nil, none)
+		require.NoError(t, err)
+		f := start(t, s, cache.Options{Backfill: -1}) // at a revision at which nothing happened to it, so that no backlog ends
+		var watches []*recorder
+		for range 40 {
+			watches = append(watches, f.watch(cache.WatchOptions{From: 1, Match: func(*cache.Object) bool { return false }}))
+		}
+		synctest.Wait()
+		ended := 0
+		for _, w := range watches {
+			select {
+			case <-w.done:
+				var expired *store.ExpiredError
+				require.ErrorAs(t, w.err, &expired)
+				ended++
+			default:
+			}
+		}
+		require.Equal(t, 40-16, ended)
 	})
 }
 

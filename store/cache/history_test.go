@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,25 +15,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-func seeds(standard int) int {
-	if n, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil {
-		return n
-	}
-	return standard
-}
-
 // TestRandomHistoryAgainstModel writes at random to a store that fails at random, with watches
 // that begin, stall and end at random, and compares what they and the snapshots show with a
 // model that keeps every state.
 func TestRandomHistoryAgainstModel(t *testing.T) {
-	for seed := range seeds(2000) {
-		synctest.Test(t, func(t *testing.T) { runHistory(t, uint64(seed)) })
+	for _, seed := range seeds.Of(t, 2000) {
+		synctest.Test(t, func(t *testing.T) { runHistory(t, seed) })
 	}
 }
 

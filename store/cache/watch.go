@@ -73,7 +73,7 @@ type watcher struct {
 
 // Watch delivers events in order, from the caller's goroutine and one call at a time, with no
 // lock held, until ctx ends (its error), deliver fails (its error), the cache stops (ErrStopped),
-// *store.ExpiredError: the events after From are not available (any more), or
+// *store.ExpiredError: the events after From are not available (any more), neither here nor in the store, or
 // *SlowError. The slice that deliver gets is valid only until it returns; the events and objects
 // in it for ever.
 //
@@ -82,8 +82,10 @@ func (c *Cache) Watch(ctx context.Context, o WatchOptions, deliver func([]Event)
 	if err := c.waitReady(ctx); err != nil {
 		return err
 	}
+	var first *Snapshot
 	if o.InitialEvents && o.From > 0 {
-		if _, err := c.Wait(ctx, o.From); err != nil {
+		var err error
+		if first, err = c.AtLeast(ctx, o.From); err != nil {
 			return err
 		}
 	}
@@ -98,7 +100,13 @@ func (c *Cache) Watch(ctx context.Context, o WatchOptions, deliver func([]Event)
 		hook(1)
 		defer hook(-1)
 	}
-	snap, err := c.position(w)
+	snap, err := c.position(w, first)
+	for err != nil && !o.InitialEvents {
+		if err = c.backlog(ctx, w, err, deliver); err != nil {
+			return err
+		}
+		snap, err = c.position(w, first)
+	}
 	if err != nil {
 		return err
 	}
@@ -126,14 +134,18 @@ func (c *Cache) waitReady(ctx context.Context) error {
 	}
 }
 
-// position finds the watch's place in the log.
-func (c *Cache) position(w *watcher) (*Snapshot, error) {
+// position finds the watch's place in the log: after the state with which it begins, which is the cache's, or first if that is newer.
+func (c *Cache) position(w *watcher, first *Snapshot) (*Snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	snap := c.snapshot.Load()
 	w.epoch = c.epoch
 	if w.options.InitialEvents || w.options.From == 0 {
 		w.cursor, w.after, w.sent = snap.seq, snap.revision, snap.revision
+		if first != nil && first.revision > snap.revision {
+			// Read from the store: changes up to there are still to come, and are left out.
+			w.after, w.sent, snap = first.revision, first.revision, first
+		}
 		return snap, nil
 	}
 	if w.options.From < c.log.floor {

@@ -54,7 +54,7 @@ func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int6
 	if _, err := r.atLeast(ctx, c, revision); err != nil {
 		return nil, err
 	}
-	return c.SnapshotAt(revision)
+	return c.At(ctx, revision)
 }
 
 // patience is how long a read waits for a revision that the store may still reach.
@@ -66,7 +66,7 @@ func (r *Resource) atLeast(ctx context.Context, c *cache.Cache, revision int64) 
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	snap, err := c.Wait(waiting, revision)
+	snap, err := c.AtLeast(waiting, revision)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		return nil, apierrors.NewResourceVersionTooLarge(uint64(revision), uint64(c.Snapshot().Revision()), 1)
 	}
@@ -115,6 +115,16 @@ func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
 	}
 	return &cache.Object{Key: kv.Key, Namespace: key.Namespace, Name: key.Name, Revision: kv.Revision,
 		CreateRevision: kv.CreateRevision, Value: kv.Value}
+}
+
+// Cached is the number of objects in the watch cache, zero while it does not run.
+func (r *Resource) Cached() int {
+	select {
+	case <-r.watched.ready:
+		return r.watched.cache.Snapshot().Len()
+	default:
+		return 0
+	}
 }
 
 // Decode returns a private copy of a cached object.

@@ -10,7 +10,7 @@ import (
 )
 
 // Seed creates those of objs that do not exist, in as few transactions as the store's bound on operations allows, past
-// admission. It is how a server writes the objects every cluster has.
+// admission. It is how a server writes the objects every cluster has, with their status if they bring one.
 func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 	for {
 		var ops []store.Op
@@ -54,6 +54,7 @@ func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, 
 	if _, _, err := r.store.Get(ctx, key); err == nil || !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
+	given := obj
 	raw, err := res.encode(obj)
 	if err != nil {
 		return nil, err
@@ -63,6 +64,9 @@ func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, 
 	}
 	res.complete(obj)
 	res.beginLife(ctx, metav1.MetaOf(obj), obj)
+	if res.shape.hasSetStatus(given) {
+		res.shape.copyStatus(obj, given)
+	}
 	if errs := validateNew(res.info, obj); len(errs) > 0 {
 		return nil, res.invalid(obj.GetName(), errs)
 	}

@@ -47,6 +47,11 @@ func (s shape) clearStatus(obj metav1.Object) {
 	}
 }
 
+// hasSetStatus reports whether the object's status says anything.
+func (s shape) hasSetStatus(obj metav1.Object) bool {
+	return !s.unstructured && s.status >= 0 && !s.value(obj).Field(s.status).IsZero()
+}
+
 // copyStatus gives dst the status of src. The two share memory afterwards.
 func (s shape) copyStatus(dst, src metav1.Object) {
 	switch {

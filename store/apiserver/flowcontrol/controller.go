@@ -1,0 +1,268 @@
+package flowcontrol
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
+	"github.com/keelson-dev/keelson/store/authz"
+)
+
+// Options configure a Controller. The zero value works.
+type Options struct {
+	// Seats is how many requests run at a time, exempt ones not counted. Zero means 600.
+	Seats int
+	// Wait is the longest time a request waits. Zero means 15 seconds.
+	Wait time.Duration
+	// Metrics are called as requests come and go. Nil functions are skipped.
+	Metrics Metrics
+}
+
+// Metrics are hooks for measurements. They are called without locks held, and must be quick and safe for concurrent use.
+type Metrics struct {
+	// Executing and Waiting are called with +1 and -1.
+	Executing, Waiting func(schema, level string, delta int)
+	// Started is called when a request may run, with the time it waited.
+	Started func(schema, level string, waited time.Duration)
+	// Rejected is called when one may not.
+	Rejected func(schema, level string, reason Reason)
+}
+
+// Reason says why a request was rejected.
+type Reason string
+
+// The reasons.
+const (
+	QueueFull        Reason = "queue-full"        // the queue of its flow is full
+	ConcurrencyLimit Reason = "concurrency-limit" // its level does not queue
+	TimeOut          Reason = "time-out"          // it waited for too long
+	Cancelled        Reason = "cancelled"         // the client gave up
+)
+
+// RejectedError says that a request may not run now.
+type RejectedError struct{ Reason Reason }
+
+func (e *RejectedError) Error() string { return "flowcontrol: rejected: " + string(e.Reason) }
+
+// Flow is what a request belongs to.
+type Flow struct {
+	// Schema and Level are names, SchemaUID and LevelUID the objects' uids; the uids are empty until Configure has been given the objects.
+	Schema, SchemaUID, Level, LevelUID string
+
+	level *level
+	hash  uint64
+}
+
+// Exempt reports that requests of the flow are neither delayed nor counted.
+func (f *Flow) Exempt() bool { return f.level.exempt }
+
+// Controller holds the levels and lets requests run.
+type Controller struct {
+	options Options
+	config  atomic.Pointer[config]
+
+	mu     sync.Mutex
+	levels []*level // those of config that are limited, and older ones still in use; guarded by mu as are their fields
+	pool   int      // seats that levels lend, and how many of them are used
+	lent   int
+}
+
+// config is an immutable table of schemas.
+type config struct {
+	schemas  []schemaEntry
+	catchAll schemaEntry
+	levels   map[string]*level
+}
+
+type schemaEntry struct {
+	*flowcontrolv1.FlowSchema
+	level *level
+}
+
+// New returns a controller with the configuration of Defaults.
+func New(o Options) *Controller {
+	if o.Seats <= 0 {
+		o.Seats = 600
+	}
+	if o.Wait <= 0 {
+		o.Wait = 15 * time.Second
+	}
+	c := &Controller{options: o}
+	c.config.Store(&config{})
+	c.Configure(Defaults())
+	return c
+}
+
+// Configure replaces the configuration; requests that wait or run stay. The objects must not be changed afterwards. The mandatory ones
+// (exempt and catch-all) are added where they are missing, and a schema whose level does not exist is left out.
+func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*flowcontrolv1.PriorityLevelConfiguration) {
+	schemas, levels = withMandatory(schemas, levels)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.config.Load()
+	next := &config{levels: make(map[string]*level, len(levels))}
+	total := 0
+	for _, p := range levels {
+		total += shares(p)
+	}
+	for _, p := range levels {
+		l := old.levels[p.Name]
+		if l == nil || l.exempt != (p.Spec.Limited == nil) {
+			l = &level{name: p.Name, exempt: p.Spec.Limited == nil}
+		}
+		l.configure(p, c.options.Seats, total)
+		next.levels[p.Name] = l
+	}
+	for _, f := range schemas {
+		if l := next.levels[f.Spec.PriorityLevelConfiguration.Name]; l != nil {
+			next.schemas = append(next.schemas, schemaEntry{f, l})
+		}
+		if f.Name == flowcontrolv1.FlowSchemaNameCatchAll {
+			next.catchAll = schemaEntry{f, next.levels[flowcontrolv1.PriorityLevelConfigurationNameCatchAll]}
+		}
+	}
+	slices.SortStableFunc(next.schemas, func(a, b schemaEntry) int {
+		return cmp.Or(cmp.Compare(a.Spec.MatchingPrecedence, b.Spec.MatchingPrecedence), cmp.Compare(a.Name, b.Name))
+	})
+	c.adopt(next)
+	c.config.Store(next)
+	c.dispatch()
+}
+
+// adopt makes the limited levels of next the ones that share seats. Levels that are gone run out: whoever waits there may run, since
+// nothing would wake it later. Called with mu held.
+func (c *Controller) adopt(next *config) {
+	for _, l := range c.levels {
+		if next.levels[l.name] != l {
+			l.release()
+		}
+	}
+	c.levels, c.pool, c.lent = nil, 0, 0
+	for _, name := range sortedNames(next.levels) {
+		if l := next.levels[name]; !l.exempt {
+			c.levels = append(c.levels, l)
+			c.pool += l.nominal - l.guaranteed
+			c.lent += l.above(l.used)
+		}
+	}
+}
+
+// Classify finds the flow of a request.
+func (c *Controller) Classify(a *authz.Attributes) Flow {
+	cfg := c.config.Load()
+	entry := cfg.catchAll // for users of no group, too
+	if i := slices.IndexFunc(cfg.schemas, func(s schemaEntry) bool { return matches(s.FlowSchema, a) }); i >= 0 {
+		entry = cfg.schemas[i]
+	}
+	f := Flow{Schema: entry.Name, SchemaUID: string(entry.UID), Level: entry.level.name, LevelUID: entry.level.uid.Load().(string), level: entry.level}
+	if !f.Exempt() {
+		f.hash = hashOf(entry.FlowSchema, a)
+	}
+	return f
+}
+
+// Seat is the right to run. Release gives it back; it may be called more than once, by one goroutine.
+type Seat struct {
+	c     *Controller
+	flow  Flow
+	seats int
+	since time.Time
+	queue *queue
+	given bool
+}
+
+// Acquire waits until a request of the flow may run, which takes that many seats: one for an ordinary request, more for one that costs
+// more, but no more than a seventh or so of its level. Errors are *RejectedError.
+func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, error) {
+	s := &Seat{c: c, flow: f, seats: max(seats, 1)}
+	if !f.level.exempt {
+		begun := time.Now()
+		if err := c.wait(ctx, s); err != nil {
+			if hook := c.options.Metrics.Rejected; hook != nil {
+				hook(f.Schema, f.Level, err.Reason)
+			}
+			return nil, err
+		}
+		s.since = time.Now()
+		if hook := c.options.Metrics.Started; hook != nil {
+			hook(f.Schema, f.Level, s.since.Sub(begun))
+		}
+	}
+	if hook := c.options.Metrics.Executing; hook != nil {
+		hook(f.Schema, f.Level, 1)
+	}
+	return s, nil
+}
+
+// wait takes the seats, now or when they become free.
+func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
+	c.mu.Lock()
+	l := s.flow.level
+	s.seats = min(s.seats, l.widest())
+	if l.waiting == 0 && c.mayRun(l, s.seats) && !(l.used+s.seats > l.nominal && c.needy()) {
+		c.take(l, s.seats)
+		if s.queue = l.pick(s.flow.hash); s.queue != nil {
+			l.begin(s.queue, s.seats)
+		}
+		c.mu.Unlock()
+		return nil
+	}
+	if l.queues == nil {
+		c.mu.Unlock()
+		return &RejectedError{ConcurrencyLimit}
+	}
+	w := l.enqueue(s)
+	c.mu.Unlock()
+	if w == nil {
+		return &RejectedError{QueueFull}
+	}
+	if hook := c.options.Metrics.Waiting; hook != nil {
+		hook(s.flow.Schema, s.flow.Level, 1)
+		defer hook(s.flow.Schema, s.flow.Level, -1)
+	}
+	timer := time.NewTimer(c.options.Wait)
+	defer timer.Stop()
+	reason := TimeOut
+	select {
+	case <-w.ready:
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+		reason = Cancelled
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.queue == nil {
+		return nil // just then
+	}
+	l.remove(w)
+	c.dispatch() // it may have been in the way of others
+	return &RejectedError{reason}
+}
+
+// Release ends the request.
+func (s *Seat) Release() {
+	if s == nil || s.given {
+		return
+	}
+	s.given = true
+	c, l := s.c, s.flow.level
+	if hook := c.options.Metrics.Executing; hook != nil {
+		hook(s.flow.Schema, s.flow.Level, -1)
+	}
+	if l.exempt {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.queue != nil {
+		s.queue.running--
+		s.queue.start += float64(s.seats) * (time.Since(s.since) - expectedTime).Seconds()
+	}
+	c.put(l, s.seats)
+	c.dispatch()
+}

@@ -1,0 +1,194 @@
+package flowcontrol
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
+)
+
+// expectedTime is what a request is charged when it starts; the rest follows when it ends.
+const expectedTime = 3 * time.Millisecond
+
+// level is a share of the server.
+type level struct {
+	name   string
+	exempt bool
+	uid    atomic.Value // string
+
+	// Guarded by Controller.mu.
+	nominal    int // seats it is meant to have
+	guaranteed int // seats nobody else uses
+	limit      int // seats it may have at most, with borrowed ones
+	used       int
+	waiting    int
+	queues     []*queue // nil if requests do not wait
+	hand       int
+	longest    int
+	clock      float64 // virtual time: the start of the request that started last
+}
+
+// queue holds requests of some flows in the order they came.
+type queue struct {
+	waiters []*waiter
+	running int
+	start   float64 // virtual time at which its next request starts
+}
+
+// waiter is a request in a queue.
+type waiter struct {
+	seat  *Seat
+	queue *queue        // nil when it has been let run
+	ready chan struct{} // closed then
+}
+
+// shares is the weight of a level.
+func shares(p *flowcontrolv1.PriorityLevelConfiguration) int {
+	if l := p.Spec.Limited; l != nil && l.NominalConcurrencyShares != nil {
+		return int(*l.NominalConcurrencyShares)
+	}
+	return 0
+}
+
+// configure sets the level's share of the seats. Called with the controller's mu held.
+func (l *level) configure(p *flowcontrolv1.PriorityLevelConfiguration, seats, total int) {
+	l.uid.Store(string(p.UID))
+	spec := p.Spec.Limited
+	if spec == nil {
+		return
+	}
+	l.nominal = 1
+	if total > 0 {
+		l.nominal = max(1, (seats*shares(p)+total-1)/total)
+	}
+	l.guaranteed, l.limit = l.nominal, seats
+	if spec.LendablePercent != nil {
+		l.guaranteed -= l.nominal * int(*spec.LendablePercent) / 100
+	}
+	if spec.BorrowingLimitPercent != nil {
+		l.limit = min(seats, l.nominal+l.nominal*int(*spec.BorrowingLimitPercent)/100)
+	}
+	l.limit = max(l.limit, l.nominal)
+	q := spec.LimitResponse.Queuing
+	if spec.LimitResponse.Type != flowcontrolv1.LimitResponseTypeQueue || q == nil {
+		l.release()
+		l.queues = nil
+		return
+	}
+	l.hand, l.longest = max(1, int(q.HandSize)), int(q.QueueLengthLimit)
+	l.resize(max(1, int(q.Queues)))
+	for _, q := range l.queues {
+		for _, w := range q.waiters {
+			w.seat.seats = min(w.seat.seats, l.widest())
+		}
+	}
+}
+
+// resize changes the number of queues; the waiters of queues that go join those that stay.
+func (l *level) resize(n int) {
+	old := l.queues
+	l.queues = make([]*queue, n)
+	for i := range l.queues {
+		if i < len(old) {
+			l.queues[i] = old[i]
+		} else {
+			l.queues[i] = &queue{start: l.clock}
+		}
+	}
+	for i := n; i < len(old); i++ {
+		to := l.queues[i%n]
+		for _, w := range old[i].waiters {
+			w.queue, w.seat.queue = to, to
+			to.waiters = append(to.waiters, w)
+		}
+	}
+}
+
+// widest is the greatest number of seats one request may take.
+func (l *level) widest() int { return max(1, l.nominal*15/100) }
+
+// above is how many of that many seats are not guaranteed.
+func (l *level) above(used int) int { return max(0, used-l.guaranteed) }
+
+// pick finds the queue of a flow: the shortest of its hand. Levels that do not queue have none.
+func (l *level) pick(hash uint64) *queue {
+	var best *queue
+	for i := range deal(hash, len(l.queues), l.hand) {
+		if q := l.queues[i]; best == nil || q.length() < best.length() {
+			best = q
+		}
+	}
+	if best != nil && best.length() == 0 {
+		best.start = max(best.start, l.clock) // idleness earns nothing
+	}
+	return best
+}
+
+func (q *queue) length() int { return len(q.waiters) + q.running }
+
+// begin accounts for a request of the queue that starts.
+func (l *level) begin(q *queue, seats int) {
+	l.clock = max(l.clock, q.start)
+	q.running++
+	q.start += float64(seats) * expectedTime.Seconds()
+}
+
+// enqueue puts a request into the queue of its flow; nil if that is full.
+func (l *level) enqueue(s *Seat) *waiter {
+	q := l.pick(s.flow.hash)
+	if len(q.waiters) >= l.longest {
+		return nil
+	}
+	w := &waiter{seat: s, queue: q, ready: make(chan struct{})}
+	s.queue = q
+	q.waiters = append(q.waiters, w)
+	l.waiting++
+	return w
+}
+
+// remove takes a waiter out that gave up.
+func (l *level) remove(w *waiter) {
+	for i, other := range w.queue.waiters {
+		if other == w {
+			w.queue.waiters = append(w.queue.waiters[:i:i], w.queue.waiters[i+1:]...)
+			l.waiting--
+			break
+		}
+	}
+	w.queue = nil
+}
+
+// head returns the queue whose request is next, by virtual time; nil if nobody waits.
+func (l *level) head() *queue {
+	if l.waiting == 0 {
+		return nil
+	}
+	var best *queue
+	for _, q := range l.queues {
+		if len(q.waiters) > 0 && (best == nil || q.start < best.start) {
+			best = q
+		}
+	}
+	return best
+}
+
+// let starts the first request of a queue.
+func (l *level) let(q *queue) {
+	w := q.waiters[0]
+	q.waiters[0] = nil
+	q.waiters = q.waiters[1:]
+	l.waiting--
+	l.begin(q, w.seat.seats)
+	w.queue = nil
+	close(w.ready)
+}
+
+// release lets everybody run who waits.
+func (l *level) release() {
+	for _, q := range l.queues {
+		for len(q.waiters) > 0 {
+			l.used += q.waiters[0].seat.seats
+			l.let(q)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package flowcontrol
+
+import (
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
+)
+
+// matches reports whether a schema is about the request.
+func matches(f *flowcontrolv1.FlowSchema, a *authz.Attributes) bool {
+	for i := range f.Spec.Rules {
+		rule := &f.Spec.Rules[i]
+		if !slices.ContainsFunc(rule.Subjects, func(s flowcontrolv1.Subject) bool { return is(a.User, &s) }) {
+			continue
+		}
+		if a.ResourceRequest && slices.ContainsFunc(rule.ResourceRules, func(r flowcontrolv1.ResourcePolicyRule) bool { return about(&r, a) }) ||
+			!a.ResourceRequest && slices.ContainsFunc(rule.NonResourceRules, func(r flowcontrolv1.NonResourcePolicyRule) bool { return aboutPath(&r, a) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// is reports whether the user is the subject.
+func is(u *authn.User, s *flowcontrolv1.Subject) bool {
+	switch {
+	case s.Kind == flowcontrolv1.SubjectKindUser && s.User != nil:
+		return s.User.Name == flowcontrolv1.NameAll || s.User.Name == u.Name
+	case s.Kind == flowcontrolv1.SubjectKindGroup && s.Group != nil:
+		return s.Group.Name == flowcontrolv1.NameAll || slices.Contains(u.Groups, s.Group.Name)
+	case s.Kind == flowcontrolv1.SubjectKindServiceAccount && s.ServiceAccount != nil:
+		account, ok := strings.CutPrefix(u.Name, authn.ServiceAccountPrefix)
+		namespace, name, _ := strings.Cut(account, ":")
+		return ok && namespace == s.ServiceAccount.Namespace && (s.ServiceAccount.Name == flowcontrolv1.NameAll || s.ServiceAccount.Name == name)
+	}
+	return false
+}
+
+func about(r *flowcontrolv1.ResourcePolicyRule, a *authz.Attributes) bool {
+	resource := a.Resource
+	if a.Subresource != "" {
+		resource += "/" + a.Subresource
+	}
+	if !has(r.Verbs, a.Verb) || !has(r.APIGroups, a.APIGroup) || !has(r.Resources, resource) {
+		return false
+	}
+	if a.Namespace == "" {
+		return r.ClusterScope
+	}
+	return has(r.Namespaces, a.Namespace)
+}
+
+func aboutPath(r *flowcontrolv1.NonResourcePolicyRule, a *authz.Attributes) bool {
+	return has(r.Verbs, a.Verb) && slices.ContainsFunc(r.NonResourceURLs, func(url string) bool {
+		prefix, wild := strings.CutSuffix(url, "*")
+		return url == a.Path || wild && strings.HasPrefix(a.Path, prefix)
+	})
+}
+
+func has(list []string, v string) bool { return slices.Contains(list, "*") || slices.Contains(list, v) }
+
+// hashOf tells flows apart.
+func hashOf(f *flowcontrolv1.FlowSchema, a *authz.Attributes) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(f.Name))
+	if d := f.Spec.DistinguisherMethod; d != nil {
+		_, _ = h.Write([]byte{0})
+		switch d.Type {
+		case flowcontrolv1.FlowDistinguisherMethodByUserType:
+			_, _ = h.Write([]byte(a.User.Name))
+		case flowcontrolv1.FlowDistinguisherMethodByNamespaceType:
+			_, _ = h.Write([]byte(a.Namespace))
+		}
+	}
+	return mix(h.Sum64())
+}
+
+// mix spreads the differences of similar names over all bits.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// deal yields the numbers of a flow's queues: hand different ones out of n, the same every time for one hash.
+func deal(hash uint64, n, hand int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		var dealt [64]int // sorted
+		hand = min(hand, n, len(dealt))
+		for i := range hand {
+			left := uint64(n - i)
+			card := int(hash % left)
+			hash = mix(hash / left) // what is left of the hash is too short for many queues
+			at := 0
+			for at < i && dealt[at] <= card {
+				card++
+				at++
+			}
+			copy(dealt[at+1:i+1], dealt[at:i])
+			dealt[at] = card
+			if !yield(card) {
+				return
+			}
+		}
+	}
+}

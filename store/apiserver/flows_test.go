@@ -1,0 +1,101 @@
+package apiserver_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
+)
+
+// named authenticates requests as the user and group their headers name.
+func named() authn.Authenticator {
+	return authn.Func(func(r *http.Request) (*authn.Response, bool, error) {
+		u := &authn.User{Name: r.Header.Get("As-User"), Groups: r.Header.Values("As-Group")}
+		return &authn.Response{User: u}, true, nil
+	})
+}
+
+// blocking keeps reads of secrets until block is closed, and says that they are there.
+func blocking(block chan struct{}) (authz.Authorizer, chan struct{}) {
+	entered := make(chan struct{}, 100)
+	return authz.Func(func(_ context.Context, a authz.Attributes) (authz.Decision, string, error) {
+		if a.Resource == "secrets" {
+			entered <- struct{}{}
+			<-block
+		}
+		return authz.Allow, "", nil
+	}), entered
+}
+
+// A level that is full rejects; others, exempt users, probes and open watches go on.
+func TestPriorityLevels(t *testing.T) {
+	block := make(chan struct{})
+	authorizer, entered := blocking(block)
+	s := start(t, apiserver.Options{MaxInFlight: 1, MaxMutatingInFlight: 1, Authenticator: named(), Authorizer: authorizer})
+	levels := map[string]string{}
+	for _, i := range s.do("GET", "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", nil, "As-Group", "system:masters").ok(200).items() {
+		levels[object(i.(map[string]any)).str("metadata.name")] = object(i.(map[string]any)).str("metadata.uid")
+	}
+	require.Len(t, levels, 8)
+	open := s.watch(configMaps + "?watch=1&allowWatchBookmarks=true")
+	require.Eventually(t, func() bool { // the objects have been read
+		got := s.do("GET", configMaps, nil, "As-User", "nobody")
+		got.ok(200)
+		return got.header.Get("X-Kubernetes-PF-PriorityLevel-UID") == levels["catch-all"]
+	}, time.Minute, time.Millisecond)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		resp := s.open("GET", "/api/v1/secrets", nil, "As-User", "nobody")
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}()
+	<-entered
+	got := s.do("GET", configMaps, nil, "As-User", "nobody")
+	require.Equal(t, "TooManyRequests", got.ok(429).str("reason"))
+	require.Equal(t, "1", got.header.Get("Retry-After"))
+	got = s.do("GET", configMaps, nil, "As-User", "ann", "As-Group", "system:authenticated")
+	got.ok(200)
+	require.Equal(t, levels["global-default"], got.header.Get("X-Kubernetes-PF-PriorityLevel-UID"))
+	got = s.do("POST", configMaps, configMap("a"), "As-User", "root", "As-Group", "system:masters")
+	got.ok(201)
+	require.Equal(t, levels["exempt"], got.header.Get("X-Kubernetes-PF-PriorityLevel-UID"))
+	require.Equal(t, 200, s.do("GET", "/livez", nil, "As-Group", "system:unauthenticated").code)
+	open.expect("ADDED", "a")
+	close(block)
+	<-done
+}
+
+// What clients write into FlowSchema and PriorityLevelConfiguration objects takes effect, and the status says whether the two fit.
+func TestFlowsAreConfiguredByObjects(t *testing.T) {
+	s := start(t, apiserver.Options{Authenticator: named()})
+	const group = "/apis/flowcontrol.apiserver.k8s.io/v1/"
+	root := []string{"As-User", "root", "As-Group", "system:masters"}
+	flow := s.do("POST", group+"flowschemas", `{"metadata":{"name":"mine"},"spec":{"matchingPrecedence":5,"priorityLevelConfiguration":{"name":"mine"},
+		"rules":[{"subjects":[{"kind":"User","user":{"name":"ann"}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"namespaces":["*"]}]}]}}`, root...).ok(201)
+	w := s.watch(group+"flowschemas?watch=1&fieldSelector=metadata.name%3Dmine", root...)
+	dangling := func() (status string) {
+		for status == "" {
+			if c, _ := w.next().at("object.status.conditions").([]any); len(c) > 0 {
+				status = object(c[0].(map[string]any)).str("status")
+			}
+		}
+		return status
+	}
+	require.Equal(t, "True", dangling())
+	level := s.do("POST", group+"prioritylevelconfigurations", `{"metadata":{"name":"mine"},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":1,"limitResponse":{"type":"Reject"}}}}`, root...).ok(201)
+	require.Equal(t, "False", dangling())
+	var got *answer
+	require.Eventually(t, func() bool {
+		got = s.do("GET", configMaps, nil, "As-User", "ann")
+		return got.header.Get("X-Kubernetes-PF-PriorityLevel-UID") == level.str("metadata.uid")
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, flow.str("metadata.uid"), got.header.Get("X-Kubernetes-PF-FlowSchema-UID"))
+}

@@ -1,0 +1,108 @@
+package apiserver
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
+)
+
+// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe for concurrent use. Nil functions
+// are skipped.
+type Metrics struct {
+	// Request is called when a request has been answered.
+	Request func(m Measurement)
+	// InFlight is called with +1 and -1 as requests that are not long-running begin and end.
+	InFlight func(mutating bool, delta int)
+	// LongRunning is called with +1 and -1 as watches, logs and streams begin and end.
+	LongRunning func(m Measurement, delta int)
+	// Rejected is called when a request is turned away with 429 because too much is going on.
+	Rejected func(mutating bool)
+	// Flows are the hooks of priority and fairness.
+	Flows flowcontrol.Metrics
+	// WatchEvents is called when events of a watch have been written: how many, and their size in bytes.
+	WatchEvents func(resource schema.GroupVersionResource, events, bytes int)
+	// Deprecated is called when a request was for an API that is deprecated.
+	Deprecated func(m Measurement)
+	// HealthCheck is called with the outcome of each check of healthz, livez or readyz (path, without slash).
+	HealthCheck func(path, check string, err error)
+}
+
+// Measurement describes a request by what it has in common with others. What a client can choose freely, such as names, or resources
+// that are not served, is not in it, so every field is fit to be a label.
+type Measurement struct {
+	// Verb in the words of Kubernetes' metrics: GET, LIST, WATCH, POST, PUT, PATCH, APPLY, DELETE, DELETECOLLECTION, CONNECT, or other.
+	Verb string
+	// Group, Version, Resource and Subresource; empty if the request was not for a resource that is served. The subresource of
+	// other requests is the path of the handler that serves them, or empty.
+	Group, Version, Resource, Subresource string
+	// Scope is resource (one object), namespace, cluster, or empty for requests that are not for resources.
+	Scope string
+	// DryRun is All or empty.
+	DryRun string
+
+	// Code is the HTTP status, Elapsed the time until the last byte was written, Bytes the size of the answer. They are zero in a
+	// measurement of a request that has not ended.
+	Code    int
+	Elapsed time.Duration
+	Bytes   int64
+}
+
+// measurement describes the request.
+func (r *request) measurement() Measurement {
+	m := Measurement{Verb: r.metricVerb()}
+	if !r.info.Resource {
+		m.Subresource = r.handler
+		return m
+	}
+	if d := r.query["dryRun"]; len(d) > 0 && d[0] == "All" {
+		m.DryRun = d[0]
+	}
+	switch {
+	case r.info.Name != "" || r.info.Verb == "create":
+		m.Scope = "resource"
+	case r.info.Namespace != "":
+		m.Scope = "namespace"
+	default:
+		m.Scope = "cluster"
+	}
+	if r.rt == nil {
+		return m
+	}
+	m.Group, m.Version, m.Resource = r.info.GVR.Group, r.info.GVR.Version, r.info.GVR.Resource
+	if known, _ := r.rt.hasSub(&r.info); known {
+		m.Subresource = r.info.Subresource
+	}
+	return m
+}
+
+// metricVerb names what the request does.
+func (r *request) metricVerb() string {
+	if !r.info.Resource {
+		switch r.Method {
+		case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+			return r.Method
+		}
+		return "other"
+	}
+	switch r.info.Subresource {
+	case "exec", "attach", "portforward", "proxy", "log":
+		return "CONNECT"
+	}
+	switch r.info.Verb {
+	case "get", "list", "watch", "delete", "deletecollection":
+		return strings.ToUpper(r.info.Verb)
+	case "create":
+		return "POST"
+	case "update":
+		return "PUT"
+	case "patch":
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch") {
+			return "APPLY"
+		}
+		return "PATCH"
+	}
+	return "other"
+}

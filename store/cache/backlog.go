@@ -1,0 +1,148 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// AtLeast returns a snapshot that has reached revision. Where the store cannot report progress, a quiet cache would wait for
+// ever: it reads the store instead, and a revision that the store has not reached is *store.FutureRevisionError.
+func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) {
+	if c.store.Capabilities().Progress {
+		return c.Wait(ctx, revision)
+	}
+	if snap := c.snapshot.Load(); snap.revision >= revision {
+		return snap, nil
+	}
+	snap, err := c.quorum(ctx)
+	if err == nil && snap.revision < revision {
+		return nil, &store.FutureRevisionError{Requested: revision, Current: snap.revision}
+	}
+	return snap, err
+}
+
+// At returns the state at exactly that revision: from the event log, or else from the store. Errors: *store.ExpiredError if the store
+// has forgotten it, *store.FutureRevisionError if it has not reached it.
+func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
+	snap, err := c.SnapshotAt(revision)
+	if err == nil {
+		return snap, nil
+	}
+	if _, behind := errors.AsType[*store.FutureRevisionError](err); behind && c.store.Capabilities().Progress {
+		return nil, err // Wait would have brought the cache there
+	}
+	items, at, err := c.read(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{items: items, revision: at}, nil
+}
+
+// maxBacklogs is how many watches of one cache read the store at a time for what happened before the cache's log.
+const maxBacklogs = 16
+
+// backlogs counts them.
+type backlogs struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (b *backlogs) enter() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.n >= maxBacklogs {
+		return false
+	}
+	b.n++
+	return true
+}
+
+func (b *backlogs) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n--
+}
+
+// errCaughtUp ends a backlog that has reached the log.
+var errCaughtUp = errors.New("cache: the watch has reached the log")
+
+// backlog delivers what happened between the watch's place and the log, from the store itself, so that clients that
+// outlived a restart of the server need no list. It returns when the log is reached, or with *store.ExpiredError if the
+// store has forgotten too.
+func (c *Cache) backlog(ctx context.Context, w *watcher, expired error, deliver func([]Event) error) error {
+	if !c.backlogs.enter() {
+		return expired
+	}
+	defer c.backlogs.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	tasks.Go(func() { c.nudgeUntil(ctx) })
+	w.after = w.options.From
+	err := c.store.Watch(ctx, c.prefix, w.options.From, store.WatchOptions{Prev: true}, func(b store.Batch) error {
+		events, err := c.replayed(w, b.Events)
+		if err == nil && len(events) > 0 {
+			err = deliver(events)
+		}
+		if err != nil {
+			return err
+		}
+		w.options.From = b.Revision
+		if c.reaches(b.Revision) {
+			return errCaughtUp
+		}
+		return nil
+	})
+	if errors.Is(err, errCaughtUp) {
+		return nil
+	}
+	return err
+}
+
+// reaches reports whether a watch from that revision finds its place in the log.
+func (c *Cache) reaches(revision int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return revision >= c.log.floor
+}
+
+// replayed makes the watch's events of the store's.
+func (c *Cache) replayed(w *watcher, from []store.Event) ([]Event, error) {
+	var out []Event
+	for _, e := range from {
+		ch := &change{kind: Added, obj: c.object(e.KV)}
+		if !e.Created() {
+			if e.Prev == nil {
+				return nil, &store.ExpiredError{Compacted: e.KV.Revision}
+			}
+			ch.kind, ch.prev = Modified, c.object(*e.Prev)
+		}
+		if e.Type == store.Delete {
+			ch.kind, ch.obj = Deleted, ch.prev.at(e.KV.Revision)
+		}
+		if event, ok := w.event(ch); ok {
+			event.change = nil // nobody else sees this one
+			out = append(out, event)
+		}
+	}
+	return out, nil
+}
+
+// nudgeUntil asks the store for progress until ctx ends, so that a backlog without events comes to its end.
+func (c *Cache) nudgeUntil(ctx context.Context) {
+	ticker := time.NewTicker(maxNudge)
+	defer ticker.Stop()
+	for {
+		c.nudge(ctx, minNudge)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
