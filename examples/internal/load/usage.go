@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"fmt"
@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// usage is what a process has used.
-type usage struct {
-	cpu      time.Duration // user and system, since it started
-	resident int64         // bytes
+// Usage is what a process has used.
+type Usage struct {
+	CPU      time.Duration // user and system, since it started
+	Resident int64         // bytes
 }
 
 // ticks per second of /proc/PID/stat: USER_HZ, which is 100 on every architecture Linux has Go for.
 const ticks = 100
 
-// usageOf reads /proc (see proc_pid_stat(5)).
-func usageOf(pid int) (usage, error) {
+// UsageOf reads /proc (see proc_pid_stat(5)).
+func UsageOf(pid int) (Usage, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return usage{}, fmt.Errorf("process %d: %w", pid, err)
+		return Usage{}, fmt.Errorf("process %d: %w", pid, err)
 	}
 	// The name in parentheses may hold anything; the fields after it are numbers, the first of them the third.
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	if len(fields) < 22 {
-		return usage{}, fmt.Errorf("process %d: /proc gives %d fields", pid, len(fields))
+		return Usage{}, fmt.Errorf("process %d: /proc gives %d fields", pid, len(fields))
 	}
 	var n [3]int64
 	for i, field := range []string{fields[11], fields[12], fields[21]} {
 		if n[i], err = strconv.ParseInt(field, 10, 64); err != nil {
-			return usage{}, fmt.Errorf("process %d: %w", pid, err)
+			return Usage{}, fmt.Errorf("process %d: %w", pid, err)
 		}
 	}
-	return usage{cpu: time.Duration(n[0]+n[1]) * time.Second / ticks, resident: n[2] * int64(os.Getpagesize())}, nil
+	return Usage{CPU: time.Duration(n[0]+n[1]) * time.Second / ticks, Resident: n[2] * int64(os.Getpagesize())}, nil
 }

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"strconv"
@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// pod is a pod as real ones are: two containers with environment, resources, probes and mounts, about 3 kB of JSON.
-func pod(namespace string, n int) *corev1.Pod {
+// Pod is a pod as real ones are: two containers with environment, resources, probes and mounts, about 3 kB of JSON.
+func Pod(namespace string, n int) *corev1.Pod {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("128Mi")},
 		Limits:   corev1.ResourceList{"memory": resource.MustParse("256Mi")},

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"fmt"
@@ -10,45 +10,49 @@ import (
 	"time"
 )
 
-// printTable prints one line a phase. Latencies are those of successful operations; CPU is the server's, per operation.
-func printTable(out io.Writer, results []result) {
+// PrintTable prints one line a phase. Latencies are those of successful operations; CPU is the server's, per operation.
+func PrintTable(out io.Writer, results []Result) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "PHASE\tOPS\tERRORS\tSECONDS\tOPS/S\tP50\tP90\tP99\tMAX\tCPU/OP\tRSS\t")
 	for _, r := range results {
 		cpu, rss := "-", "-"
-		if len(r.usage) > 0 && len(r.times) > 0 {
-			var total usage
-			for _, u := range r.usage {
-				total.cpu += u.cpu
-				total.resident += u.resident
-			}
-			cpu = (total.cpu / time.Duration(len(r.times))).Round(time.Microsecond).String()
-			rss = fmt.Sprintf("%d MiB", total.resident>>20)
+		if each, resident := r.PerOperation(); resident > 0 {
+			cpu = each.Round(time.Microsecond).String()
+			rss = fmt.Sprintf("%d MiB", resident>>20)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f\t%.0f\t%v\t%v\t%v\t%v\t%s\t%s\t\n", r.phase, len(r.times), r.errors, r.took.Seconds(),
-			float64(len(r.times))/r.took.Seconds(), r.percentile(50), r.percentile(90), r.percentile(99), r.percentile(100), cpu, rss)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f\t%.0f\t%v\t%v\t%v\t%v\t%s\t%s\t\n", r.Phase, len(r.Times), r.Errors, r.Took.Seconds(),
+			float64(len(r.Times))/r.Took.Seconds(), r.Percentile(50), r.Percentile(90), r.Percentile(99), r.Percentile(100), cpu, rss)
 	}
 	_ = w.Flush()
 	for _, r := range results {
-		if r.first != nil {
-			message, _, _ := strings.Cut(r.first.Error(), "\n")
-			fmt.Fprintf(out, "%s: %d failed, one of them: %s\n", r.phase, r.errors, message)
+		if r.First != nil {
+			message, _, _ := strings.Cut(r.First.Error(), "\n")
+			fmt.Fprintf(out, "%s: %d failed, one of them: %s\n", r.Phase, r.Errors, message)
 		}
 	}
 }
 
-// percentile returns the time within which p percent of the operations ended (nearest rank).
-func (r *result) percentile(p int) time.Duration {
-	if len(r.times) == 0 {
+// PerOperation returns the CPU time all processes spent on one operation, and their resident bytes; zeros if no process was watched.
+func (r *Result) PerOperation() (cpu time.Duration, resident int64) {
+	for _, u := range r.Usage {
+		cpu += u.CPU
+		resident += u.Resident
+	}
+	return cpu / time.Duration(max(len(r.Times), 1)), resident
+}
+
+// Percentile returns the time within which p percent of the operations ended (nearest rank).
+func (r *Result) Percentile(p int) time.Duration {
+	if len(r.Times) == 0 {
 		return 0
 	}
-	rank := max((len(r.times)*p+99)/100, 1)
-	return r.times[rank-1].Round(10 * time.Microsecond)
+	rank := max((len(r.Times)*p+99)/100, 1)
+	return r.Times[rank-1].Round(10 * time.Microsecond)
 }
 
 // progress shows how far a phase is: a bar on a terminal, a line every 5 s elsewhere. It may be called concurrently.
 type progress struct {
-	out      *os.File
+	out      *os.File // nil: shown to nobody
 	terminal bool
 
 	mu    sync.Mutex
@@ -57,12 +61,18 @@ type progress struct {
 }
 
 func newProgress(out *os.File) *progress {
+	if out == nil {
+		return &progress{}
+	}
 	info, err := out.Stat()
 	return &progress{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
 // show is called after each operation and prints seldom.
 func (p *progress) show(phase string, n, total int) {
+	if p.out == nil {
+		return
+	}
 	now := time.Now()
 	every := 5 * time.Second
 	if p.terminal {

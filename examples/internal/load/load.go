@@ -1,0 +1,172 @@
+// Package load puts load on an API server and measures what it took: throughput, latencies, and the CPU time and memory of the server's
+// processes. examples/loadtest is its command line; the benchmarks of examples/kube-apiserver run it too.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// Options say how much load. All numbers must be at least 1, but for Changes.
+type Options struct {
+	// Namespace to work in; it must not exist yet.
+	Namespace string
+	// Objects is how many pods are made, 3 kB each.
+	Objects int
+	// Clients is how many requests are in flight.
+	Clients int
+	// Lists is how often the list phases list.
+	Lists int
+	// Watchers of the watch phase, and Events each of them sees.
+	Watchers, Events int
+	// Changes is the percentage of applies that change something.
+	Changes int
+	// PIDs are the server's processes, whose usage is measured (needs /proc).
+	PIDs []int
+	// Progress is told how far the load is; nil tells nobody.
+	Progress *os.File
+}
+
+// Load is a load on one server. Its methods are called one after the other.
+type Load struct {
+	Options
+	conns    []client.Conn
+	progress *progress
+}
+
+// New returns a load on the server behind conns, at least one, over which requests are spread.
+func New(conns []client.Conn, o Options) *Load {
+	return &Load{Options: o, conns: conns, progress: newProgress(o.Progress)}
+}
+
+// Result is what a phase took.
+type Result struct {
+	Phase string
+	Took  time.Duration
+	// Times of the operations that succeeded, sorted.
+	Times []time.Duration
+	// Errors is how many failed, and First joins the first failure of each client.
+	Errors int
+	First  error
+	// Usage of each process, CPU time as spent in the phase.
+	Usage []Usage
+}
+
+// Prepare makes the namespace and the service account its pods name.
+func (l *Load) Prepare(ctx context.Context) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
+	if _, err := client.For[*corev1.Namespace](l.conns[0]).Create(ctx, ns); apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("namespace %s exists already: delete it, or choose another", l.Namespace)
+	} else if err != nil {
+		return fmt.Errorf("namespace %s: %w", l.Namespace, err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: "default"}}
+	if _, err := client.For[*corev1.ServiceAccount](l.conns[0]).Create(ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
+		return errors.Join(fmt.Errorf("service account: %w", err), l.CleanUp(ctx))
+	}
+	return nil
+}
+
+// CleanUp deletes what is left.
+func (l *Load) CleanUp(ctx context.Context) error {
+	now := int64(0)
+	all := client.ListOptions{Namespace: l.Namespace}
+	return errors.Join(
+		client.For[*corev1.Pod](l.conns[0]).DeleteCollection(ctx, all, client.DeleteOptions{GracePeriodSeconds: &now}),
+		client.For[*corev1.ConfigMap](l.conns[0]).DeleteCollection(ctx, all),
+		client.For[*corev1.Namespace](l.conns[0]).Delete(ctx, types.NamespacedName{Name: l.Namespace}))
+}
+
+// Run goes through the phases chosen, in the order of Names. It stops early if ctx ends, or if nothing at all succeeded.
+func (l *Load) Run(ctx context.Context, chosen []string) ([]Result, error) {
+	var results []Result
+	for _, p := range phases {
+		if !slices.Contains(chosen, p.name) {
+			continue
+		}
+		r := l.measure(ctx, p)
+		results = append(results, r)
+		if ctx.Err() != nil {
+			return results, ctx.Err()
+		}
+		if len(r.Times) == 0 {
+			return results, fmt.Errorf("%s: nothing succeeded: %w", p.name, r.First)
+		}
+	}
+	return results, nil
+}
+
+// measure runs one phase.
+func (l *Load) measure(ctx context.Context, p phase) Result {
+	before := l.usages()
+	begun := time.Now()
+	r := Result{Phase: p.name}
+	if p.whole != nil {
+		if r.Times, r.First = p.whole(ctx, l); r.First != nil {
+			r.Errors = 1
+		}
+	} else {
+		l.each(ctx, p, &r)
+	}
+	r.Took = time.Since(begun)
+	for i, u := range l.usages() {
+		u.CPU -= before[i].CPU
+		r.Usage = append(r.Usage, u)
+	}
+	l.progress.done()
+	slices.Sort(r.Times)
+	return r
+}
+
+// each makes every operation of a phase once, with as many in flight as there are clients.
+func (l *Load) each(ctx context.Context, p phase, r *Result) {
+	total := p.count(l)
+	var next, finished atomic.Int64
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for w := range min(l.Clients, total) {
+		workers.Go(func() {
+			var times []time.Duration
+			var failed int
+			var first error
+			for n := int(next.Add(1)) - 1; n < total && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
+				begun := time.Now()
+				if err := p.do(ctx, l, l.conns[w%len(l.conns)], n); err != nil {
+					failed++
+					if first == nil {
+						first = err
+					}
+				} else {
+					times = append(times, time.Since(begun))
+				}
+				l.progress.show(p.name, int(finished.Add(1)), total)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r.Times = append(r.Times, times...)
+			r.Errors += failed
+			r.First = errors.Join(r.First, first)
+		})
+	}
+	workers.Wait()
+}
+
+func (l *Load) usages() []Usage {
+	all := make([]Usage, len(l.PIDs))
+	for i, pid := range l.PIDs {
+		all[i], _ = UsageOf(pid) // a process that ended shows nothing more
+	}
+	return all
+}
