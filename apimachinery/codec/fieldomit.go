@@ -20,6 +20,7 @@ const (
 	omitArray0 // an array of length 0: always
 	omitMethod // IsZero says so
 	omitMemory // the value is zero, found by reflection
+	omitAsk    // several of these: ask the field
 )
 
 func emptyRule(t reflect.Type) omitRule {
@@ -63,6 +64,29 @@ func (b *builder) zeroRule(f *field) omitRule {
 		return omitMethod
 	}
 	return omitMemory
+}
+
+// A probe is what the writer needs to pass over a field that is not written. Most
+// fields of most objects are not, and walking these touches a tenth of the memory.
+type probe struct {
+	off  uint32
+	rule omitRule
+}
+
+func (f *field) probe() probe {
+	if f.indirect || f.zero != omitNever {
+		return probe{f.off, omitAsk}
+	}
+	return probe{f.off, f.omit}
+}
+
+// present returns the address of the field in the struct at p, or nil if it is not written.
+func (f *field) present(p unsafe.Pointer) unsafe.Pointer {
+	q := f.address(p)
+	if q == nil || f.omitted(f.omit, q) || f.omitted(f.zero, q) {
+		return nil
+	}
+	return q
 }
 
 // omitted applies a rule to the value at p.

@@ -19,15 +19,16 @@ const maxNesting = 10000
 // method of a value returned, names a value JSON cannot hold (an infinity), or wraps ErrTooDeep.
 func Marshal(v any) ([]byte, error) {
 	e := shared.encoder()
-	defer shared.release(e)
 	b, err := appendJSON(e, e.buf[:0], v)
-	if cap(b) <= maxKept {
-		e.buf = b
-	}
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(b), nil
+	out := slices.Clone(b)
+	if cap(b) <= maxKept {
+		e.buf = b
+	}
+	shared.release(e)
+	return out, nil
 }
 
 // AppendJSON appends the JSON of v to dst. On error dst is returned as it was.
@@ -61,6 +62,7 @@ const maxKept = 64 << 10
 type jsonEncoder struct {
 	buf   []byte
 	keys  []string
+	pairs []pair
 	depth int
 	err   error
 }
@@ -73,12 +75,9 @@ func (c *planCache) encoder() *jsonEncoder {
 }
 
 func (c *planCache) release(e *jsonEncoder) {
-	e.err, e.depth = nil, 0
-	clear(e.keys[:cap(e.keys)])
-	if cap(e.keys) > 1024 {
-		e.keys = nil
+	if e.err != nil || cap(e.keys)+cap(e.pairs) > 1024 {
+		return // after an error there may be keys left
 	}
-	e.keys = e.keys[:0]
 	c.encoders.Put(e)
 }
 
@@ -173,15 +172,9 @@ func (e *jsonEncoder) float(b []byte, f float64, size int) []byte {
 func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
 	b = append(b, '{')
 	first := true
-	for i := range n.fields {
-		f := &n.fields[i]
-		q := unsafe.Add(p, f.off)
-		if f.indirect {
-			if q = f.address(p); q == nil {
-				continue
-			}
-		}
-		switch f.omit {
+	for i, pr := range n.probes {
+		q := unsafe.Add(p, pr.off)
+		switch pr.rule {
 		case omitNever:
 		case omitLen:
 			if (*(*[2]int)(q))[1] == 0 {
@@ -192,13 +185,11 @@ func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
 				continue
 			}
 		default:
-			if f.omitted(f.omit, q) {
+			if q = n.fields[i].present(p); q == nil {
 				continue
 			}
 		}
-		if f.zero != omitNever && f.omitted(f.zero, q) {
-			continue
-		}
+		f := &n.fields[i]
 		if first {
 			first = false
 			b = append(b, f.comma[1:]...)
@@ -260,6 +251,7 @@ func (e *jsonEncoder) members(b []byte, n *node, m map[string]any, first bool) [
 		b = append(appendString(b, k), ':')
 		b = e.any(b, m[k])
 	}
+	clear(keys)
 	e.keys = e.keys[:base]
 	e.depth--
 	return b

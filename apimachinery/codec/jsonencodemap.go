@@ -14,20 +14,15 @@ func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	base := len(e.keys)
-	for k := range m {
-		e.keys = append(e.keys, k)
-	}
-	keys := e.keys[base:]
-	sortKeys(keys)
-	for i, k := range keys {
+	e.pairs = sortedPairs(e.pairs, m)
+	for i := range e.pairs {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, k), ':')
-		b = appendString(b, m[k])
+		b = append(appendString(b, e.pairs[i].key), ':')
+		b = appendString(b, e.pairs[i].value)
 	}
-	e.keys = e.keys[:base]
+	clear(e.pairs)
 	return append(b, '}')
 }
 
@@ -123,6 +118,7 @@ func (e *jsonEncoder) object(b []byte, m map[string]any) []byte {
 			break
 		}
 	}
+	clear(e.keys[base:])
 	e.keys = e.keys[:base]
 	e.depth--
 	return append(b, '}')

@@ -61,7 +61,7 @@ func settle(b []byte, start int) ([]byte, error) {
 			return b, nil // a plain string, as times and quantities are
 		}
 	}
-	s := scanner{data: b}
+	s := scanner{data: b, picky: true}
 	i := skipSpace(b, start)
 	end, err := s.skip(i)
 	if err != nil {

@@ -1,12 +1,14 @@
 package codec
 
+import "unsafe"
+
 // A scanner walks over JSON without decoding it.
 type scanner struct {
 	data []byte
 	max  int // depth; 0 means maxNesting
-	// loose is set when there was white space, or a character that encoding/json
-	// escapes in the output of methods.
-	loose bool
+	// loose is set when there was white space or, if picky is set, a character that
+	// encoding/json escapes in the output of methods.
+	loose, picky bool
 
 	depth int
 }
@@ -97,12 +99,15 @@ func (s *scanner) text(i int) (int, string) {
 	b := s.data
 	i++
 	for i < len(b) {
-		c := b[i]
-		if plain[c] {
-			i++
-			continue
+		start := i
+		i = stringEnd(b, i)
+		if s.picky && plainLen(unsafe.String(unsafe.SliceData(b[start:]), i-start)) < i-start {
+			s.loose = true
 		}
-		switch {
+		if i == len(b) {
+			break
+		}
+		switch c := b[i]; {
 		case c == '"':
 			return i + 1, ""
 		case c == '\\':
@@ -117,7 +122,7 @@ func (s *scanner) text(i int) (int, string) {
 		case c < 0x20:
 			return i, msgString
 		default:
-			if c == '<' || c == '>' || c == '&' || c == 0xE2 {
+			if c == 0xE2 {
 				s.loose = true
 			}
 			i++

@@ -54,24 +54,26 @@ func appendString(b []byte, s string) []byte {
 
 // plainLen is the length of the part of s that stands for itself.
 func plainLen(s string) int {
+	raw := unsafe.Slice(unsafe.StringData(s), len(s))
 	i := 0
-	if len(s) >= 8 {
-		raw := unsafe.Slice(unsafe.StringData(s), len(s))
-		for ; i+8 <= len(raw); i += 8 {
-			x := binary.LittleEndian.Uint64(raw[i:])
-			// & is 0x26, and < and > are 0x3c and 0x3e, which differ in one bit.
-			m := has(x, '"') | has(x, '\\') | has(x, '&') | has(x&^(ones*2), '<') | (x-ones*0x20)&^x&highs | x&highs
-			if m != 0 {
-				return i + bits.TrailingZeros64(m)>>3
-			}
+	if len(raw) < 8 {
+		for i < len(raw) && plain[raw[i]] {
+			i++
 		}
+		return i
 	}
-	for ; i < len(s); i++ {
-		if !plain[s[i]] {
-			break
+	for {
+		x := binary.LittleEndian.Uint64(raw[i:])
+		// & is 0x26, and < and > are 0x3c and 0x3e, which differ in one bit.
+		m := has(x, '"') | has(x, '\\') | has(x, '&') | has(x&^(ones*2), '<') | (x-ones*0x20)&^x&highs | x&highs
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
 		}
+		if i+8 == len(raw) {
+			return len(raw)
+		}
+		i = min(i+8, len(raw)-8) // the last word overlaps the one before it
 	}
-	return i
 }
 
 func appendEscaped(b []byte, s string) []byte {

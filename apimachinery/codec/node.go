@@ -91,6 +91,7 @@ type node struct {
 
 	// fields in the order JSON writes them.
 	fields  []field
+	probes  []probe // of the fields, same order
 	index   nameIndex
 	unknown *unknownField
 
@@ -231,6 +232,7 @@ func (b *builder) finish() {
 	for _, n := range b.order {
 		for i := range n.fields {
 			n.fields[i].finish()
+			n.probes = append(n.probes, n.fields[i].probe())
 		}
 		n.finishProto()
 	}

@@ -44,6 +44,7 @@ type protoWriter struct {
 	start int // buf[start:] is the result
 	tmp   []byte
 	keys  []string
+	pairs []pair
 	depth int
 	err   error
 }
@@ -58,13 +59,7 @@ func (c *planCache) writer() *protoWriter {
 }
 
 func (c *planCache) free(w *protoWriter) {
-	w.err, w.depth = nil, 0
-	clear(w.keys[:cap(w.keys)])
-	if cap(w.keys) > 1024 {
-		w.keys = nil
-	}
-	w.keys = w.keys[:0]
-	if len(w.buf) > maxKept || cap(w.tmp) > maxKept {
+	if w.err != nil || len(w.buf) > maxKept || cap(w.tmp) > maxKept || cap(w.keys)+cap(w.pairs) > 1024 {
 		return
 	}
 	c.protos.Put(w)
@@ -178,19 +173,20 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 		return at
 	}
 	w.depth++
-	for i := len(n.pb.fields) - 1; i >= 0; i-- {
-		f := &n.pb.fields[i]
-		q := unsafe.Add(p, f.off)
-		if f.act == actMaybe {
+	for i := len(n.pb.probes) - 1; i >= 0; i-- {
+		pr := n.pb.probes[i]
+		q := unsafe.Add(p, pr.off)
+		if pr.act == actMaybe {
 			if *(*unsafe.Pointer)(q) != nil {
-				at = w.field(f, q, at)
+				at = w.field(&n.pb.fields[i], q, at)
 			}
 			continue
 		}
+		f := &n.pb.fields[i]
 		if at < 32 {
 			at = w.grow(at, 32)
 		}
-		switch f.act {
+		switch pr.act {
 		case actText:
 			s := *(*string)(q)
 			if len(s) == 0 {
@@ -216,6 +212,11 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 			at = w.varint(at, *(*uint64)(q))
 		default:
 			at = w.field(f, q, at)
+			continue
+		}
+		if f.tagLen == 1 && at > 0 {
+			at--
+			w.buf[at] = f.tag[0]
 			continue
 		}
 		at = w.tag(at, f)
@@ -344,17 +345,12 @@ func (w *protoWriter) entry(f *protoField, key string, end, at int) int {
 }
 
 func (w *protoWriter) stringMap(f *protoField, m map[string]string, at int) int {
-	base := len(w.keys)
-	for k := range m {
-		w.keys = append(w.keys, k)
-	}
-	keys := w.keys[base:]
-	sortKeys(keys)
-	for i := len(keys) - 1; i >= 0; i-- {
+	w.pairs = sortedPairs(w.pairs, m)
+	for i := len(w.pairs) - 1; i >= 0; i-- {
 		end := len(w.buf) - at
-		at = w.varint(w.text(at, m[keys[i]]), 2<<3|2)
-		at = w.entry(f, keys[i], end, at)
+		at = w.varint(w.text(at, w.pairs[i].value), 2<<3|2)
+		at = w.entry(f, w.pairs[i].key, end, at)
 	}
-	w.keys = w.keys[:base]
+	clear(w.pairs)
 	return at
 }

@@ -26,6 +26,7 @@ const (
 type protoPlan struct {
 	form    protoForm
 	fields  []protoField // in rising number order
+	probes  []protoProbe // of the fields, same order
 	byNum   []uint8      // field number -> index + 1, for numbers below 128
 	byTag   *[128]uint8  // one-byte tag -> index + 1
 	encWord unsafe.Pointer
@@ -70,6 +71,12 @@ type protoField struct {
 	elem   *node // the type of one value: of the pointee, element or map value
 	n      *node // the field's type
 	names  *protoNames
+}
+
+// A protoProbe is what the writer needs to pass over a field that is not set; see probe.
+type protoProbe struct {
+	off uint32
+	act protoAct
 }
 
 // protoNames is what is needed about a field only when plans are made or something is wrong.
@@ -225,6 +232,7 @@ func (n *node) finishProto() {
 			f.scalar = f.elem.op
 		}
 		f.act = f.chooseAct()
+		n.pb.probes = append(n.pb.probes, protoProbe{f.off, f.act})
 	}
 }
 

@@ -44,6 +44,7 @@ func (e *jsonEncoder) quantities(b []byte, m quantityMap) []byte {
 		b = append(appendString(b, k), ':')
 		b, _ = m[k].AppendJSON(b) // never fails
 	}
+	clear(keys)
 	e.keys = e.keys[:base]
 	return append(b, '}')
 }
@@ -109,6 +110,7 @@ func (w *protoWriter) quantities(f *protoField, m quantityMap, at int) int {
 		at = w.varint(w.raw(at, w.tmp), uint64(len(w.tmp)))
 		at = w.entry(f, k, end, w.varint(at, 2<<3|2))
 	}
+	clear(keys)
 	w.keys = w.keys[:base]
 	return at
 }
@@ -130,19 +132,5 @@ func (r *protoReader) quantities(f *protoField, p unsafe.Pointer, i, end int) in
 			return to
 		}
 		i = to + int(f.tagLen)
-	}
-}
-
-// sortKeys sorts; most maps of an object have a handful of keys, for which this
-// is quicker than going through the general sort.
-func sortKeys(keys []string) {
-	if len(keys) > 12 {
-		slices.Sort(keys)
-		return
-	}
-	for i := 1; i < len(keys); i++ {
-		for k := i; k > 0 && keys[k] < keys[k-1]; k-- {
-			keys[k], keys[k-1] = keys[k-1], keys[k]
-		}
 	}
 }
