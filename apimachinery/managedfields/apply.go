@@ -116,12 +116,8 @@ func prepare(config, live map[string]any) map[string]any {
 func (t *Type) startApply(live metav1.Object, w Write) ([]entry, error) {
 	entries, _ := decode(metav1.MetaOf(live).ManagedFields, false)
 	if len(entries) == 0 {
-		found, err := t.compareObjects(blank(live), live)
-		if err != nil {
-			return nil, err
-		}
 		first := Write{Manager: BeforeFirstApply, Subresource: w.Subresource, APIVersion: w.APIVersion}
-		entries = record(nil, found, first.owner(metav1.ManagedFieldsOperationUpdate), w.APIVersion)
+		return t.first(live, first.owner(metav1.ManagedFieldsOperationUpdate), first)
 	}
 	return entries, nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
@@ -24,6 +23,8 @@ type comparer struct {
 	path Path
 	// goTyped is set when a configuration was merged into an object of a Go type, in which null is another word for not set.
 	goTyped bool
+	// nested is set when the path does not begin at an object, which alone has fields nobody owns.
+	nested bool
 }
 
 // untracked are the metadata fields nobody owns.
@@ -41,11 +42,14 @@ var untrackedSet = func() *Set {
 }()
 
 func (c *comparer) skips(name string) bool {
+	if c.nested {
+		return false
+	}
 	switch len(c.path) {
 	case 0:
-		return name == "apiVersion" || name == "kind"
+		return atRoot.skips(name)
 	case 1:
-		return c.path[0].kind == fieldKind && c.path[0].text == "metadata" && slices.Contains(untracked, name)
+		return c.path[0].kind == fieldKind && c.path[0].text == "metadata" && inMetadata.skips(name)
 	}
 	return false
 }
@@ -86,60 +90,6 @@ func (c *comparer) unstructured(t *Type, l, r *metav1.Unstructured) error {
 		c.path = c.path[:0]
 	}
 	c.members(t, l.Fields, r.Fields)
-	return nil
-}
-
-// typed compares two structs of the Go type t was compiled from.
-func (c *comparer) typed(t *Type, l, r unsafe.Pointer) error {
-	for i := range t.fields {
-		f := &t.fields[i]
-		if c.skips(f.name) {
-			continue
-		}
-		lp, rp := unsafe.Add(l, f.offset), unsafe.Add(r, f.offset)
-		descend := f.descend
-		if descend == throughPointer {
-			lq, rq := *(*unsafe.Pointer)(lp), *(*unsafe.Pointer)(rp)
-			if lq == rq {
-				continue
-			}
-			if lq == nil || rq == nil {
-				descend = asValue
-			} else {
-				lp, rp = lq, rq
-			}
-		}
-		if descend != asValue {
-			c.path = append(c.path, Field(f.name))
-			if err := c.typed(f.typ, lp, rp); err != nil {
-				return err
-			}
-			c.path = c.path[:len(c.path)-1]
-			continue
-		}
-		if err := c.values(f, lp, rp); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// values compares a field through its JSON form, unless it is plainly equal.
-func (c *comparer) values(f *field, lp, rp unsafe.Pointer) error {
-	if codec.Equal(reflect.NewAt(f.goType, lp).Interface(), reflect.NewAt(f.goType, rp).Interface()) {
-		return nil
-	}
-	lv, err := fieldValue(f, lp)
-	if err != nil {
-		return err
-	}
-	rv, err := fieldValue(f, rp)
-	if err != nil {
-		return err
-	}
-	c.path = append(c.path, Field(f.name))
-	c.walk(f.typ, lv, rv)
-	c.path = c.path[:len(c.path)-1]
 	return nil
 }
 

@@ -3,6 +3,7 @@ package managedfields
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,8 @@ type Type struct {
 	fields []field // of a structure, in the order of the Go type or sorted by name
 	byName map[string]int
 	elem   *Type    // of a map's values, a list's items, and a structure's other members
-	keys   []string // that tell list items apart; empty for a set of scalars
+	keys   []string // that tell list items apart, sorted; empty for a set of scalars
+	order  []int    // of a structure compiled from Go: its fields by name
 	// goType is the struct type of a structure compiled from Go; nil for one built from a schema.
 	goType reflect.Type
 }
@@ -43,6 +45,7 @@ type field struct {
 	offset              uintptr
 	omitEmpty, omitZero bool
 	descend             descend
+	memory              memory
 }
 
 // descend says how the typed comparison enters a field.
@@ -69,7 +72,7 @@ func SetOf() *Type { return &Type{shape: setList, elem: Atomic} }
 
 // ListOf is the type of lists whose items are told apart by the named fields, scalars. defaults stand for missing keys.
 func ListOf(item *Type, keys []string) *Type {
-	return &Type{shape: keyedList, elem: item, keys: keys}
+	return &Type{shape: keyedList, elem: item, keys: slices.Sorted(slices.Values(keys))}
 }
 
 // Member is a field of a structure made by [StructOf].
@@ -193,9 +196,12 @@ func (c *compiler) structure(p *codec.Plan) *Type {
 				out.descend = throughPointer
 			}
 		}
+		out.memory = memoryOf(plan, f.Type, out.typ)
 		t.byName[f.Name] = len(t.fields)
+		t.order = append(t.order, len(t.fields))
 		t.fields = append(t.fields, out)
 	}
+	slices.SortFunc(t.order, func(a, b int) int { return strings.Compare(t.fields[a].name, t.fields[b].name) })
 	return t
 }
 
@@ -261,7 +267,7 @@ func (c *compiler) listType(p *codec.Plan, f *codec.Field) *Type {
 	case kind == "map" && len(keys) > 0 && item.Kind == codec.Struct:
 		if typefacts.AtomicStruct(typefacts.Name(item.Type)) {
 			// The items are told apart, but each is owned as a whole.
-			return &Type{shape: keyedList, elem: &Type{shape: leaf, fields: c.structure(item).fields, byName: c.structure(item).byName}, keys: keys}
+			return ListOf(&Type{shape: leaf, fields: c.structure(item).fields, byName: c.structure(item).byName}, keys)
 		}
 		return ListOf(c.structure(item), keys)
 	case kind == "set":

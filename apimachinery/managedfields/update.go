@@ -34,16 +34,22 @@ func (w *Write) owner(op metav1.ManagedFieldsOperationType) owner {
 func (t *Type) Update(live, obj metav1.Object, w Write) error {
 	meta := metav1.MetaOf(obj)
 	var liveFields []metav1.ManagedFieldsEntry
-	before := live
-	if live == nil {
-		before = blank(obj)
-	} else {
+	if live != nil {
 		liveFields = metav1.MetaOf(live).ManagedFields
 	}
 	given, own := w.given(meta.ManagedFields, liveFields)
-	if live != nil && len(given) == 0 {
+	if len(given) == 0 {
 		meta.ManagedFields = nil
-		return nil
+		if live != nil {
+			return nil
+		}
+		entries, err := t.first(obj, w.owner(metav1.ManagedFieldsOperationUpdate), w)
+		meta.ManagedFields = encode(entries)
+		return err
+	}
+	before := live
+	if live == nil {
+		before = blank(obj)
 	}
 	found, err := t.compareObjects(before, obj)
 	if err != nil {
@@ -60,6 +66,23 @@ func (t *Type) Update(live, obj metav1.Object, w Write) error {
 	}
 	meta.ManagedFields = encode(limitUpdaters(record(entries, found, w.owner(metav1.ManagedFieldsOperationUpdate), w.APIVersion)))
 	return nil
+}
+
+// first makes the entry of an object that nobody owned anything of.
+func (t *Type) first(obj metav1.Object, by owner, w Write) ([]entry, error) {
+	wire, ok, err := t.fresh(obj, w.Reset)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		return []entry{{owner: by, version: w.APIVersion, time: now(), raw: wire}}, nil
+	}
+	found, err := t.compareObjects(blank(obj), obj)
+	if err != nil {
+		return nil, err
+	}
+	found.without(w.Reset)
+	return record(nil, found, by, w.APIVersion), nil
 }
 
 // given picks the managed fields to start from: the request's, if it has any that a client may set, else those of the

@@ -278,14 +278,5 @@ func (t *Type) element(item any) (Element, error) {
 	if len(keys) == 0 {
 		return Element{}, fmt.Errorf("the item has none of the keys %v", t.keys)
 	}
-	sortKeys(keys)
 	return Element{kind: keyKind, text: keysText(keys), parsed: &keyValues{keys: keys}}, nil
-}
-
-func sortKeys(keys []keyField) {
-	for i := 1; i < len(keys); i++ {
-		for j := i; j > 0 && keys[j].name < keys[j-1].name; j-- {
-			keys[j], keys[j-1] = keys[j-1], keys[j]
-		}
-	}
 }

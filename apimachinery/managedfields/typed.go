@@ -1,0 +1,148 @@
+package managedfields
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+)
+
+// typed compares two structs of the Go type t was compiled from.
+func (c *comparer) typed(t *Type, l, r unsafe.Pointer) error {
+	for i := range t.fields {
+		f := &t.fields[i]
+		if c.skips(f.name) {
+			continue
+		}
+		if err := c.typedField(f, unsafe.Add(l, f.offset), unsafe.Add(r, f.offset)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *comparer) typedField(f *field, l, r unsafe.Pointer) error {
+	if f.descend == throughPointer {
+		lp, rp := *(*unsafe.Pointer)(l), *(*unsafe.Pointer)(r)
+		if lp == rp {
+			return nil
+		}
+		if lp != nil && rp != nil {
+			c.path = append(c.path, Field(f.name))
+			err := c.typed(f.typ, lp, rp)
+			c.path = c.path[:len(c.path)-1]
+			return err
+		}
+	} else if f.descend == asValue && f.sameAt(l, r) {
+		return nil
+	}
+	c.path = append(c.path, Field(f.name))
+	defer func() { c.path = c.path[:len(c.path)-1] }()
+	switch {
+	case f.descend == inStruct:
+		return c.typed(f.typ, l, r)
+	case f.memory == scalarValue || f.memory == scalarPointer:
+		c.scalar(f, l, r)
+		return nil
+	case f.memory == stringMap:
+		c.strings(f, *(*map[string]string)(l), *(*map[string]string)(r))
+		return nil
+	case f.memory == structList && f.typ.elem.shape == structure:
+		if items := f.sameItems((*slice)(l), (*slice)(r)); items != nil {
+			return c.list(f, items, (*slice)(l), (*slice)(r))
+		}
+	}
+	return c.values(f, l, r)
+}
+
+// scalar records a scalar field that differs. The path leads to it.
+func (c *comparer) scalar(f *field, l, r unsafe.Pointer) {
+	if _, there := f.scalar(r); there {
+		c.taken.Insert(c.path)
+	} else if _, there := f.scalar(l); there {
+		c.removed.Insert(c.path)
+	}
+}
+
+// strings compares two maps that differ. The path leads to them.
+func (c *comparer) strings(f *field, l, r map[string]string) {
+	optional := f.omitEmpty || f.omitZero
+	switch {
+	case optional && len(l) == 0:
+		c.taken.Insert(c.path)
+	case optional && len(r) == 0:
+		c.removed.Insert(c.path)
+	}
+	at := len(c.path)
+	c.path = append(c.path, Element{})
+	for _, k := range sortedNames(r) {
+		if v, ok := l[k]; !ok || v != r[k] {
+			c.path[at] = Field(k)
+			c.taken.Insert(c.path)
+		}
+	}
+	for _, k := range sortedNames(l) {
+		if _, ok := r[k]; !ok {
+			c.path[at] = Field(k)
+			c.removed.Insert(c.path)
+		}
+	}
+	c.path = c.path[:at]
+}
+
+// sameItems returns the elements of two lists that have the same items in the same places, none twice; else nil.
+func (f *field) sameItems(l, r *slice) []Element {
+	if l.len != r.len || l.len > fewItems {
+		return nil
+	}
+	size := f.goType.Elem().Size()
+	items := make([]Element, l.len)
+	for i := range items {
+		at := l.at(i, size)
+		if !f.typ.sameKeys(at, r.at(i, size)) {
+			return nil
+		}
+		var ok bool
+		if items[i], ok = f.typ.elementAt(at); !ok {
+			return nil
+		}
+		for j := range i {
+			if items[j].text == items[i].text {
+				return nil
+			}
+		}
+	}
+	return items
+}
+
+// list compares two lists of the same items. The path leads to them.
+func (c *comparer) list(f *field, items []Element, l, r *slice) error {
+	item := f.goType.Elem()
+	for i := range items {
+		lp, rp := l.at(i, item.Size()), r.at(i, item.Size())
+		if codec.Equal(reflect.NewAt(item, lp).Interface(), reflect.NewAt(item, rp).Interface()) {
+			continue
+		}
+		c.path = append(c.path, items[i])
+		err := c.typed(f.typ.elem, lp, rp)
+		c.path = c.path[:len(c.path)-1]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values compares two fields through their JSON forms. The path leads to them.
+func (c *comparer) values(f *field, l, r unsafe.Pointer) error {
+	lv, err := fieldValue(f, l)
+	if err != nil {
+		return err
+	}
+	rv, err := fieldValue(f, r)
+	if err != nil {
+		return err
+	}
+	c.walk(f.typ, lv, rv)
+	return nil
+}
