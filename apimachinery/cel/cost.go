@@ -16,12 +16,19 @@ type Estimator struct {
 	Sizes func(path []string) *checker.SizeEstimate
 }
 
+// questionCost is what asking the authorizer costs, so that no evaluation asks it more than twice.
+const questionCost = 350_000
+
 // perByte is what looking at one byte of a text costs.
 const perByte = 0.1
 
 // CallCost implements the runtime estimate.
 func (Estimator) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	switch function {
+	case "check":
+		if t := args[0].Type(); t == pathCheckType || t == resourceCheckType {
+			return new(uint64(questionCost))
+		}
 	case "isSorted", "sum", "max", "min", "indexOf", "lastIndexOf":
 		return new(size(args[0]) + 1)
 	case "url", "isURL", "ip", "isIP", "ip.isCanonical", "cidr", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "validate", "containsIP", "containsCIDR":

@@ -19,6 +19,8 @@ type Access interface {
 	List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, selector labels.Selector) ([]metav1.Object, error)
 	// Contents returns the objects of a resource as one state, with every write that this server has made.
 	Contents(ctx context.Context, gvr schema.GroupVersionResource) (Contents, error)
+	// ResourceOf returns the resource whose objects are of a kind.
+	ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool)
 	// Latest returns the object as the store has it now, however far behind a cache may be; otherwise like Get.
 	Latest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// ChangeStatus stores what change makes of the object's status. It is called again, with the newer object, when somebody else
@@ -48,6 +50,8 @@ type Factory struct {
 type Options struct {
 	// WebhookDial opens the connections to webhooks; nil means the network, see webhook.Options.
 	WebhookDial webhook.DialFunc
+	// Authorize answers what expressions ask; nil answers all questions with an error.
+	Authorize AuthorizeFunc
 }
 
 // plain makes a New of a function that needs no options.
@@ -69,8 +73,10 @@ func Factories() []Factory {
 		{"RuntimeClass", true, plain(newRuntimeClass)},
 		{"DefaultStorageClass", true, plain(newDefaultStorageClass)},
 		{"DefaultIngressClass", true, plain(newDefaultIngressClass)},
-		{"MutatingAdmissionWebhook", true, func(a Access, o Options) Plugin { return NewMutatingWebhooks(a, o.WebhookDial) }},
-		{"ValidatingAdmissionWebhook", true, func(a Access, o Options) Plugin { return NewValidatingWebhooks(a, o.WebhookDial) }},
+		{"MutatingAdmissionPolicy", true, newMutatingPolicies},
+		{"MutatingAdmissionWebhook", true, newMutatingWebhooks},
+		{"ValidatingAdmissionPolicy", true, newValidatingPolicies},
+		{"ValidatingAdmissionWebhook", true, newValidatingWebhooks},
 		{"ResourceQuota", true, plain(newResourceQuota)},
 	}
 }

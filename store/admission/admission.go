@@ -60,48 +60,14 @@ type Versions interface {
 	Convert(obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error)
 	// Decode reads an object of a kind of Served from JSON, prunes it and fills its defaults.
 	Decode(data []byte, kind schema.GroupVersionKind) (metav1.Object, error)
+	// Merge returns obj, which it leaves alone and which is of a kind of Served, with an apply configuration merged into it.
+	Merge(obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error)
 }
 
 // Served is one form of a resource.
 type Served struct {
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
-}
-
-// Round coordinates the mutating plugins of one request. When a webhook has changed the object, all plugins
-// run a second time, so that those before it see the change; not a third time, however the second one ends.
-type Round struct {
-	again  bool
-	second bool
-	states map[any]any
-}
-
-// Again asks for a second round.
-func (r *Round) Again() { r.again = true }
-
-// Next begins the second round, and reports whether there is to be one.
-func (r *Round) Next() bool {
-	if !r.again || r.second {
-		return false
-	}
-	r.second = true
-	return true
-}
-
-// Second reports whether this is the second round.
-func (r *Round) Second() bool { return r.second }
-
-// state returns what a plugin keeps of the first round for the second one.
-func state[T any](r *Round, plugin any) *T {
-	if s, ok := r.states[plugin].(*T); ok {
-		return s
-	}
-	if r.states == nil {
-		r.states = map[any]any{}
-	}
-	s := new(T)
-	r.states[plugin] = s
-	return s
 }
 
 // Plugin is a named member of the chain that implements Mutator, Validator or both.

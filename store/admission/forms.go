@@ -10,26 +10,28 @@ import (
 
 // forms are the objects of one request in the forms that webhooks and policies ask for, each made once.
 type forms struct {
-	a        *Attributes
-	now, old map[schema.GroupVersionKind]*form
+	a         *Attributes
+	now, old  map[schema.GroupVersionKind]*objectForm
+	requests  map[Served]any // the variable request of expressions
+	namespace map[string]any // the variable namespaceObject
 }
 
-// form is an object in one of its kinds.
-type form struct {
+// objectForm is an object in one of its kinds.
+type objectForm struct {
 	object metav1.Object
 	json   []byte
 	value  map[string]any
 }
 
 func newForms(a *Attributes) *forms {
-	return &forms{a: a, now: map[schema.GroupVersionKind]*form{}, old: map[schema.GroupVersionKind]*form{}}
+	return &forms{a: a, now: map[schema.GroupVersionKind]*objectForm{}, old: map[schema.GroupVersionKind]*objectForm{}}
 }
 
 // changed forgets the forms of the object, which is another one now.
 func (f *forms) changed() { clear(f.now) }
 
 // object returns the new state in a kind; nil without one.
-func (f *forms) object(kind schema.GroupVersionKind) (*form, error) {
+func (f *forms) object(kind schema.GroupVersionKind) (*objectForm, error) {
 	if f.a.Object == nil && f.a.Body != nil {
 		return f.body()
 	}
@@ -37,18 +39,18 @@ func (f *forms) object(kind schema.GroupVersionKind) (*form, error) {
 }
 
 // oldObject returns the stored state in a kind; nil without one.
-func (f *forms) oldObject(kind schema.GroupVersionKind) (*form, error) {
+func (f *forms) oldObject(kind schema.GroupVersionKind) (*objectForm, error) {
 	return f.form(f.old, f.a.Old, kind)
 }
 
-func (f *forms) form(known map[schema.GroupVersionKind]*form, obj metav1.Object, kind schema.GroupVersionKind) (*form, error) {
+func (f *forms) form(known map[schema.GroupVersionKind]*objectForm, obj metav1.Object, kind schema.GroupVersionKind) (*objectForm, error) {
 	if obj == nil {
-		return &form{}, nil
+		return &objectForm{}, nil
 	}
 	if made := known[kind]; made != nil {
 		return made, nil
 	}
-	made := &form{object: obj}
+	made := &objectForm{object: obj}
 	var err error
 	if kind != f.a.Kind && f.a.Versions != nil {
 		if made.object, err = f.a.Versions.Convert(obj, f.a.Kind, kind); err != nil {
@@ -63,7 +65,7 @@ func (f *forms) form(known map[schema.GroupVersionKind]*form, obj metav1.Object,
 }
 
 // body is the form of a connection's options, which are no object.
-func (f *forms) body() (*form, error) {
+func (f *forms) body() (*objectForm, error) {
 	if made := f.now[f.a.Kind]; made != nil {
 		return made, nil
 	}
@@ -71,13 +73,13 @@ func (f *forms) body() (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &form{json: data}
+	made := &objectForm{json: data}
 	f.now[f.a.Kind] = made
 	return made, nil
 }
 
 // tree returns the form as JSON values; nil without an object.
-func (f *form) tree() (map[string]any, error) {
+func (f *objectForm) tree() (map[string]any, error) {
 	if f.value == nil && f.json != nil {
 		if err := codec.Unmarshal(f.json, &f.value); err != nil {
 			return nil, err

@@ -25,6 +25,7 @@ type hook struct {
 	dryRun              bool // may be asked about dry runs
 	reinvoke            bool
 	criteria            *criteria
+	conditions          conditions
 	err                 error // of the configuration itself
 }
 
@@ -37,6 +38,7 @@ func mutatingHooks(obj metav1.Object) []*hook {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
 		h := newHook(c.Name, w.Name, i, &w.ClientConfig, w.Rules, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector)
+		h.conditions = newConditions(w.MatchConditions)
 		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, ignores(w.FailurePolicy), harmless(w.SideEffects)
 		h.reinvoke = w.ReinvocationPolicy != nil && *w.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
 		out[i] = h
@@ -53,6 +55,7 @@ func validatingHooks(obj metav1.Object) []*hook {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
 		h := newHook(c.Name, w.Name, i, &w.ClientConfig, w.Rules, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector)
+		h.conditions = newConditions(w.MatchConditions)
 		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, ignores(w.FailurePolicy), harmless(w.SideEffects)
 		out[i] = h
 	}
@@ -107,11 +110,26 @@ func (e *callError) Error() string {
 func (e *callError) Unwrap() error { return e.err }
 
 // applies returns the form in which the webhook is to be asked about a request, nil if it is not.
-func (h *hook) applies(ctx context.Context, access Access, f *forms) (*Served, error) {
+func (h *hook) applies(ctx context.Context, w *webhooks, f *forms) (*Served, error) {
 	if h.err != nil {
 		return nil, apierrors.NewInternalError(h.err)
 	}
-	return h.criteria.match(ctx, access, f.a)
+	form, err := h.criteria.match(ctx, w.access, f.a)
+	if err != nil || form == nil || len(h.conditions) == 0 {
+		return form, err
+	}
+	e, err := newEvaluation(ctx, f, form, w.options.Authorize, conditionBudget)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	ok, err := h.conditions.hold(e)
+	switch {
+	case ok:
+		return form, nil
+	case err == nil || h.ignore:
+		return nil, nil
+	}
+	return nil, refuse(f.a, err)
 }
 
 // review is the question to the webhook.

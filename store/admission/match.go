@@ -17,6 +17,7 @@ import (
 type criteria struct {
 	rules, exclude      []admissionregistrationv1.NamedRuleWithOperations
 	equivalent          bool
+	all                 bool // there are no rules to match
 	namespaces, objects labels.Selector
 }
 
@@ -44,29 +45,30 @@ func (c *criteria) match(ctx context.Context, access Access, a *Attributes) (*Se
 	if namespaceErr == nil && !byNamespace || !matchObject(c.objects, a) {
 		return nil, nil
 	}
-	if matchRules(c.exclude, a, a.Resource) {
+	if len(c.exclude) > 0 && c.matchForm(c.exclude, a) != nil {
 		return nil, nil
 	}
-	form := c.matchForm(a)
+	form := &Served{Resource: a.Resource, Kind: a.Kind}
+	if !c.all {
+		form = c.matchForm(c.rules, a)
+	}
 	if form == nil {
 		return nil, nil
 	}
 	return form, namespaceErr // a missing namespace is an error only to those who would be asked
 }
 
-func (c *criteria) matchForm(a *Attributes) *Served {
-	if matchRules(c.rules, a, a.Resource) {
+// matchForm returns the form in which rules match the request, nil if none does.
+func (c *criteria) matchForm(rules []admissionregistrationv1.NamedRuleWithOperations, a *Attributes) *Served {
+	if matchRules(rules, a, a.Resource) {
 		return &Served{Resource: a.Resource, Kind: a.Kind}
 	}
 	if !c.equivalent || a.Versions == nil {
 		return nil
 	}
 	for _, other := range a.Versions.Served() {
-		if other.Resource == a.Resource || !matchRules(c.rules, a, other.Resource) {
+		if other.Resource == a.Resource || !matchRules(rules, a, other.Resource) {
 			continue
-		}
-		if matchRules(c.exclude, a, other.Resource) {
-			return nil
 		}
 		if a.ownKind() { // a Scale is a Scale whatever it scales
 			other.Kind = a.Kind

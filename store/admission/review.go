@@ -170,3 +170,15 @@ func timeoutOf(seconds *int32) time.Duration {
 	}
 	return time.Duration(*seconds) * time.Second
 }
+
+// refuse is the 403 of a request that err speaks against. A name still to be generated is told by its beginning.
+func refuse(a *Attributes, err error) *apierrors.StatusError {
+	name := a.Name
+	if name == "" {
+		name = "Unknown"
+		if a.Object != nil && metav1.MetaOf(a.Object).GenerateName != "" {
+			name = metav1.MetaOf(a.Object).GenerateName
+		}
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), name, err)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
@@ -21,14 +20,15 @@ var everything = []Operation{Create, Update, Delete, Connect}
 // webhooks is what the two webhook plugins share.
 type webhooks struct {
 	named
-	access Access
-	client *webhook.Client
-	hooks  compiled[[]*hook]
+	access  Access
+	options Options
+	client  *webhook.Client
+	hooks   compiled[[]*hook]
 }
 
-func newWebhooks(name, resource string, access Access, dial webhook.DialFunc, compile func(metav1.Object) []*hook) webhooks {
+func newWebhooks(name, resource string, access Access, o Options, compile func(metav1.Object) []*hook) webhooks {
 	return webhooks{
-		named: named{name, everything}, access: access, client: webhook.New(webhook.Options{Dial: dial, Services: access}),
+		named: named{name, everything}, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access}),
 		hooks: compiled[[]*hook]{access: access, gvr: admissionregistrationv1.GroupVersion.WithResource(resource), compile: compile},
 	}
 }
@@ -55,26 +55,8 @@ func (w *webhooks) load(ctx context.Context, a *Attributes) ([]*hook, error) {
 // mutatingWebhooks asks the webhooks of MutatingWebhookConfigurations, one after another.
 type mutatingWebhooks struct{ webhooks }
 
-// NewMutatingWebhooks returns the plugin MutatingAdmissionWebhook. dial opens the connections to webhooks, nil means the
-// network. The plugin is an io.Closer.
-func NewMutatingWebhooks(access Access, dial webhook.DialFunc) Plugin {
-	return &mutatingWebhooks{newWebhooks("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", access, dial, mutatingHooks)}
-}
-
-// reinvocation is what the plugin keeps between its rounds.
-type reinvocation struct {
-	called map[string]bool // webhooks that want to be asked again
-	due    map[string]bool // those that are to be
-	output metav1.Object   // the object after the first round
-}
-
-// changed makes those due that were asked before a change.
-func (r *reinvocation) changed() {
-	if r.due == nil {
-		r.due = map[string]bool{}
-	}
-	maps.Copy(r.due, r.called)
-	clear(r.called)
+func newMutatingWebhooks(access Access, o Options) Plugin {
+	return &mutatingWebhooks{newWebhooks("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", access, o, mutatingHooks)}
 }
 
 func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
@@ -83,12 +65,11 @@ func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
 		return err
 	}
 	round := state[reinvocation](a.Round, p)
-	if a.Round.Second() && a.Object != nil && !codec.Equal(round.output, a.Object) {
-		round.changed()
-	}
+	round.begin(a)
+	defer round.end(a)
 	f := newForms(a)
 	for i, h := range hooks {
-		form, err := h.applies(ctx, p.access, f)
+		form, err := h.applies(ctx, &p.webhooks, f)
 		if err != nil {
 			return err
 		}
@@ -98,9 +79,6 @@ func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
 		if err := p.consult(ctx, f, h, form, i, round); err != nil {
 			return err
 		}
-	}
-	if a.Round.again && !a.Round.second && a.Object != nil {
-		round.output = codec.DeepCopy(a.Object)
 	}
 	return nil
 }
@@ -126,16 +104,7 @@ func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form 
 		Mutated       bool   `json:"mutated"`
 	}{h.configuration, h.name, changed}) // never fails
 	f.a.Annotate("mutation.webhook.admission.k8s.io/"+place, string(note))
-	if changed {
-		round.changed()
-		f.a.Round.Again()
-	}
-	if h.reinvoke {
-		if round.called == nil {
-			round.called = map[string]bool{}
-		}
-		round.called[h.id] = true
-	}
+	round.consulted(f.a, h.id, h.reinvoke, changed)
 	return nil
 }
 
@@ -188,9 +157,8 @@ func applyPatch(f *forms, form *Served, data []byte) (bool, error) {
 // validatingWebhooks asks the webhooks of ValidatingWebhookConfigurations, all at the same time.
 type validatingWebhooks struct{ webhooks }
 
-// NewValidatingWebhooks returns the plugin ValidatingAdmissionWebhook, see NewMutatingWebhooks.
-func NewValidatingWebhooks(access Access, dial webhook.DialFunc) Plugin {
-	return &validatingWebhooks{newWebhooks("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", access, dial, validatingHooks)}
+func newValidatingWebhooks(access Access, o Options) Plugin {
+	return &validatingWebhooks{newWebhooks("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", access, o, validatingHooks)}
 }
 
 // question is a webhook to be asked, and then what it said.
@@ -209,7 +177,7 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 	f := newForms(a)
 	var asked []*question
 	for _, h := range hooks {
-		form, err := h.applies(ctx, p.access, f)
+		form, err := h.applies(ctx, &p.webhooks, f)
 		if err != nil {
 			return err
 		}

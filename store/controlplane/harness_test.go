@@ -8,8 +8,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -107,15 +109,14 @@ func (p *plane) as(name string, groups ...string) *rest.Conn {
 	return p.conn(rest.Config{BearerToken: "masters-token", Impersonate: &client.User{Name: name, Groups: groups}})
 }
 
-// eventually repeats a condition that depends on a watch; every round is a request, which is wait enough.
+// eventually repeats a condition that depends on a watch until it holds, for a minute at most.
 func (p *plane) eventually(what string, ok func() bool) {
 	p.t.Helper()
-	for range 5000 {
-		if ok() {
-			return
+	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+		if time.Now().After(end) {
+			p.t.Fatalf("never: %s", what)
 		}
 	}
-	p.t.Fatalf("never: %s", what)
 }
 
 func create[T metav1.Object](t testing.TB, c client.Conn, obj T) T {

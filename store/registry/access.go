@@ -29,6 +29,8 @@ type Access interface {
 	// Contents returns all objects of a resource as one state that has every write made through this registry, cheaply if
 	// nothing has changed.
 	Contents(ctx context.Context, gvr schema.GroupVersionResource) (admission.Contents, error)
+	// ResourceOf returns the resource whose objects are of a kind.
+	ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool)
 	// Create stores a new object and returns it as stored. obj must not be used afterwards.
 	Create(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object, w Write) (metav1.Object, error)
 	// Update changes an object: change gets a private copy of the newest state and may run several times. Its error is

@@ -41,3 +41,13 @@ func (r *Resource) objectsOf(snap *cache.Snapshot) []metav1.Object {
 	}
 	return out
 }
+
+// ResourceOf implements Access.
+func (a access) ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool) {
+	for _, res := range a.r.table.Load().byGVR {
+		if res.info.GVK == kind {
+			return res.info.GVR, res.info.Namespaced, true
+		}
+	}
+	return gvr, false, false
+}

@@ -85,3 +85,32 @@ func (v versions) Decode(data []byte, kind schema.GroupVersionKind) (metav1.Obje
 	res.complete(obj)
 	return obj, nil
 }
+
+// Merge implements admission.Versions. Who owns which field is not changed by it.
+func (v versions) Merge(obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error) {
+	res, err := v.find(kind)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := res.owners()
+	if err != nil {
+		return nil, err
+	}
+	live := codec.DeepCopy(obj)
+	fields := metav1.MetaOf(live).ManagedFields
+	metav1.MetaOf(live).ManagedFields = nil
+	out, changed, err := owners.Apply(live, config, res.fieldWrite(Write{FieldManager: serverManager}), true)
+	switch {
+	case err != nil:
+		return nil, err
+	case !changed:
+		out = live
+	}
+	metav1.MetaOf(out).ManagedFields = fields
+	setTypeMeta(out, kind)
+	if res.def.Prune != nil {
+		res.def.Prune(out)
+	}
+	res.complete(out)
+	return out, nil
+}

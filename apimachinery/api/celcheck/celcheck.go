@@ -71,7 +71,10 @@ func environment(use api.ExpressionUse) (*celgo.Env, error) {
 	if use == api.UseDeviceSelector {
 		return device()
 	}
-	return admission()
+	if use == api.UseApplyConfiguration || use == api.UseJSONPatch {
+		return cel.Mutation()
+	}
+	return cel.Admission()
 }
 
 var device = sync.OnceValues(func() (*celgo.Env, error) {
@@ -81,45 +84,3 @@ var device = sync.OnceValues(func() (*celgo.Env, error) {
 	}
 	return base.Extend(celgo.Variable("device", celgo.DynType))
 })
-
-var admission = sync.OnceValues(func() (*celgo.Env, error) {
-	base, err := cel.Env()
-	if err != nil {
-		return nil, err
-	}
-	options := authorization()
-	for _, name := range []string{"object", "oldObject", "request", "params", "namespaceObject", "variables"} {
-		options = append(options, celgo.Variable(name, celgo.DynType))
-	}
-	return base.Extend(options...)
-})
-
-// authorization declares the authorizer: questions built step by step, and their answers.
-func authorization() []celgo.EnvOption {
-	const prefix = "kubernetes.authorization."
-	authorizer, path := celgo.OpaqueType(prefix+"Authorizer"), celgo.OpaqueType(prefix+"PathCheck")
-	group, resource := celgo.OpaqueType(prefix+"GroupCheck"), celgo.OpaqueType(prefix+"ResourceCheck")
-	decision, text := celgo.OpaqueType(prefix+"Decision"), celgo.StringType
-	return []celgo.EnvOption{
-		celgo.Variable("authorizer", authorizer),
-		celgo.Variable("authorizer.requestResource", resource),
-		celgo.Function("path", member("authorizer_path", path, authorizer, text)),
-		celgo.Function("group", member("authorizer_group", group, authorizer, text)),
-		celgo.Function("serviceAccount", member("authorizer_serviceaccount", authorizer, authorizer, text, text)),
-		celgo.Function("resource", member("groupcheck_resource", resource, group, text)),
-		celgo.Function("subresource", member("resourcecheck_subresource", resource, resource, text)),
-		celgo.Function("namespace", member("resourcecheck_namespace", resource, resource, text)),
-		celgo.Function("name", member("resourcecheck_name", resource, resource, text)),
-		celgo.Function("fieldSelector", member("resourcecheck_fieldselector", resource, resource, text)),
-		celgo.Function("labelSelector", member("resourcecheck_labelselector", resource, resource, text)),
-		celgo.Function("check", member("pathcheck_check", decision, path, text), member("resourcecheck_check", decision, resource, text)),
-		celgo.Function("errored", member("decision_errored", celgo.BoolType, decision)),
-		celgo.Function("error", member("decision_error", text, decision)),
-		celgo.Function("allowed", member("decision_allowed", celgo.BoolType, decision)),
-		celgo.Function("reason", member("decision_reason", text, decision)),
-	}
-}
-
-func member(id string, result *celgo.Type, args ...*celgo.Type) celgo.FunctionOpt {
-	return celgo.MemberOverload(id, args, result)
-}

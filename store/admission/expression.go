@@ -1,0 +1,181 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/cel"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/store/authn"
+)
+
+// expression is one CEL expression of a webhook or policy. It is compiled when it is first needed.
+type expression struct {
+	text    string
+	program func() (celgo.Program, error)
+}
+
+func newExpression(text string, env func() (*celgo.Env, error)) *expression {
+	return &expression{text: text, program: sync.OnceValues(func() (celgo.Program, error) {
+		e, err := env()
+		if err != nil {
+			return nil, err
+		}
+		compiled, issues := e.Compile(text)
+		if err := issues.Err(); err != nil {
+			return nil, fmt.Errorf("compilation error: %w", err)
+		}
+		return e.Program(compiled, cel.ProgramOptions()...)
+	})}
+}
+
+// AuthorizeFunc answers what expressions ask about a user, who is the one of the request unless the question names a service account.
+type AuthorizeFunc func(ctx context.Context, user *authn.User, q cel.Question) cel.Answer
+
+// conditionBudget is the most that the match conditions of one webhook or policy may cost for a request.
+const conditionBudget = cel.Budget / 4
+
+var errBudget = errors.New("validation failed due to running out of cost budget, no further validation rules will be run")
+
+// evaluation is the expressions of one webhook or policy about one request.
+type evaluation struct {
+	ctx    context.Context
+	input  map[string]any
+	budget int64
+}
+
+// newEvaluation gives expressions the variables that both webhooks and policies have.
+func newEvaluation(ctx context.Context, f *forms, form *Served, authorize AuthorizeFunc, budget int64) (*evaluation, error) {
+	now, err := f.object(form.Kind)
+	if err != nil {
+		return nil, err
+	}
+	old, err := f.oldObject(form.Kind)
+	if err != nil {
+		return nil, err
+	}
+	e := &evaluation{ctx: ctx, input: make(map[string]any, 8), budget: budget}
+	for name, one := range map[string]*objectForm{"object": now, "oldObject": old} {
+		if e.input[name], err = one.celValue(); err != nil {
+			return nil, err
+		}
+	}
+	if e.input["request"], err = f.requestValue(form); err != nil {
+		return nil, err
+	}
+	ask := func(q cel.Question) cel.Answer {
+		if authorize == nil {
+			return cel.Answer{Err: errors.New("no authorizer is configured")}
+		}
+		return authorize(ctx, f.a.User, q)
+	}
+	e.input["authorizer"] = cel.AuthorizerValue(ask)
+	e.input["authorizer.requestResource"] = cel.RequestResourceValue(ask, cel.Question{Group: form.Resource.Group, Resource: form.Resource.Resource,
+		Subresource: f.a.Subresource, Namespace: f.a.requestNamespace(), Name: f.a.Name})
+	return e, nil
+}
+
+// celValue is the object as expressions see it.
+func (f *objectForm) celValue() (any, error) {
+	tree, err := f.tree()
+	if err != nil {
+		return nil, err
+	}
+	return orNull(tree), nil
+}
+
+// orNull is a JSON object, or null if there is none.
+func orNull(tree map[string]any) any {
+	if tree == nil {
+		return types.NullValue
+	}
+	return tree
+}
+
+// requestValue is the variable request.
+func (f *forms) requestValue(form *Served) (any, error) {
+	if v, ok := f.requests[*form]; ok {
+		return v, nil
+	}
+	request, err := newRequest(f.a, form)
+	if err != nil {
+		return nil, err
+	}
+	data, err := codec.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	if err := codec.Unmarshal(data, &tree); err != nil {
+		return nil, err
+	}
+	for _, name := range [...]string{"uid", "object", "oldObject"} {
+		delete(tree, name)
+	}
+	if f.requests == nil {
+		f.requests = map[Served]any{}
+	}
+	f.requests[*form] = tree
+	return tree, nil
+}
+
+// run evaluates x and takes what it costs from the budget.
+func (e *evaluation) run(x *expression) (ref.Val, error) {
+	program, err := x.program()
+	if err != nil {
+		return nil, err
+	}
+	if e.budget < 0 {
+		return nil, errBudget
+	}
+	v, details, err := program.ContextEval(e.ctx, e.input)
+	if details != nil {
+		if cost := details.ActualCost(); cost != nil {
+			e.budget -= int64(min(*cost, uint64(cel.Budget)))
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("expression '%s' resulted in error: %w", x.text, err)
+	case e.budget < 0:
+		return nil, errBudget
+	}
+	return v, nil
+}
+
+// conditions are the match conditions of a webhook or policy.
+type conditions []condition
+
+type condition struct {
+	name string
+	*expression
+}
+
+func newConditions(list []admissionregistrationv1.MatchCondition) conditions {
+	out := make(conditions, len(list))
+	for i := range list {
+		out[i] = condition{list[i].Name, newExpression(list[i].Expression, cel.Admission)}
+	}
+	return out
+}
+
+// hold reports whether all conditions hold. One that does not outweighs errors of the others.
+func (c conditions) hold(e *evaluation) (bool, error) {
+	var errs []error
+	for _, one := range c {
+		switch v, err := e.run(one.expression); {
+		case err != nil:
+			errs = append(errs, err)
+		case v != types.True:
+			return false, nil
+		}
+	}
+	return len(errs) == 0, errors.Join(errs...)
+}

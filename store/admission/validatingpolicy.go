@@ -1,0 +1,251 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/cel"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// validatingPolicy is a ValidatingAdmissionPolicy.
+type validatingPolicy struct {
+	policy
+	validations []rule
+	annotations []annotation
+}
+
+// rule is one validation.
+type rule struct {
+	*expression
+	message string
+	say     *expression // nil without a messageExpression
+	reason  metav1.StatusReason
+}
+
+// annotation is one value for the audit log.
+type annotation struct {
+	key string
+	*expression
+}
+
+func compileValidatingPolicy(obj metav1.Object) *validatingPolicy {
+	p, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicy)
+	if !ok {
+		return &validatingPolicy{}
+	}
+	s := &p.Spec
+	out := &validatingPolicy{policy: newPolicy(p.Name, s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, s.Variables)}
+	for i := range s.Validations {
+		v := &s.Validations[i]
+		r := rule{expression: newExpression(v.Expression, cel.Admission), message: strings.TrimSpace(v.Message), reason: metav1.StatusReasonInvalid}
+		if v.MessageExpression != "" {
+			r.say = newExpression(v.MessageExpression, cel.Admission)
+		}
+		if v.Reason != nil {
+			r.reason = *v.Reason
+		}
+		out.validations = append(out.validations, r)
+	}
+	for _, a := range s.AuditAnnotations {
+		out.annotations = append(out.annotations, annotation{a.Key, newExpression(a.ValueExpression, cel.Admission)})
+	}
+	return out
+}
+
+func compileValidatingBinding(obj metav1.Object) *binding {
+	b, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding)
+	if !ok {
+		return &binding{}
+	}
+	out := newBinding(b.Name, b.Spec.PolicyName, b.Spec.ParamRef, b.Spec.MatchResources)
+	out.actions = b.Spec.ValidationActions
+	return out
+}
+
+// validatingPolicies is the plugin ValidatingAdmissionPolicy.
+type validatingPolicies struct {
+	policies[*validatingPolicy]
+}
+
+func newValidatingPolicies(access Access, o Options) Plugin {
+	return &validatingPolicies{newPolicies("ValidatingAdmissionPolicy", "validatingadmissionpolic", access, o, compileValidatingPolicy, compileValidatingBinding)}
+}
+
+// finding is why a policy speaks against a request.
+type finding struct {
+	message string
+	reason  metav1.StatusReason
+	index   int // of the validation
+}
+
+// maxMessage bounds what a messageExpression may say, in bytes.
+const maxMessage = 5 << 10
+
+func (p *validatingPolicies) Validate(ctx context.Context, a *Attributes) error {
+	if configuresAdmission(a) {
+		return nil
+	}
+	v := verdicts{a: a, values: map[string][]string{}}
+	f := newForms(a)
+	err := p.uses(ctx, f, func(u use[*validatingPolicy]) error {
+		v.add(&u, p.check(ctx, f, &u, &v))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return v.publish()
+}
+
+// check evaluates a policy and returns what speaks against the request.
+func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*validatingPolicy], v *verdicts) []finding {
+	failed := func(err error, i int) []finding {
+		if u.policy.ignore {
+			return nil
+		}
+		return []finding{{message: err.Error(), reason: metav1.StatusReasonInvalid, index: i}}
+	}
+	if u.err != nil {
+		return failed(u.err, 0)
+	}
+	e, err := u.evaluation(ctx, f, &u.policy.policy, p.access, p.options.Authorize)
+	switch {
+	case err != nil:
+		return failed(err, 0)
+	case e == nil:
+		return nil
+	}
+	var found []finding
+	for i := range u.policy.validations {
+		r := &u.policy.validations[i]
+		switch result, err := e.run(r.expression); {
+		case err != nil:
+			found = append(found, failed(err, i)...)
+		case result != types.True:
+			found = append(found, finding{r.failure(e), r.reason, i})
+		}
+	}
+	for _, n := range u.policy.annotations {
+		result, err := e.run(n.expression)
+		if err != nil {
+			found = append(found, failed(fmt.Errorf("error evaluating audit annotation %q: %w", n.key, err), 0)...)
+			continue
+		}
+		if text, ok := result.Value().(string); ok {
+			v.annotate(u.policy.name+"/"+n.key, text)
+		}
+	}
+	return found
+}
+
+// failure is what a rule that does not hold says.
+func (r *rule) failure(e *evaluation) string {
+	if r.say != nil {
+		if v, err := e.run(r.say); err == nil {
+			if text, ok := v.Value().(string); ok {
+				if text = strings.TrimSpace(text); text != "" && len(text) <= maxMessage && !strings.Contains(text, "\n") {
+					return text
+				}
+			}
+		}
+	}
+	if r.message != "" {
+		return r.message
+	}
+	return "failed expression: " + strings.TrimSpace(r.text)
+}
+
+// verdicts gathers what all policies say about a request.
+type verdicts struct {
+	a        *Attributes
+	denied   error // the first denial
+	failures []failure
+	values   map[string][]string // audit annotations by key
+}
+
+// failure is how a finding is told in the audit log.
+type failure struct {
+	Message           string                                     `json:"message"`
+	Policy            string                                     `json:"policy"`
+	Binding           string                                     `json:"binding"`
+	ExpressionIndex   int                                        `json:"expressionIndex"`
+	ValidationActions []admissionregistrationv1.ValidationAction `json:"validationActions"`
+}
+
+func (v *verdicts) annotate(key, value string) {
+	if value = strings.TrimSpace(value); value != "" && !slices.Contains(v.values[key], value) {
+		v.values[key] = append(v.values[key], value)
+	}
+}
+
+// add does with findings what the binding says. A policy that cannot be used denies.
+func (v *verdicts) add(u *use[*validatingPolicy], found []finding) {
+	for _, one := range found {
+		actions := []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
+		if u.binding != nil && u.err == nil {
+			actions = u.binding.actions
+		}
+		for _, action := range actions {
+			switch action {
+			case admissionregistrationv1.Deny:
+				if v.denied == nil {
+					v.denied = denied(v.a, u, one)
+				}
+			case admissionregistrationv1.Warn:
+				v.a.Warn(fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", u.policy.name, u.binding.name, one.message))
+			case admissionregistrationv1.Audit:
+				v.failures = append(v.failures, failure{one.message, u.policy.name, u.binding.name, one.index, actions})
+			}
+		}
+	}
+}
+
+func denied(a *Attributes, u *use[*validatingPolicy], one finding) error {
+	message := fmt.Sprintf("ValidatingAdmissionPolicy '%s' denied request: %s", u.policy.name, one.message)
+	if u.binding != nil {
+		message = fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", u.policy.name, u.binding.name, one.message)
+	}
+	return refuseFor(a, one.reason, message)
+}
+
+// refuseFor is a refusal with a reason of its own.
+func refuseFor(a *Attributes, reason metav1.StatusReason, message string) error {
+	err := refuse(a, errors.New(message))
+	err.ErrStatus.Reason, err.ErrStatus.Code = reason, codeOf(reason)
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Message: message})
+	return err
+}
+
+func codeOf(reason metav1.StatusReason) int32 {
+	switch reason {
+	case metav1.StatusReasonForbidden:
+		return http.StatusForbidden
+	case metav1.StatusReasonUnauthorized:
+		return http.StatusUnauthorized
+	case metav1.StatusReasonRequestEntityTooLarge:
+		return http.StatusRequestEntityTooLarge
+	}
+	return http.StatusUnprocessableEntity
+}
+
+// publish writes to the audit log and returns the denial, if there is one.
+func (v *verdicts) publish() error {
+	for _, key := range slices.Sorted(maps.Keys(v.values)) {
+		v.a.Annotate(key, strings.Join(v.values[key], ", "))
+	}
+	if len(v.failures) > 0 {
+		text, _ := json.Marshal(v.failures) // never fails
+		v.a.Annotate("validation.policy.admission.k8s.io/validation_failure", string(text))
+	}
+	return v.denied
+}
