@@ -162,6 +162,9 @@ func (e *Etcd) tail() string {
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
+// PID returns the process's number.
+func (e *Etcd) PID() int { return e.process.Process.Pid }
+
 // Kill ends the process as a crash does and waits for it.
 func (e *Etcd) Kill() {
 	if err := e.process.Process.Kill(); err != nil && !strings.Contains(err.Error(), "already finished") {

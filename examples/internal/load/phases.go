@@ -92,8 +92,11 @@ func Names() []string {
 // shards is how many values the label has by which the list-label phase selects.
 const shards = 50
 
-func (l *Load) key(n int) types.NamespacedName {
-	return types.NamespacedName{Namespace: l.Namespace, Name: "pod-" + strconv.Itoa(n)}
+func (l *Load) key(n int) types.NamespacedName { return Key(l.Namespace, n) }
+
+// Key returns the key of the n-th pod.
+func Key(namespace string, n int) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: "pod-" + strconv.Itoa(n)}
 }
 
 // list reads a whole list without decoding it: what is measured is the server.

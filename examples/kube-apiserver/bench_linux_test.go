@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/examples/internal/load"
+	"github.com/keelson-dev/keelson/store/storetest"
+)
+
+// process is an API server as a process of its own, so that its CPU time and memory are its own too.
+type process struct {
+	cmd  *exec.Cmd
+	host string
+	etcd *storetest.Etcd // nil: the memory store
+	dir  string
+}
+
+// startProcess starts a server over the memory store, or over etcd.
+func startProcess(b *testing.B, etcd *storetest.Etcd) *process {
+	b.Helper()
+	p := &process{dir: b.TempDir(), etcd: etcd}
+	require.NoError(b, os.WriteFile(filepath.Join(p.dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	p.host = l.Addr().String()
+	require.NoError(b, l.Close())
+	p.start(b)
+	b.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) start(b *testing.B) {
+	_, port, err := net.SplitHostPort(p.host)
+	require.NoError(b, err)
+	args := []string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--token-auth-file=" + filepath.Join(p.dir, "tokens"), "--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.98.0.0/16", "--max-requests-inflight=0", "--max-mutating-requests-inflight=0"}
+	if p.etcd == nil {
+		args = append(args, "--storage-backend=memory")
+	} else {
+		args = append(args, "--etcd-servers="+p.etcd.Endpoint)
+	}
+	p.cmd = exec.Command(os.Args[0], args...)
+	p.cmd.Env = append(os.Environ(), asServer+"=1")
+	require.NoError(b, p.cmd.Start())
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	_ = p.cmd.Wait()
+}
+
+// connect returns n connections to the server, which is ready then.
+func (p *process) connect(b *testing.B, n int) []client.Conn {
+	var conns []client.Conn
+	for range n {
+		conn, err := rest.New(rest.Config{Host: "https://" + p.host, BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
+		require.NoError(b, err)
+		b.Cleanup(func() { _ = conn.Close() })
+		conns = append(conns, conn)
+	}
+	require.Eventually(b, func() bool {
+		_, err := conns[0].Do(b.Context(), &client.Request{Path: "/readyz"})
+		return err == nil
+	}, time.Minute, 5*time.Millisecond)
+	return conns
+}
+
+func (p *process) pids() []int {
+	pids := []int{p.cmd.Process.Pid}
+	if p.etcd != nil {
+		pids = append(pids, p.etcd.PID())
+	}
+	return pids
+}
+
+// put runs phases against a server and reports the CPU time of each operation, etcd's included, and what is resident in the end.
+func (p *process) put(b *testing.B, o load.Options, phases ...string) []load.Result {
+	b.Helper()
+	o.Namespace, o.PIDs = "loadtest", p.pids()
+	l := load.New(p.connect(b, 4), o)
+	require.NoError(b, l.Prepare(b.Context()))
+	results, err := l.Run(b.Context(), phases)
+	require.NoError(b, err)
+	for _, r := range results {
+		require.NoError(b, r.First, r.Phase)
+	}
+	return results
+}
+
+// BenchmarkProcess is the server table of the budgets: each verb's CPU time, with 32 clients and 10,000 Pods. Run it with -benchtime=1x.
+func BenchmarkProcess(b *testing.B) {
+	for _, backend := range []string{"memory", "etcd"} {
+		b.Run(backend, func(b *testing.B) {
+			for b.Loop() {
+				var etcd *storetest.Etcd
+				if backend == "etcd" {
+					etcd = storetest.StartEtcd(b)
+				}
+				p := startProcess(b, etcd)
+				results := p.put(b, load.Options{Objects: 10000, Clients: 32, Lists: 10, Watchers: 200, Events: 100, Changes: 10}, load.Names()...)
+				var resident int64
+				for _, r := range results {
+					cpu, now := r.PerOperation()
+					resident = max(resident, now)
+					b.ReportMetric(float64(cpu.Nanoseconds())/1000, r.Phase+"-us/op")
+					if r.Phase == "watch" {
+						b.ReportMetric(float64(r.Percentile(99).Nanoseconds())/1e6, "watch-p99-ms")
+					}
+				}
+				b.ReportMetric(float64(resident>>20), "MiB")
+				p.kill()
+			}
+		})
+	}
+}
+
+// BenchmarkGrowth shows how the cost of an operation grows with the number of objects and of watchers. Run it with -benchtime=1x.
+func BenchmarkGrowth(b *testing.B) {
+	for _, objects := range []int{1000, 10000, 100000} {
+		b.Run(fmt.Sprintf("objects=%d", objects), func(b *testing.B) {
+			for b.Loop() {
+				p := startProcess(b, nil)
+				for _, r := range p.put(b, load.Options{Objects: objects, Clients: 32, Lists: 20}, "create", "get", "patch", "list-label") {
+					cpu, _ := r.PerOperation()
+					b.ReportMetric(float64(cpu.Nanoseconds())/1000, r.Phase+"-us/op")
+				}
+				p.kill()
+			}
+		})
+	}
+	for _, watchers := range []int{10, 100, 1000, 10000} {
+		b.Run(fmt.Sprintf("watchers=%d", watchers), func(b *testing.B) {
+			for b.Loop() {
+				p := startProcess(b, nil)
+				results := p.put(b, load.Options{Objects: 10, Clients: 4, Watchers: watchers, Events: max(20, 2000/watchers)}, "create", "watch")
+				cpu, resident := results[1].PerOperation()
+				b.ReportMetric(float64(cpu.Nanoseconds())/1000, "us/delivery")
+				b.ReportMetric(float64(results[1].Percentile(99).Nanoseconds())/1e6, "p99-ms")
+				b.ReportMetric(float64(resident>>20), "MiB")
+				p.kill()
+			}
+		})
+	}
+}
+
+// BenchmarkRestart is a server that starts over an etcd with 10,000 Pods, until it has answered a LIST and a watch. Budget: 0.6 s, 150 MB.
+func BenchmarkRestart(b *testing.B) {
+	p := startProcess(b, storetest.StartEtcd(b))
+	p.put(b, load.Options{Objects: 10000, Clients: 32}, "create")
+	for b.Loop() {
+		p.kill()
+		p.start(b)
+		conn := p.connect(b, 1)[0]
+		list, err := client.For[*corev1.Pod](conn).List(b.Context(), client.ListOptions{Namespace: "loadtest"})
+		require.NoError(b, err)
+		require.Len(b, list.Items, 10000)
+		ctx, cancel := context.WithCancel(b.Context())
+		key := client.Patch{Type: "application/merge-patch+json", Data: []byte(`{"metadata":{"labels":{"restarted":"` + fmt.Sprint(time.Now().UnixNano()) + `"}}}`)}
+		for _, err := range client.For[*corev1.Pod](conn).Watch(ctx, client.WatchOptions{Namespace: "loadtest", ResourceVersion: "0"}) {
+			require.NoError(b, err)
+			break
+		}
+		_, err = client.For[*corev1.Pod](conn).Patch(ctx, load.Key("loadtest", 0), key)
+		require.NoError(b, err)
+		cancel()
+		used, err := load.UsageOf(p.cmd.Process.Pid)
+		require.NoError(b, err)
+		b.ReportMetric(float64(used.Resident>>20), "MiB")
+	}
+}
+
+// BenchmarkFloor is the least a LIST of 10,000 Pods can cost here: net/http with TLS and HTTP/2 sends the same bytes from memory.
+func BenchmarkFloor(b *testing.B) {
+	p := startProcess(b, nil)
+	p.put(b, load.Options{Objects: 10000, Clients: 32}, "create")
+	conn := p.connect(b, 1)[0]
+	for name, accept := range map[string]string{"json": "application/json", "protobuf": "application/vnd.kubernetes.protobuf"} {
+		resp, err := conn.Do(b.Context(), &client.Request{Path: "/api/v1/namespaces/loadtest/pods", Accept: accept})
+		require.NoError(b, err)
+		b.Run(name, func(b *testing.B) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(resp.Body) }))
+			s.EnableHTTP2 = true
+			s.StartTLS()
+			defer s.Close()
+			b.SetBytes(int64(len(resp.Body)))
+			for b.Loop() {
+				got, err := s.Client().Get(s.URL)
+				require.NoError(b, err)
+				_, err = new(bytes.Buffer).ReadFrom(got.Body)
+				require.NoError(b, err)
+				_ = got.Body.Close()
+			}
+		})
+	}
+}
