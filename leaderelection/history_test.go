@@ -16,9 +16,9 @@ import (
 	"github.com/keelson-dev/keelson/leaderelection/locktest"
 )
 
-// TestRandomHistories runs candidates through random faults of the lock, ends
-// and restarts of processes, and deletions of nothing: the work of two holders
-// must never overlap, and once the faults stop there must be a leader.
+// TestRandomHistories runs candidates through random faults of the lock, clocks
+// that jump, ends and restarts of processes: the work of two holders must never
+// overlap, and once the faults stop there must be a leader.
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 1000) {
 		synctest.Test(t, func(t *testing.T) { newHistory(t, seed).run() })
@@ -37,6 +37,7 @@ type history struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
 	trouble [4]int // percentage of requests of each candidate that go wrong; 100 is a partition
+	locks   [4]*locktest.Lock
 	leading map[string]bool
 	tokens  map[fence.Token]bool
 	terms   int
@@ -110,6 +111,9 @@ func (h *history) run() {
 		h.mu.Lock()
 		for i := range h.trouble {
 			h.trouble[i] = []int{0, 0, 10, 50, 100}[h.rng.IntN(5)]
+			if l := h.locks[i]; l != nil && h.rng.IntN(4) == 0 {
+				l.Jump(time.Duration(h.rng.IntN(int(time.Hour))) - 30*time.Minute)
+			}
 		}
 		h.mu.Unlock()
 		time.Sleep(h.upTo(time.Minute))
@@ -146,6 +150,9 @@ func (h *history) machine(ctx context.Context, i int) {
 		lock := h.store.Lock()
 		lock.Fault = h.fault(i)
 		lock.Skew = h.upTo(time.Hour) - 30*time.Minute
+		h.mu.Lock()
+		h.locks[i] = lock
+		h.mu.Unlock()
 		var shared leaderelection.Lock = lock
 		if i%2 == 0 {
 			shared = locktest.Watched{Lock: lock}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -24,6 +25,8 @@ type Store struct {
 	mu      sync.Mutex
 	exists  bool
 	record  leaderelection.Record
+	writer  *Lock         // of record
+	ahead   time.Duration // the writer's clock was, then
 	version int
 	changed chan struct{} // closed and replaced at every change
 }
@@ -72,16 +75,21 @@ func (s *Store) bump() chan struct{} {
 	return done
 }
 
-func (s *Store) get() (leaderelection.Record, error) {
+// get is the record as the clock of l has its times, those that l wrote itself as they were written.
+func (s *Store) get(l *Lock) (leaderelection.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.exists {
 		return leaderelection.Record{}, leaderelection.ErrNotFound
 	}
-	return s.record, nil
+	if s.writer == l {
+		return shift(s.record, s.ahead), nil
+	}
+	return shift(s.record, l.ahead()), nil
 }
 
-func (s *Store) put(r leaderelection.Record, create bool) (leaderelection.Record, error) {
+// put writes r, whose times are those of a clock that is ahead.
+func (s *Store) put(l *Lock, r leaderelection.Record, ahead time.Duration, create bool) (leaderelection.Record, error) {
 	s.mu.Lock()
 	switch {
 	case !create && !s.exists:
@@ -93,7 +101,8 @@ func (s *Store) put(r leaderelection.Record, create bool) (leaderelection.Record
 	}
 	done := s.bump()
 	r.Version = strconv.Itoa(s.version)
-	s.record, s.exists = r, true
+	s.record, s.exists = shift(r, -ahead), true
+	s.writer, s.ahead = l, ahead
 	s.mu.Unlock()
 	close(done)
 	return r, nil
@@ -121,30 +130,40 @@ type Lock struct {
 	// Fault, if not nil, is asked before every request (get, create, update, wait)
 	// what goes wrong with it.
 	Fault func(op string) Fault
-	// Skew is how far this candidate's clock is ahead of the others'.
+	// Skew is how far this candidate's clock is ahead of the store's at first.
 	Skew time.Duration
 	// Events receives the messages of Event, if not nil.
 	Events func(message string)
 	// Enforced is what Fenced returns.
 	Enforced bool
+
+	jumped atomic.Int64
 }
+
+// Jump sets this candidate's clock forward by d, or back. It may be called at any time.
+func (l *Lock) Jump(d time.Duration) { l.jumped.Add(int64(d)) }
+
+// ahead is how far this candidate's clock is ahead of the store's.
+func (l *Lock) ahead() time.Duration { return l.Skew + time.Duration(l.jumped.Load()) }
 
 // Key implements leaderelection.Lock.
 func (l *Lock) Key() types.NamespacedName { return l.store.key }
 
 // Get implements leaderelection.Lock.
 func (l *Lock) Get(ctx context.Context) (leaderelection.Record, error) {
-	return l.do(ctx, "get", l.store.get)
+	return l.do(ctx, "get", func() (leaderelection.Record, error) { return l.store.get(l) })
 }
 
 // Create implements leaderelection.Lock.
 func (l *Lock) Create(ctx context.Context, r leaderelection.Record) (leaderelection.Record, error) {
-	return l.do(ctx, "create", func() (leaderelection.Record, error) { return l.store.put(l.skew(r, l.Skew), true) })
+	ahead := l.ahead()
+	return l.do(ctx, "create", func() (leaderelection.Record, error) { return l.store.put(l, r, ahead, true) })
 }
 
 // Update implements leaderelection.Lock.
 func (l *Lock) Update(ctx context.Context, r leaderelection.Record) (leaderelection.Record, error) {
-	return l.do(ctx, "update", func() (leaderelection.Record, error) { return l.store.put(l.skew(r, l.Skew), false) })
+	ahead := l.ahead()
+	return l.do(ctx, "update", func() (leaderelection.Record, error) { return l.store.put(l, r, ahead, false) })
 }
 
 // Event implements leaderelection.EventRecorder.
@@ -157,8 +176,8 @@ func (l *Lock) Event(message string) {
 // Fenced implements leaderelection.Fencer.
 func (l *Lock) Fenced() bool { return l.Enforced }
 
-// skew turns a time of this candidate's clock into one of the store's, or back.
-func (l *Lock) skew(r leaderelection.Record, d time.Duration) leaderelection.Record {
+// shift adds d to the times of a record.
+func shift(r leaderelection.Record, d time.Duration) leaderelection.Record {
 	r.AcquireTime, r.RenewTime = r.AcquireTime.Add(d), r.RenewTime.Add(d)
 	return r
 }
@@ -189,7 +208,7 @@ func (l *Lock) do(ctx context.Context, op string, effect func() (leaderelection.
 	if f.Lose {
 		return none, ErrUnavailable
 	}
-	return l.skew(r, -l.Skew), err
+	return r, err
 }
 
 // Watched is a Lock that implements leaderelection.Watcher.
@@ -210,15 +229,16 @@ func (w Watched) Wait(ctx context.Context, last leaderelection.Record) (leaderel
 	}
 	for {
 		w.store.mu.Lock()
-		r, exists, changed := w.store.record, w.store.exists, w.store.changed
+		changed := w.store.changed
 		w.store.mu.Unlock()
+		r, err := w.store.get(w.Lock)
 		switch {
 		case f.Lose:
 			changed = nil
-		case !exists:
-			return leaderelection.Record{}, leaderelection.ErrNotFound
+		case err != nil:
+			return leaderelection.Record{}, err
 		case r.Version != last.Version:
-			return w.skew(r, -w.Skew), nil
+			return r, nil
 		}
 		select {
 		case <-changed:
