@@ -2,8 +2,10 @@ package cel
 
 import (
 	"math"
+	"net/netip"
 
 	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -11,83 +13,172 @@ import (
 
 // Estimator says what the functions of this package cost, before an expression runs and while it does. Sizes, if set, says how
 // big the values of paths can get; without it every variable is taken to be of any size.
+//
+// The prices are part of the API: they decide which rules a definition may have, and when a rule is stopped.
 type Estimator struct {
 	// Sizes estimates the size of the value at the path of an expression such as [self spec names @items]; nil where it is unknown.
 	Sizes func(path []string) *checker.SizeEstimate
 }
 
-// questionCost is what asking the authorizer costs, so that no evaluation asks it more than twice.
-const questionCost = 350_000
+const (
+	// perByte is what looking at one byte of a text costs.
+	perByte = 0.1
+	// perPatternByte is what one byte of a regular expression costs for each byte it looks at.
+	perPatternByte = 0.25
+	// longestPattern is how long the pattern of a named format is taken to be before the format is known.
+	longestPattern = 128
+	// longestFormat bounds the text of a named format.
+	longestFormat = 64
+	// questionCost is what asking the authorizer costs, so that no evaluation asks it more than twice.
+	questionCost = 350_000
+	// selectorCost and perRequirement are what a selector costs, and each of its requirements, of which there is one in two bytes at most.
+	selectorCost, perRequirement, requirementsPerByte = common.ListCreateBaseCost, common.ListCreateBaseCost + common.StructCreateBaseCost, 0.5
+)
 
-// perByte is what looking at one byte of a text costs.
-const perByte = 0.1
+// price is what a group of functions costs while an expression runs.
+type price int
 
-// CallCost implements the runtime estimate.
-func (Estimator) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
-	switch function {
-	case "check":
-		if t := args[0].Type(); t == pathCheckType || t == resourceCheckType {
-			return new(uint64(questionCost))
-		}
-	case "isSorted", "sum", "max", "min", "indexOf", "lastIndexOf":
-		return new(size(args[0]) + 1)
-	case "url", "isURL", "ip", "isIP", "ip.isCanonical", "cidr", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "validate", "containsIP", "containsCIDR":
-		return new(uint64(math.Ceil(float64(size(args[len(args)-1])) * perByte * 2)))
-	case "find", "findAll":
-		return new(uint64(math.Ceil(float64(size(args[0])+1) * perByte * math.Ceil(float64(size(args[1])+1)*0.25))))
+const (
+	unpriced    price = iota // cel-go's own price
+	nominal                  // 1
+	readFirst                // reading the first argument
+	readTwice                // reading the first argument, and writing a result as long
+	writeResult              // reading the parts of the result, and writing it
+	walkFirst                // looking at every value in the first argument
+	search                   // running a regular expression over the first argument
+	question                 // asking the authorizer
+	selector                 // parsing a selector
+	ownPrice                 // see ownCost
+)
+
+// prices are the functions whose price is not cel-go's.
+var prices = map[string]price{
+	"isSorted": walkFirst, "sum": walkFirst, "max": walkFirst, "min": walkFirst, "indexOf": walkFirst, "lastIndexOf": walkFirst,
+	"url": readFirst, "lowerAscii": readFirst, "upperAscii": readFirst, "substring": readFirst, "trim": readFirst,
+	"cidr": readFirst, "isIP": readFirst, "isCIDR": readFirst, "quantity": readFirst, "isQuantity": readFirst, "semver": readFirst, "isSemver": readFirst,
+	"replace": readTwice, "split": readTwice, "ip.isCanonical": readTwice, "join": writeResult,
+	"find": search, "findAll": search, "ip": ownPrice, "containsIP": ownPrice, "containsCIDR": ownPrice, "validate": ownPrice, "_==_": ownPrice,
+	"masked": nominal, "prefixLength": nominal, "family": nominal, "isUnspecified": nominal, "isLoopback": nominal, "isLinkLocalMulticast": nominal,
+	"isLinkLocalUnicast": nominal, "isGlobalUnicast": nominal, "format.named": nominal, "sign": nominal, "asInteger": nominal, "isInteger": nominal,
+	"asApproximateFloat": nominal, "isGreaterThan": nominal, "isLessThan": nominal, "compareTo": nominal, "add": nominal, "sub": nominal,
+	"major": nominal, "minor": nominal, "patch": nominal, "getScheme": nominal, "getHostname": nominal, "getHost": nominal, "getPort": nominal,
+	"getEscapedPath": nominal, "getQuery": nominal,
+	"check": question, "fieldSelector": selector, "labelSelector": selector, "serviceAccount": nominal, "path": nominal, "group": nominal,
+	"resource": nominal, "subresource": nominal, "namespace": nominal, "name": nominal, "allowed": nominal, "reason": nominal, "error": nominal, "errored": nominal,
+}
+
+// CallCost implements the price while an expression runs.
+func (Estimator) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
+	if len(args) == 0 {
+		return nil
+	}
+	switch prices[function] {
+	case nominal:
+		return new(uint64(1))
+	case readFirst:
+		return new(reading(args[0], 1))
+	case readTwice:
+		return new(reading(args[0], 2))
+	case writeResult:
+		return new(reading(result, 2))
+	case walkFirst:
+		return new(walking(args[0]))
+	case search:
+		return new(searching(size(args[0]), size(args[1])))
+	case question:
+		return new(uint64(questionCost))
+	case selector:
+		n := size(args[len(args)-1])
+		return new(parsingSelector(sizes{Min: n, Max: n}).Max)
+	case ownPrice:
+		return ownCost(function, overload, args)
 	}
 	return nil
 }
 
+func parsingSelector(length sizes) costs {
+	requirements := length.MultiplyByCostFactor(requirementsPerByte).MultiplyByCostFactor(perRequirement)
+	return costs{Min: selectorCost, Max: selectorCost}.Add(length.MultiplyByCostFactor(perByte)).Add(requirements)
+}
+
+func ownCost(function, overload string, args []ref.Val) *uint64 {
+	switch function {
+	case "ip":
+		if overload == "cidr_ip" {
+			return new(uint64(1))
+		}
+		return new(reading(args[0], 1))
+	case "containsIP", "containsCIDR":
+		cost := reading(args[0], 2)
+		if function == "containsCIDR" { // masks one address and compares the lengths too
+			cost += reading(args[0], 1) + 1
+		}
+		if overload == "cidr_contains_ip_string" || overload == "cidr_contains_cidr_string" {
+			cost += reading(args[1], 1)
+		}
+		return &cost
+	case "validate":
+		if f, ok := args[0].Value().(*format); ok {
+			return new(searching(size(args[1]), f.patternSize))
+		}
+	case "_==_":
+		if t, ok := args[0].Type().(*types.Type); ok && ownTypes[t.TypeName()] {
+			return new(uint64(1))
+		}
+	}
+	return nil
+}
+
+// ownTypes are the types of this package; their values are compared at a nominal price.
+var ownTypes = map[string]bool{
+	ipType.TypeName(): true, cidrType.TypeName(): true, quantityType.TypeName(): true, semverType.TypeName(): true, urlType.TypeName(): true, formatType.TypeName(): true,
+}
+
+// reading is what looking at each byte of a text some times costs.
+func reading(v ref.Val, times float64) uint64 {
+	return uint64(math.Ceil(float64(size(v)) * times * perByte))
+}
+
+func searching(text, pattern uint64) uint64 {
+	return uint64(math.Ceil(float64(text+1)*perByte)) * uint64(math.Ceil(float64(pattern)*perPatternByte))
+}
+
+// walking is what looking at everything in a value costs.
+func walking(v ref.Val) uint64 {
+	switch v := v.(type) {
+	case types.String:
+		return uint64(float64(len(v)) * perByte)
+	case types.Bytes:
+		return uint64(float64(len(v)) * perByte)
+	case traits.Lister:
+		cost := uint64(0)
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			cost += walking(it.Next())
+		}
+		return cost
+	case traits.Mapper:
+		cost := uint64(0)
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			k := it.Next()
+			cost += walking(k) + walking(v.Get(k))
+		}
+		return cost
+	}
+	return 1
+}
+
+// size is how many bytes, characters or items a value has; 1 for what has no size.
 func size(v ref.Val) uint64 {
+	switch x := v.Value().(type) {
+	case netip.Addr:
+		return uint64(x.BitLen()+7) / 8
+	case netip.Prefix:
+		return uint64(x.Bits()+7) / 8
+	}
 	if s, ok := v.(traits.Sizer); ok {
 		if n, ok := s.Size().(types.Int); ok {
 			return uint64(n)
 		}
 	}
 	return 1
-}
-
-// EstimateSize implements the static estimate.
-func (e Estimator) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
-	if e.Sizes == nil || len(element.Path()) == 0 {
-		return nil
-	}
-	return e.Sizes(element.Path())
-}
-
-// EstimateCallCost implements the static estimate.
-func (e Estimator) EstimateCallCost(function, _ string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
-	switch function {
-	case "isSorted", "sum", "max", "min", "indexOf", "lastIndexOf":
-		if target == nil {
-			return nil
-		}
-		n := e.sizeOf(*target)
-		return &checker.CallEstimate{CostEstimate: n.MultiplyByCostFactor(1).Add(checker.CostEstimate{Min: 1, Max: 1})}
-	case "url", "isURL", "ip", "isIP", "ip.isCanonical", "cidr", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "validate", "containsIP", "containsCIDR":
-		if len(args) == 0 {
-			return nil
-		}
-		n := e.sizeOf(args[len(args)-1])
-		return &checker.CallEstimate{CostEstimate: n.MultiplyByCostFactor(perByte * 2)}
-	case "find", "findAll":
-		if target == nil || len(args) == 0 {
-			return nil
-		}
-		text, pattern := e.sizeOf(*target), e.sizeOf(args[0])
-		cost := text.Add(checker.SizeEstimate{Min: 1, Max: 1}).MultiplyByCostFactor(perByte)
-		return &checker.CallEstimate{CostEstimate: cost.Multiply(pattern.Add(checker.SizeEstimate{Min: 1, Max: 1}).MultiplyByCostFactor(0.25))}
-	}
-	return nil
-}
-
-func (e Estimator) sizeOf(n checker.AstNode) checker.SizeEstimate {
-	if l := n.ComputedSize(); l != nil {
-		return *l
-	}
-	if l := e.EstimateSize(n); l != nil {
-		return *l
-	}
-	return checker.SizeEstimate{Min: 0, Max: math.MaxUint64}
 }

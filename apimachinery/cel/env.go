@@ -4,7 +4,9 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
 	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
 )
 
 const (
@@ -35,6 +37,8 @@ func Options() []cel.EnvOption {
 		ext.Strings(ext.StringsVersion(2)),
 		ext.Sets(),
 		ext.TwoVarComprehensions(),
+		ext.Lists(ext.ListsVersion(3)),
+		cel.CostEstimatorOptions(checker.PresenceTestHasCost(false)),
 	}
 	for _, library := range [][]cel.EnvOption{lists(), regexes(), urls(), addresses(), ranges(), quantities(), versions(), named()} {
 		options = append(options, library...)
@@ -46,8 +50,10 @@ func Options() []cel.EnvOption {
 func ProgramOptions() []cel.ProgramOption {
 	return []cel.ProgramOption{
 		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
+		literalPatterns(),
 		cel.CostLimit(PerCallLimit),
 		cel.CostTracking(Estimator{}),
+		cel.CostTrackerOptions(interpreter.PresenceTestHasCost(false)),
 		cel.InterruptCheckFrequency(checkFrequency),
 	}
 }

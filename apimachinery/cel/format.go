@@ -19,6 +19,8 @@ var formatType = cel.ObjectType("kubernetes.NamedFormat")
 type format struct {
 	name     string
 	validate func(string) []string
+	// patternSize is the length of a pattern for it, by which a check is priced.
+	patternSize uint64
 }
 
 var uuidPattern = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
@@ -37,19 +39,19 @@ func prefixed(rule validation.NameFunc) func(string) []string {
 }
 
 var namedFormats = []format{
-	{"dns1123Label", validation.IsDNS1123Label},
-	{"dns1123Subdomain", validation.IsDNS1123Subdomain},
-	{"dns1035Label", validation.IsDNS1035Label},
-	{"qualifiedName", validation.IsQualifiedName},
-	{"dns1123LabelPrefix", prefixed(validation.NameIsLabel)},
-	{"dns1123SubdomainPrefix", prefixed(validation.NameIsSubdomain)},
-	{"dns1035LabelPrefix", prefixed(validation.NameIsLabel1035)},
-	{"labelValue", validation.IsLabelValue},
-	{"uri", simple(func(s string) bool { _, err := url.ParseRequestURI(s); return err == nil }, "invalid URI")},
-	{"uuid", simple(uuidPattern.MatchString, "does not match the UUID format")},
-	{"byte", simple(func(s string) bool { _, err := base64.StdEncoding.DecodeString(s); return err == nil }, "invalid base64")},
-	{"date", simple(func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil }, "invalid date")},
-	{"datetime", simple(func(s string) bool { _, err := time.Parse(time.RFC3339Nano, s); return err == nil }, "invalid datetime")},
+	{"dns1123Label", validation.IsDNS1123Label, 30},
+	{"dns1123Subdomain", validation.IsDNS1123Subdomain, 60},
+	{"dns1035Label", validation.IsDNS1035Label, 30},
+	{"qualifiedName", validation.IsQualifiedName, 60},
+	{"dns1123LabelPrefix", prefixed(validation.NameIsLabel), 30},
+	{"dns1123SubdomainPrefix", prefixed(validation.NameIsSubdomain), 60},
+	{"dns1035LabelPrefix", prefixed(validation.NameIsLabel1035), 30},
+	{"labelValue", validation.IsLabelValue, 40},
+	{"uri", simple(func(s string) bool { _, err := url.ParseRequestURI(s); return err == nil }, "invalid URI"), 1103},
+	{"uuid", simple(uuidPattern.MatchString, "does not match the UUID format"), 70},
+	{"byte", simple(func(s string) bool { _, err := base64.StdEncoding.DecodeString(s); return err == nil }, "invalid base64"), 84},
+	{"date", simple(func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil }, "invalid date"), 71},
+	{"datetime", simple(func(s string) bool { _, err := time.Parse(time.RFC3339Nano, s); return err == nil }, "invalid datetime"), 71},
 }
 
 func named() []cel.EnvOption {

@@ -7,27 +7,28 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-var (
-	summable = map[string]*cel.Type{"int": cel.IntType, "uint": cel.UintType, "double": cel.DoubleType, "duration": cel.DurationType}
-	ordered  = map[string]*cel.Type{
-		"int": cel.IntType, "uint": cel.UintType, "double": cel.DoubleType, "bool": cel.BoolType, "duration": cel.DurationType,
-		"timestamp": cel.TimestampType, "string": cel.StringType, "bytes": cel.BytesType,
-	}
-	zeros = map[string]ref.Val{
-		"int": types.IntZero, "uint": types.Uint(0), "double": types.Double(0), "duration": types.Duration{},
-	}
-)
+// element is a type that lists can have. Which overload an empty list is taken for depends on their order.
+type element struct {
+	name string
+	as   *cel.Type
+	zero ref.Val // of types that can be summed, else nil
+}
+
+var elements = []element{
+	{"int", cel.IntType, types.IntZero}, {"uint", cel.UintType, types.Uint(0)}, {"double", cel.DoubleType, types.Double(0)}, {"bool", cel.BoolType, nil},
+	{"duration", cel.DurationType, types.Duration{}}, {"timestamp", cel.TimestampType, nil}, {"string", cel.StringType, nil}, {"bytes", cel.BytesType, nil},
+}
 
 func lists() []cel.EnvOption {
 	var sorted, sum, smallest, largest []cel.FunctionOpt
-	for name, t := range ordered {
-		list := []*cel.Type{cel.ListType(t)}
+	for _, e := range elements {
+		name, t, list := e.name, e.as, []*cel.Type{cel.ListType(e.as)}
 		sorted = append(sorted, cel.MemberOverload("list_"+name+"_is_sorted_bool", list, cel.BoolType, cel.UnaryBinding(isSorted)))
 		smallest = append(smallest, cel.MemberOverload("list_"+name+"_min_"+name, list, t, cel.UnaryBinding(func(v ref.Val) ref.Val { return extreme(v, types.IntNegOne) })))
 		largest = append(largest, cel.MemberOverload("list_"+name+"_max_"+name, list, t, cel.UnaryBinding(func(v ref.Val) ref.Val { return extreme(v, types.IntOne) })))
-	}
-	for name, t := range summable {
-		sum = append(sum, cel.MemberOverload("list_"+name+"_sum_"+name, []*cel.Type{cel.ListType(t)}, t, cel.UnaryBinding(func(v ref.Val) ref.Val { return total(v, zeros[name]) })))
+		if e.zero != nil {
+			sum = append(sum, cel.MemberOverload("list_"+name+"_sum_"+name, list, t, cel.UnaryBinding(func(v ref.Val) ref.Val { return total(v, e.zero) })))
+		}
 	}
 	item := cel.TypeParamType("T")
 	search := []*cel.Type{cel.ListType(item), item}

@@ -52,7 +52,14 @@ func quantities() []cel.EnvOption {
 		cel.Function("asApproximateFloat", method("asApproximateFloat", "quantity_get_float", quantityType, cel.DoubleType, func(v q) ref.Val {
 			return types.Double(v.AsApproximateFloat64())
 		})),
-		cel.Function("sign", method("sign", "quantity_sign", quantityType, cel.IntType, func(v q) ref.Val { return types.Int(v.Sign()) })),
+		// The one function of a quantity that is no method.
+		cel.Function("sign", cel.Overload("quantity_sign", []*cel.Type{quantityType}, cel.IntType, cel.UnaryBinding(func(v ref.Val) ref.Val {
+			n, ok := v.Value().(q)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(v)
+			}
+			return types.Int(n.Sign())
+		}))),
 		arithmetic("add", func(a q, b resource.Quantity) { a.Add(b) }),
 		arithmetic("sub", func(a q, b resource.Quantity) { a.Sub(b) }),
 		compare("isGreaterThan", cel.BoolType, func(c int) ref.Val { return types.Bool(c > 0) }),

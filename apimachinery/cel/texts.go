@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
 )
 
 func regexes() []cel.EnvOption {
@@ -29,9 +30,44 @@ func regexes() []cel.EnvOption {
 	}
 }
 
+// literalPatterns are the functions of regular expressions that are compiled once if they are literals.
+func literalPatterns() cel.ProgramOption {
+	return cel.OptimizeRegex(
+		literalPattern("find", "string_find_string", func(re *regexp.Regexp, s string, _ int) ref.Val { return types.String(re.FindString(s)) }),
+		literalPattern("findAll", "string_find_all_string", allMatches),
+		literalPattern("findAll", "string_find_all_string_int", allMatches))
+}
+
+// literalPattern compiles a pattern that is a literal together with its expression, where a mistake in it is found.
+func literalPattern(function, overload string, use func(re *regexp.Regexp, s string, most int) ref.Val) *interpreter.RegexOptimization {
+	return &interpreter.RegexOptimization{Function: function, OverloadID: overload, RegexIndex: 1, Factory: func(call interpreter.InterpretableCall, pattern string) (interpreter.InterpretableCall, error) {
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			return nil, err
+		}
+		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
+			s, ok := args[0].Value().(string)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(args[0])
+			}
+			most := int64(-1)
+			if len(args) > 2 {
+				if most, ok = args[2].Value().(int64); !ok {
+					return types.MaybeNoSuchOverloadErr(args[2])
+				}
+			}
+			return use(re, s, int(most))
+		}), nil
+	}}
+}
+
+func allMatches(re *regexp.Regexp, s string, most int) ref.Val {
+	return types.NewStringList(types.DefaultTypeAdapter, re.FindAllString(s, most))
+}
+
 func findAll(text, pattern ref.Val, most int) ref.Val {
 	return matches(text, pattern, func(re *regexp.Regexp, s string) ref.Val {
-		return types.NewStringList(types.DefaultTypeAdapter, re.FindAllString(s, most))
+		return allMatches(re, s, most)
 	})
 }
 

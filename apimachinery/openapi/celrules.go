@@ -123,15 +123,28 @@ func (r *celRule) compile() error {
 		return &ruleError{err: err}
 	}
 	if r.ast, r.program, err = expression(env, r.text.Rule, celgo.BoolType); err != nil {
-		return &ruleError{err: fmt.Errorf("compilation failed: %w", err)}
+		return &ruleError{err: compileError("cel expression", "compilation failed: %w", err)}
 	}
 	r.usesOld = mentions(r.ast, "oldSelf")
 	if r.text.MessageExpression != "" {
 		if _, r.message, err = expression(env, r.text.MessageExpression, celgo.StringType); err != nil {
-			return &ruleError{message: true, err: fmt.Errorf("messageExpression compilation failed: %w", err)}
+			return &ruleError{message: true, err: compileError("messageExpression", "messageExpression compilation failed: %w", err)}
 		}
 	}
 	return nil
+}
+
+// wrongResult is an expression that gives something else than it should.
+type wrongResult struct{ want *celgo.Type }
+
+func (e wrongResult) Error() string { return fmt.Sprintf("must evaluate to a %s", e.want) }
+
+// compileError says what is wrong with an expression: the compiler's findings in a sentence, or that what does not give the right type.
+func compileError(what, sentence string, err error) error {
+	if _, ok := errors.AsType[wrongResult](err); ok {
+		return fmt.Errorf("%s %w", what, err)
+	}
+	return fmt.Errorf(sentence, err)
 }
 
 func expression(env *celgo.Env, text string, want *celgo.Type) (*celgo.Ast, celgo.Program, error) {
@@ -140,7 +153,7 @@ func expression(env *celgo.Env, text string, want *celgo.Type) (*celgo.Ast, celg
 		return nil, nil, err
 	}
 	if compiled.OutputType() != want {
-		return nil, nil, fmt.Errorf("must evaluate to a %s", want)
+		return nil, nil, wrongResult{want}
 	}
 	program, err := env.Program(compiled, cel.ProgramOptions()...)
 	return compiled, program, err

@@ -3,6 +3,7 @@ package openapi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -74,8 +75,8 @@ func (r *ruleRun) value(s *Structural, p *validation.Path, x any, old oldValue) 
 	switch x := x.(type) {
 	case map[string]any:
 		before, _ := old.value.(map[string]any)
-		for name, member := range x {
-			c := s.child(name)
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			member, c := x[name], s.child(name)
 			if c == nil || !c.celAt {
 				continue
 			}
@@ -174,9 +175,13 @@ func (r *celRule) finding(p *validation.Path, x any, message string) *validation
 	case apiextensionsv1.FieldValueRequired:
 		return validation.Required(p, message)
 	case apiextensionsv1.FieldValueDuplicate:
-		e := validation.Duplicate(p, jsonType(x))
+		e := validation.Duplicate(p, nil).WithoutValue()
 		e.Detail = message
 		return e
 	}
-	return validation.Invalid(p, shown(x), message)
+	e := validation.Invalid(p, x, message)
+	if r.text.FieldPath != "" || !isScalar(x) {
+		e = e.WithoutValue() // objects are too big for a message
+	}
+	return e
 }

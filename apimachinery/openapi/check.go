@@ -169,7 +169,7 @@ func (c *schemaChecker) lists(s *props, p *validation.Path) {
 		}
 		return
 	default:
-		c.add(validation.NotSupported(at, *s.XListType, []string{"atomic", "map", "set"}))
+		c.add(validation.NotSupported(at, *s.XListType, []string{"atomic", "set", "map"}))
 	}
 	if len(s.XListMapKeys) > 0 {
 		c.add(validation.Invalid(at, *s.XListType, "must be map if x-kubernetes-list-map-keys is non-empty"))
@@ -225,7 +225,7 @@ func (c *schemaChecker) mapItem(s *props, p *validation.Path) {
 func (c *schemaChecker) keywords(s *props, p *validation.Path) {
 	if s.Pattern != "" {
 		if _, err := regexp.Compile(s.Pattern); err != nil {
-			c.add(validation.Invalid(p.Child("pattern"), s.Pattern, "must be a valid regular expression: "+err.Error()))
+			c.add(validation.Invalid(p.Child("pattern"), s.Pattern, "must be a valid regular expression, but isn't: "+err.Error()))
 		}
 	}
 	for i, e := range s.Enum {
@@ -255,7 +255,7 @@ func (c *schemaChecker) junctors(structure, s *props, home, p *validation.Path) 
 func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Path, in string) {
 	forbid := func(name string, set bool) {
 		if set {
-			c.add(validation.Forbidden(p.Child(name), "must be undefined to be structural"))
+			c.add(validation.Forbidden(p.Child(name), "must be empty to be structural"))
 		}
 	}
 	intOrString := structure.XIntOrString && (in == "anyOf" || in == "allOf") && (s.Type == "integer" || s.Type == "string" || s.Type == "")

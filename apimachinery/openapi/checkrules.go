@@ -56,18 +56,18 @@ func (c *schemaChecker) rules(s *props, p *validation.Path) {
 		for _, rule := range r.dearly {
 			c.add(validation.Forbidden(rule.at, "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"))
 		}
-		c.add(validation.Forbidden(p, fmt.Sprintf("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by %s; %s", factor(r.total, maxSchemaCost), costAdvice)))
+		c.add(validation.Forbidden(p, fmt.Sprintf("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by %s (%s)", factor(r.total, maxSchemaCost), costAdvice)))
 	}
 }
 
-const costAdvice = "try simplifying the rules, or adding maxItems, maxProperties and maxLength where arrays, maps and strings are declared"
+const costAdvice = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared"
 
 func factor(cost, limit uint64) string {
 	f := float64(cost) / float64(limit)
 	if f > 100 {
-		return "a factor of more than 100x"
+		return "factor of more than 100x"
 	}
-	return fmt.Sprintf("a factor of %.1fx", f)
+	return fmt.Sprintf("factor of %.1fx", f)
 }
 
 // walk checks the rules at and below s, of which an object has at most count values. unordered names the place above in which items
@@ -86,11 +86,10 @@ func (r *ruleChecker) walk(s *Structural, p *validation.Path, count uint64, unor
 		r.walk(s.Additional, p.Child("additionalProperties"), times(count, mostProperties(s)), unordered)
 	}
 	if s.Items != nil {
-		at := p.Child("items")
 		if s.ListType != "map" && unordered == "" {
-			unordered = at.String()
+			unordered = p.String()
 		}
-		r.walk(s.Items, at, times(count, mostItems(s)), unordered)
+		r.walk(s.Items, p.Child("items"), times(count, mostItems(s)), unordered)
 	}
 }
 
@@ -121,7 +120,7 @@ func (r *ruleChecker) one(s *Structural, rule *celRule, p *validation.Path, coun
 		r.add(validation.NotSupported(p.Child("reason"), *text.Reason, reasons))
 	}
 	if text.FieldPath != "" && !s.hasPath(text.FieldPath) {
-		r.add(validation.Invalid(p.Child("fieldPath"), text.FieldPath, "fieldPath must be a valid path to a field of the schema"))
+		r.add(validation.Invalid(p.Child("fieldPath"), text.FieldPath, "must be a valid path"))
 	}
 	if err := rule.ready(); err != nil {
 		at, value := p.Child("rule"), text.Rule
@@ -153,7 +152,7 @@ func (r *ruleChecker) price(s *Structural, rule *celRule, p *validation.Path, co
 	}
 	cost := times(estimate.Max, count)
 	if cost > maxRuleCost {
-		r.add(validation.Forbidden(p.Child("rule"), fmt.Sprintf("estimated rule cost exceeds budget by %s; %s", factor(cost, maxRuleCost), costAdvice)))
+		r.add(validation.Forbidden(p.Child("rule"), fmt.Sprintf("estimated rule cost exceeds budget by %s (%s)", factor(cost, maxRuleCost), costAdvice)))
 	}
 	r.dearly = append(r.dearly, pricedRule{p.Child("rule"), cost})
 	slices.SortStableFunc(r.dearly, func(a, b pricedRule) int { return cmp.Compare(b.cost, a.cost) })

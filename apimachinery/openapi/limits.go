@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -36,7 +35,7 @@ func (v *validator) limits(s *Structural, p *validation.Path, x any, root bool) 
 			v.add(validation.TooMany(p, len(x), int(*l.maxItems)))
 		}
 		if l.minItems != nil && int64(len(x)) < *l.minItems {
-			v.add(validation.Invalid(p, len(x), fmt.Sprintf("should have at least %d items", *l.minItems)))
+			v.add(validation.Invalid(p, len(x), inBody(p, "should have at least %d items", *l.minItems)))
 		}
 	case map[string]any:
 		v.object(s, p, x, root)
@@ -48,14 +47,14 @@ func (v *validator) object(s *Structural, p *validation.Path, m map[string]any, 
 	l := &s.limits
 	for _, name := range l.required {
 		if _, ok := m[name]; !ok && !(root && isMeta(name)) {
-			v.add(validation.Required(p.Child(name), "must be set"))
+			v.add(validation.Required(p.Child(name), ""))
 		}
 	}
 	if l.maxProperties != nil && int64(len(m)) > *l.maxProperties {
 		v.add(validation.TooMany(p, len(m), int(*l.maxProperties)))
 	}
 	if l.minProperties != nil && int64(len(m)) < *l.minProperties {
-		v.add(validation.Invalid(p, len(m), fmt.Sprintf("should have at least %d properties", *l.minProperties)))
+		v.add(validation.Invalid(p, len(m), inBody(p, "should have at least %d properties", *l.minProperties)))
 	}
 }
 
@@ -67,33 +66,38 @@ func (v *validator) text(s *Structural, p *validation.Path, x string) {
 			v.add(validation.TooLongCharacters(p, int(*l.maxLength)))
 		}
 		if l.minLength != nil && n < *l.minLength {
-			v.add(validation.Invalid(p, x, fmt.Sprintf("should be at least %d chars long", *l.minLength)))
+			v.add(validation.Invalid(p, x, inBody(p, "should be at least %d chars long", *l.minLength)))
 		}
 	}
 	if l.pattern != nil && !l.pattern.MatchString(x) {
-		v.add(validation.Invalid(p, x, fmt.Sprintf("should match '%s'", l.pattern)))
+		v.add(validation.Invalid(p, x, inBody(p, "should match '%s'", l.pattern)))
 	}
 	if s.Format != "" && !s.IntOrString && !hasFormat(s.Format, x) {
-		v.add(validation.InvalidType(p, x, "must be of type "+s.Format+": "+strconv.Quote(x)))
+		v.add(validation.InvalidType(p, x, inBody(p, "must be of type %s: %q", s.Format, x)))
 	}
 }
 
 func (v *validator) number(s *Structural, p *validation.Path, f float64, shown any) {
 	l := &s.limits
 	if l.maximum != nil && (f > *l.maximum || l.exclusiveMax && f == *l.maximum) {
-		v.add(validation.Invalid(p, shown, fmt.Sprintf("should be less than%s %v", orEqual(l.exclusiveMax), *l.maximum)))
+		v.add(validation.Invalid(p, shown, inBody(p, "should be less than%s %v", orEqual(l.exclusiveMax), *l.maximum)))
 	}
 	if l.minimum != nil && (f < *l.minimum || l.exclusiveMin && f == *l.minimum) {
-		v.add(validation.Invalid(p, shown, fmt.Sprintf("should be greater than%s %v", orEqual(l.exclusiveMin), *l.minimum)))
+		v.add(validation.Invalid(p, shown, inBody(p, "should be greater than%s %v", orEqual(l.exclusiveMin), *l.minimum)))
 	}
 	if l.multipleOf != nil && *l.multipleOf != 0 {
 		if q := f / *l.multipleOf; math.Abs(q-math.Round(q)) > 1e-9 {
-			v.add(validation.Invalid(p, shown, fmt.Sprintf("should be a multiple of %v", *l.multipleOf)))
+			v.add(validation.Invalid(p, shown, inBody(p, "should be a multiple of %v", *l.multipleOf)))
 		}
 	}
 	if s.Format == "int32" && (f < math.MinInt32 || f > math.MaxInt32) {
-		v.add(validation.Invalid(nil, "", fmt.Sprintf("%q must be a 32 bit integer: %v", p.String(), shown)))
+		v.add(validation.Invalid(nil, "", "Checked value must be of type integer with format int32 in "+p.String()))
 	}
+}
+
+// inBody is what is wrong with the value at p, in the words that clients know.
+func inBody(p *validation.Path, format string, args ...any) string {
+	return p.String() + " in body " + fmt.Sprintf(format, args...)
 }
 
 func orEqual(exclusive bool) string {

@@ -203,11 +203,11 @@ func TestRules(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{min: 1, max: 2, kind: a}`:                     ``,
 		`{min: 3, max: 2, kind: a}`:                     `spec.min: Forbidden: min 3 is over max 2`,
-		`{min: 1, max: 200, kind: a}`:                   `spec: Invalid value: "object": new ones are small`,
-		`{min: 1, max: 2, kind: a, quota: 20Gi}`:        `spec: Invalid value: "object": failed rule: !has(self.quota) || quantity(self.quota).isLessThan(quantity('10Gi'))`,
+		`{min: 1, max: 200, kind: a}`:                   `spec: Invalid value: new ones are small`,
+		`{min: 1, max: 2, kind: a, quota: 20Gi}`:        `spec: Invalid value: failed rule: !has(self.quota) || quantity(self.quota).isLessThan(quantity('10Gi'))`,
 		`{min: 1, max: 2, kind: a, names: [ok, bad]}`:   `spec.names[1]: Invalid value: "bad": bad name`,
 		`{min: 1, max: 2, kind: a, time: 2h}`:           `spec.time: Invalid value: "2h": too long`,
-		`{min: 1, max: 2, kind: a, map: {a: 1, b: -1}}`: `spec.map: Invalid value: "object": positive`,
+		`{min: 1, max: 2, kind: a, map: {a: 1, b: -1}}`: `spec.map: Invalid value: positive`,
 	} {
 		errs := s.Validate(object(spec))
 		if want == "" {
@@ -218,13 +218,13 @@ func TestRules(t *testing.T) {
 	}
 	u := object(`{min: 1, max: 2, kind: a}`)
 	u.Name = "other"
-	require.Equal(t, `<nil>: Invalid value: "object": name begins with w`, s.Validate(u).String())
+	require.Equal(t, `<nil>: Invalid value: name begins with w`, s.Validate(u).String())
 
 	old := object(`{min: 1, max: 200, kind: a, ports: [{name: a, number: 5}, {name: b, number: 5}], names: [bad]}`)
 	for spec, want := range map[string]string{
 		`{min: 1, max: 300, kind: a, ports: [{name: b, number: 6}, {name: c, number: 1}, {name: a, number: 5}]}`: ``,
-		`{min: 1, max: 300, kind: b}`:                                `spec: Invalid value: "object": kind is immutable`,
-		`{min: 1, max: 300, kind: a, ports: [{name: b, number: 4}]}`: `spec.ports[0]: Invalid value: "object": may not shrink`,
+		`{min: 1, max: 300, kind: b}`:                                `spec: Invalid value: kind is immutable`,
+		`{min: 1, max: 300, kind: a, ports: [{name: b, number: 4}]}`: `spec.ports[0]: Invalid value: may not shrink`,
 		`{min: 1, max: 201, kind: a, names: [bad]}`:                  ``,
 	} {
 		errs := s.ValidateUpdate(object(spec), old)
@@ -370,6 +370,6 @@ spec:
 	}
 	// Output:
 	// 1: <nil>
-	// 2: spec: Invalid value: "object": never two
-	// 9: spec.replicas: Invalid value: 9: should be less than or equal to 3
+	// 2: spec: Invalid value: never two
+	// 9: spec.replicas: Invalid value: 9: spec.replicas in body should be less than or equal to 3
 }

@@ -2,7 +2,9 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -99,14 +101,14 @@ func (v *validator) value(s *Structural, p *validation.Path, x any, old oldValue
 	}
 	if x == nil {
 		if !s.Nullable && (s.Type != "" || s.IntOrString) {
-			v.add(validation.InvalidType(p, x, "must be of type "+s.typeName()+": \"null\""))
+			v.add(s.wrongType(p, x))
 		}
 		return
 	}
 	if !s.hasType(x) {
-		v.add(validation.InvalidType(p, shown(x), "must be of type "+s.typeName()+": "+jsonType(x)))
+		v.add(s.wrongType(p, x))
 		if s.Type == "integer" && jsonType(x) == "number" {
-			v.add(validation.Invalid(nil, "", fmt.Sprintf("%q must be an integer: %v", p.String(), x)))
+			v.add(validation.Invalid(nil, "", "Checked value must be of type integer (default format) in "+p.String()))
 		}
 		return
 	}
@@ -119,20 +121,31 @@ func (v *validator) value(s *Structural, p *validation.Path, x any, old oldValue
 	}
 }
 
-// shown keeps big values out of error messages.
-func shown(x any) any {
+func isScalar(x any) bool {
 	switch x.(type) {
 	case map[string]any, []any:
-		return jsonType(x)
+		return false
 	}
-	return x
+	return true
+}
+
+// shown keeps big values out of error messages.
+func shown(x any) any {
+	if isScalar(x) {
+		return x
+	}
+	return jsonType(x)
 }
 
 func (s *Structural) typeName() string {
 	if s.IntOrString {
-		return "integer or string"
+		return "integer,string"
 	}
 	return s.Type
+}
+
+func (s *Structural) wrongType(p *validation.Path, x any) *validation.Error {
+	return validation.InvalidType(p, jsonType(x), inBody(p, "must be of type %s: %q", s.typeName(), jsonType(x)))
 }
 
 func (s *Structural) hasType(x any) bool {
@@ -187,9 +200,9 @@ func (v *validator) members(s *Structural, p *validation.Path, m map[string]any,
 	if s.Additional == nil {
 		return
 	}
-	for name, x := range m {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if _, described := s.Properties[name]; !described && !(p == nil && isMeta(name)) {
-			v.value(s.Additional, p.Child(name), x, was(name))
+			v.value(s.Additional, p.Child(name), m[name], was(name))
 		}
 	}
 }
@@ -199,10 +212,10 @@ func (v *validator) embedded(p *validation.Path, m map[string]any) {
 	for _, name := range []string{"apiVersion", "kind"} {
 		switch x := m[name].(type) {
 		case nil:
-			v.add(validation.Required(p.Child(name), "must not be empty"))
+			v.add(validation.Required(p.Child(name), ""))
 		case string:
 			if x == "" {
-				v.add(validation.Required(p.Child(name), "must not be empty"))
+				v.add(validation.Required(p.Child(name), ""))
 			}
 		default:
 			v.add(validation.InvalidType(p.Child(name), shown(x), "must be a string"))
@@ -236,7 +249,7 @@ func (v *validator) items(s *Structural, p *validation.Path, list []any, old old
 		was := oldValue{}
 		if key, ok := s.itemKey(it); ok {
 			if seen[key]++; seen[key] == 2 {
-				v.add(validation.Duplicate(at, shown(it)))
+				v.add(validation.Duplicate(at, s.identity(it)))
 			}
 			was.value, was.ok = byKey[key]
 		}
@@ -244,6 +257,30 @@ func (v *validator) items(s *Structural, p *validation.Path, list []any, old old
 			v.value(s.Items, at, it, was)
 		}
 	}
+}
+
+// identity is what makes an item a duplicate, for messages.
+func (s *Structural) identity(it any) any {
+	m, ok := it.(map[string]any)
+	if s.ListType != "map" || !ok {
+		return it
+	}
+	keys := make(map[string]any, len(s.ListKeys))
+	for _, name := range s.ListKeys {
+		keys[name] = s.keyValue(m, name)
+	}
+	return keys
+}
+
+// keyValue is a key of an item of a map list.
+func (s *Structural) keyValue(item map[string]any, name string) any {
+	x, there := item[name]
+	if !there && s.Items != nil {
+		if c := s.Items.Properties[name]; c != nil && c.HasDefault {
+			return c.Default
+		}
+	}
+	return x
 }
 
 // itemKey tells the items of sets and map lists apart; ok is false for other lists and for items without keys.
@@ -258,13 +295,7 @@ func (s *Structural) itemKey(it any) (key string, ok bool) {
 		}
 		keys := make([]any, len(s.ListKeys))
 		for i, name := range s.ListKeys {
-			x, there := m[name]
-			if !there && s.Items != nil {
-				if c := s.Items.Properties[name]; c != nil && c.HasDefault {
-					x = c.Default
-				}
-			}
-			keys[i] = x
+			keys[i] = s.keyValue(m, name)
 		}
 		return canonical(keys), true
 	}

@@ -88,6 +88,12 @@ func (e *Error) WithOrigin(origin string) *Error {
 	return e
 }
 
+// WithoutValue leaves the bad value out of the message and returns e.
+func (e *Error) WithoutValue() *Error {
+	e.BadValue = omitted{}
+	return e
+}
+
 func (e *Error) showsValue() bool {
 	switch e.Type {
 	case TypeRequired, TypeForbidden, TypeTooLong, TypeTooShort, TypeInternal:
