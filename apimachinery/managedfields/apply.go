@@ -24,36 +24,26 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	if err != nil {
 		return nil, false, err
 	}
-	before, err := root(live)
-	if err != nil {
-		return nil, false, err
-	}
-	config = prepare(config, before)
+	config = prepare(config)
 	set, _, err := t.fieldSet(config, false)
 	if err != nil {
 		return nil, false, err
 	}
 	set = set.Difference(untrackedSet).Without(w.Reset)
-	after, _ := t.merge(before, config).(map[string]any)
 	by := w.owner(metav1.ManagedFieldsOperationApply)
 	former := slices.Clone(entries)
-	var last *Set
-	switch e := find(entries, by); {
-	case e == nil:
-		entries = append(entries, entry{owner: by, version: w.APIVersion, set: set})
-	case e.set == nil && bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))):
-		// The very same fields as the last time: nothing to remove, and maybe nothing to do.
-		if e.version == w.APIVersion && same(before, after) {
-			return live, false, nil
-		}
-		e.version = w.APIVersion
-	default:
-		last = e.fields()
-		former = slices.Clone(entries)
-		e.replace(set)
-		e.version = w.APIVersion
+	last, gone := takeSet(&entries, by, set, w.APIVersion)
+	before, err := t.part(live, config, gone)
+	if err != nil {
+		return nil, false, err
 	}
-	if !last.Difference(set).Empty() {
+	for _, name := range []string{"apiVersion", "kind"} {
+		if v, ok := config[name]; ok {
+			before[name] = v // which typed objects need not carry
+		}
+	}
+	after, _ := t.merge(before, config).(map[string]any)
+	if !gone.Empty() {
 		after = t.prune(after, entries, last)
 	}
 
@@ -91,13 +81,26 @@ func sameApart(a, b metav1.Object, meta *metav1.ObjectMeta) bool {
 	return codec.Equal(a, b)
 }
 
-// prepare drops what a configuration cannot set, and gives live the kind the configuration names, which typed objects need not carry.
-func prepare(config, live map[string]any) map[string]any {
-	for _, name := range []string{"apiVersion", "kind"} {
-		if v, ok := config[name]; ok {
-			live[name] = v
-		}
+// takeSet gives the applier's entry the fields it applies now. last are those of the time before, gone those of them that it does not
+// apply any more.
+func takeSet(entries *[]entry, by owner, set *Set, version string) (last, gone *Set) {
+	e := find(*entries, by)
+	switch {
+	case e == nil:
+		*entries = append(*entries, entry{owner: by, version: version, set: set})
+		return nil, nil
+	case e.set == nil && bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))):
+	default:
+		last = e.fields()
+		gone = last.Difference(set)
+		e.replace(set)
 	}
+	e.version = version
+	return last, gone
+}
+
+// prepare drops what a configuration cannot set.
+func prepare(config map[string]any) map[string]any {
 	meta, ok := config["metadata"].(map[string]any)
 	if !ok || !slices.ContainsFunc(untracked, func(name string) bool { v, ok := meta[name]; return ok && v == nil }) {
 		return config

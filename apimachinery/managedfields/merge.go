@@ -137,7 +137,7 @@ func nameOf(v any) string {
 // merge lays the applied value r over the live value l. Neither is changed; the result shares with l what did not change, and is l
 // itself if nothing did.
 func (t *Type) merge(l, r any) any {
-	if isAbsent(r) {
+	if isAbsent(r) || same(l, r) {
 		return l
 	}
 	if isAbsent(l) {

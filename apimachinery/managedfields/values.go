@@ -134,14 +134,21 @@ func jsonValue(v reflect.Value) (any, error) {
 	return out, nil
 }
 
+// withoutManagedFields is obj, or a shallow copy of it that has no managed fields.
+func withoutManagedFields(obj metav1.Object) metav1.Object {
+	if metav1.MetaOf(obj).ManagedFields == nil {
+		return obj
+	}
+	bare := reflect.New(reflect.TypeOf(obj).Elem())
+	bare.Elem().Set(reflect.ValueOf(obj).Elem())
+	out := bare.Interface().(metav1.Object)
+	metav1.MetaOf(out).ManagedFields = nil
+	return out
+}
+
 // root is the JSON form of a whole object, managed fields left out.
 func root(obj metav1.Object) (map[string]any, error) {
-	if metav1.MetaOf(obj).ManagedFields != nil {
-		bare := reflect.New(reflect.TypeOf(obj).Elem())
-		bare.Elem().Set(reflect.ValueOf(obj).Elem())
-		obj = bare.Interface().(metav1.Object)
-		metav1.MetaOf(obj).ManagedFields = nil
-	}
+	obj = withoutManagedFields(obj)
 	text, err := codec.Marshal(obj)
 	if err != nil {
 		return nil, err
@@ -156,6 +163,9 @@ func root(obj metav1.Object) (map[string]any, error) {
 // fromRoot makes an object of the Go type of live from its JSON form: live with what differs between before, its own
 // JSON form, and after.
 func (t *Type) fromRoot(live metav1.Object, before, after map[string]any) (metav1.Object, error) {
+	if u, custom := live.(*metav1.Unstructured); custom && t.customMeta() != nil {
+		return t.fromCustomRoot(u, before, after)
+	}
 	out := reflect.New(reflect.TypeOf(live).Elem())
 	if t.goType == nil || out.Type().Elem() != t.goType {
 		text, err := codec.Marshal(after)
@@ -227,25 +237,26 @@ func (f *field) write(p unsafe.Pointer, v any) error {
 	return nil
 }
 
-// clean drops what became empty by removal.
-func clean(v any) any {
+// clean drops what became empty by removal. It writes only to what removal made: the rest may be shared.
+func clean(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, c := range v {
 			if _, gone := c.(emptied); gone {
 				delete(v, k)
-				continue
+			} else {
+				clean(c)
 			}
-			v[k] = clean(c)
 		}
 	case []any:
-		for i := range v {
-			v[i] = clean(v[i])
+		for i, c := range v {
+			if _, gone := c.(emptied); gone {
+				v[i] = nil
+			} else {
+				clean(c)
+			}
 		}
-	case emptied:
-		return nil
 	}
-	return v
 }
 
 // element tells a list item apart. zero keys count when their default is known.

@@ -1,0 +1,254 @@
+package managedfields
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// part returns the JSON form of live as far as applying config can change it: the fields that config sets, and whole those that
+// gone leads to. Where live has all that config sets, config itself stands for the live value, so that the merge has nothing to do
+// there. An object that cannot be looked at in memory is returned whole.
+func (t *Type) part(live metav1.Object, config map[string]any, gone *Set) (map[string]any, error) {
+	if u, custom := live.(*metav1.Unstructured); custom && t.customMeta() != nil {
+		return customRoot(u)
+	}
+	v := reflect.ValueOf(live)
+	if v.Type().Elem() != t.goType {
+		return root(live)
+	}
+	if gone.Empty() {
+		return t.partOf(v.UnsafePointer(), config)
+	}
+	rest := make(map[string]any, len(config))
+	for name, value := range config {
+		if el := Field(name); gone.at(&el) == nil {
+			rest[name] = value
+		}
+	}
+	out, err := t.partOf(v.UnsafePointer(), rest)
+	if err != nil {
+		return nil, err
+	}
+	bare := withoutManagedFields(live)
+	for _, it := range gone.list() {
+		f, known := t.field(it.el.text)
+		if !known || it.el.kind != fieldKind {
+			continue
+		}
+		value, err := fieldValue(f, unsafe.Add(reflect.ValueOf(bare).UnsafePointer(), f.offset))
+		if err != nil {
+			return nil, err
+		}
+		if !isAbsent(value) {
+			out[f.name] = value
+		}
+	}
+	return out, nil
+}
+
+// partOf is part of the struct at p.
+func (t *Type) partOf(p unsafe.Pointer, config map[string]any) (map[string]any, error) {
+	out := make(map[string]any, len(config))
+	for name, value := range config {
+		f, known := t.field(name)
+		if !known {
+			continue
+		}
+		part, err := f.part(unsafe.Add(p, f.offset), value)
+		if err != nil {
+			return nil, err
+		}
+		if !isAbsent(part) {
+			out[name] = part
+		}
+	}
+	return out, nil
+}
+
+func (f *field) part(p unsafe.Pointer, config any) (any, error) {
+	if m, ok := config.(map[string]any); ok {
+		if at := f.inside(p); at != nil {
+			return f.typ.partOf(at, m)
+		}
+	}
+	if f.covers(p, config) {
+		return config, nil
+	}
+	return fieldValue(f, p)
+}
+
+// inside returns where the struct of the field at p is; nil if there is none, or none that is looked into.
+func (f *field) inside(p unsafe.Pointer) unsafe.Pointer {
+	switch f.descend {
+	case inStruct:
+		return p
+	case throughPointer:
+		return *(*unsafe.Pointer)(p)
+	}
+	return nil
+}
+
+// covers reports whether the field at p surely has all that config sets, in the same order.
+func (f *field) covers(p unsafe.Pointer, config any) bool {
+	switch f.memory {
+	case scalarValue, scalarPointer:
+		v, there := f.scalar(p)
+		return there && v == config
+	case stringMap:
+		m, ok := config.(map[string]any)
+		return ok && len(m) > 0 && coversStrings(*(*map[string]string)(p), m)
+	case stringList:
+		list, ok := config.([]any)
+		return ok && len(list) > 0 && coversSet(*(*[]string)(p), list)
+	case structList:
+		list, ok := config.([]any)
+		return ok && len(list) > 0 && f.typ.elem.shape == structure && f.coversItems((*slice)(p), list)
+	}
+	if f.descend != asValue {
+		m, ok := config.(map[string]any)
+		at := f.inside(p)
+		return ok && at != nil && f.typ.coversMembers(at, m)
+	}
+	if config == nil || f.zeroAt(p) {
+		return false
+	}
+	v, err := fieldValue(f, p)
+	return err == nil && !isAbsent(v) && equalValues(v, config)
+}
+
+func (t *Type) coversMembers(p unsafe.Pointer, config map[string]any) bool {
+	for name, v := range config {
+		f, known := t.field(name)
+		if !known || !f.covers(unsafe.Add(p, f.offset), v) {
+			return false
+		}
+	}
+	return true
+}
+
+func coversStrings(live map[string]string, config map[string]any) bool {
+	for k, v := range config {
+		if s, there := live[k]; !there || v != s {
+			return false
+		}
+	}
+	return true
+}
+
+func coversSet(live []string, config []any) bool {
+	if len(live) > fewItems {
+		return false
+	}
+	next := 0
+	for i, s := range live {
+		for j := range i {
+			if live[j] == s {
+				return false
+			}
+		}
+		if next < len(config) && config[next] == s {
+			next++
+		}
+	}
+	return next == len(config)
+}
+
+// coversItems is covers for a list of structs. Lists for which pairing the items would take long are left to the merge.
+func (f *field) coversItems(live *slice, config []any) bool {
+	if len(config) > live.len || len(config)*live.len > fewItems*fewItems {
+		return false
+	}
+	size, next := f.goType.Elem().Size(), 0
+	for _, c := range config {
+		m, ok := c.(map[string]any)
+		if !ok {
+			return false
+		}
+		found := -1
+		for i := range live.len {
+			if !f.typ.isItem(live.at(i, size), m) {
+				continue
+			}
+			if found >= 0 || i < next {
+				return false // it occurs twice, or elsewhere in the order
+			}
+			found = i
+		}
+		if found < 0 || !f.typ.elem.coversMembers(live.at(found, size), m) {
+			return false
+		}
+		next = found + 1
+	}
+	return true
+}
+
+// isItem reports whether the item at p has the keys of a configured item.
+func (t *Type) isItem(p unsafe.Pointer, config map[string]any) bool {
+	for _, name := range t.keys {
+		f, _ := t.elem.field(name)
+		v, there := f.scalar(unsafe.Add(p, f.offset))
+		if !there || v == nil {
+			v = f.zero
+		}
+		want, there := config[name]
+		if !there || want == nil {
+			want = f.zero
+		}
+		if v != want {
+			return false
+		}
+	}
+	return true
+}
+
+// customMeta is the metadata of a type of custom objects, or nil.
+func (t *Type) customMeta() *field {
+	if f, known := t.field("metadata"); known && f.typ.goType == reflect.TypeFor[metav1.ObjectMeta]() {
+		return f
+	}
+	return nil
+}
+
+// customRoot is the JSON form of a custom object without managed fields. It shares the object's values.
+func customRoot(u *metav1.Unstructured) (map[string]any, error) {
+	bare := withoutManagedFields(u).(*metav1.Unstructured)
+	out := make(map[string]any, len(u.Fields)+3)
+	for k, v := range u.Fields {
+		out[k] = v
+	}
+	if u.APIVersion != "" {
+		out["apiVersion"] = u.APIVersion
+	}
+	if u.Kind != "" {
+		out["kind"] = u.Kind
+	}
+	meta, err := jsonValue(reflect.ValueOf(&bare.ObjectMeta).Elem())
+	out["metadata"] = meta
+	return out, err
+}
+
+// fromCustomRoot makes the custom object of the JSON form after, which was made of live's, before.
+func (t *Type) fromCustomRoot(live *metav1.Unstructured, before, after map[string]any) (*metav1.Unstructured, error) {
+	out := &metav1.Unstructured{Fields: make(map[string]any, len(after))}
+	codec.DeepCopyInto(&out.ObjectMeta, &live.ObjectMeta)
+	for k, v := range after {
+		switch k {
+		case "apiVersion":
+			out.APIVersion, _ = v.(string)
+		case "kind":
+			out.Kind, _ = v.(string)
+		case "metadata":
+		default:
+			out.Fields[k] = codec.DeepCopyJSON(v)
+		}
+	}
+	old, _ := before["metadata"].(map[string]any)
+	meta, _ := after["metadata"].(map[string]any)
+	if err := t.customMeta().typ.rewrite(unsafe.Pointer(&out.ObjectMeta), old, meta); err != nil {
+		return nil, within(err, Field("metadata"))
+	}
+	return out, nil
+}
