@@ -26,6 +26,12 @@ func (s *Server) connect(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
+	if r.info.Subresource == "proxy" {
+		if err := s.askProxy(rt, r, obj); err != nil {
+			r.fail(err)
+			return
+		}
+	}
 	switch o := obj.(type) {
 	case *corev1.Pod:
 		if r.info.Subresource == "proxy" {
@@ -104,13 +110,29 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 func connectOptions(subresource string, q url.Values) any {
 	switch subresource {
 	case "exec":
-		return &corev1.PodExecOptions{Stdin: isTrue(q.Get("stdin")), Stdout: isTrue(q.Get("stdout")), Stderr: isTrue(q.Get("stderr")),
+		return &corev1.PodExecOptions{TypeMeta: coreKind("PodExecOptions"), Stdin: isTrue(q.Get("stdin")), Stdout: isTrue(q.Get("stdout")), Stderr: isTrue(q.Get("stderr")),
 			TTY: isTrue(q.Get("tty")), Container: q.Get("container"), Command: q["command"]}
 	case "attach":
-		return &corev1.PodAttachOptions{Stdin: isTrue(q.Get("stdin")), Stdout: isTrue(q.Get("stdout")), Stderr: isTrue(q.Get("stderr")),
+		return &corev1.PodAttachOptions{TypeMeta: coreKind("PodAttachOptions"), Stdin: isTrue(q.Get("stdin")), Stdout: isTrue(q.Get("stdout")), Stderr: isTrue(q.Get("stderr")),
 			TTY: isTrue(q.Get("tty")), Container: q.Get("container")}
 	}
-	return &corev1.PodPortForwardOptions{}
+	return &corev1.PodPortForwardOptions{TypeMeta: coreKind("PodPortForwardOptions")}
+}
+
+func coreKind(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
+
+// askProxy asks admission about a request that is passed on to obj.
+func (s *Server) askProxy(rt *route, r *request, obj metav1.Object) error {
+	var options any
+	switch obj.(type) {
+	case *corev1.Pod:
+		options = &corev1.PodProxyOptions{TypeMeta: coreKind("PodProxyOptions"), Path: r.query.Get("path")}
+	case *corev1.Node:
+		options = &corev1.NodeProxyOptions{TypeMeta: coreKind("NodeProxyOptions"), Path: r.query.Get("path")}
+	default:
+		options = &corev1.ServiceProxyOptions{TypeMeta: coreKind("ServiceProxyOptions"), Path: r.query.Get("path")}
+	}
+	return rt.res.Connect(r.Context(), metav1.KeyOf(obj), options, registry.Write{Warn: r.warn, Subresource: "proxy"})
 }
 
 // containerOf checks the container asked for, or finds the only one.

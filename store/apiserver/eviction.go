@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -41,14 +42,14 @@ func (s *Server) evict(rt *route, r *request) {
 		options = &metav1.DeleteOptions{}
 	}
 	wo.dryRun = wo.dryRun || len(options.DryRun) > 0
-	if err := s.evictPod(rt, r, options, wo); err != nil {
+	if err := s.evictPod(rt, r, eviction, options, wo); err != nil {
 		r.fail(err)
 		return
 	}
 	r.succeed(http.StatusCreated, nil)
 }
 
-func (s *Server) evictPod(rt *route, r *request, options *metav1.DeleteOptions, wo writeOptions) error {
+func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, options *metav1.DeleteOptions, wo writeOptions) error {
 	ctx, err := s.fenced(r)
 	if err != nil {
 		return err
@@ -81,8 +82,11 @@ func (s *Server) evictPod(rt *route, r *request, options *metav1.DeleteOptions, 
 			options = &copied
 		}
 	}
-	w := r.write(wo, options)
+	w := r.write(wo, createOptions(r, wo))
 	w.Subresource = "eviction"
+	registry.SetKind(eviction, evictionKind)
+	eviction.Name, eviction.Namespace = key.Name, key.Namespace
+	w.Body = &registry.Body{Kind: evictionKind, Operation: admission.Create, Object: eviction}
 	w.DryRun = wo.dryRun
 	_, err = rt.res.Delete(ctx, key, options, w)
 	return err

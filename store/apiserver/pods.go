@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -60,6 +61,23 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 		return err
 	}
 	pods := res.GroupResource()
+	assign := func(obj metav1.Object) error {
+		pod, ok := obj.(*corev1.Pod)
+		if !ok {
+			return apierrors.NewInternalError(fmt.Errorf("%T cannot be bound", obj))
+		}
+		pod.Spec.NodeName = binding.Target.Name
+		for k, v := range binding.Annotations {
+			if pod.Annotations == nil {
+				pod.Annotations = map[string]string{}
+			}
+			pod.Annotations[k] = v
+		}
+		return nil
+	}
+	registry.SetKind(binding, bindingKind)
+	binding.Name, binding.Namespace = key.Name, key.Namespace
+	w.Body = &registry.Body{Kind: bindingKind, Operation: admission.Create, Object: binding, Changed: assign}
 	_, _, err := res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
 		obj, err := current.Copy()
 		if err != nil {
@@ -76,15 +94,8 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 		case len(pod.Spec.SchedulingGates) > 0:
 			return nil, apierrors.NewConflict(pods, pod.Name, fmt.Errorf("pod %s has non-empty .spec.schedulingGates", pod.Name))
 		}
-		pod.Spec.NodeName = binding.Target.Name
-		for k, v := range binding.Annotations {
-			if pod.Annotations == nil {
-				pod.Annotations = map[string]string{}
-			}
-			pod.Annotations[k] = v
-		}
 		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
-		return pod, nil
+		return pod, assign(pod)
 	}, registry.UpdateOptions{Write: w, Patch: true, Check: noRules})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/columns"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -143,6 +144,7 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		replicas = managedfields.FieldPath(pathOf(paths.Spec)...)
 	}
 	w.Tracked = true
+	w.Body = &registry.Body{Kind: scaleKind, Operation: admission.Update}
 	obj, _, err := rt.res.Update(ctx, r.key(rt.info.Namespaced), func(current registry.Current) (metav1.Object, error) {
 		if current.Object == nil {
 			return nil, apierrors.NewNotFound(rt.info.GVR.GroupResource(), r.info.Name)
@@ -168,6 +170,8 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.Name, errs)
 		}
 		m.ManagedFields = managedfields.FromScale(m.ManagedFields, scale.ManagedFields, replicas, rt.info.GVK.GroupVersion().String())
+		w.Body.Object, w.Body.Old = scale, old
+		w.Body.Changed = func(obj metav1.Object) error { return setReplicas(obj, paths, scale.Spec.Replicas) }
 		return obj, setReplicas(obj, paths, scale.Spec.Replicas)
 	}, registry.UpdateOptions{Write: w, Patch: true})
 	return obj, err

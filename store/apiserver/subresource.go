@@ -8,6 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -138,6 +139,12 @@ func (s *Server) issueToken(rt *route, r *request) {
 	}
 	if body.GetName() != "" && body.GetName() != r.info.Name {
 		r.fail(sameName(body, r.key(true)))
+		return
+	}
+	registry.SetKind(body, gvk)
+	w := registry.Write{Warn: r.warn, Subresource: "token", Options: &metav1.CreateOptions{}, Body: &registry.Body{Kind: gvk, Operation: admission.Create, Object: body}}
+	if err := rt.res.Ask(r.Context(), r.key(true), w); err != nil {
+		r.fail(err)
 		return
 	}
 	if err := s.options.Tokens.IssueToken(r.Context(), account, body); err != nil {

@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/controlplane"
 )
 
 type tree = map[string]any
@@ -370,4 +372,64 @@ func TestWebhookSelectorsAndScope(t *testing.T) {
 	// Nobody is asked about the configuration itself.
 	require.NoError(t, client.For[*admissionregistrationv1.ValidatingWebhookConfiguration](p.admin()).Delete(t.Context(), key("", "cluster")))
 	require.Empty(t, asked())
+}
+
+// TestWebhooksAboutSubresources checks that a webhook sees what the client sent, not the object it stands for.
+func TestWebhooksAboutSubresources(t *testing.T) {
+	p := start(t, func(o *controlplane.Options) { o.DisableAdmission = []string{"ServiceAccount"} })
+	hook := newReviewer(t, func(path string, request tree) tree {
+		if path == "/change" {
+			switch request["subResource"] {
+			case "scale":
+				return patching(`[{"op":"replace","path":"/spec/replicas","value":4}]`)
+			case "binding":
+				return patching(`[{"op":"replace","path":"/target/name","value":"other"}]`)
+			}
+		}
+		return tree{"allowed": path == "/change" || request["subResource"] != "exec"}
+	})
+	create(t, p.admin(), mutating(hook, "change", about("*", "*", "*/*", opAll)))
+	create(t, p.admin(), validating(hook, "look", about("*", "*", "*/*", opAll)))
+	create(t, p.admin(), deployment("web", 1))
+	create(t, p.admin(), pod("a"))
+	hook.take()
+	c := p.admin()
+	_, err := c.Do(t.Context(), &client.Request{Method: http.MethodPatch, Path: "/apis/apps/v1/namespaces/default/deployments/web/scale",
+		ContentType: "application/merge-patch+json", Body: []byte(`{"spec":{"replicas":3}}`)})
+	require.NoError(t, err)
+	d, err := client.For[*appsv1.Deployment](c).Get(t.Context(), key("default", "web"))
+	require.NoError(t, err)
+	require.Equal(t, int32(4), *d.Spec.Replicas)
+	last := func() tree {
+		asked := hook.take()
+		require.NotEmpty(t, asked)
+		return asked[len(asked)-1]
+	}
+	q := last()
+	require.Equal(t, []any{"UPDATE", "scale", "web"}, []any{q["operation"], q["subResource"], q["name"]})
+	require.Equal(t, tree{"group": "autoscaling", "version": "v1", "kind": "Scale"}, q["kind"])
+	require.Equal(t, 4.0, q["object"].(tree)["spec"].(tree)["replicas"])
+	require.Equal(t, 1.0, q["oldObject"].(tree)["spec"].(tree)["replicas"])
+
+	_, err = c.Do(t.Context(), &client.Request{Method: http.MethodPost, Path: "/api/v1/namespaces/default/pods/a/binding", ContentType: "application/json",
+		Body: []byte(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"name":"one"}}`)})
+	require.NoError(t, err)
+	bound, err := client.For[*corev1.Pod](c).Get(t.Context(), key("default", "a"))
+	require.NoError(t, err)
+	require.Equal(t, "other", bound.Spec.NodeName)
+	q = last()
+	require.Equal(t, []any{"CREATE", "binding", "Binding"}, []any{q["operation"], q["subResource"], q["kind"].(tree)["kind"]})
+
+	_, err = c.Do(t.Context(), &client.Request{Method: http.MethodPost, Path: "/api/v1/namespaces/default/pods/a/exec", Query: map[string][]string{"command": {"ls", "-l"}}})
+	require.ErrorContains(t, err, `admission webhook "look.a.test" denied the request without explanation`)
+	q = last()
+	require.Equal(t, []any{"CONNECT", "exec", "PodExecOptions"}, []any{q["operation"], q["subResource"], q["kind"].(tree)["kind"]})
+	require.Equal(t, []any{"ls", "-l"}, q["object"].(tree)["command"])
+
+	_, err = c.Do(t.Context(), &client.Request{Method: http.MethodPost, Path: "/api/v1/namespaces/default/pods/a/eviction", ContentType: "application/json",
+		Body: []byte(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"a"}}`)})
+	require.NoError(t, err)
+	q = last()
+	require.Equal(t, []any{"CREATE", "eviction", "Eviction"}, []any{q["operation"], q["subResource"], q["kind"].(tree)["kind"]})
+	require.Equal(t, "CreateOptions", q["options"].(tree)["kind"])
 }

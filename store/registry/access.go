@@ -17,8 +17,8 @@ import (
 // custom resources), the same admission, validation and versions as over HTTP, no authorization. Errors
 // are *apierrors.StatusError. The user of a write is the one in ctx (authn.WithUser), or the server itself.
 //
-// Get and List read the watch cache, which may be a moment behind; GetLatest reads the store. All methods wait
-// until the registry runs.
+// Get and List read the watch cache: they see every write made through this registry, and those of other servers a
+// moment later. GetLatest reads the store. All methods wait until the registry runs.
 type Access interface {
 	// Get returns a private copy of an object.
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
@@ -79,19 +79,27 @@ func (a access) resource(gvr schema.GroupVersionResource) (*Resource, error) {
 }
 
 func (a access) Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
-	return a.get(ctx, gvr, key, Freshness{Any: true})
-}
-
-func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
-	return a.get(ctx, gvr, key, Freshness{})
-}
-
-func (a access) get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, f Freshness) (metav1.Object, error) {
 	res, err := a.resource(gvr)
 	if err != nil {
 		return nil, err
 	}
-	o, err := res.Get(ctx, key, f)
+	snap, err := res.ownWrites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := snap.Get(res.key(key))
+	if !ok {
+		return nil, apierrors.NewNotFound(res.gr, key.Name)
+	}
+	return res.Decode(o)
+}
+
+func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
+	res, err := a.resource(gvr)
+	if err != nil {
+		return nil, err
+	}
+	o, err := res.Get(ctx, key, Freshness{})
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +107,11 @@ func (a access) get(ctx context.Context, gvr schema.GroupVersionResource, key ty
 }
 
 func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]metav1.Object, error) {
-	return a.list(ctx, gvr, namespace, sel, Freshness{Any: true})
-}
-
-func (a access) list(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector, f Freshness) ([]metav1.Object, error) {
 	res, err := a.resource(gvr)
 	if err != nil {
 		return nil, err
 	}
-	snap, err := res.Snapshot(ctx, f)
+	snap, err := res.ownWrites(ctx)
 	if err != nil {
 		return nil, err
 	}

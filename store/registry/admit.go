@@ -6,6 +6,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -88,6 +89,26 @@ type Write struct {
 	Tracked bool
 	// Subresource is the one written to, such as status; empty for the resource itself.
 	Subresource string
+	// Body is what the client sent where that is of another kind than the resource's objects; nil otherwise.
+	Body *Body
+}
+
+// Body is an object that stands for a change of another one, such as a Scale. Admission sees it in place of that one.
+type Body struct {
+	Kind      schema.GroupVersionKind
+	Operation admission.Operation
+	// Object is what was sent; Old, of an update, what it is to replace.
+	Object, Old metav1.Object
+	// Changed, if set, does what Object asks for once more, because plugins may have changed it. obj is what will be stored.
+	Changed func(obj metav1.Object) error
+}
+
+// changed is called when the mutating plugins have run.
+func (w Write) changed(obj metav1.Object) error {
+	if w.Body == nil || w.Body.Changed == nil {
+		return nil
+	}
+	return w.Body.Changed(obj)
 }
 
 func (w Write) warn(text string) {
@@ -109,6 +130,9 @@ func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operati
 	if a.User == nil {
 		a.User = &authn.User{Name: authn.APIServerUser, Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
 	}
+	if b := w.Body; b != nil {
+		a.Kind, a.Operation, a.Object, a.Old, a.Versions = b.Kind, b.Operation, b.Object, b.Old, nil
+	}
 	named := obj
 	if named == nil {
 		named = old
@@ -119,10 +143,26 @@ func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operati
 	return a
 }
 
-// Connect asks admission about a request that opens a connection to an object, such as exec. body holds its options.
+// Connect asks admission about a request that opens a connection to an object, such as exec. body holds its options, with their
+// apiVersion and kind.
 func (r *Resource) Connect(ctx context.Context, key types.NamespacedName, body any, w Write) error {
 	a := r.admissionAttributes(ctx, admission.Connect, w, nil, nil)
-	a.Namespace, a.Name, a.Body, a.Options = key.Namespace, key.Name, body, nil
+	a.Body, a.Options, a.Versions = body, nil, nil
+	if k, ok := body.(interface {
+		GroupVersionKind() schema.GroupVersionKind
+	}); ok {
+		a.Kind = k.GroupVersionKind()
+	}
+	return r.ask(ctx, key, a)
+}
+
+// Ask asks admission about a request whose body is not stored, such as one for a token: see Write.Body.
+func (r *Resource) Ask(ctx context.Context, key types.NamespacedName, w Write) error {
+	return r.ask(ctx, key, r.admissionAttributes(ctx, admission.Create, w, nil, nil))
+}
+
+func (r *Resource) ask(ctx context.Context, key types.NamespacedName, a *admission.Attributes) error {
+	a.Namespace, a.Name = key.Namespace, key.Name
 	chain := r.registry.chain.Load()
 	if err := chain.admit(ctx, a); err != nil {
 		return err

@@ -66,7 +66,9 @@ func (r *Resource) deleteOnce(ctx context.Context, key types.NamespacedName, cur
 	if err != nil {
 		return nil, false, apierrors.NewStoreReadError(r.gr, key.Name, err)
 	}
-	w.Options = &o
+	if w.Body == nil { // the options of an eviction are not those of the delete it becomes
+		w.Options = &o
+	}
 	attrs := r.admissionAttributes(ctx, admission.Delete, w, nil, old)
 	chain := r.registry.chain.Load()
 	if err := chain.admit(ctx, attrs); err != nil {

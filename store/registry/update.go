@@ -196,6 +196,9 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	if err := chain.admit(ctx, attrs); err != nil {
 		return nil, false, err
 	}
+	if err := o.changed(obj); err != nil {
+		return nil, false, err
+	}
 	r.prepareUpdate(ctx, obj, cur.obj, o)
 	if errs := r.validateUpdate(obj, cur.obj, o); len(errs) > 0 {
 		return nil, false, r.invalid(key.Name, errs)
