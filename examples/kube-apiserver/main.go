@@ -17,11 +17,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -152,11 +156,20 @@ func loadPool(file string) (*x509.CertPool, error) {
 }
 
 func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.ControlPlane, error) {
+	ports, err := o.portRange()
+	if err != nil {
+		return nil, err
+	}
+	metrics := apimetrics.New()
 	co := controlplane.Options{
 		Server: apiserver.Options{
-			Store: st, Registry: registry.Options{ServiceCIDR: o.serviceCIDR},
+			Store:            st,
+			Registry:         registry.Options{ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second)},
 			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort,
-			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, RequestTimeout: o.requestTimeout,
+			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
+			RequestTimeout: o.requestTimeout, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay,
+			CORSOrigins: o.corsOrigins, HSTS: o.hsts, GoawayChance: o.goawayChance,
+			Metrics: metrics.Hooks(), Handlers: o.handlers(metrics),
 		},
 		Anonymous: o.anonymous, AuthorizationModes: o.authorization, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
 		EnableAdmission: o.enable, DisableAdmission: o.disable, Logger: log,
@@ -178,14 +191,31 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			return nil, fmt.Errorf("--token-auth-file: %w", err)
 		}
 	}
-	var err error
 	if co.ServiceAccountKeys, err = o.accountKeys(log); err != nil {
 		return nil, err
 	}
 	if co.Server.Nodes, err = o.kubeletTransport(); err != nil {
 		return nil, err
 	}
-	return controlplane.New(co)
+	cp, err := controlplane.New(co)
+	if err != nil {
+		return nil, err
+	}
+	return cp, metrics.Watch(cp.Server)
+}
+
+// handlers are the paths beside the API. Who may use them is up to authorization, as for all others.
+func (o *options) handlers(metrics *apimetrics.Metrics) map[string]http.Handler {
+	h := map[string]http.Handler{"/metrics": metrics.Handler()}
+	if o.profiling {
+		h["/debug/pprof"] = http.RedirectHandler("/debug/pprof/", http.StatusFound)
+		h["/debug/pprof/"] = http.HandlerFunc(pprof.Index)
+		h["/debug/pprof/cmdline"] = http.HandlerFunc(pprof.Cmdline)
+		h["/debug/pprof/profile"] = http.HandlerFunc(pprof.Profile)
+		h["/debug/pprof/symbol"] = http.HandlerFunc(pprof.Symbol)
+		h["/debug/pprof/trace"] = http.HandlerFunc(pprof.Trace)
+	}
+	return h
 }
 
 // accountKeys are the signing key and the keys that verify. Without any a key is made that dies with the process.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // options are the flags, named as upstream's.
@@ -40,7 +41,13 @@ type options struct {
 
 	kubeletCA, kubeletCert, kubeletKey string
 	maxInFlight, maxMutating           int
-	requestTimeout                     time.Duration
+	priorityAndFairness, profiling     bool
+	requestTimeout, shutdownDelay      time.Duration
+	minWatch                           int
+	eventTTL                           time.Duration
+	nodePorts                          string
+	corsOrigins, hsts                  []string
+	goawayChance                       float64
 	verbosity                          int
 }
 
@@ -67,6 +74,8 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.etcdCompaction, "etcd-compaction-interval", 5*time.Minute, "how often old revisions are dropped; 0 never")
 
 	f.StringVar(&o.serviceCIDR, "service-cluster-ip-range", "10.0.0.0/24", "range of service addresses")
+	f.StringVar(&o.nodePorts, "service-node-port-range", "30000-32767", "range of node ports of services, as first-last")
+	f.DurationVar(&o.eventTTL, "event-ttl", time.Hour, "how long events are kept")
 	f.StringArrayVar(&o.issuers, "service-account-issuer", nil, "issuer of service account tokens; the first is put into new ones")
 	f.StringSliceVar(&o.audiences, "api-audiences", nil, "audiences of tokens this server accepts (empty: the issuers)")
 	f.StringArrayVar(&o.keyFiles, "service-account-key-file", nil, "PEM files of keys that verify service account tokens")
@@ -82,7 +91,14 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.kubeletKey, "kubelet-client-key", "", "key of --kubelet-client-certificate")
 	f.IntVar(&o.maxInFlight, "max-requests-inflight", 400, "reads served at a time")
 	f.IntVar(&o.maxMutating, "max-mutating-requests-inflight", 200, "writes served at a time")
+	f.BoolVar(&o.priorityAndFairness, "enable-priority-and-fairness", true, "share the server out by FlowSchema and PriorityLevelConfiguration objects")
 	f.DurationVar(&o.requestTimeout, "request-timeout", time.Minute, "bound on requests that are no watches or streams")
+	f.IntVar(&o.minWatch, "min-request-timeout", 1800, "seconds after which a watch is ended at the earliest")
+	f.DurationVar(&o.shutdownDelay, "shutdown-delay-duration", 0, "how long to serve on, not ready, after SIGTERM")
+	f.BoolVar(&o.profiling, "profiling", true, "serve profiles at /debug/pprof/")
+	f.StringSliceVar(&o.corsOrigins, "cors-allowed-origins", nil, "regular expressions of origins whose pages may use the API")
+	f.StringSliceVar(&o.hsts, "strict-transport-security-directives", nil, "directives of the header Strict-Transport-Security")
+	f.Float64Var(&o.goawayChance, "goaway-chance", 0, "share of HTTP/2 requests, up to 0.02, whose clients are told to connect anew")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	if err := component.Parse(f, "Serves the Kubernetes API from etcd, or from memory.", args); err != nil {
 		return nil, err
@@ -111,8 +127,16 @@ func (o *options) validate() error {
 	if (o.certFile == "") != (o.keyFile == "") {
 		bad("--tls-cert-file and --tls-private-key-file belong together")
 	}
-	if _, err := netip.ParsePrefix(o.serviceCIDR); err != nil {
-		bad("--service-cluster-ip-range: %v", err)
+	for cidr := range strings.SplitSeq(o.serviceCIDR, ",") {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			bad("--service-cluster-ip-range: %v", err)
+		}
+	}
+	if _, err := o.portRange(); err != nil {
+		bad("--service-node-port-range: %v", err)
+	}
+	if o.eventTTL < time.Second {
+		bad("--event-ttl=%v: want a second or more", o.eventTTL)
 	}
 	if !o.allowPrivileged {
 		bad("--allow-privileged=false is not supported: use admission (PodSecurity) to refuse privileged pods")
@@ -164,7 +188,22 @@ func (o *options) kubeletTransport() (http.RoundTripper, error) {
 	return &http.Transport{TLSClientConfig: cfg, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil
 }
 
-func firstAddress(cidr string) (string, error) {
+// portRange reads --service-node-port-range: first-last, or first+count as older manifests have it.
+func (o *options) portRange() (registry.PortRange, error) {
+	var r registry.PortRange
+	if n, err := fmt.Sscanf(o.nodePorts, "%d-%d", &r.First, &r.Last); err == nil && n == 2 && r.First <= r.Last {
+		return r, nil
+	}
+	if n, err := fmt.Sscanf(o.nodePorts, "%d+%d", &r.First, &r.Last); err == nil && n == 2 && r.Last >= 0 {
+		r.Last += r.First
+		return r, nil
+	}
+	return r, fmt.Errorf("%q is not of the form 30000-32767", o.nodePorts)
+}
+
+// firstAddress is the address of the service kubernetes: the first one of the first range.
+func firstAddress(cidrs string) (string, error) {
+	cidr, _, _ := strings.Cut(cidrs, ",")
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
 		return "", err

@@ -33,6 +33,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	defer s.finish(r, t, begun)
 	defer s.guard(r, t)
 	r.audit()
+	if !s.policy.apply(r) {
+		return
+	}
 	if !s.authenticate(r) || !s.impersonate(r) {
 		return
 	}

@@ -20,7 +20,7 @@ type gvr = schema.GroupVersionResource
 // documents are made when first asked for.
 type discovery struct {
 	groups []groupEntry
-	docs   *aggregated
+	docs   *[2]aggregated // of /apis and of /api
 }
 
 type groupEntry struct {
@@ -54,7 +54,7 @@ func newDiscovery(rt *routes) discovery {
 		}
 		byGroup[key.Group][key.Version] = append(byGroup[key.Group][key.Version], r)
 	}
-	d := discovery{docs: new(aggregated)}
+	d := discovery{docs: new([2]aggregated)}
 	for name, versions := range byGroup {
 		g := groupEntry{name: name}
 		for v, routes := range versions {

@@ -1,16 +1,25 @@
 package apiserver
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // limits counts the requests being served and turns away what is too much.
 type limits struct {
-	mu            sync.Mutex
-	reading       int // short requests that only read
-	writing       int
-	long          int
-	maxReading    int // negative: no bound
-	maxWriting    int
-	idleRequested chan struct{} // closed at zero; nil until idle is called
+	mu         sync.Mutex
+	reading    int // short requests that only read
+	writing    int
+	long       int
+	maxReading int // negative: no bound
+	maxWriting int
+	waiting    []idleWait
+}
+
+// idleWait is somebody who waits for the end of all requests, or of all but long ones.
+type idleWait struct {
+	long bool
+	done chan struct{}
 }
 
 func (l *limits) init(reading, writing int) { l.maxReading, l.maxWriting = reading, writing }
@@ -56,21 +65,32 @@ func (l *limits) leave(f flight) {
 	default:
 		l.long--
 	}
-	if l.idleRequested != nil && l.reading+l.writing+l.long == 0 {
-		close(l.idleRequested)
-		l.idleRequested = nil
-	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(w idleWait) bool {
+		if l.count(w.long) > 0 {
+			return false
+		}
+		close(w.done)
+		return true
+	})
 }
 
-// idle returns a channel that is closed when no request is being served.
-func (l *limits) idle() <-chan struct{} {
+// count is the number of requests being served, long-running ones included or not. Called with mu held.
+func (l *limits) count(long bool) int {
+	if long {
+		return l.reading + l.writing + l.long
+	}
+	return l.reading + l.writing
+}
+
+// idle returns a channel that is closed when no request is being served, long-running ones included or not.
+func (l *limits) idle(long bool) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := make(chan struct{})
-	if l.reading+l.writing+l.long == 0 {
-		close(c)
+	w := idleWait{long: long, done: make(chan struct{})}
+	if l.count(long) == 0 {
+		close(w.done)
 	} else {
-		l.idleRequested = c
+		l.waiting = append(l.waiting, w)
 	}
-	return c
+	return w.done
 }

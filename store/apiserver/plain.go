@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha512"
 	"encoding/hex"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/apidiscoveryv2"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -102,8 +105,8 @@ func (s *Server) serveDiscovery(r *request) {
 	}
 	d := &s.table().discovery
 	parts := splitPath(r.info.Path)
-	if len(parts) == 1 && wantsAggregated(r.Header.Get("Accept")) {
-		s.serveAggregated(r, d, parts[0] == "api")
+	if version := aggregatedVersion(r.Header.Get("Accept")); len(parts) == 1 && version != "" {
+		s.serveAggregated(r, d, parts[0] == "api", version)
 		return
 	}
 	out, err := r.accepts(offers{proto: true})
@@ -158,56 +161,67 @@ func (s *Server) address(r *request) string {
 	return r.Host
 }
 
-// aggregated are the documents of both roots, encoded once.
+// aggregated is one root in the aggregated form, encoded once.
 type aggregated struct {
-	once [2]sync.Once
-	json [2][]byte
-	etag [2]string
+	once sync.Once
+	json []byte
+	etag string
+	err  error
 }
 
-const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-
-// wantsAggregated reports whether the client prefers the aggregated form.
-func wantsAggregated(accept string) bool {
-	if !strings.Contains(accept, "APIGroupDiscoveryList") {
-		return false
-	}
-	for _, c := range acceptClauses(accept) {
-		if c.params["as"] == "" {
-			return false
-		}
-		if c.typ == typeJSON && c.params["g"] == "apidiscovery.k8s.io" && c.params["v"] == "v2" && c.params["as"] == "APIGroupDiscoveryList" {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Server) serveAggregated(r *request, d *discovery, core bool) {
-	i := 0
-	if core {
-		i = 1
-	}
-	d.docs.once[i].Do(func() {
-		b, err := codec.Marshal(d.aggregatedList(core))
-		if err != nil {
-			s.logger.Error("discovery could not be encoded", "err", err)
+func (a *aggregated) encoded(list func() *apidiscoveryv2.APIGroupDiscoveryList) (body []byte, etag string, err error) {
+	a.once.Do(func() {
+		var b []byte
+		if b, a.err = codec.Marshal(list()); a.err != nil {
 			return
 		}
 		sum := sha512.Sum512(b)
-		d.docs.json[i] = append(b, '\n')
-		d.docs.etag[i] = `"` + strings.ToUpper(hex.EncodeToString(sum[:])) + `"`
+		a.json, a.etag = append(b, '\n'), `"`+strings.ToUpper(hex.EncodeToString(sum[:]))+`"`
 	})
+	return a.json, a.etag, a.err
+}
+
+// aggregatedVersion is the version of the aggregated form the client prefers, v2 or v2beta1, which differ in name only; empty if it
+// prefers the older form.
+func aggregatedVersion(accept string) string {
+	if !strings.Contains(accept, "APIGroupDiscoveryList") {
+		return ""
+	}
+	for _, c := range acceptClauses(accept) {
+		if c.params["as"] == "" {
+			return ""
+		}
+		v := c.params["v"]
+		if c.typ == typeJSON && c.params["g"] == "apidiscovery.k8s.io" && (v == "v2" || v == "v2beta1") && c.params["as"] == "APIGroupDiscoveryList" {
+			return v
+		}
+	}
+	return ""
+}
+
+func (s *Server) serveAggregated(r *request, d *discovery, core bool, version string) {
+	doc := &d.docs[0]
+	if core {
+		doc = &d.docs[1]
+	}
+	body, etag, err := doc.encoded(func() *apidiscoveryv2.APIGroupDiscoveryList { return d.aggregatedList(core) })
+	if err != nil {
+		r.fail(apierrors.NewInternalError(err))
+		return
+	}
+	if version != "v2" {
+		body = bytes.Replace(body, []byte("apidiscovery.k8s.io/v2"), []byte("apidiscovery.k8s.io/"+version), 1)
+	}
 	h := r.w.Header()
 	h.Set("Cache-Control", "public")
-	h.Set("Etag", d.docs.etag[i])
+	h.Set("Etag", etag)
 	h.Set("Vary", "Accept")
-	if match := r.Header.Get("If-None-Match"); match != "" && match == d.docs.etag[i] {
+	if match := r.Header.Get("If-None-Match"); match != "" && match == etag {
 		r.w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	h.Set("Content-Type", aggregatedType)
-	w, end := r.writer(http.StatusOK, len(d.docs.json[i]))
-	_, _ = w.Write(d.docs.json[i])
+	h.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v="+version+";as=APIGroupDiscoveryList")
+	w, end := r.writer(http.StatusOK, len(body))
+	_, _ = w.Write(body)
 	end()
 }

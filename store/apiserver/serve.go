@@ -10,18 +10,21 @@ import (
 	"time"
 )
 
-// shutdownPatience is how long Serve waits for requests being served when its context has ended.
-const shutdownPatience = 10 * time.Second
-
 // Serve answers connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2 with prior knowledge included) if
-// config is nil. Then it stops accepting, waits for requests being served, and closes l. Run must be running beside it; give both
-// the same ctx.
+// config is nil. Then it goes on for Options.ShutdownDelay, stops accepting, waits for requests being served, and closes l. Run must be
+// running beside it; give both the same ctx.
 func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
-	return ServeHandler(ctx, l, config, s, s.logger)
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		s.linger(serving)
+		stop()
+	})()
+	return ServeHandler(serving, l, config, s, s.options.RequestTimeout, s.logger)
 }
 
-// ServeHandler is Serve for a handler around a server.
-func ServeHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, logger *slog.Logger) error {
+// ServeHandler is Serve for a handler around a server. patience bounds the wait for requests being served.
+func ServeHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, patience time.Duration, logger *slog.Logger) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(config != nil)
@@ -49,9 +52,9 @@ func ServeHandler(ctx context.Context, l net.Listener, config *tls.Config, h htt
 		return err
 	case <-ctx.Done():
 	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownPatience)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	err := srv.Shutdown(patience)
+	err := srv.Shutdown(waiting)
 	if err != nil {
 		err = errors.Join(err, srv.Close())
 	}

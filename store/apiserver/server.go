@@ -35,6 +35,7 @@ type Server struct {
 
 	routes atomic.Pointer[routes]
 	limits limits
+	policy policy
 	flows  *flowcontrol.Controller // nil without priority and fairness
 	plain  map[string]http.Handler // handlers of other paths
 	prefix []string                // of those that end in a slash, longest first
@@ -80,6 +81,9 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	s.options = o
+	if s.policy, err = newPolicy(&o); err != nil {
+		return nil, err
+	}
 	s.registry.SetAdmission(o.Admission)
 	s.limits.init(o.MaxInFlight, o.MaxMutatingInFlight)
 	if !o.NoPriorityAndFairness && o.MaxInFlight > 0 && o.MaxMutatingInFlight > 0 {
@@ -155,7 +159,7 @@ func (s *Server) Run(ctx context.Context) error {
 		err = ctx.Err() // what failed, failed because of it
 	}
 	s.draining.Store(true)
-	s.linger()
+	s.linger(context.WithoutCancel(ctx))
 	s.end()
 	s.drain(5 * time.Second)
 	stop()
@@ -166,23 +170,32 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// linger goes on serving for Options.ShutdownDelay, not ready any more.
-func (s *Server) linger() {
+// linger goes on serving for Options.ShutdownDelay, not ready any more, or until ctx ends.
+func (s *Server) linger(ctx context.Context) {
 	if s.options.ShutdownDelay <= 0 {
 		return
 	}
 	timer := time.NewTimer(s.options.ShutdownDelay)
 	defer timer.Stop()
-	<-timer.C
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
-// drain waits for requests being served, but not for ever.
+// drain waits for requests being served, but not for ever: short ones get the time every request has, then long ones that did not end
+// with their watches a little more.
 func (s *Server) drain(most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-s.limits.idle():
-	case <-timer.C:
-		s.logger.Warn("requests are still being served at shutdown")
+	for _, wait := range []struct {
+		idle <-chan struct{}
+		most time.Duration
+	}{{s.limits.idle(false), s.options.RequestTimeout}, {s.limits.idle(true), most}} {
+		timer := time.NewTimer(wait.most)
+		select {
+		case <-wait.idle:
+		case <-timer.C:
+			s.logger.Warn("requests are still being served at shutdown")
+		}
+		timer.Stop()
 	}
 }

@@ -1,0 +1,219 @@
+// Package apimetrics measures an API server for Prometheus, under the names and labels that dashboards and alerts for Kubernetes know.
+package apimetrics
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
+)
+
+// Metrics is the measurements of one server: give Hooks to it, tell Watch of it, and serve Handler as /metrics.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	requests, dropped      *prometheus.CounterVec
+	durations, sizes, slis *prometheus.HistogramVec
+	inFlight, longRunning  *prometheus.GaugeVec
+	deprecated             *prometheus.GaugeVec
+	watchEvents            *prometheus.CounterVec
+	watchSizes             *prometheus.HistogramVec
+	health                 *prometheus.GaugeVec
+	healthTotal            *prometheus.CounterVec
+	flows                  flows
+}
+
+// flows are the measurements of priority and fairness.
+type flows struct {
+	executing, queued   *prometheus.GaugeVec
+	dispatched, refused *prometheus.CounterVec
+	waits               *prometheus.HistogramVec
+}
+
+var (
+	durationBuckets = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
+	about           = []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
+)
+
+// New returns metrics with those of the Go runtime and the process.
+func New() *Metrics {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m := &Metrics{
+		registry: r,
+		requests: counter(r, "apiserver_request_total", "Requests answered.",
+			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
+		durations: histogram(r, "apiserver_request_duration_seconds", "Time until the last byte of the answer.", durationBuckets,
+			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
+		slis:        histogram(r, "apiserver_request_sli_duration_seconds", "Time until the last byte of the answer, watches left out.", durationBuckets, about...),
+		sizes:       histogram(r, "apiserver_response_sizes", "Size of answers in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), about...),
+		inFlight:    gauge(r, "apiserver_current_inflight_requests", "Requests being served, long-running ones left out.", "request_kind"),
+		longRunning: gauge(r, "apiserver_longrunning_requests", "Watches, logs and streams being served.", about...),
+		dropped:     counter(r, "apiserver_dropped_requests_total", "Requests turned away with 429.", "request_kind"),
+		deprecated:  gauge(r, "apiserver_requested_deprecated_apis", "Deprecated APIs that have been asked for.", "group", "version", "resource", "subresource", "removed_release"),
+		watchEvents: counter(r, "apiserver_watch_events_total", "Events sent to watches.", "group", "version", "resource"),
+		watchSizes:  histogram(r, "apiserver_watch_events_sizes", "Size of events sent to watches, in bytes.", prometheus.ExponentialBuckets(1024, 2, 8), "group", "version", "resource"),
+		health:      gauge(r, "kubernetes_healthcheck", "Outcome of the last health check: 1 is good.", "name", "type"),
+		healthTotal: counter(r, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
+		flows: flows{
+			executing:  gauge(r, "apiserver_flowcontrol_current_executing_requests", "Requests that run.", "flow_schema", "priority_level"),
+			queued:     gauge(r, "apiserver_flowcontrol_current_inqueue_requests", "Requests that wait.", "flow_schema", "priority_level"),
+			dispatched: counter(r, "apiserver_flowcontrol_dispatched_requests_total", "Requests that were let run.", "flow_schema", "priority_level"),
+			refused:    counter(r, "apiserver_flowcontrol_rejected_requests_total", "Requests that were turned away.", "flow_schema", "priority_level", "reason"),
+			waits: histogram(r, "apiserver_flowcontrol_request_wait_duration_seconds", "Time that requests waited to run.",
+				[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, "flow_schema", "priority_level", "execute"),
+		},
+	}
+	m.inFlight.WithLabelValues("readOnly")
+	m.inFlight.WithLabelValues("mutating")
+	return m
+}
+
+func counter(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.MustRegister(v)
+	return v
+}
+
+func gauge(r *prometheus.Registry, name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.MustRegister(v)
+	return v
+}
+
+func histogram(r *prometheus.Registry, name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.MustRegister(v)
+	return v
+}
+
+// Handler serves the measurements.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// component is what all requests of this server are measured as.
+const component = "apiserver"
+
+func labelsOf(a apiserver.Measurement) []string {
+	return []string{a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component}
+}
+
+func kindOf(mutating bool) string {
+	if mutating {
+		return "mutating"
+	}
+	return "readOnly"
+}
+
+// Hooks returns what the server calls.
+func (m *Metrics) Hooks() apiserver.Metrics {
+	return apiserver.Metrics{
+		Request:  m.request,
+		InFlight: func(mutating bool, delta int) { m.inFlight.WithLabelValues(kindOf(mutating)).Add(float64(delta)) },
+		LongRunning: func(a apiserver.Measurement, delta int) {
+			m.longRunning.WithLabelValues(labelsOf(a)...).Add(float64(delta))
+		},
+		Rejected: func(mutating bool) { m.dropped.WithLabelValues(kindOf(mutating)).Inc() },
+		WatchEvents: func(gvr schema.GroupVersionResource, events, bytes int) {
+			m.watchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource).Add(float64(events))
+			m.watchSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource).Observe(float64(bytes) / float64(events))
+		},
+		Deprecated: func(a apiserver.Measurement) {
+			m.deprecated.WithLabelValues(a.Group, a.Version, a.Resource, a.Subresource, "").Set(1)
+		},
+		HealthCheck: m.checked,
+		Flows:       m.flows.hooks(),
+	}
+}
+
+func (m *Metrics) request(a apiserver.Measurement) {
+	m.requests.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component, strconv.Itoa(a.Code)).Inc()
+	m.durations.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component).Observe(a.Elapsed.Seconds())
+	if a.Verb == "WATCH" || a.Verb == "CONNECT" {
+		return
+	}
+	m.slis.WithLabelValues(labelsOf(a)...).Observe(a.Elapsed.Seconds())
+	if a.Verb == "GET" || a.Verb == "LIST" {
+		m.sizes.WithLabelValues(labelsOf(a)...).Observe(float64(a.Bytes))
+	}
+}
+
+func (m *Metrics) checked(path, name string, err error) {
+	good, status := 1.0, "success"
+	if err != nil {
+		good, status = 0, "error"
+	}
+	m.health.WithLabelValues(name, path).Set(good)
+	m.healthTotal.WithLabelValues(name, path, status).Inc()
+}
+
+func (f *flows) hooks() flowcontrol.Metrics {
+	return flowcontrol.Metrics{
+		Executing: func(schema, level string, delta int) { f.executing.WithLabelValues(schema, level).Add(float64(delta)) },
+		Waiting:   func(schema, level string, delta int) { f.queued.WithLabelValues(schema, level).Add(float64(delta)) },
+		Started: func(schema, level string, waited time.Duration) {
+			f.dispatched.WithLabelValues(schema, level).Inc()
+			f.waits.WithLabelValues(schema, level, "true").Observe(waited.Seconds())
+		},
+		Rejected: func(schema, level string, reason flowcontrol.Reason) {
+			f.refused.WithLabelValues(schema, level, string(reason)).Inc()
+		},
+	}
+}
+
+// Watch adds what is measured when somebody asks: the number of stored objects, and the seats of priority levels.
+func (m *Metrics) Watch(s *apiserver.Server) error { return m.registry.Register(&onDemand{server: s}) }
+
+// countPatience is how long one scrape may count objects.
+const countPatience = 5 * time.Second
+
+// onDemand collects from the server's state.
+type onDemand struct{ server *apiserver.Server }
+
+var (
+	storedObjects = prometheus.NewDesc("apiserver_storage_objects", "Stored objects by resource; -1 if they could not be counted.", []string{"resource"}, nil)
+	resources     = prometheus.NewDesc("apiserver_resource_objects", "Stored objects by group and resource; -1 if they could not be counted.", []string{"group", "resource"}, nil)
+	nominal       = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats a priority level is meant to have.", []string{"priority_level"}, nil)
+	lowest        = prometheus.NewDesc("apiserver_flowcontrol_lower_limit_seats", "Seats of a priority level that nobody borrows.", []string{"priority_level"}, nil)
+	highest       = prometheus.NewDesc("apiserver_flowcontrol_upper_limit_seats", "Seats a priority level may have at most.", []string{"priority_level"}, nil)
+	seats         = prometheus.NewDesc("apiserver_flowcontrol_current_executing_seats", "Seats of a priority level in use.", []string{"priority_level"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (*onDemand) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{storedObjects, resources, nominal, lowest, highest, seats} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *onDemand) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countPatience)
+	defer cancel()
+	send := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	for gr, n := range c.server.Registry().Counts(ctx) {
+		send(storedObjects, float64(n), gr.String())
+		send(resources, float64(n), gr.Group, gr.Resource)
+	}
+	flows := c.server.FlowControl()
+	if flows == nil {
+		return
+	}
+	for _, l := range flows.Levels() {
+		send(nominal, float64(l.Nominal), l.Name)
+		send(lowest, float64(l.Guaranteed), l.Name)
+		send(highest, float64(l.Limit), l.Name)
+		send(seats, float64(l.Used), l.Name)
+	}
+}

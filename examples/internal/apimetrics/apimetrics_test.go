@@ -1,0 +1,67 @@
+package apimetrics_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
+	"github.com/keelson-dev/keelson/store/apiserver"
+)
+
+// What is served is what dashboards for Kubernetes ask for.
+func TestFamilies(t *testing.T) {
+	m := apimetrics.New()
+	s, err := apiserver.New(apiserver.Options{Metrics: m.Hooks(), Handlers: map[string]http.Handler{"/metrics": m.Handler()}})
+	require.NoError(t, err)
+	require.NoError(t, m.Watch(s))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { _ = s.Run(ctx); close(done) }()
+	front := httptest.NewServer(s)
+	defer func() {
+		cancel()
+		<-done
+		front.Close()
+	}()
+	get := func(path string) string {
+		resp, err := http.Get(front.URL + path)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		require.Equal(t, 200, resp.StatusCode, path)
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return string(b)
+	}
+	get("/api/v1/namespaces")
+	get("/api/v1/endpoints")
+	get("/readyz")
+	text := get("/metrics")
+	for _, line := range []string{
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="namespaces",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_duration_seconds_count{component="apiserver",dry_run="",group="",resource="namespaces",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
+		`apiserver_storage_objects{resource="namespaces"} 4`,
+		`apiserver_storage_objects{resource="deployments.apps"} 0`,
+		`apiserver_resource_objects{group="",resource="namespaces"} 4`,
+		`apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1`,
+		`kubernetes_healthcheck{name="ping",type="readyz"} 1`,
+		`apiserver_flowcontrol_nominal_limit_seats{priority_level="workload-low"} 245`,
+	} {
+		require.Contains(t, strings.Split(text, "\n"), line)
+	}
+	for _, family := range []string{"process_start_time_seconds", "go_goroutines", "apiserver_response_sizes_count",
+		"apiserver_flowcontrol_current_executing_requests"} {
+		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(family)+`[ {]`, text)
+	}
+	require.False(t, slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool {
+		return strings.Contains(l, "_storage_objects") && strings.HasSuffix(l, " -1")
+	}))
+}

@@ -1,0 +1,68 @@
+package apiserver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// maxGoaway is the greatest Options.GoawayChance: more would mean a new connection every few requests.
+const maxGoaway = 0.02
+
+// policy is what Options say about the headers of every answer.
+type policy struct {
+	origins []*regexp.Regexp
+	hsts    string
+	goaway  float64
+}
+
+func newPolicy(o *Options) (policy, error) {
+	p := policy{hsts: strings.Join(o.HSTS, "; "), goaway: o.GoawayChance}
+	if p.goaway < 0 || p.goaway > maxGoaway {
+		return p, fmt.Errorf("apiserver: GoawayChance %v is not between 0 and %v", p.goaway, maxGoaway)
+	}
+	for _, text := range o.CORSOrigins {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return p, fmt.Errorf("apiserver: CORSOrigins: %w", err)
+		}
+		p.origins = append(p.origins, re)
+	}
+	return p, nil
+}
+
+// apply sets the headers. It reports false if the request has been answered: a browser asked whether it may ask.
+func (p *policy) apply(r *request) bool {
+	h := r.w.Header()
+	if p.hsts != "" && r.TLS != nil {
+		h.Set("Strict-Transport-Security", p.hsts)
+	}
+	if p.goaway > 0 && r.ProtoMajor == 2 && !r.info.long() && rand.Float64() < p.goaway {
+		h.Set("Connection", "close") // net/http makes a GOAWAY frame of it
+	}
+	origin := r.Request.Header.Get("Origin")
+	if origin == "" || !p.allows(origin) {
+		return true
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE, PATCH")
+	h.Set("Access-Control-Allow-Headers", "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since")
+	h.Set("Access-Control-Expose-Headers", "Date")
+	h.Set("Access-Control-Allow-Credentials", "true")
+	if r.Method == http.MethodOptions {
+		r.w.WriteHeader(http.StatusNoContent)
+		return false
+	}
+	return true
+}
+
+func (p *policy) allows(origin string) bool {
+	for _, re := range p.origins {
+		if re.MatchString(origin) {
+			return true
+		}
+	}
+	return false
+}
