@@ -31,8 +31,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	}
 	set = set.Difference(untrackedSet).Without(w.Reset)
 	by := w.owner(metav1.ManagedFieldsOperationApply)
-	former := slices.Clone(entries)
-	last, gone := takeSet(&entries, by, set, w.APIVersion)
+	entries, former, gone := takeSet(entries, by, set, w.APIVersion)
 	before, err := t.part(live, config, gone)
 	if err != nil {
 		return nil, false, err
@@ -44,7 +43,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	}
 	after, _ := t.merge(before, config).(map[string]any)
 	if !gone.Empty() {
-		after = t.prune(after, entries, last)
+		after = t.prune(after, entries, gone)
 	}
 
 	if t.goType == nil {
@@ -81,22 +80,22 @@ func sameApart(a, b metav1.Object, meta *metav1.ObjectMeta) bool {
 	return codec.Equal(a, b)
 }
 
-// takeSet gives the applier's entry the fields it applies now. last are those of the time before, gone those of them that it does not
-// apply any more.
-func takeSet(entries *[]entry, by owner, set *Set, version string) (last, gone *Set) {
-	e := find(*entries, by)
-	switch {
-	case e == nil:
-		*entries = append(*entries, entry{owner: by, version: version, set: set})
-		return nil, nil
-	case e.set == nil && bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))):
-	default:
-		last = e.fields()
-		gone = last.Difference(set)
+// takeSet gives the applier's entry the fields it applies now. former are the entries before, gone the fields that the applier applied
+// the time before and does not apply any more.
+func takeSet(entries []entry, by owner, set *Set, version string) (now, former []entry, gone *Set) {
+	e := find(entries, by)
+	if e == nil {
+		return append(slices.Clip(entries), entry{owner: by, version: version, set: set}), entries, nil
+	}
+	if e.set != nil || !bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))) {
+		gone = e.fields().Difference(set)
+	}
+	former = slices.Clone(entries)
+	if e.set != nil {
 		e.replace(set)
 	}
 	e.version = version
-	return last, gone
+	return entries, former, gone
 }
 
 // prepare drops what a configuration cannot set.
@@ -150,15 +149,15 @@ func settle(entries []entry, by owner, found *changes, force bool) error {
 // keptSet has the metadata that nobody owns and no apply removes.
 var keptSet = untrackedSet.Union(NewSet(FieldPath("metadata", "deletionTimestamp"), FieldPath("metadata", "deletionGracePeriodSeconds")))
 
-// prune removes from merged what the applier owned before (last) and nobody owns now. A structure goes when nobody owns
-// anything in it, an item or entry when nobody owns it.
-func (t *Type) prune(merged map[string]any, entries []entry, last *Set) map[string]any {
-	gone := t.withParents(last).Difference(t.withParents(keptSet))
+// prune removes from merged what the applier owned before and does not apply any more (gone), unless somebody else owns it. A structure
+// goes when nobody owns anything in it, an item or entry when nobody owns it.
+func (t *Type) prune(merged map[string]any, entries []entry, gone *Set) map[string]any {
+	gone = t.withParents(gone).Difference(t.withParents(keptSet))
 	for i := range entries {
 		if gone.Empty() {
 			return merged
 		}
-		gone = gone.Difference(t.withParents(entries[i].fields()))
+		gone = gone.Difference(t.withParents(entries[i].along(gone)))
 	}
 	out, _ := t.remove(merged, gone).(map[string]any)
 	if out == nil {

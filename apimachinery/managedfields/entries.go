@@ -55,6 +55,16 @@ func (e *entry) has(t *Set) bool {
 	return rawOverlaps(e.raw, t)
 }
 
+// along returns the entry's paths that lead to paths of t; see [along].
+func (e *entry) along(t *Set) *Set {
+	if e.set == nil {
+		if s, ok := along(e.raw, t); ok {
+			return s
+		}
+	}
+	return e.fields()
+}
+
 // empty reports whether the entry holds nothing.
 func (e *entry) empty() bool {
 	if e.set != nil {

@@ -7,6 +7,53 @@ func rawOverlaps(raw []byte, t *Set) bool {
 	return len(t.list()) > 0 && r.object(t, false)
 }
 
+// along reads the paths that lead to paths of t, and of what else is below them one, so that it shows that there is something.
+// ok is false if the wire form is malformed or not in order.
+func along(raw []byte, t *Set) (s *Set, ok bool) {
+	r := rawReader{data: raw}
+	s, _ = r.along(t)
+	return s, r.ended()
+}
+
+// along reads the object that begins here. self says that the path to it is in the set.
+func (r *rawReader) along(t *Set) (s *Set, self bool) {
+	s = &Set{}
+	if !r.next('{') {
+		r.bad = true
+		return s, false
+	}
+	if r.next('}') {
+		return s, true
+	}
+	others := false
+	for !r.bad {
+		name, plain := r.name()
+		if name == nil {
+			r.bad = true
+			break
+		}
+		if it := t.wired(name, plain); it != nil {
+			sub, owned := r.along(it.sub)
+			if n := len(s.items); n > 0 && compareElements(&s.items[n-1].el, &it.el) >= 0 {
+				r.bad = true
+			}
+			s.items = append(s.items, item{el: it.el, owned: owned, sub: sub})
+		} else {
+			self = self || len(name) == 1
+			others = others || len(name) > 1
+			r.skip()
+		}
+		if !r.next(',') {
+			r.bad = r.bad || !r.next('}')
+			break
+		}
+	}
+	if others && len(s.items) == 0 {
+		s.items = append(s.items, item{el: Field(""), owned: true})
+	}
+	return s, self
+}
+
 type rawReader struct {
 	data []byte
 	pos  int
