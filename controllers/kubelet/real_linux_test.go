@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +66,7 @@ func TestReal(t *testing.T) {
 	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }()
 	out, err = exec.Command("ip", "-n", name, "link", "set", "lo", "up").CombinedOutput()
 	require.NoError(t, err, string(out))
-	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run=^TestReal$", "-test.v", "-test.timeout=170s")
+	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run=^TestReal$", "-test.v", "-test.timeout=10m")
 	cmd.Env = append(os.Environ(), "KEELSON_TEST_NETNS="+name)
 	out, err = cmd.CombinedOutput()
 	if err != nil || testing.Verbose() {
@@ -95,6 +97,12 @@ func startReal(t *testing.T) *realNode {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests")}
+	t.Cleanup(func() {
+		made, _ := filepath.Glob("/sys/fs/cgroup/*" + n.cgroup())
+		for _, cgroup := range append(made, "/sys/fs/cgroup"+n.cgroup()) {
+			_ = os.Remove(cgroup)
+		}
+	})
 	require.NoError(t, os.Mkdir(n.static, 0o755))
 	ca, err := certs.NewAuthority("test")
 	require.NoError(t, err)
@@ -160,7 +168,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	k, err := kubelet.New(n.conn, kubelet.Options{
 		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
 		RuntimeEndpoint: n.runtime.Endpoint(), StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
-		CgroupRoot: "/keelson-test", PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
+		CgroupRoot: n.cgroup(), PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
 	})
 	require.NoError(n.t, err)
@@ -177,19 +185,29 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	}
 }
 
-// kubectl runs kubectl and returns its output.
-func (n *realNode) try(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+// cgroup is the test's own, above those of pods.
+func (n *realNode) cgroup() string { return "/" + filepath.Base(n.dir) }
+
+// patience is how long the tests wait for anything, on a machine that may be busy with much else.
+const patience = 90 * time.Second
+
+// try runs kubectl. Its two streams stay apart: before version 1.34 kubectl exec may open its streams after the empty
+// message that begins a session has come, and then prints a complaint about that.
+func (n *realNode) try(args ...string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", n.kubeconfig}, args...)...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	err = cmd.Run()
+	return out.String(), complaints.String(), err
 }
 
+// kubectl runs kubectl, which must succeed, and returns what it prints.
 func (n *realNode) kubectl(args ...string) string {
 	n.t.Helper()
-	out, err := n.try(args...)
-	require.NoError(n.t, err, "kubectl %v: %s", args, out)
+	out, complaints, err := n.try(args...)
+	require.NoError(n.t, err, "kubectl %v: %s%s", args, out, complaints)
 	return out
 }
 
@@ -204,15 +222,15 @@ func (n *realNode) apply(manifest string) {
 // until waits until the output of kubectl satisfies ok.
 func (n *realNode) until(what string, ok func(string) bool, args ...string) string {
 	n.t.Helper()
-	var out string
-	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	var out, complaints string
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		var err error
-		if out, err = n.try(args...); err == nil && ok(out) {
+		if out, complaints, err = n.try(args...); err == nil && ok(out) {
 			return out
 		}
 	}
-	events, _ := n.try("get", "events,pods", "-A", "-o", "wide")
-	require.Failf(n.t, "timeout", "%s: %v: last %s\n%s", what, args, out, events)
+	events, _, _ := n.try("get", "events,pods", "-A", "-o", "wide")
+	require.Failf(n.t, "timeout", "%s: %v: last %s%s\n%s", what, args, out, complaints, events)
 	return ""
 }
 
@@ -227,8 +245,8 @@ func testReal(t *testing.T) {
 	began := time.Now()
 	n := startReal(t)
 	t.Logf("control plane, containerd and kubelet after %v", time.Since(began))
-	n.until("node ready", has("Ready"), "get", "node", "node1", "--no-headers")
-	require.NotContains(t, n.kubectl("get", "node", "node1", "--no-headers"), "NotReady")
+	ready := func(s string) bool { return strings.Contains(s, " Ready ") }
+	n.until("node ready", ready, "get", "node", "node1", "--no-headers")
 	n.until("service account", has("default"), "get", "serviceaccount", "default", "-o", "name")
 
 	began = time.Now()
@@ -248,10 +266,10 @@ func testReal(t *testing.T) {
 	t.Run("restart of the kubelet", func(t *testing.T) { n.testKubeletRestart(t) })
 	t.Run("deletion", func(t *testing.T) { n.testDelete(t) })
 
+	n.t = t
 	n.stop()
 	n.stop = n.startKubelet(true)
-	n.until("node ready", has("Ready"), "get", "node", "node1", "--no-headers")
-	time.Sleep(time.Second)
+	n.until("node ready", ready, "get", "node", "node1", "--no-headers")
 	n.stop()
 	require.NoError(t, n.runtime.Close())
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -260,7 +278,7 @@ func testReal(t *testing.T) {
 	out, err := exec.Command("ip", "-o", "link").CombinedOutput()
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "cni0")
-	left, _ := filepath.Glob("/sys/fs/cgroup/*/keelson-test/kubepods")
+	left, _ := filepath.Glob("/sys/fs/cgroup/*" + n.cgroup() + "/kubepods")
 	require.Empty(t, left)
 	ps, _ := exec.Command("ps", "ax", "-o", "args").CombinedOutput()
 	require.NotContains(t, string(ps), n.dir+"/cri/containerd.sock")
@@ -309,9 +327,9 @@ spec:
     envFrom: [{prefix: KEY_, secretRef: {name: keys}}]
     ports: [{containerPort: 8080, name: http}]
     resources: {limits: {cpu: 500m, memory: 64Mi}, requests: {cpu: 100m, memory: 32Mi}}
-    readinessProbe: {httpGet: {path: /index.html, port: http}, periodSeconds: 1}
-    livenessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
-    startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 30}
+    readinessProbe: {httpGet: {path: /index.html, port: http}, periodSeconds: 1, timeoutSeconds: 20}
+    livenessProbe: {exec: {command: ["true"]}, periodSeconds: 1, timeoutSeconds: 20}
+    startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 60}
     volumeMounts:
     - {name: scratch, mountPath: /scratch}
     - {name: settings, mountPath: /settings}
@@ -332,10 +350,10 @@ func (n *realNode) testExec(t *testing.T) {
 	for _, want := range []string{"NAME=web\n", "COLOR=blue\n", "BOTH=web-blue-$(MISSING)-$(NAME)\n", "CPU=500\n", "KEY_password=hunter2\n", "KUBERNETES_SERVICE_HOST=10.96.0.1\n"} {
 		require.Contains(t, env, want)
 	}
-	out, err := n.try("exec", "web", "-c", "web", "--", "sh", "-c", "echo oops >&2; exit 7")
+	_, complaints, err := n.try("exec", "web", "-c", "web", "--", "sh", "-c", "echo oops >&2; exit 7")
 	require.Error(t, err)
-	require.Contains(t, out, "oops")
-	require.Contains(t, out, "exit code 7")
+	require.Contains(t, complaints, "oops\n")
+	require.Contains(t, complaints, "exit code 7")
 	cmd := exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "exec", "-i", "web", "-c", "web", "--", "cat")
 	cmd.Stdin = strings.NewReader(strings.Repeat("0123456789", 10_000))
 	b, err := cmd.Output()
@@ -345,26 +363,27 @@ func (n *realNode) testExec(t *testing.T) {
 	resolv := n.kubectl("exec", "web", "-c", "web", "--", "cat", "/etc/resolv.conf")
 	require.Contains(t, resolv, "nameserver 10.96.0.10")
 	require.Contains(t, resolv, "search default.svc.cluster.local svc.cluster.local cluster.local")
-	out, err = n.try("exec", "web", "-c", "nothing", "--", "true")
+	_, complaints, err = n.try("exec", "web", "-c", "nothing", "--", "true")
 	require.Error(t, err)
-	require.Contains(t, out, "container nothing is not valid for pod web")
+	require.Contains(t, complaints, "container nothing is not valid for pod web")
 	// The older protocol.
 	cmd = exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "exec", "web", "-c", "web", "--", "echo", "over SPDY")
 	cmd.Env = append(os.Environ(), "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false")
-	b, err = cmd.CombinedOutput()
-	require.NoError(t, err, string(b))
+	b, err = cmd.Output()
+	require.NoError(t, err)
 	require.Equal(t, "over SPDY\n", string(b))
 }
 
 func (n *realNode) testLogs(t *testing.T) {
 	n.t = t
-	// The two streams reach the log in either order.
-	require.ElementsMatch(t, []string{"started as web", "to stderr", ""}, strings.Split(n.kubectl("logs", "web", "-c", "web"), "\n"))
-	require.Equal(t, "init says hello\n", n.kubectl("logs", "web", "-c", "first"))
+	// The two streams reach the log in either order, and some time after they were written.
+	n.until("both streams", func(s string) bool { return s == "started as web\nto stderr\n" || s == "to stderr\nstarted as web\n" }, "logs", "web", "-c", "web")
+	n.until("the log of an init container", is("init says hello"), "logs", "web", "-c", "first")
 	require.Equal(t, 1, strings.Count(n.kubectl("logs", "web", "-c", "web", "--tail=1"), "\n"))
+	n.until("the log of a sidecar", is("side runs"), "logs", "web", "-c", "side")
 	require.Regexp(t, `^\d{4}-\d\d-\d\dT[^ ]+ side runs\n$`, n.kubectl("logs", "web", "-c", "side", "--timestamps"))
 	require.Equal(t, "side ", n.kubectl("logs", "web", "-c", "side", "--limit-bytes=5"))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "kubectl", "--kubeconfig", n.kubeconfig, "logs", "-f", "web", "-c", "side")
 	pipe, err := cmd.StdoutPipe()
@@ -381,7 +400,7 @@ func (n *realNode) testLogs(t *testing.T) {
 func (n *realNode) testPortForward(t *testing.T) {
 	n.t = t
 	for _, websocket := range []string{"true", "false"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		cmd := exec.CommandContext(ctx, "kubectl", "--kubeconfig", n.kubeconfig, "port-forward", "pod/web", ":8080")
 		cmd.Env = append(os.Environ(), "KUBECTL_PORT_FORWARD_WEBSOCKETS="+websocket)
 		pipe, err := cmd.StdoutPipe()
@@ -389,23 +408,35 @@ func (n *realNode) testPortForward(t *testing.T) {
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		require.NoError(t, cmd.Start())
-		b := make([]byte, 256)
-		m, err := pipe.Read(b)
-		require.NoError(t, err, errs.String())
+		ended := func() string { cancel(); _ = cmd.Wait(); return errs.String() }
+		line, err := bufio.NewReader(pipe).ReadString('\n')
 		var port int
-		_, err = fmt.Sscanf(string(b[:m]), "Forwarding from 127.0.0.1:%d -> 8080", &port)
-		require.NoError(t, err, string(b[:m]))
-		for range 3 {
-			resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/index.html", port))
-			require.NoError(t, err, errs.String())
-			body, err := io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
-			require.NoError(t, err)
-			require.Equal(t, "hello from web\n", string(body))
+		if err == nil {
+			_, err = fmt.Sscanf(line, "Forwarding from 127.0.0.1:%d -> 8080", &port)
 		}
-		cancel()
-		_ = cmd.Wait()
+		if err != nil {
+			require.NoError(t, err, "%q %s", line, ended())
+		}
+		for range 3 {
+			body, err := getText(fmt.Sprintf("http://127.0.0.1:%d/index.html", port))
+			if err != nil {
+				require.NoError(t, err, ended())
+			}
+			require.Equal(t, "hello from web\n", body)
+		}
+		ended()
 	}
+}
+
+// getText reads a page.
+func getText(url string) (string, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return string(b), err
 }
 
 func (n *realNode) testAttach(t *testing.T) {
@@ -423,21 +454,16 @@ spec:
 `)
 	n.until("both run", is("true true"), "get", "pod", "talk", "-o", "jsonpath={.status.containerStatuses[*].started}")
 	require.Eventually(t, func() bool {
-		resp, err := http.Get("http://10.244.7.1:18081/")
-		if err != nil {
-			return false
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		return err == nil && string(b) == "by host port\n"
-	}, 5*time.Second, 100*time.Millisecond)
+		text, err := getText("http://10.244.7.1:18081/")
+		return err == nil && text == "by host port\n"
+	}, patience, 100*time.Millisecond)
 	cmd := exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "attach", "-q", "-i", "talk", "-c", "main")
 	cmd.Stdin = strings.NewReader("hello\n")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
+	out, err := cmd.Output()
+	require.NoError(t, err)
 	require.Contains(t, string(out), "got hello\n")
 	n.until("its end", is("3"), "get", "pod", "talk", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}")
-	n.kubectl("delete", "pod", "talk", "--grace-period=1", "--wait=true", "--timeout=20s")
+	n.kubectl("delete", "pod", "talk", "--grace-period=1", "--wait=true", "--timeout="+patience.String())
 }
 
 func (n *realNode) testVolumes(t *testing.T) {
@@ -459,8 +485,8 @@ func (n *realNode) testVolumes(t *testing.T) {
 	require.NotContains(t, n.kubectl("exec", "web", "-c", "web", "--", "ls", "/settings"), "shape")
 	// The limits are in the kernel.
 	var limit string
-	for _, pattern := range []string{"/sys/fs/cgroup/memory/keelson-test/kubepods/burstable/pod*/*/memory.limit_in_bytes", "/sys/fs/cgroup/keelson-test/kubepods/burstable/pod*/*/memory.max"} {
-		files, _ := filepath.Glob(pattern)
+	for _, pattern := range []string{"/sys/fs/cgroup/memory%s/kubepods/burstable/pod*/*/memory.limit_in_bytes", "/sys/fs/cgroup%s/kubepods/burstable/pod*/*/memory.max"} {
+		files, _ := filepath.Glob(fmt.Sprintf(pattern, n.cgroup()))
 		for _, f := range files {
 			b, _ := os.ReadFile(f)
 			limit += string(b)
@@ -477,13 +503,14 @@ kind: Pod
 metadata: {name: sick}
 spec:
   nodeName: node1
-  terminationGracePeriodSeconds: 5
+  terminationGracePeriodSeconds: 30
   containers:
   - name: main
     image: busybox
     imagePullPolicy: IfNotPresent
-    command: [sh, -c, "touch /tmp/ok; trap 'exit 3' TERM; sleep 2; rm /tmp/ok; while true; do sleep 0.1; done"]
-    livenessProbe: {exec: {command: [cat, /tmp/ok]}, periodSeconds: 1, failureThreshold: 1}
+    command: [sh, -c, "trap 'exit 3' TERM; touch /tmp/ok /tmp/begun; sleep 2; rm /tmp/ok; while true; do sleep 0.1; done"]
+    startupProbe: {exec: {command: [cat, /tmp/begun]}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 60}
+    livenessProbe: {exec: {command: [cat, /tmp/ok]}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 1}
 ---
 apiVersion: v1
 kind: Pod
@@ -496,15 +523,14 @@ spec:
     imagePullPolicy: IfNotPresent
     command: [sh, -c, "echo my last words > /dev/termination-log; exit 5"]
 `)
-	n.until("restart after a failed probe", is("1"), "get", "pod", "sick", "-o", "jsonpath={.status.containerStatuses[0].restartCount}")
-	require.Equal(t, "3", n.kubectl("get", "pod", "sick", "-o", "jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}"))
+	// How often they have restarted by the time they are looked at depends on the machine.
+	n.until("restart after a failed probe", regexp.MustCompile(`^[1-9]\d* 3$`).MatchString, "get", "pod", "sick", "-o",
+		"jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.exitCode}")
 	n.until("events", has("Liveness probe failed"), "get", "events", "--field-selector=involvedObject.name=sick")
-	n.until("back-off", is("CrashLoopBackOff"), "get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.reason}")
-	require.Equal(t, "5 my last words", strings.TrimSpace(n.kubectl("get", "pod", "crash", "-o",
-		"jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode} {.status.containerStatuses[0].lastState.terminated.message}")))
-	require.Equal(t, "1", n.kubectl("get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"))
-	require.Equal(t, "Running", n.kubectl("get", "pod", "crash", "-o", "jsonpath={.status.phase}"))
-	n.kubectl("delete", "pod", "crash", "sick", "--wait=true", "--timeout=20s")
+	n.until("back-off", regexp.MustCompile(`^Running CrashLoopBackOff [1-9]\d* 5 my last words\s*$`).MatchString, "get", "pod", "crash", "-o",
+		"jsonpath={.status.phase} {.status.containerStatuses[0].state.waiting.reason} {.status.containerStatuses[0].restartCount}"+
+			" {.status.containerStatuses[0].lastState.terminated.exitCode} {.status.containerStatuses[0].lastState.terminated.message}")
+	n.kubectl("delete", "pod", "crash", "sick", "--wait=true", "--timeout="+patience.String())
 }
 
 func (n *realNode) testImages(t *testing.T) {
@@ -536,7 +562,7 @@ spec: {nodeName: node1, securityContext: {runAsNonRoot: true}, containers: [{nam
 	n.until("no program", func(s string) bool { return s == "RunContainerError" || s == "CrashLoopBackOff" }, "get", "pod", "bad", "-o", reason)
 	n.until("root", is("CreateContainerConfigError"), "get", "pod", "root", "-o", reason)
 	n.until("events", has("ErrImagePull"), "get", "events", "--field-selector=involvedObject.name=always")
-	n.kubectl("delete", "pod", "never", "always", "bad", "root", "--wait=true", "--timeout=20s")
+	n.kubectl("delete", "pod", "never", "always", "bad", "root", "--wait=true", "--timeout="+patience.String())
 }
 
 func (n *realNode) testRunToEnd(t *testing.T) {
@@ -579,7 +605,7 @@ spec:
 	require.Equal(t, "4", n.kubectl("get", "pod", "broken", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}"))
 	require.Equal(t, "0", n.kubectl("get", "pod", "good", "-o", "jsonpath={.status.initContainerStatuses[0].state.terminated.exitCode}"))
 	require.Equal(t, "done\n", n.kubectl("logs", "good", "-c", "main"))
-	n.kubectl("delete", "pod", "good", "broken", "slow", "--wait=true", "--timeout=20s")
+	n.kubectl("delete", "pod", "good", "broken", "slow", "--wait=true", "--timeout="+patience.String())
 }
 
 func (n *realNode) testStatic(t *testing.T) {
@@ -605,7 +631,8 @@ func (n *realNode) testKubeletRestart(t *testing.T) {
 	n.stop()
 	transition := n.kubectl("get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastTransitionTime}`)
 	n.stop = n.startKubelet(false)
-	time.Sleep(2 * time.Second)
+	n.kubectl("label", "pod", "web", "after=restart")
+	n.until("work of the new kubelet on the pod", has(`after="restart"`), "exec", "web", "-c", "web", "--", "cat", "/labels/labels")
 	require.Equal(t, transition, n.kubectl("get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastTransitionTime}`), "it never stopped being ready")
 	n.until("ready again", is("True"), "get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 	require.Equal(t, before, n.kubectl("get", "pod", "web", "-o", id))
@@ -615,13 +642,11 @@ func (n *realNode) testKubeletRestart(t *testing.T) {
 func (n *realNode) testDelete(t *testing.T) {
 	n.t = t
 	uid := n.kubectl("get", "pod", "web", "-o", "jsonpath={.metadata.uid}")
-	began := time.Now()
-	n.kubectl("delete", "pod", "web", "--wait=true", "--timeout=20s")
-	require.Less(t, time.Since(began), 10*time.Second)
+	n.kubectl("delete", "pod", "web", "--wait=true", "--timeout="+patience.String())
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(n.dir, "kubelet", "pods", uid))
 		return os.IsNotExist(err)
-	}, 5*time.Second, 50*time.Millisecond, "the pod's folder stays")
+	}, patience, 50*time.Millisecond, "the pod's folder stays")
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	require.NotContains(t, string(mounts), uid)

@@ -191,7 +191,12 @@ func (c *cluster) addDNS(m *manager.Manager, gateway netip.Addr, dnsIP string) e
 	if err != nil {
 		return errors.Join(err, pc.Close())
 	}
-	if err := clusterdns.Add(m, clusterdns.Options{PacketConns: []net.PacketConn{pc}, Listeners: []net.Listener{l}}); err != nil {
+	// Other names go to the resolvers of this machine; without any they are refused.
+	upstreams, err := clusterdns.ResolvConf("/etc/resolv.conf", net.JoinHostPort(dnsIP, "53"))
+	if err != nil {
+		c.log.Warn("cluster DNS knows only names of the cluster", "error", err)
+	}
+	if err := clusterdns.Add(m, clusterdns.Options{PacketConns: []net.PacketConn{pc}, Listeners: []net.Listener{l}, Upstreams: upstreams}); err != nil {
 		return errors.Join(err, pc.Close(), l.Close())
 	}
 	cluster, err := netip.ParseAddr(dnsIP)

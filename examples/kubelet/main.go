@@ -22,6 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/patch"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
@@ -37,6 +38,7 @@ type flags struct {
 	labels                                                 map[string]string
 	taints                                                 []string
 	pullFallback                                           bool
+	private                                                private
 	verbosity                                              int
 }
 
@@ -55,6 +57,7 @@ func parse(args []string) (*flags, *configuration, error) {
 		f.StringSliceVar(&o.taints, "register-with-taints", nil, "taints the node registers with, as key=value:Effect,...")
 		f.BoolVar(&o.pullFallback, "pull-fallback", false, "use an image that is present when it cannot be pulled as its policy says (for nodes without a registry)")
 		f.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
+		o.private.flags(f)
 		c.flags(f)
 		return f
 	}
@@ -117,6 +120,18 @@ func run(args []string) error {
 		return err
 	}
 	defer ko.Listener.Close()
+	if o.private.dir == "" {
+		return runKubelet(ctx, conn, ko, c)
+	}
+	rt, err := o.private.start(ctx, &ko, log)
+	if err != nil {
+		return err
+	}
+	return runWith(ctx, rt, func(ctx context.Context) error { return runKubelet(ctx, conn, ko, c) })
+}
+
+// runKubelet runs the kubelet and its health server.
+func runKubelet(ctx context.Context, conn client.Conn, ko kubelet.Options, c *configuration) error {
 	k, err := kubelet.New(conn, ko)
 	if err != nil {
 		return err

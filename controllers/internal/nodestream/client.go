@@ -26,9 +26,9 @@ func Dial(ctx context.Context, target string, s *Session) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stop := context.AfterFunc(ctx, func() { closeNow(sc) })
+	stop := context.AfterFunc(ctx, func() { _ = sc.Close() })
 	defer stop()
-	defer closeNow(sc)
+	defer sc.Close()
 	open := func(kind string) *spdystream.Stream {
 		if err != nil {
 			return nil
@@ -117,9 +117,9 @@ func DialPortForward(ctx context.Context, target string, port uint16, stream io.
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { closeNow(sc) })
+	stop := context.AfterFunc(ctx, func() { _ = sc.Close() })
 	defer stop()
-	defer closeNow(sc)
+	defer sc.Close()
 	h := streamHeader("error", portHeader, strconv.Itoa(int(port)), requestHeader, "0")
 	report, err := openStream(sc, h)
 	if err != nil {
@@ -173,12 +173,7 @@ func openStream(sc *spdystream.Connection, h http.Header) (*spdystream.Stream, e
 	return s, nil
 }
 
-func closeNow(sc *spdystream.Connection) {
-	sc.SetCloseTimeout(time.Millisecond)
-	_ = sc.Close()
-}
-
-// dialSPDY upgrades a connection to target.
+// dialSPDY upgrades a connection to target. Closing the connection does not wait for its streams.
 func dialSPDY(ctx context.Context, target, protocol string) (*spdystream.Connection, error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -217,6 +212,7 @@ func dialSPDY(ctx context.Context, target, protocol string) (*spdystream.Connect
 		_ = conn.Close()
 		return nil, err
 	}
+	sc.SetCloseTimeout(time.Millisecond) // here, because it must not be called beside Close
 	go sc.Serve(func(s *spdystream.Stream) { _ = s.Refuse() })
 	return sc, nil
 }

@@ -234,7 +234,7 @@ func TestPortForward(t *testing.T) {
 		b, err := io.ReadAll(data)
 		require.NoError(t, err)
 		require.Equal(t, "81:pong", string(b))
-		closeNow(sc)
+		_ = sc.Close()
 	})
 }
 
