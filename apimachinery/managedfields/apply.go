@@ -24,6 +24,8 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	if err != nil {
 		return nil, false, err
 	}
+	note, noted := w.noteFor(live, config)
+	noted = noted && note != live.GetAnnotations()[LastAppliedAnnotation]
 	config = prepare(config)
 	set, _, err := t.fieldSet(config, false)
 	if err != nil {
@@ -52,22 +54,28 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
 	c.walk(t, before, any(after))
 	c.without(w.Reset)
-	if err := settle(entries, by, &c.changes, force); err != nil {
+	if err := t.takeOver(live, entries, by, &c.changes, w, force); err != nil {
 		return nil, false, err
 	}
 	clean(after)
 	unowned := equalEntries(entries, former)
-	if unowned && equalValues(before, after) {
+	if unowned && !noted && equalValues(before, after) {
 		return live, false, nil
 	}
 	if merged, err = t.fromRoot(live, before, after); err != nil {
 		return nil, false, err
 	}
 	meta := metav1.MetaOf(merged)
-	if unowned && sameApart(merged, live, meta) {
-		return live, false, nil // other words for the same values, such as 0.5 and 500m
+	same := unowned && sameApart(merged, live, meta) // maybe in other words for the same values, such as 0.5 and 500m
+	if noted = noted && meta.Annotations[LastAppliedAnnotation] != ""; noted {
+		meta.Annotations[LastAppliedAnnotation] = note
 	}
-	find(entries, by).time = now()
+	switch {
+	case !same:
+		find(entries, by).time = now()
+	case !noted:
+		return live, false, nil
+	}
 	meta.ManagedFields = encode(limitUpdaters(entries))
 	return merged, true, nil
 }
