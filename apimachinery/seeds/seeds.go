@@ -24,12 +24,18 @@ const freshShare = 10
 // environment that is not a positive number fails the test.
 func Of(t testing.TB, usual int) []uint64 {
 	t.Helper()
-	if one, given := fromEnvironment(t, "KEELSON_SEED"); given {
-		return []uint64{one}
-	}
 	fixed := uint64(max(usual, 1))
 	if many, given := fromEnvironment(t, "KEELSON_SEEDS"); given {
 		fixed = many
+	}
+	return choose(t, fixed)
+}
+
+// choose returns that many fixed seeds and the fresh ones, or the one that is to be replayed.
+func choose(t testing.TB, fixed uint64) []uint64 {
+	t.Helper()
+	if one, given := fromEnvironment(t, "KEELSON_SEED"); given {
+		return []uint64{one}
 	}
 	all := make([]uint64, 0, fixed+fixed/freshShare+1)
 	for seed := range fixed {
@@ -44,17 +50,15 @@ func Of(t testing.TB, usual int) []uint64 {
 // slowShare is how many of KEELSON_SEEDS there are to one seed of a slow test.
 const slowShare = 1000
 
-// Slow is Of for tests in real time, with processes and faults, of which one history takes seconds: they try one seed where others try a thousand, and
-// one fresh seed.
+// Slow is Of for tests of which one history takes long, because it happens in real time, with processes, disks and faults: of KEELSON_SEEDS they
+// try one in a thousand, but never fewer than usual.
 func Slow(t testing.TB, usual int) []uint64 {
 	t.Helper()
-	all := Of(t, usual)
-	many, given := fromEnvironment(t, "KEELSON_SEEDS")
-	if !given || len(all) == 1 {
-		return all
+	fixed := uint64(max(usual, 1))
+	if many, given := fromEnvironment(t, "KEELSON_SEEDS"); given {
+		fixed = max(fixed, many/slowShare)
 	}
-	few := max(many/slowShare, 1)
-	return append(all[:few:few], all[len(all)-1])
+	return choose(t, fixed)
 }
 
 // Rand returns the generator of one seed: equal seeds draw equal numbers on every platform.

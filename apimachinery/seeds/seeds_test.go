@@ -23,9 +23,9 @@ func TestOf(t *testing.T) {
 
 	t.Setenv("KEELSON_SEEDS", "2000")
 	require.Len(t, seeds.Of(t, 20), 2200)
-	require.Len(t, seeds.Slow(t, 20), 3)
-	t.Setenv("KEELSON_SEEDS", "10")
-	require.Len(t, seeds.Slow(t, 20), 2)
+	require.Len(t, seeds.Slow(t, 20), 22)
+	t.Setenv("KEELSON_SEEDS", "100000")
+	require.Len(t, seeds.Slow(t, 20), 110)
 	t.Setenv("KEELSON_SEEDS", "")
 	require.Len(t, seeds.Slow(t, 20), 22)
 	t.Setenv("KEELSON_SEED", "7")

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,27 +15,18 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
 )
 
-// seeds is how many random histories are tried; KEELSON_SEEDS overrides it.
-func seeds(t *testing.T, n int) int {
-	if v := os.Getenv("KEELSON_SEEDS"); v != "" {
-		m, err := strconv.Atoi(v)
-		require.NoError(t, err)
-		return m
-	}
-	return n
-}
-
 // TestHistories makes and deletes pods, kills what they run in, lets calls of the runtime fail and restarts the kubelet, at
 // random. Whatever happened: objects go only after their containers, what has ended stays ended, and in the end
 // exactly the pods that are wanted run, and nothing is left of the others.
 func TestHistories(t *testing.T) {
-	for seed := range seeds(t, 8) {
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { history(t, uint64(seed)) })
+	for _, seed := range seeds.Slow(t, 8) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { history(t, seed) })
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -220,15 +218,11 @@ func config(mode Mode) Config {
 // TestRandomServices changes Services at random, writes only the changes to a kernel that checks them, and compares
 // where packets end up with where the Services say.
 func TestRandomServices(t *testing.T) {
-	seeds := 200
-	if n, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil {
-		seeds = n
-	}
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds {
-				history(t, mode, uint64(seed))
+			for _, seed := range seeds.Of(t, 200) {
+				history(t, mode, seed)
 			}
 		})
 	}

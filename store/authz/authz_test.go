@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 )
@@ -102,13 +101,6 @@ func TestBootstrapPolicy(t *testing.T) {
 	require.NotEmpty(t, non)
 }
 
-func seeds() int {
-	if n, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil {
-		return n
-	}
-	return 2000
-}
-
 // TestCoversIsSound: what Covers accepts never grants a request that the holder could not make, and the missing parts of what it
 // refuses are indeed not held.
 func TestCoversIsSound(t *testing.T) {
@@ -143,8 +135,8 @@ func TestCoversIsSound(t *testing.T) {
 		require.NoError(t, err)
 		return d == authz.Allow
 	}
-	for seed := range seeds() {
-		r := rand.New(rand.NewPCG(uint64(seed), 1))
+	for _, seed := range seeds.Of(t, 2000) {
+		r := rand.New(rand.NewPCG(seed, 1))
 		have, want := rules(r, 3), rules(r, 1)
 		ok, missing := authz.Covers(have, want)
 		require.Equal(t, ok, len(missing) == 0, "seed %d", seed)

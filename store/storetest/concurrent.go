@@ -22,7 +22,7 @@ import (
 // the watches have seen in full.
 func concurrentHistories(t *testing.T, open Open) {
 	s := open(t)
-	for _, seed := range seeds(t, histories(s, 40, 3)) {
+	for _, seed := range seedsFor(t, s, 40, 3) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		concurrentHistory(t, ctx, s, seed)
 		cancel()

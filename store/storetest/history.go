@@ -16,7 +16,7 @@ import (
 // watches from random revisions have delivered.
 func randomHistories(t *testing.T, open Open) {
 	s := open(t)
-	for _, seed := range seeds(t, histories(s, 500, 12)) {
+	for _, seed := range seedsFor(t, s, 500, 12) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		h := newHistory(t, ctx, s, seed)
 		for range 60 + h.rnd.IntN(60) {

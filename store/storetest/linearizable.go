@@ -86,7 +86,7 @@ func stepKey(st keyState, in Call, out Result) (bool, keyState) {
 // look for an order that explains it.
 func linearizable(t *testing.T, open Open) {
 	s := open(t)
-	for _, seed := range seeds(t, histories(s, 25, 3)) {
+	for _, seed := range seedsFor(t, s, 25, 3) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		ops := recordCalls(ctx, s, seed)
 		cancel()

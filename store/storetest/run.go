@@ -2,11 +2,10 @@ package storetest
 
 import (
 	"context"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store"
 )
 
@@ -60,35 +59,10 @@ var cases = []struct {
 	{"Close", testClose},
 }
 
-// seeds returns the seeds of a random test: standard of them, or as many as KEELSON_SEEDS says, or
-// just KEELSON_SEED, to replay one.
-func seeds(t testing.TB, standard int) []uint64 {
-	if one := os.Getenv("KEELSON_SEED"); one != "" {
-		seed, err := strconv.ParseUint(one, 10, 64)
-		if err != nil {
-			t.Fatalf("KEELSON_SEED: %v", err)
-		}
-		return []uint64{seed}
-	}
-	if many := os.Getenv("KEELSON_SEEDS"); many != "" {
-		n, err := strconv.Atoi(many)
-		if err != nil {
-			t.Fatalf("KEELSON_SEEDS: %v", err)
-		}
-		standard = n
-	}
-	out := make([]uint64, standard)
-	for i := range out {
-		out[i] = uint64(i + 1)
-	}
-	return out
-}
-
-// histories is the number of random histories: fewer where each write is a round trip to
-// a disk.
-func histories(s store.Store, fast, slow int) int {
+// seedsFor returns the seeds of a random test of s: fewer where each write is a round trip to a disk.
+func seedsFor(t testing.TB, s store.Store, fast, slow int) []uint64 {
 	if s.Capabilities().Durable {
-		return slow
+		return seeds.Slow(t, slow)
 	}
-	return fast
+	return seeds.Of(t, fast)
 }
