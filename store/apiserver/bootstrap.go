@@ -55,6 +55,9 @@ func (s *Server) systemObjects() []metav1.Object {
 				TargetPort: intstr.FromInt32(int32(s.options.AdvertisePort))}},
 		},
 	})
+	for _, gv := range s.localVersions() {
+		objs = append(objs, apiService(gv))
+	}
 	schemas, levels := flowcontrol.Defaults()
 	for _, l := range levels {
 		objs = append(objs, l)

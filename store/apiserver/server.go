@@ -153,6 +153,7 @@ func (s *Server) Run(ctx context.Context) error {
 		close(s.booted)
 		tasks.Go(func() { s.maintain(loops) })
 		tasks.Go(func() { s.configureFlows(loops) })
+		tasks.Go(func() { s.registerServices(loops) })
 		<-ctx.Done()
 	}
 	if ctx.Err() != nil {

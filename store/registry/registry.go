@@ -45,6 +45,7 @@ type Registry struct {
 	run     context.Context // nil until Run
 	ended   bool
 	started chan struct{} // closed by Run
+	changed chan struct{} // closed when table is swapped
 	tasks   sync.WaitGroup
 }
 
@@ -62,7 +63,7 @@ func New(s store.Store, o Options) (*Registry, error) {
 	if o.EventTTL == 0 {
 		o.EventTTL = 3600
 	}
-	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}, started: make(chan struct{})}
+	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}, started: make(chan struct{}), changed: make(chan struct{})}
 	r.table.Store(&table{})
 	r.chain.Store(&chain{})
 	var err error
@@ -137,7 +138,7 @@ func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
 		next.byGVR[d.Info.GVR] = res
 		out = append(out, res)
 	}
-	r.table.Store(next)
+	r.swap(next)
 	return out, nil
 }
 
@@ -149,7 +150,7 @@ func (r *Registry) Remove(gvrs ...schema.GroupVersionResource) {
 	for _, gvr := range gvrs {
 		delete(next.byGVR, gvr)
 	}
-	r.table.Store(next)
+	r.swap(next)
 	used := map[string]bool{}
 	for _, res := range next.byGVR {
 		used[res.prefix] = true
@@ -160,6 +161,20 @@ func (r *Registry) Remove(gvrs ...schema.GroupVersionResource) {
 			delete(r.watched, prefix)
 		}
 	}
+}
+
+// swap makes a table current and tells who waits for that. Called with mu held.
+func (r *Registry) swap(next *table) {
+	r.table.Store(next)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Changes returns the Generation and a channel that is closed when it is not current any more.
+func (r *Registry) Changes() (generation int64, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.table.Load().generation, r.changed
 }
 
 // next is a copy to change.
