@@ -111,15 +111,12 @@ func validateManagedFields(entries []ManagedFieldsEntry, path *validation.Path) 
 
 // ValidateMetaUpdate checks a change of metadata: what names the object and what the server alone
 // decides cannot change. The server copies what clients may leave out (creation time, deletion fields)
-// from old into m before.
+// from old into m before. The resourceVersion is not looked at: whether it may be left out is up to the kind.
 func ValidateMetaUpdate(m, old *ObjectMeta, path *validation.Path) validation.ErrorList {
 	var errs validation.ErrorList
 	// Fields that are on their way out only may not change in other ways than towards the end.
 	if old.DeletionTimestamp != nil {
 		errs = append(errs, validation.NoNewFinalizers(path.Child("finalizers"), m.Finalizers, old.Finalizers)...)
-	}
-	if m.ResourceVersion == "" || m.ResourceVersion == "0" {
-		errs = append(errs, validation.Invalid(path.Child("resourceVersion"), m.ResourceVersion, "must be specified for an update"))
 	}
 	if m.Generation < old.Generation {
 		errs = append(errs, validation.Invalid(path.Child("generation"), m.Generation, "must not be decremented"))

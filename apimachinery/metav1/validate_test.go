@@ -58,7 +58,6 @@ func TestValidateMetaUpdate(t *testing.T) {
 		want []string
 	}{
 		{"same", func(*ObjectMeta) {}, nil},
-		{"version", func(m *ObjectMeta) { m.ResourceVersion = "0" }, []string{"metadata.resourceVersion FieldValueInvalid"}},
 		{"generation", func(m *ObjectMeta) { m.Generation = 2 }, []string{"metadata.generation FieldValueInvalid"}},
 		{"name", func(m *ObjectMeta) { m.Name = "m" }, []string{"metadata.name FieldValueInvalid"}},
 		{"namespace", func(m *ObjectMeta) { m.Namespace = "m" }, []string{"metadata.namespace FieldValueInvalid"}},

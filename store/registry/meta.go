@@ -28,28 +28,6 @@ func carryMeta(m, old *metav1.ObjectMeta) {
 	}
 }
 
-// validateMetaUpdate checks a change of metadata. carryMeta has run.
-func validateMetaUpdate(m, old *metav1.ObjectMeta) validation.ErrorList {
-	p := validation.NewPath("metadata")
-	var errs validation.ErrorList
-	if !old.DeletionTimestamp.IsZero() {
-		errs = append(errs, validation.NoNewFinalizers(p.Child("finalizers"), m.Finalizers, old.Finalizers)...)
-	}
-	if m.Generation < old.Generation {
-		errs = append(errs, validation.Invalid(p.Child("generation"), m.Generation, "must not be decremented"))
-	}
-	errs = append(errs, validation.Immutable(p.Child("name"), m.Name, old.Name)...)
-	errs = append(errs, validation.Immutable(p.Child("namespace"), m.Namespace, old.Namespace)...)
-	errs = append(errs, validation.Immutable(p.Child("uid"), m.UID, old.UID)...)
-	if !m.DeletionTimestamp.Equal(old.DeletionTimestamp) {
-		errs = append(errs, validation.Invalid(p.Child("deletionTimestamp"), m.DeletionTimestamp, validation.ImmutableText))
-	}
-	if a, b := m.DeletionGracePeriodSeconds, old.DeletionGracePeriodSeconds; (a == nil) != (b == nil) || a != nil && *a != *b {
-		errs = append(errs, validation.Invalid(p.Child("deletionGracePeriodSeconds"), a, validation.ImmutableText))
-	}
-	return append(errs, metav1.ValidateMetaFields(m, p)...)
-}
-
 // validateNew checks an object to be created.
 func validateNew(info *scheme.Info, obj metav1.Object) validation.ErrorList {
 	errs := validateMeta(metav1.MetaOf(obj), info.Namespaced, info.Rules.NameRule)

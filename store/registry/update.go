@@ -300,7 +300,7 @@ func sameStrings(a, b map[string]string) bool {
 }
 
 func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) validation.ErrorList {
-	errs := validateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old))
+	errs := metav1.ValidateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old), validation.NewPath("metadata"))
 	rules := &r.info.Rules
 	switch {
 	case o.Check != nil:
