@@ -93,15 +93,20 @@ type member interface {
 // NewSet returns an empty set over a connection.
 func NewSet(c client.Conn, o SetOptions) *Set {
 	s := &Set{o: o, informers: map[identity]member{}}
-	s.conn = c
-	if !o.NoOverlay {
-		s.conn = client.Observe(c, s.saw)
-	}
+	s.conn = s.Through(c)
 	return s
 }
 
 // Conn returns the connection of the set. What is written through it is visible in the set's listers at once.
 func (s *Set) Conn() client.Conn { return s.conn }
+
+// Through returns a connection that is like the set's, but writes (and reads) through c: that of another user of the same server.
+func (s *Set) Through(c client.Conn) client.Conn {
+	if s.o.NoOverlay {
+		return c
+	}
+	return client.Observe(c, s.saw)
+}
 
 // saw shows an own write to the informers of its resource.
 func (s *Set) saw(w client.Write) {

@@ -54,7 +54,7 @@ type Manager struct {
 	opts Options
 	log  *slog.Logger
 
-	all, led group
+	all, led *group
 
 	mu        sync.Mutex
 	recorders map[string]*events.Recorder // by component
@@ -66,7 +66,13 @@ func New(conn client.Conn, o Options) *Manager {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	set := informers.NewSet(conn, o.Informers)
-	return &Manager{conn: set.Conn(), set: set, opts: o, log: o.Logger, recorders: map[string]*events.Recorder{}}
+	return &Manager{conn: set.Conn(), set: set, opts: o, log: o.Logger, all: &group{}, led: &group{}, recorders: map[string]*events.Recorder{}}
+}
+
+// As returns m for controllers that act as another user, the one of conn: the same informers and the same life, but
+// [Manager.Conn] and the events are conn's. Only m itself is to be run.
+func (m *Manager) As(conn client.Conn) *Manager {
+	return &Manager{conn: m.set.Through(conn), set: m.set, opts: m.opts, log: m.log, all: m.all, led: m.led, recorders: map[string]*events.Recorder{}}
 }
 
 // Conn is the connection controllers use. What is written through it is visible at once in the listers of Informers.

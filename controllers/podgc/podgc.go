@@ -5,6 +5,7 @@ package podgc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -146,10 +147,23 @@ func (c *collector) remove(ctx context.Context, p *corev1.Pod, why *corev1.PodCo
 			next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == why.Type })
 			next.Status.Conditions = append(next.Status.Conditions, *why)
 		}
-		if _, err := c.podsAPI.UpdateStatus(ctx, next); err != nil {
+		if err := c.fail(ctx, next); err != nil {
 			return // gone, or changed: the next look will tell
 		}
 	}
 	// A failure shows as a pod that is still there the next time.
 	_ = c.podsAPI.Delete(ctx, p.Key(), client.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}})
+}
+
+// fail writes what the status of a pod has become. It is a patch because the controller's role allows no update.
+func (c *collector) fail(ctx context.Context, p *corev1.Pod) error {
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion},
+		"status":   map[string]any{"phase": p.Status.Phase, "conditions": p.Status.Conditions},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.podsAPI.Patch(ctx, p.Key(), client.Patch{Type: types.MergePatchType, Data: data}, client.PatchOptions{Subresource: "status"})
+	return err
 }

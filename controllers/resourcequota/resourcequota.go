@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -105,14 +106,12 @@ func (q *quotas) of(namespace string) []reconcile.Request {
 }
 
 func (q *quotas) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	// Read live: the version guards the write against charges that come between.
-	rq, err := q.client.Get(ctx, req)
-	if apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil
-	}
-	if err != nil {
+	// Read live: the version guards the write against charges that come between. The controller's role may list, but not get.
+	live, err := q.client.List(ctx, client.ListOptions{Namespace: req.Namespace, FieldSelector: fields.OneEqual("metadata.name", req.Name)})
+	if err != nil || len(live.Items) == 0 {
 		return reconcile.Result{}, err
 	}
+	rq := live.Items[0]
 	used, err := q.count(ctx, rq)
 	if err != nil {
 		return reconcile.Result{}, err

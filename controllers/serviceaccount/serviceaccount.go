@@ -30,6 +30,14 @@ type Options struct {
 
 // Add registers the controllers "serviceaccount" and, with a RootCA, "root-ca-certificate-publisher" with m.
 func Add(m *manager.Manager, o Options) error {
+	if err := AddAccounts(m, o); err != nil || len(o.RootCA) == 0 {
+		return err
+	}
+	return AddRootCA(m, o.RootCA)
+}
+
+// AddAccounts registers the controller "serviceaccount" alone.
+func AddAccounts(m *manager.Manager, o Options) error {
 	if o.Accounts == nil {
 		o.Accounts = []string{"default"}
 	}
@@ -58,13 +66,16 @@ func Add(m *manager.Manager, o Options) error {
 			}
 			return []reconcile.Request{{Name: e.Key.Namespace}}
 		}))
-	if err != nil || len(o.RootCA) == 0 {
-		return err
-	}
-	want := map[string]string{"ca.crt": string(o.RootCA)}
+	return err
+}
+
+// AddRootCA registers the controller "root-ca-certificate-publisher" alone, with PEM data.
+func AddRootCA(m *manager.Manager, rootCA []byte) error {
+	namespaces := informers.For[*corev1.Namespace](m.Informers()).Lister()
+	want := map[string]string{"ca.crt": string(rootCA)}
 	configMaps := informers.For[*corev1.ConfigMap](m.Informers()).Lister()
 	mapAPI := client.For[*corev1.ConfigMap](m.Conn())
-	_, err = controllers.Add(m, "root-ca-certificate-publisher", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err := controllers.Add(m, "root-ca-certificate-publisher", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if !lives(namespaces, req) {
 			return reconcile.Result{}, nil
 		}
