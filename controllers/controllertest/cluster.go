@@ -165,7 +165,7 @@ func (c *Cluster) waitReady() {
 	var err error
 	for range 10_000 {
 		if c.bubble {
-			inBubble() // nothing of the start needs time to pass
+			idle() // nothing of the start needs time to pass
 		}
 		if _, err = c.conn.Do(context.Background(), &client.Request{Method: http.MethodGet, Path: "/readyz"}); err == nil {
 			return

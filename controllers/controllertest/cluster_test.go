@@ -83,8 +83,7 @@ func TestSnapshotsGoOnInOtherBubbles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{addReplicaSets}})
 		uid = controllertest.Create(c, replicaSet("web", 2)).UID
-		time.Sleep(time.Hour)
-		c.Settle()
+		c.Sleep(time.Hour)
 		snap = c.Snapshot()
 	})
 	for _, replicas := range []int32{0, 5} {
@@ -122,7 +121,7 @@ func TestServersStopWithTheirManager(t *testing.T) {
 		c.Settle()
 		stop()
 		controllertest.Create(c, replicaSet("web", 1))
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.Empty(t, controllertest.List[*corev1.Pod](c, "default"))
 		c.Run(c.Manager("two", addReplicaSets))
 		c.Settle()
@@ -145,10 +144,7 @@ func TestATransportReachesTheServer(t *testing.T) {
 // fatal runs f with a test that records how it fails.
 func fatal(t *testing.T, f func(t testing.TB)) string {
 	r := &recorder{TB: t}
-	done := make(chan struct{})
-	go func() { defer close(done); f(r) }()
-	<-done
-	return r.text
+	return r.fatal(func() { f(r) })
 }
 
 func TestKubeconfigWorksOutsideABubbleOnly(t *testing.T) {

@@ -93,7 +93,7 @@ func TestCustomResourcesAreCollected(t *testing.T) {
 		c.Settle()
 		require.True(t, controllertest.Exists[*corev1.ConfigMap](c, "default", "site"))
 		controllertest.Delete[*Website](c, "default", "site")
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.False(t, controllertest.Exists[*corev1.ConfigMap](c, "default", "site"))
 
 		controllertest.Create(c, &corev1.Namespace{ObjectMeta: controllertest.Name("", "ns")})
@@ -101,7 +101,7 @@ func TestCustomResourcesAreCollected(t *testing.T) {
 		controllertest.Create(c, &Website{ObjectMeta: controllertest.Name("ns", "site")})
 		c.Settle()
 		controllertest.Delete[*corev1.Namespace](c, "", "ns")
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.False(t, controllertest.Exists[*Website](c, "ns", "site"))
 		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
 	})

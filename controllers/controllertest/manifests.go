@@ -78,6 +78,9 @@ func (c *Cluster) waitEstablished() {
 	c.t.Helper()
 	waiting := ""
 	for range 1000 {
+		if c.bubble {
+			idle()
+		}
 		waiting = ""
 		for _, crd := range List[*apiextensionsv1.CustomResourceDefinition](c, "") {
 			if !established(crd) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
@@ -12,8 +13,9 @@ import (
 // the end of a test closes what a client left open.
 type network struct {
 	*pipenet.Listener
-	mu   sync.Mutex
-	open map[*tracked]bool
+	carried atomic.Int64 // bytes that clients have written and read
+	mu      sync.Mutex
+	open    map[*tracked]bool
 }
 
 func newNetwork() *network {
@@ -36,6 +38,20 @@ func (n *network) Dial(ctx context.Context, network, address string) (net.Conn, 
 type tracked struct {
 	net.Conn
 	net *network
+}
+
+// Read counts what it reads.
+func (t *tracked) Read(p []byte) (int, error) {
+	n, err := t.Conn.Read(p)
+	t.net.carried.Add(int64(n))
+	return n, err
+}
+
+// Write counts what it writes.
+func (t *tracked) Write(p []byte) (int, error) {
+	n, err := t.Conn.Write(p)
+	t.net.carried.Add(int64(n))
+	return n, err
 }
 
 // Close closes the connection and forgets it.

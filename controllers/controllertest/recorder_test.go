@@ -31,3 +31,12 @@ func (r *recorder) Fatal(args ...any) {
 
 func (r *recorder) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
 func (r *recorder) Helper()                           {}
+
+// fatal runs f and returns how it failed the test, or nothing.
+func (r *recorder) fatal(f func()) string {
+	r.text = ""
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	<-done
+	return r.text
+}

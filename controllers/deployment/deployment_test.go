@@ -103,7 +103,7 @@ func wait(t *testing.T, c *controllertest.Cluster) {
 			d.Status.Replicas == *d.Spec.Replicas && d.Status.AvailableReplicas == *d.Spec.Replicas {
 			return
 		}
-		time.Sleep(time.Second)
+		c.Sleep(time.Second)
 	}
 	t.Fatalf("not complete after ten minutes: %+v", get(c).Status)
 }
@@ -252,15 +252,14 @@ func TestPausedDeploymentsScaleButDoNotRoll(t *testing.T) {
 		controllertest.Update(c, "default", "web", func(d *appsv1.Deployment) { d.Spec.Paused = true })
 		setImage(c, "app:2")
 		scale(c, 4)
-		time.Sleep(time.Minute)
-		c.Settle()
+		c.Sleep(time.Minute)
 		require.Len(t, sets(c), 1)
 		require.Equal(t, int32(4), *sets(c)["app:1"].Spec.Replicas)
 		p := condition(get(c), appsv1.DeploymentProgressing)
 		require.Equal(t, "DeploymentPaused", p.Reason)
 		require.Equal(t, corev1.ConditionUnknown, p.Status)
 		// The time paused does not count against the deadline.
-		time.Sleep(time.Hour)
+		c.Sleep(time.Hour)
 		controllertest.Update(c, "default", "web", func(d *appsv1.Deployment) { d.Spec.Paused = false })
 		c.Settle()
 		require.NotEqual(t, "ProgressDeadlineExceeded", condition(get(c), appsv1.DeploymentProgressing).Reason)
@@ -278,11 +277,9 @@ func TestDeadlineExceeded(t *testing.T) {
 		controllertest.Update(c, "default", "web", func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations[fakenode.ReadyAfterAnnotation] = "1000h"
 		})
-		time.Sleep(50 * time.Second)
-		c.Settle()
+		c.Sleep(50 * time.Second)
 		require.Equal(t, "ReplicaSetUpdated", condition(get(c), appsv1.DeploymentProgressing).Reason)
-		time.Sleep(15 * time.Second)
-		c.Settle()
+		c.Sleep(15 * time.Second)
 		p := condition(get(c), appsv1.DeploymentProgressing)
 		require.Equal(t, "ProgressDeadlineExceeded", p.Reason)
 		require.Equal(t, corev1.ConditionFalse, p.Status)
@@ -304,8 +301,7 @@ func TestHistoryLimit(t *testing.T) {
 			setImage(c, "app:"+strconv.Itoa(i))
 			wait(t, c)
 		}
-		time.Sleep(time.Minute)
-		c.Settle()
+		c.Sleep(time.Minute)
 		have := sets(c)
 		require.Len(t, have, 3)
 		for _, image := range []string{"app:4", "app:5", "app:6"} {
@@ -323,8 +319,7 @@ func TestProportionalScaling(t *testing.T) {
 			d.Spec.Template.Spec.Containers[0].Image = "app:2"
 			d.Spec.Template.Annotations[fakenode.ReadyAfterAnnotation] = "1000h"
 		})
-		time.Sleep(10 * time.Second)
-		c.Settle()
+		c.Sleep(10 * time.Second)
 		require.Equal(t, int32(8), *sets(c)["app:1"].Spec.Replicas)
 		require.Equal(t, int32(5), *sets(c)["app:2"].Spec.Replicas)
 		scale(c, 15)
@@ -341,8 +336,7 @@ func TestScaleUpAndDown(t *testing.T) {
 		for _, n := range []int32{5, 2, 0, 3} {
 			scale(c, n)
 			wait(t, c)
-			time.Sleep(5 * time.Second)
-			c.Settle()
+			c.Sleep(5 * time.Second)
 			require.Len(t, controllertest.List[*corev1.Pod](c, "default"), int(n))
 			require.Len(t, sets(c), 1)
 		}
@@ -396,8 +390,7 @@ func TestDeletedDeploymentsAreCollected(t *testing.T) {
 		controllertest.Create(c, web(3))
 		wait(t, c)
 		controllertest.Delete[*appsv1.Deployment](c, "default", "web")
-		time.Sleep(10 * time.Second)
-		c.Settle()
+		c.Sleep(10 * time.Second)
 		require.Empty(t, controllertest.List[*appsv1.ReplicaSet](c, "default"))
 		require.Empty(t, controllertest.List[*corev1.Pod](c, "default"))
 	})
@@ -413,8 +406,7 @@ func TestReplicaFailure(t *testing.T) {
 		})
 		c.Settle()
 		controllertest.Create(c, web(2))
-		time.Sleep(time.Second)
-		c.Settle()
+		c.Sleep(time.Second)
 		f := condition(get(c), appsv1.DeploymentReplicaFailure)
 		require.NotNil(t, f)
 		require.Equal(t, "FailedCreate", f.Reason)
@@ -430,13 +422,11 @@ func TestNoWritesAtRest(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, web(3))
 		wait(t, c)
-		time.Sleep(time.Minute)
-		c.Settle()
+		c.Sleep(time.Minute)
 		before := get(c).ResourceVersion + sets(c)["app:1"].ResourceVersion
 		_, err := client.For[*corev1.ConfigMap](c.Admin()).Create(context.Background(), &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "x")})
 		require.NoError(t, err)
-		time.Sleep(time.Hour)
-		c.Settle()
+		c.Sleep(time.Hour)
 		require.Equal(t, before, get(c).ResourceVersion+sets(c)["app:1"].ResourceVersion)
 	})
 }

@@ -25,7 +25,7 @@ func TestLogsOfFakePods(t *testing.T) {
 		pod.Spec.NodeName, pod.Spec.RestartPolicy = "node-0", corev1.RestartPolicyNever
 		pod.Spec.Containers = []corev1.Container{{Name: "a", Image: "img"}}
 		controllertest.Create(c, pod)
-		time.Sleep(2 * time.Second)
+		c.Sleep(2 * time.Second)
 		get := func(path string) (int, string) {
 			w := httptest.NewRecorder()
 			server.ServeHTTP(w, httptest.NewRequest("GET", path, nil))

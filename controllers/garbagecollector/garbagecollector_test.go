@@ -50,12 +50,11 @@ func TestBackground(t *testing.T) {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "child", UID: child}}
 		controllertest.Create(c, m)
 		configMap(c, "bystander")
-		time.Sleep(time.Minute)
-		c.Settle()
+		c.Sleep(time.Minute)
 		require.True(t, there(c, "grandchild"))
 		del(c, "ownera", metav1.DeletePropagationBackground)
 		require.False(t, there(c, "ownera"), "the owner goes first")
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.False(t, there(c, "child"))
 		require.False(t, there(c, "grandchild"))
 		require.True(t, there(c, "bystander"))
@@ -72,12 +71,12 @@ func TestForeground(t *testing.T) {
 		controllertest.Create(c, held)
 		c.Settle()
 		del(c, "ownera", metav1.DeletePropagationForeground)
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.False(t, there(c, "child"))
 		require.True(t, there(c, "ownera"), "it waits for what it owns")
 		require.Equal(t, []string{metav1.FinalizerDeleteDependents}, controllertest.Get[*corev1.ConfigMap](c, "default", "ownera").Finalizers)
 		controllertest.Update(c, "default", "held", func(m *corev1.ConfigMap) { m.Finalizers = nil })
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.False(t, there(c, "held"))
 		require.False(t, there(c, "ownera"))
 	})
@@ -89,7 +88,7 @@ func TestOrphan(t *testing.T) {
 		configMap(c, "child", a)
 		c.Settle()
 		del(c, "ownera", metav1.DeletePropagationOrphan)
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.False(t, there(c, "ownera"))
 		require.Empty(t, controllertest.Get[*corev1.ConfigMap](c, "default", "child").OwnerReferences)
 	})
@@ -102,12 +101,12 @@ func TestTwoOwners(t *testing.T) {
 		configMap(c, "child", a, b)
 		c.Settle()
 		del(c, "ownera", metav1.DeletePropagationBackground)
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		refs := controllertest.Get[*corev1.ConfigMap](c, "default", "child").OwnerReferences
 		require.Len(t, refs, 1)
 		require.Equal(t, b, refs[0].UID)
 		del(c, "ownerb", metav1.DeletePropagationBackground)
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.False(t, there(c, "child"))
 	})
 }
@@ -122,7 +121,7 @@ func TestAbsentOwners(t *testing.T) {
 		unknown := &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "unknown")}
 		unknown.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "x", UID: "5d5ed5d3-0000-4000-8000-000000000000"}}
 		controllertest.Create(c, unknown)
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.False(t, there(c, "never"), "its owner never was")
 		require.False(t, controllertest.Exists[*corev1.ConfigMap](c, "kube-system", "elsewhere"), "its owner is in another namespace")
 		require.True(t, there(c, "unknown"), "nobody can tell whether its owner is there")
@@ -147,7 +146,7 @@ func TestTwoHundredOwners(t *testing.T) {
 				del(c, m.Name, metav1.DeletePropagationBackground)
 			}
 		}
-		time.Sleep(time.Second)
+		c.Sleep(time.Second)
 		require.Empty(t, controllertest.List[*corev1.ConfigMap](c, "default"))
 	})
 }

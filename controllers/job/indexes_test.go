@@ -1,13 +1,13 @@
 package job
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
 func TestIndexesText(t *testing.T) {
@@ -22,15 +22,15 @@ func TestIndexesText(t *testing.T) {
 }
 
 func TestIndexesRoundTrip(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
+	for _, seed := range seeds.Of(t, 2000) {
+		r := seeds.Rand(seed)
 		var x indexes
 		for i := range int32(40) {
 			if r.IntN(2) == 0 {
 				x = append(x, i)
 			}
 		}
-		require.True(t, slices.Equal(x, parseIndexes(x.String(), 40)), "%v", x)
+		require.True(t, slices.Equal(x, parseIndexes(x.String(), 40)), "seed %d: %v", seed, x)
 	}
 }
 

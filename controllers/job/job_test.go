@@ -117,7 +117,7 @@ func TestCompletions(t *testing.T) {
 		most := int32(0)
 		controllertest.Watch(c, "default", func(e client.Event[*batchv1.Job]) { most = max(most, e.Object.Status.Active) })
 		controllertest.Create(c, work(numbers(5, 2)))
-		time.Sleep(5 * time.Second)
+		c.Sleep(5 * time.Second)
 		s := get(c).Status
 		require.Equal(t, int32(2), s.Active)
 		require.Equal(t, int32(2), *s.Ready)
@@ -126,7 +126,7 @@ func TestCompletions(t *testing.T) {
 			require.Contains(t, p.Finalizers, batchv1.JobTrackingFinalizer)
 			require.Equal(t, "work", p.Labels[batchv1.JobNameLabel])
 		}
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.Equal(t, int32(5), get(c).Status.Succeeded)
 		require.Zero(t, get(c).Status.Failed)
 		require.Equal(t, int32(2), most)
@@ -149,7 +149,7 @@ func TestCompletions(t *testing.T) {
 func TestWorkQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(numbers(0, 3)))
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.Equal(t, int32(3), get(c).Status.Succeeded)
 		requireCondition(t, c, batchv1.JobComplete, "CompletionsReached", reached)
 		require.Len(t, pods(c), 3)
@@ -160,7 +160,7 @@ func TestWorkQueue(t *testing.T) {
 func TestIndexed(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(numbers(4, 3), indexed))
-		time.Sleep(5 * time.Second)
+		c.Sleep(5 * time.Second)
 		seen := map[string]bool{}
 		for _, p := range pods(c) {
 			i := p.Annotations[batchv1.JobCompletionIndexAnnotation]
@@ -172,7 +172,7 @@ func TestIndexed(t *testing.T) {
 			require.Equal(t, "metadata.labels['batch.kubernetes.io/job-completion-index']", p.Spec.Containers[0].Env[0].ValueFrom.FieldRef.FieldPath)
 		}
 		require.Equal(t, map[string]bool{"0": true, "1": true, "2": true}, seen)
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		s := get(c).Status
 		require.Equal(t, "0-3", s.CompletedIndexes)
 		require.Equal(t, int32(4), s.Succeeded)
@@ -192,8 +192,7 @@ func TestBackoffLimit(t *testing.T) {
 			}
 		})
 		controllertest.Create(c, work(exits(1), backoffLimit(3)))
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		c.Sleep(10 * time.Minute)
 		require.Len(t, made, 4)
 		for i, pause := range []time.Duration{10, 20, 40} {
 			require.WithinDuration(t, made[i].Add(10*time.Second+pause*time.Second), made[i+1], 2*time.Second)
@@ -211,7 +210,7 @@ func TestRestartsInPlaceCount(t *testing.T) {
 		controllertest.Create(c, work(exits(1), backoffLimit(2), func(j *batchv1.Job) {
 			j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		}))
-		time.Sleep(10 * time.Minute)
+		c.Sleep(10 * time.Minute)
 		requireCondition(t, c, batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 		settled(t, c)
 	})
@@ -220,11 +219,11 @@ func TestRestartsInPlaceCount(t *testing.T) {
 func TestBackoffLimitPerIndex(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(numbers(3, 3), indexed, exits(1), func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(1)) }))
-		time.Sleep(15 * time.Second)
+		c.Sleep(15 * time.Second)
 		for _, p := range pods(c) {
 			require.Equal(t, "0", p.Annotations[batchv1.JobIndexFailureCountAnnotation])
 		}
-		time.Sleep(5 * time.Minute)
+		c.Sleep(5 * time.Minute)
 		s := get(c).Status
 		require.Equal(t, "0-2", *s.FailedIndexes)
 		require.Empty(t, s.CompletedIndexes)
@@ -240,7 +239,7 @@ func TestMaxFailedIndexes(t *testing.T) {
 		controllertest.Create(c, work(numbers(10, 2), indexed, exits(1), func(j *batchv1.Job) {
 			j.Spec.BackoffLimitPerIndex, j.Spec.MaxFailedIndexes = new(int32(0)), new(int32(3))
 		}))
-		time.Sleep(5 * time.Minute)
+		c.Sleep(5 * time.Minute)
 		requireCondition(t, c, batchv1.JobFailed, "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes")
 		require.Equal(t, "0-3", *get(c).Status.FailedIndexes)
 		settled(t, c)
@@ -257,7 +256,7 @@ func failurePolicy(action batchv1.PodFailurePolicyAction, codes ...int32) func(*
 func TestPodFailurePolicyFailsTheJob(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(numbers(2, 2), exits(42), failurePolicy(batchv1.PodFailurePolicyActionFailJob, 41, 42)))
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		cond := condition(c, batchv1.JobFailed)
 		require.Equal(t, "PodFailurePolicy", cond.Reason)
 		require.Regexp(t, `^Container main for pod default/work-\w+ failed with exit code 42 matching FailJob rule at index 0$`, cond.Message)
@@ -268,7 +267,7 @@ func TestPodFailurePolicyFailsTheJob(t *testing.T) {
 func TestIgnoredFailuresDoNotCount(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(exits(42), backoffLimit(0), failurePolicy(batchv1.PodFailurePolicyActionIgnore, 42)))
-		time.Sleep(3 * time.Minute)
+		c.Sleep(3 * time.Minute)
 		require.Zero(t, get(c).Status.Failed)
 		require.Nil(t, condition(c, batchv1.JobFailed))
 		require.Greater(t, len(pods(c)), 2)
@@ -279,7 +278,7 @@ func TestFailIndex(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(numbers(2, 2), indexed, exits(42), func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(5)) },
 			failurePolicy(batchv1.PodFailurePolicyActionFailIndex, 42)))
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.Equal(t, "0,1", *get(c).Status.FailedIndexes)
 		require.Len(t, pods(c), 2, "no second try")
 		requireCondition(t, c, batchv1.JobFailed, "FailedIndexes", "Job has failed indexes")
@@ -291,7 +290,7 @@ func TestSuccessPolicy(t *testing.T) {
 		controllertest.Create(c, work(numbers(5, 2), indexed, func(j *batchv1.Job) {
 			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0,4")}, {SucceededIndexes: new("0-2"), SucceededCount: new(int32(1))}}}
 		}))
-		time.Sleep(2 * time.Minute)
+		c.Sleep(2 * time.Minute)
 		requireCondition(t, c, batchv1.JobSuccessCriteriaMet, "SuccessPolicy", "Matched rules at index 1")
 		requireCondition(t, c, batchv1.JobComplete, "SuccessPolicy", "Matched rules at index 1")
 		require.Less(t, get(c).Status.Succeeded, int32(5))
@@ -306,9 +305,9 @@ func TestActiveDeadline(t *testing.T) {
 			j.Spec.ActiveDeadlineSeconds = new(int64(30))
 			j.Spec.Template.Annotations[fakenode.RunForAnnotation] = "10h"
 		}))
-		time.Sleep(25 * time.Second)
+		c.Sleep(25 * time.Second)
 		require.Nil(t, condition(c, batchv1.JobFailureTarget))
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		requireCondition(t, c, batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline")
 		require.Empty(t, pods(c))
 		settled(t, c)
@@ -318,7 +317,7 @@ func TestActiveDeadline(t *testing.T) {
 func TestSuspendAndResume(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(numbers(2, 2), func(j *batchv1.Job) { j.Spec.Suspend = new(true); j.Spec.ActiveDeadlineSeconds = new(int64(60)) }))
-		time.Sleep(time.Hour)
+		c.Sleep(time.Hour)
 		require.Empty(t, pods(c))
 		require.Nil(t, get(c).Status.StartTime)
 		requireCondition(t, c, batchv1.JobSuspended, "JobSuspended", "Job suspended")
@@ -326,18 +325,18 @@ func TestSuspendAndResume(t *testing.T) {
 			controllertest.Update(c, "default", "work", func(j *batchv1.Job) { j.Spec.Suspend = &v })
 		}
 		suspend(false)
-		time.Sleep(5 * time.Second)
+		c.Sleep(5 * time.Second)
 		require.Len(t, pods(c), 2)
 		require.Equal(t, "JobResumed", condition(c, batchv1.JobSuspended).Reason)
 		require.Equal(t, corev1.ConditionFalse, condition(c, batchv1.JobSuspended).Status)
 		suspend(true)
-		time.Sleep(5 * time.Minute)
+		c.Sleep(5 * time.Minute)
 		require.Empty(t, pods(c))
 		require.Zero(t, get(c).Status.Active)
 		require.Zero(t, get(c).Status.Failed, "pods that were not wanted any more did not fail")
 		suspend(false)
 		resumed := time.Now()
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.WithinDuration(t, resumed, get(c).Status.StartTime.Time, time.Second)
 		requireCondition(t, c, batchv1.JobComplete, "CompletionsReached", reached)
 		require.Equal(t, int32(2), get(c).Status.Succeeded)
@@ -348,7 +347,7 @@ func TestSuspendAndResume(t *testing.T) {
 func TestManagedByAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }))
-		time.Sleep(time.Hour)
+		c.Sleep(time.Hour)
 		require.Empty(t, pods(c))
 		require.Equal(t, batchv1.JobStatus{}, get(c).Status)
 	})
@@ -365,17 +364,17 @@ func TestPodReplacementPolicy(t *testing.T) {
 					j.Spec.Template.Annotations[fakenode.StopAfterAnnotation] = "1h" // it is killed when its grace is over
 					j.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(100))
 				}))
-				time.Sleep(5 * time.Second)
+				c.Sleep(5 * time.Second)
 				first := pods(c)[0].Name
 				controllertest.Delete[*corev1.Pod](c, "default", first)
-				time.Sleep(50 * time.Second)
+				c.Sleep(50 * time.Second)
 				if policy == batchv1.Failed {
 					require.Len(t, pods(c), 1)
 					require.Equal(t, int32(1), *get(c).Status.Terminating)
 				} else {
 					require.Len(t, pods(c), 2)
 				}
-				time.Sleep(2 * time.Minute)
+				c.Sleep(2 * time.Minute)
 				require.Len(t, pods(c), 1)
 				require.NotEqual(t, first, pods(c)[0].Name)
 				require.Equal(t, int32(1), get(c).Status.Failed)
@@ -388,10 +387,10 @@ func TestPodReplacementPolicy(t *testing.T) {
 func TestParallelismChanges(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, work(numbers(8, 1)))
-		time.Sleep(5 * time.Second)
+		c.Sleep(5 * time.Second)
 		scale := func(n int32) {
 			controllertest.Update(c, "default", "work", func(j *batchv1.Job) { j.Spec.Parallelism = &n })
-			time.Sleep(2 * time.Second)
+			c.Sleep(2 * time.Second)
 		}
 		scale(4)
 		require.Equal(t, int32(4), get(c).Status.Active)
@@ -401,7 +400,7 @@ func TestParallelismChanges(t *testing.T) {
 		require.Zero(t, get(c).Status.Active)
 		require.Zero(t, get(c).Status.Failed)
 		scale(8)
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.Equal(t, int32(8), get(c).Status.Succeeded)
 		settled(t, c)
 	})
@@ -413,10 +412,10 @@ func TestDeletionFreesThePods(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 				controllertest.Create(c, work(numbers(3, 3)))
-				time.Sleep(5 * time.Second)
+				c.Sleep(5 * time.Second)
 				require.Len(t, pods(c), 3)
 				controllertest.Delete[*batchv1.Job](c, "default", "work", client.DeleteOptions{PropagationPolicy: policy})
-				time.Sleep(time.Minute)
+				c.Sleep(time.Minute)
 				require.Empty(t, pods(c))
 				require.False(t, controllertest.Exists[*batchv1.Job](c, "default", "work"))
 			})
@@ -435,7 +434,7 @@ func TestCountingSurvivesCrashes(t *testing.T) {
 			}
 			conn := &mortal{Conn: c.Conn(), left: 3 + i%11}
 			stop := c.Run(c.ManagerOver(conn, "job", addJobs))
-			time.Sleep(3 * time.Second)
+			c.Sleep(3 * time.Second)
 			stop()
 		}
 		require.Equal(t, int32(40), get(c).Status.Succeeded)

@@ -37,7 +37,7 @@ func condition(c *controllertest.Cluster, t corev1.NamespaceConditionType) *core
 func TestAnEmptyNamespaceGoesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Delete[*corev1.Namespace](c, "", "ns")
-		time.Sleep(time.Second)
+		c.Sleep(time.Second)
 		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
 	})
 }
@@ -53,7 +53,7 @@ func TestPodsGoFirst(t *testing.T) {
 		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
 		controllertest.Create(c, p)
 		controllertest.Delete[*corev1.Namespace](c, "", "ns")
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.NotNil(t, controllertest.Get[*corev1.Pod](c, "ns", "p").DeletionTimestamp)
 		require.True(t, controllertest.Exists[*corev1.ConfigMap](c, "ns", "config"))
 		cond := condition(c, "NamespaceContentRemaining")
@@ -61,7 +61,7 @@ func TestPodsGoFirst(t *testing.T) {
 		require.Equal(t, "Some resources are remaining: pods has 1 resource instances", cond.Message)
 		require.Equal(t, corev1.NamespaceTerminating, controllertest.Get[*corev1.Namespace](c, "", "ns").Status.Phase)
 		controllertest.Delete[*corev1.Pod](c, "ns", "p", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
 		require.False(t, controllertest.Exists[*corev1.ConfigMap](c, "ns", "config"))
 	})
@@ -74,13 +74,13 @@ func TestFinalizersHoldIt(t *testing.T) {
 		controllertest.Create(c, m)
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("ns", "free")})
 		controllertest.Delete[*corev1.Namespace](c, "", "ns")
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.False(t, controllertest.Exists[*corev1.ConfigMap](c, "ns", "free"))
 		cond := condition(c, "NamespaceFinalizersRemaining")
 		require.Equal(t, "SomeFinalizersRemain", cond.Reason)
 		require.Equal(t, "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances", cond.Message)
 		controllertest.Update(c, "ns", "held", func(m *corev1.ConfigMap) { m.Finalizers = nil })
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
 	})
 }
@@ -89,7 +89,7 @@ func TestForeignFinalizersOfTheNamespaceStay(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Update(c, "", "ns", func(ns *corev1.Namespace) { ns.Finalizers = append(ns.Finalizers, "example.com/hold") })
 		controllertest.Delete[*corev1.Namespace](c, "", "ns")
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		ns := controllertest.Get[*corev1.Namespace](c, "", "ns")
 		require.Empty(t, ns.Spec.Finalizers)
 		controllertest.Update(c, "", "ns", func(ns *corev1.Namespace) { ns.Finalizers = nil })

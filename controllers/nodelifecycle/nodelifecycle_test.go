@@ -53,9 +53,9 @@ func TestANodeIsBornTaintedAndFreed(t *testing.T) {
 		c := start(t)
 		c.Run(c.Manager("nodes", addNodes(2, "node-")))
 		c.Settle()
-		time.Sleep(time.Second)
+		c.Sleep(time.Second)
 		require.Empty(t, taints(node(c, "node-0")))
-		time.Sleep(time.Hour)
+		c.Sleep(time.Hour)
 		require.Empty(t, taints(node(c, "node-1")), "leases are renewed")
 	})
 }
@@ -65,7 +65,7 @@ func TestASilentNode(t *testing.T) {
 		c := start(t)
 		c.Run(c.Manager("other nodes", addNodes(3, "other-")))
 		stop := c.Run(c.Manager("nodes", addNodes(1, "node-")))
-		time.Sleep(time.Second)
+		c.Sleep(time.Second)
 		for _, name := range []string{"patient", "hasty"} {
 			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name)}
 			p.Spec.NodeName = "node-0"
@@ -75,12 +75,12 @@ func TestASilentNode(t *testing.T) {
 			}
 			controllertest.Create(c, p)
 		}
-		time.Sleep(time.Second)
+		c.Sleep(time.Second)
 		began := time.Now()
 		stop()
-		time.Sleep(39 * time.Second)
+		c.Sleep(39 * time.Second)
 		require.Equal(t, corev1.ConditionTrue, ready(node(c, "node-0")).Status)
-		time.Sleep(40 * time.Second)
+		c.Sleep(40 * time.Second)
 		n := node(c, "node-0")
 		r := ready(n)
 		require.Equal(t, corev1.ConditionUnknown, r.Status)
@@ -93,14 +93,14 @@ func TestASilentNode(t *testing.T) {
 		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 		require.Equal(t, corev1.ConditionFalse, pod.Status.Conditions[i].Status)
 		// Pods tolerate it for 300 seconds by default.
-		time.Sleep(4 * time.Minute)
+		c.Sleep(4 * time.Minute)
 		require.Nil(t, controllertest.Get[*corev1.Pod](c, "default", "hasty").DeletionTimestamp)
-		time.Sleep(2 * time.Minute)
+		c.Sleep(2 * time.Minute)
 		require.NotNil(t, controllertest.Get[*corev1.Pod](c, "default", "hasty").DeletionTimestamp)
 		require.Nil(t, controllertest.Get[*corev1.Pod](c, "default", "patient").DeletionTimestamp)
 		// It comes back.
 		c.Run(c.Manager("nodes again", addNodes(1, "node-")))
-		time.Sleep(20 * time.Second)
+		c.Sleep(20 * time.Second)
 		require.Equal(t, corev1.ConditionTrue, ready(node(c, "node-0")).Status)
 		require.Empty(t, taints(node(c, "node-0")))
 	})
@@ -129,9 +129,9 @@ func TestANodeThatNeverReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)
 		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "n")})
-		time.Sleep(55 * time.Second)
+		c.Sleep(55 * time.Second)
 		require.Empty(t, ready(node(c, "n")).Status)
-		time.Sleep(11 * time.Second)
+		c.Sleep(11 * time.Second)
 		require.Equal(t, "NodeStatusNeverUpdated", ready(node(c, "n")).Reason)
 	})
 }
@@ -141,9 +141,9 @@ func TestNobodyIsEvictedWhenAllAreSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)
 		stop := c.Run(c.Manager("nodes", addNodes(4, "node-")))
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		stop()
-		time.Sleep(10 * time.Minute)
+		c.Sleep(10 * time.Minute)
 		for _, n := range controllertest.List[*corev1.Node](c, "") {
 			require.Equal(t, []string{nodelifecycle.TaintUnreachable + ":NoSchedule"}, taints(n))
 		}

@@ -35,12 +35,12 @@ func TestCollection(t *testing.T) {
 			name := fmt.Sprintf("ended-%d", i)
 			create(c, name, "there")
 			controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
-			time.Sleep(time.Second)
+			c.Sleep(time.Second)
 		}
-		time.Sleep(30 * time.Second)
+		c.Sleep(30 * time.Second)
 		get := func(name string) *corev1.Pod { return controllertest.Get[*corev1.Pod](c, "default", name) }
 		require.NotEqual(t, corev1.PodFailed, get("orphan").Status.Phase, "its node may come back")
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		orphan := get("orphan")
 		require.Equal(t, corev1.PodFailed, orphan.Status.Phase)
 		require.NotNil(t, orphan.DeletionTimestamp)

@@ -105,8 +105,7 @@ func TestReadyAndAvailable(t *testing.T) {
 		c.Settle()
 		require.Equal(t, int32(1), get(c).Status.ReadyReplicas)
 		require.Zero(t, get(c).Status.AvailableReplicas)
-		time.Sleep(30*time.Second + time.Millisecond)
-		c.Settle()
+		c.Sleep(30*time.Second + time.Millisecond)
 		require.Equal(t, int32(1), get(c).Status.AvailableReplicas)
 	})
 }
@@ -121,7 +120,7 @@ func TestScaleDownRanking(t *testing.T) {
 		setReady(c, old, true)
 		setReady(c, cheap, true)
 		setReady(c, unready, false)
-		time.Sleep(time.Hour)
+		c.Sleep(time.Hour)
 		setReady(c, young, true)
 		controllertest.Update(c, "default", cheap, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "-5"}
@@ -203,8 +202,7 @@ func TestSlowStartUnderAQuota(t *testing.T) {
 		count := &counting{Conn: c.Conn()}
 		c.Run(c.ManagerOver(count, "rs", add))
 		controllertest.Create(c, web(500))
-		time.Sleep(100 * time.Millisecond)
-		c.Settle()
+		c.Sleep(100 * time.Millisecond)
 		require.Len(t, pods(c), 3)
 		require.Less(t, count.creates.Load(), int64(30))
 		failure := get(c).Status.Conditions
@@ -212,8 +210,7 @@ func TestSlowStartUnderAQuota(t *testing.T) {
 		require.Equal(t, appsv1.ReplicaSetReplicaFailure, failure[0].Type)
 		require.Equal(t, "FailedCreate", failure[0].Reason)
 		controllertest.Delete[*corev1.ResourceQuota](c, "default", "q")
-		time.Sleep(20 * time.Minute) // the longest back-off
-		c.Settle()
+		c.Sleep(20 * time.Minute) // the longest back-off
 		require.Len(t, pods(c), 500)
 		require.Empty(t, get(c).Status.Conditions)
 	})
@@ -249,7 +246,7 @@ func TestNoSurplusUnderADelayedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		c.Run(c.ManagerOver(late{c.Conn()}, "rs", add))
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		most, limit, deletes := 0, 0, 0
 		have := map[string]bool{}
 		controllertest.Watch(c, "default", func(e client.Event[*corev1.Pod]) {
@@ -264,17 +261,15 @@ func TestNoSurplusUnderADelayedWatch(t *testing.T) {
 		limit = 10
 		controllertest.Create(c, web(10))
 		for i := range 20 {
-			time.Sleep(300 * time.Millisecond)
+			c.Sleep(300 * time.Millisecond)
 			controllertest.Update(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Annotations = map[string]string{"n": fmt.Sprint(i)} })
 		}
-		time.Sleep(time.Minute)
-		c.Settle()
+		c.Sleep(time.Minute)
 		require.Len(t, have, 10)
 		require.LessOrEqual(t, most, 0)
 		require.Zero(t, deletes)
 		scale(c, 4)
-		time.Sleep(time.Minute)
-		c.Settle()
+		c.Sleep(time.Minute)
 		require.Len(t, have, 4)
 		require.Equal(t, 6, deletes)
 	})

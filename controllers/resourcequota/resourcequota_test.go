@@ -63,7 +63,7 @@ func TestQuota(t *testing.T) {
 		require.Equal(t, map[string]string{"pods": "1", "requests.cpu": "1", "configmaps": "0", "count/secrets": "0", "services.nodeports": "0"}, used())
 		// A wrong count is mended by and by.
 		controllertest.UpdateStatus(c, "default", "q", func(q *corev1.ResourceQuota) { q.Status.Used["pods"] = resource.MustParse("3") })
-		time.Sleep(6 * time.Minute)
+		c.Sleep(6 * time.Minute)
 		require.Equal(t, "1", used()["pods"])
 		// Other limits hold at once.
 		controllertest.Update(c, "default", "q", func(q *corev1.ResourceQuota) { q.Spec.Hard["pods"] = resource.MustParse("1") })
@@ -93,7 +93,7 @@ func TestManyChanges(t *testing.T) {
 			for _, p := range list[:len(list)/2] {
 				controllertest.Delete[*corev1.Pod](c, "default", p.Name)
 			}
-			time.Sleep(10 * time.Second)
+			c.Sleep(10 * time.Second)
 		}
 		require.LessOrEqual(t, most, 20)
 		q := controllertest.Get[*corev1.ResourceQuota](c, "default", "q")

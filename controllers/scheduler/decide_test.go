@@ -2,8 +2,6 @@ package scheduler_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 )
@@ -231,12 +230,8 @@ func owned(p *corev1.Pod) {
 
 // Random pods on random nodes, against a model that adds up by hand.
 func TestHistories(t *testing.T) {
-	seeds := 200
-	if n, err := strconv.Atoi(os.Getenv("KEELSON_SEEDS")); err == nil {
-		seeds = n
-	}
-	for seed := range seeds {
-		r := rand.New(rand.NewPCG(uint64(seed), 7))
+	for _, seed := range seeds.Of(t, 200) {
+		r := seeds.Rand(seed)
 		c := scheduler.NewCluster(r.IntN)
 		type state struct {
 			cpu, pods, free int64

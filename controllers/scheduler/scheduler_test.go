@@ -89,16 +89,16 @@ func TestAPodThatFitsNowhereSaysWhyAndWaits(t *testing.T) {
 		addNode(c, "small", "1", "10")
 		addNode(c, "busy", "3", "10")
 		create(c, "occupant", "2", func(p *corev1.Pod) { p.Spec.NodeName = "busy" })
-		time.Sleep(20 * time.Second)
+		c.Sleep(20 * time.Second)
 		controllertest.Update(c, "", "small", func(n *corev1.Node) { n.Labels["x"] = "y" })
-		time.Sleep(20 * time.Second)
+		c.Sleep(20 * time.Second)
 		cond := scheduled(get(c, "p"))
 		require.Equal(t, corev1.ConditionFalse, cond.Status)
 		require.Equal(t, "Unschedulable", cond.Reason)
 		require.Equal(t, "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.", cond.Message)
 		require.Contains(t, events(c, "p"), "Warning FailedScheduling: "+cond.Message)
 		controllertest.Delete[*corev1.Pod](c, "default", "occupant", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
-		time.Sleep(11 * time.Second)
+		c.Sleep(11 * time.Second)
 		require.Equal(t, "busy", get(c, "p").Spec.NodeName)
 	})
 }
@@ -112,8 +112,7 @@ func TestFiveHundredPodsNeverOvercommit(t *testing.T) {
 		for i := range 500 {
 			create(c, fmt.Sprintf("p%03d", i), "100m")
 		}
-		time.Sleep(time.Minute)
-		c.Settle()
+		c.Sleep(time.Minute)
 		load, bound := map[string]int64{}, 0
 		for _, p := range controllertest.List[*corev1.Pod](c, "default") {
 			if p.Spec.NodeName != "" {
@@ -156,7 +155,7 @@ func TestPreemption(t *testing.T) {
 		require.Equal(t, "a", get(c, "high").Status.NominatedNodeName)
 		controllertest.Delete[*corev1.Pod](c, "default", "peaceful", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 		controllertest.Delete[*corev1.Pod](c, "default", "low", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
-		time.Sleep(time.Minute)
+		c.Sleep(time.Minute)
 		require.Equal(t, "a", get(c, "high").Spec.NodeName)
 	})
 }

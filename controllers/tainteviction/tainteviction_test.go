@@ -50,12 +50,12 @@ func TestTolerationSeconds(t *testing.T) {
 		for _, name := range []string{"some", "shortest", "all"} {
 			require.False(t, deleted(c, name), name)
 		}
-		time.Sleep(11 * time.Second)
+		c.Sleep(11 * time.Second)
 		require.True(t, deleted(c, "shortest"))
 		require.False(t, deleted(c, "some"))
-		time.Sleep(10 * time.Second)
+		c.Sleep(10 * time.Second)
 		require.True(t, deleted(c, "some"))
-		time.Sleep(time.Hour)
+		c.Sleep(time.Hour)
 		require.False(t, deleted(c, "all"))
 	})
 }
@@ -69,9 +69,9 @@ func TestATaintThatGoes(t *testing.T) {
 		controllertest.Update(c, "", "n", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.Now())}}
 		})
-		time.Sleep(15 * time.Second)
+		c.Sleep(15 * time.Second)
 		controllertest.Update(c, "", "n", func(n *corev1.Node) { n.Spec.Taints = nil })
-		time.Sleep(time.Hour)
+		c.Sleep(time.Hour)
 		require.False(t, deleted(c, "some"))
 	})
 }

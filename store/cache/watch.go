@@ -61,6 +61,7 @@ type watcher struct {
 	pending atomic.Int64 // first change that may concern it and is not taken; zero: none
 	slow    atomic.Bool  // lags too far
 	cut     atomic.Bool  // has been told so
+	busy    atomic.Bool  // finds its place, takes or delivers
 
 	// Used by the watch's own goroutine only.
 	epoch   int64
@@ -93,6 +94,7 @@ func (c *Cache) Watch(ctx context.Context, o WatchOptions, deliver func([]Event)
 	if o.Buffer > 0 {
 		w.buffer = int64(o.Buffer)
 	}
+	w.busy.Store(true)
 	// First into the groups, then the place in the log: no change falls between.
 	c.routes.add(w)
 	defer c.routes.remove(w)
@@ -222,9 +224,12 @@ func (c *Cache) stream(ctx context.Context, w *watcher, deliver func([]Event) er
 		if more {
 			continue
 		}
+		w.busy.Store(false)
 		select {
 		case <-w.wake:
+			w.busy.Store(true)
 		case <-tick:
+			w.busy.Store(true)
 			if err := c.bookmark(ctx, w, deliver); err != nil {
 				return err
 			}

@@ -102,6 +102,27 @@ func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
 	}
 }
 
+// Undelivered returns the key prefixes of the running watch caches that have not reached revision, or have an open watch that has not
+// delivered all events up to there; see [cache.Cache.Delivered].
+func (r *Registry) Undelivered(revision int64) []string {
+	r.mu.Lock()
+	var running []*cache.Cache
+	for _, w := range r.watched {
+		if w.running && !w.stopped {
+			running = append(running, w.cache)
+		}
+	}
+	r.mu.Unlock()
+	var late []string
+	for _, c := range running {
+		if !c.Delivered(revision) {
+			late = append(late, c.Prefix())
+		}
+	}
+	slices.Sort(late)
+	return late
+}
+
 // attributes reads what selectors need of a stored object.
 func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
 	obj, err := r.decodeStored(kv.Value)
