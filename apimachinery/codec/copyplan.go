@@ -25,7 +25,7 @@ type copyPlan struct {
 	ptr    func(src unsafe.Pointer) unsafe.Pointer
 	result reflect.Value // func(*T) T
 	parts  []copyPart    // all fields of a struct
-	fixes  []copyPart    // what is left to do after assignment, nested structs flattened in
+	fixes  []copyFix     // what is left to do after assignment, nested structs flattened in
 	bad    error
 }
 
@@ -34,10 +34,16 @@ type copyPlan struct {
 type assignable interface{ AssignmentCopies() }
 
 type copyPart struct {
+	n    *node
+	off  uint32
+	name string
+}
+
+// A copyFix is kept small: a copy walks arrays of them, most of which have nothing to do.
+type copyFix struct {
 	n       *node
 	off     uint32
 	nilable bool // its first word is nil when there is nothing to copy
-	name    string
 }
 
 var (
@@ -133,7 +139,7 @@ func (b *builder) finishCopy() {
 	}
 	for _, n := range b.order {
 		if n.copy.how == copyFields && !n.noPtrs {
-			n.copy.fixes = n.flatten(nil, "", 0)
+			n.copy.fixes = n.flatten(nil, 0)
 		}
 	}
 }
@@ -162,13 +168,13 @@ func (n *node) plain() bool {
 	return false
 }
 
-func (n *node) flatten(out []copyPart, name string, off uint32) []copyPart {
+func (n *node) flatten(out []copyFix, off uint32) []copyFix {
 	for _, p := range n.copy.parts {
 		if p.n.noPtrs {
 			continue
 		}
 		if p.n.copy.how == copyFields {
-			out = p.n.flatten(out, name+p.name+".", off+p.off)
+			out = p.n.flatten(out, off+p.off)
 			continue
 		}
 		nilable := false
@@ -176,7 +182,7 @@ func (n *node) flatten(out []copyPart, name string, off uint32) []copyPart {
 		case opPtr, opSlice, opBytes, opStrMap, opMap, opAny, opIface:
 			nilable = true
 		}
-		out = append(out, copyPart{n: p.n, off: off + p.off, nilable: nilable, name: name + p.name})
+		out = append(out, copyFix{n: p.n, off: off + p.off, nilable: nilable})
 	}
 	return out
 }

@@ -142,7 +142,11 @@ func (m *measurer) parts(n *node, src unsafe.Pointer) bool {
 	if n.copy.how == copyFields {
 		for i := range n.copy.fixes {
 			f := &n.copy.fixes[i]
-			if q := unsafe.Add(src, f.off); !f.n.noPtrs && (!f.nilable || *(*unsafe.Pointer)(q) != nil) && !m.parts(f.n, q) {
+			q := unsafe.Add(src, f.off)
+			if f.nilable && *(*unsafe.Pointer)(q) == nil {
+				continue
+			}
+			if !m.parts(f.n, q) {
 				return false
 			}
 		}

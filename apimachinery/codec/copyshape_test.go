@@ -16,7 +16,7 @@ import (
 // Copies made in one block (from the second copy of a shape on) are as
 // independent as others, and survive the collector in the middle of things.
 func TestCopiesOfOneShape(t *testing.T) {
-	for seed := range int64(seeds(t, 60)) {
+	for _, seed := range caseSeeds(t, 60) {
 		var v shape
 		filler(seed).Fuzz(&v)
 		pod := &corev1.Pod{}

@@ -17,11 +17,13 @@
 //     and maps only when set, map entries in key order.
 //   - No input makes a decoder panic or recurse without bound. A failed decode
 //     returns a [*DecodeError] and leaves the target zero, never half filled.
-//   - Decoded values share no memory with the input. Short strings of one
-//     decode call are carved from common blocks of at most 1 KiB, so keeping one
-//     string alive keeps at most its block alive.
-//   - The parts of a copy (not its maps and strings) may lie in one block of at most
-//     8 KiB, which then lives as long as any of them is referred to.
+//   - Decoded values share no memory with the input, but parts of one object may
+//     share memory with each other, and then live as long as any of them is
+//     referred to: the pointers and slices (not the maps) of an object that was decoded or copied
+//     may lie in one block of at most 8 KiB; short strings of one decode call are carved from
+//     blocks of at most 1 KiB; the strings of an object that takes up to 4 KiB in
+//     protobuf may be parts of one copy of it. Whoever keeps a single name of many objects
+//     for long keeps less with strings.Clone.
 //   - All functions may be called from many goroutines at once. Values being
 //     encoded, copied or compared must not be written meanwhile.
 //

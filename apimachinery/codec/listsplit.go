@@ -12,6 +12,8 @@ type SplitList struct {
 	ListHeader
 	// Items are the encoded items in order. They point into the input.
 	Items [][]byte
+
+	proto bool
 }
 
 // SplitListJSON takes the JSON of a list apart. The whole input is checked to be
@@ -124,7 +126,7 @@ func SplitListProto(data []byte) (*SplitList, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &SplitList{ListHeader: ListHeader{APIVersion: apiVersion, Kind: kind}}
+	l := &SplitList{ListHeader: ListHeader{APIVersion: apiVersion, Kind: kind}, proto: true}
 	err = eachField(raw, 0, len(raw), func(num protowire.Number, from, to int) error {
 		switch num {
 		case 1:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
-	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -19,16 +18,15 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// seeds is how many random cases a test runs: KEELSON_SEEDS, or the default.
-func seeds(t testing.TB, byDefault int) int {
-	if s := os.Getenv("KEELSON_SEEDS"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		return n
+// caseSeeds are the seeds of a test in the type the fillers want.
+func caseSeeds(t testing.TB, usual int) (all []int64) {
+	for _, seed := range seeds.Of(t, usual) {
+		all = append(all, int64(seed))
 	}
-	return byDefault
+	return all
 }
 
 type named string
@@ -226,7 +224,7 @@ func plainNumbers(v any) any {
 
 // TestDifferentialShape compares both directions with encoding/json.
 func TestDifferentialShape(t *testing.T) {
-	for seed := range int64(seeds(t, 1500)) {
+	for _, seed := range caseSeeds(t, 1500) {
 		var v shape
 		filler(seed).Fuzz(&v)
 		compareJSON(t, seed, &v)
@@ -268,7 +266,7 @@ func normal[T any](v T) T {
 // TestDifferentialInputs feeds damaged and odd texts to both decoders: they
 // must agree on what is an error and on the result.
 func TestDifferentialInputs(t *testing.T) {
-	for seed := range int64(seeds(t, 1500)) {
+	for _, seed := range caseSeeds(t, 1500) {
 		var v shape
 		filler(seed).Fuzz(&v)
 		text, err := json.Marshal(&v)
@@ -332,7 +330,7 @@ func damage(r *rand.Rand, text []byte) []byte {
 }
 
 func TestDeepCopySharesNothing(t *testing.T) {
-	for seed := range int64(seeds(t, 300)) {
+	for _, seed := range caseSeeds(t, 300) {
 		var v shape
 		filler(seed).Fuzz(&v)
 		c := codec.DeepCopy(&v)

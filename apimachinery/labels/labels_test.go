@@ -3,7 +3,6 @@ package labels_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,18 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
-
-func seeds(t *testing.T, n int) int {
-	t.Helper()
-	if s := os.Getenv("KEELSON_SEEDS"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		return n
-	}
-	return n
-}
 
 func TestCanonicalText(t *testing.T) {
 	for text, want := range map[string]string{
@@ -189,8 +179,8 @@ type naive []func(labels.Set) bool
 
 func TestRandomSelectorsAgainstANaiveModel(t *testing.T) {
 	keys, values := []string{"a", "b", "x/y", "in"}, []string{"", "p", "q", "5", "6", "notin"}
-	for seed := range seeds(t, 20000) {
-		r := rand.New(rand.NewPCG(uint64(seed), 2))
+	for _, seed := range seeds.Of(t, 20000) {
+		r := rand.New(rand.NewPCG(seed, 2))
 		var model naive
 		var terms []string
 		for range r.IntN(4) {

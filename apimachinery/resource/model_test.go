@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,18 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
-
-// seeds is how many random histories a test runs; KEELSON_SEEDS overrides it.
-func seeds(t *testing.T, n int) int {
-	t.Helper()
-	if s := os.Getenv("KEELSON_SEEDS"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		return n
-	}
-	return n
-}
 
 // model is a quantity as the definition has it: a rational number.
 type model struct{ *big.Rat }
@@ -122,8 +111,8 @@ func randomText(r *rand.Rand) (number, suffix string) {
 }
 
 func TestRandomHistoriesAgainstRationals(t *testing.T) {
-	for seed := range seeds(t, 6000) {
-		r := rand.New(rand.NewPCG(uint64(seed), 0))
+	for _, seed := range seeds.Of(t, 6000) {
+		r := rand.New(rand.NewPCG(seed, 0))
 		text, suffix := randomText(r)
 		q, err := resource.Parse(text + suffix)
 		require.NoError(t, err, "seed %d", seed)
