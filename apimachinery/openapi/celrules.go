@@ -25,6 +25,8 @@ type celRule struct {
 	message celgo.Program // nil without a messageExpression
 	usesOld bool          // a transition rule
 	ast     *celgo.Ast
+
+	messageAST *celgo.Ast
 }
 
 // celScope is what the rules of one place of a schema share.
@@ -123,12 +125,12 @@ func (r *celRule) compile() error {
 		return &ruleError{err: err}
 	}
 	if r.ast, r.program, err = expression(env, r.text.Rule, celgo.BoolType); err != nil {
-		return &ruleError{err: compileError("cel expression", "compilation failed: %w", err)}
+		return &ruleError{err: compileError("cel expression", "compilation failed", err)}
 	}
 	r.usesOld = mentions(r.ast, "oldSelf")
 	if r.text.MessageExpression != "" {
-		if _, r.message, err = expression(env, r.text.MessageExpression, celgo.StringType); err != nil {
-			return &ruleError{message: true, err: compileError("messageExpression", "messageExpression compilation failed: %w", err)}
+		if r.messageAST, r.message, err = expression(env, r.text.MessageExpression, celgo.StringType); err != nil {
+			return &ruleError{message: true, err: compileError("messageExpression", "messageExpression compilation failed", err)}
 		}
 	}
 	return nil
@@ -139,12 +141,21 @@ type wrongResult struct{ want *celgo.Type }
 
 func (e wrongResult) Error() string { return fmt.Sprintf("must evaluate to a %s", e.want) }
 
-// compileError says what is wrong with an expression: the compiler's findings in a sentence, or that what does not give the right type.
-func compileError(what, sentence string, err error) error {
+// noProgram is an expression that compiles and still cannot be run.
+type noProgram struct{ err error }
+
+func (e noProgram) Error() string { return "program instantiation failed: " + e.err.Error() }
+func (e noProgram) Unwrap() error { return e.err }
+
+// compileError says what is wrong with an expression: the compiler's findings, that what does not give the right type, or that it cannot be run.
+func compileError(what, findings string, err error) error {
 	if _, ok := errors.AsType[wrongResult](err); ok {
 		return fmt.Errorf("%s %w", what, err)
 	}
-	return fmt.Errorf(sentence, err)
+	if _, ok := errors.AsType[noProgram](err); ok {
+		return err
+	}
+	return fmt.Errorf("%s: %w", findings, err)
 }
 
 func expression(env *celgo.Env, text string, want *celgo.Type) (*celgo.Ast, celgo.Program, error) {
@@ -156,7 +167,10 @@ func expression(env *celgo.Env, text string, want *celgo.Type) (*celgo.Ast, celg
 		return nil, nil, wrongResult{want}
 	}
 	program, err := env.Program(compiled, cel.ProgramOptions()...)
-	return compiled, program, err
+	if err != nil {
+		return nil, nil, noProgram{err}
+	}
+	return compiled, program, nil
 }
 
 // mentions reports whether an expression uses a variable.

@@ -18,6 +18,7 @@ import (
 type ruleRun struct {
 	v      *validator
 	budget int64
+	all    bool // also rules on values that did not change
 }
 
 // rules runs the rules of a whole object. They are not run on an object whose shape is wrong.
@@ -26,7 +27,7 @@ func (v *validator) rules(s *Structural, obj, old *metav1.Unstructured) {
 		return
 	}
 	if slices.ContainsFunc(v.errs, blocking) {
-		v.add(validation.Invalid(nil, "", "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+		v.add(validation.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 		return
 	}
 	run := &ruleRun{v: v, budget: cel.Budget}
@@ -35,6 +36,18 @@ func (v *validator) rules(s *Structural, obj, old *metav1.Unstructured) {
 		before = oldValue{wholeValue(old), true}
 	}
 	run.value(s, nil, wholeValue(obj), before)
+}
+
+// defaultRules runs the rules of a default: as a value that was always there, and as a new one.
+func (v *validator) defaultRules(s *Structural, p *validation.Path, x any) {
+	if !s.celAt {
+		return
+	}
+	run := &ruleRun{v: v, budget: cel.Budget, all: true}
+	run.value(s, p, x, oldValue{x, true})
+	if len(v.errs) == 0 {
+		run.value(s, p, x, oldValue{})
+	}
 }
 
 func blocking(e *validation.Error) bool {
@@ -129,7 +142,7 @@ func (r *ruleRun) rule(rule *celRule, p *validation.Path, x any, old oldValue) b
 	if rule.usesOld && before == nil && !rule.optionalOld() {
 		return true
 	}
-	if old.ok && !rule.usesOld && sameJSON(x, old.value) {
+	if old.ok && !rule.usesOld && !r.all && sameJSON(x, old.value) {
 		return true
 	}
 	message, err := rule.run(x, before, &r.budget)
@@ -138,20 +151,23 @@ func (r *ruleRun) rule(rule *celRule, p *validation.Path, x any, old oldValue) b
 		r.v.add(validation.Invalid(p, jsonType(x), "validation failed due to running out of cost budget, no further validation rules will be run"))
 		return false
 	case err != nil && strings.Contains(err.Error(), "cost limit"):
-		r.v.add(validation.Invalid(p, jsonType(x), fmt.Sprintf("call cost limit exceeded for rule: %s", rule.text.Rule)))
+		r.budget = 0
+		r.v.add(validation.Invalid(p, rule.scope.s.Type, fmt.Sprintf("'%v': no further validation rules will be run due to call cost exceeds limit for rule: %s", err, rule.briefly())))
+		return false
 	case err != nil:
-		r.v.add(validation.Invalid(p, jsonType(x), fmt.Sprintf("%v evaluating rule: %s", err, strings.TrimPrefix(rule.failureText(), "failed rule: "))))
+		r.v.add(validation.Invalid(p, rule.scope.s.Type, fmt.Sprintf("%v evaluating rule: %s", err, rule.briefly())))
 	case message != "":
 		r.v.add(rule.finding(p, x, message))
 	}
 	return true
 }
 
-func (r *celRule) failureText() string {
+// briefly is the rule in a message: what it says of itself, or else its text.
+func (r *celRule) briefly() string {
 	if r.text.Message != "" {
-		return r.text.Message
+		return strings.TrimSpace(r.text.Message)
 	}
-	return "failed rule: " + r.text.Rule
+	return strings.TrimSpace(r.text.Rule)
 }
 
 // finding is the error of a failed rule.

@@ -32,6 +32,9 @@ func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
 
 type schemaChecker struct {
 	errs validation.ErrorList
+	// described says that what the schemas at hand restrict has to be described by the structure: those that are combined at
+	// the root, as far down as they go, but not those combined further down.
+	described bool
 }
 
 func (c *schemaChecker) add(e *validation.Error) {
@@ -48,7 +51,7 @@ func (c *schemaChecker) structure(s *props, p *validation.Path, where string, ro
 	switch {
 	case !slices.Contains(schemaTypes, s.Type):
 		c.add(validation.NotSupported(p.Child("type"), s.Type, schemaTypes[1:]))
-	case s.Type == "" && !s.XIntOrString && (root || !preserve) && (s.Ref == nil || *s.Ref == ""):
+	case s.Type == "" && !s.XIntOrString && !preserve && (s.Ref == nil || *s.Ref == ""):
 		c.add(validation.Required(p.Child("type"), "must not be empty "+where))
 	}
 	if s.XPreserveUnknownFields != nil && !*s.XPreserveUnknownFields {
@@ -78,6 +81,7 @@ func (c *schemaChecker) structure(s *props, p *validation.Path, where string, ro
 	if s.Items != nil && s.Items.Schema != nil {
 		c.structure(s.Items.Schema, p.Child("items"), "for specified array items", false)
 	}
+	c.described = root
 	c.junctors(s, s, p, p)
 }
 
@@ -88,6 +92,9 @@ func (c *schemaChecker) metadata(s *props, p *validation.Path) {
 		return
 	}
 	at := p.Child("properties").Key("metadata")
+	if meta.Type != "object" {
+		c.add(validation.Invalid(at.Child("type"), meta.Type, "must be object"))
+	}
 	bare := props{Type: meta.Type, Description: meta.Description, Title: meta.Title}
 	for _, name := range []string{"name", "generateName"} {
 		if child, ok := meta.Properties[name]; ok {
@@ -111,7 +118,7 @@ func (c *schemaChecker) forbidden(s *props, p *validation.Path) {
 		name string
 		set  bool
 	}{
-		{"definitions", len(s.Definitions) > 0}, {"dependencies", len(s.Dependencies) > 0}, {"id", s.ID != ""}, {"$schema", s.Schema != ""},
+		{"definitions", len(s.Definitions) > 0}, {"dependencies", len(s.Dependencies) > 0}, {"id", s.ID != ""},
 		{"patternProperties", len(s.PatternProperties) > 0}, {"additionalItems", s.AdditionalItems != nil},
 		{"$ref", s.Ref != nil && *s.Ref != ""},
 	} {
@@ -196,18 +203,20 @@ func (c *schemaChecker) mapItem(s *props, p *validation.Path) {
 	if item.Type != "object" {
 		c.add(validation.Invalid(at.Child("type"), item.Type, "must be object if parent array's x-kubernetes-list-type is map"))
 	}
-	seen := map[string]bool{}
+	keys := p.Child("x-kubernetes-list-map-keys")
+	if n := len(s.XListMapKeys); n != len(slices.Compact(slices.Sorted(slices.Values(s.XListMapKeys)))) {
+		c.add(validation.Invalid(keys, s.XListMapKeys, "must not contain duplicate entries"))
+	}
 	for i, key := range s.XListMapKeys {
-		keyAt := p.Child("x-kubernetes-list-map-keys").Index(i)
-		if seen[key] {
-			c.add(validation.Duplicate(keyAt, key))
+		if slices.Contains(s.XListMapKeys[:i], key) {
 			continue
 		}
-		seen[key] = true
 		field, ok := item.Properties[key]
 		fieldAt := at.Child("properties").Key(key)
 		if !ok {
-			c.add(validation.Invalid(keyAt, key, "entries must all be names of item properties"))
+			if item.Type == "object" {
+				c.add(validation.Invalid(keys, s.XListMapKeys, "entries must all be names of item properties"))
+			}
 			continue
 		}
 		if field.Type == "array" || field.Type == "object" {
@@ -229,8 +238,7 @@ func (c *schemaChecker) keywords(s *props, p *validation.Path) {
 		}
 	}
 	for i, e := range s.Enum {
-		var v any
-		if err := codec.Unmarshal(e.Raw, &v); err != nil {
+		if _, err := jsonValue(e); err != nil {
 			c.add(validation.Invalid(p.Child("enum").Index(i), string(e.Raw), "must be valid JSON"))
 		}
 	}
@@ -253,25 +261,25 @@ func (c *schemaChecker) junctors(structure, s *props, home, p *validation.Path) 
 }
 
 func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Path, in string) {
-	forbid := func(name string, set bool) {
+	forbid := func(name string, set bool, empty string) {
 		if set {
-			c.add(validation.Forbidden(p.Child(name), "must be empty to be structural"))
+			c.add(validation.Forbidden(p.Child(name), "must be "+empty+" to be structural"))
 		}
 	}
 	intOrString := structure.XIntOrString && (in == "anyOf" || in == "allOf") && (s.Type == "integer" || s.Type == "string" || s.Type == "")
-	forbid("type", s.Type != "" && !intOrString)
-	forbid("additionalProperties", s.AdditionalProperties != nil)
-	forbid("description", s.Description != "")
-	forbid("title", s.Title != "")
-	forbid("default", s.Default != nil)
-	forbid("nullable", s.Nullable)
-	forbid("x-kubernetes-preserve-unknown-fields", s.XPreserveUnknownFields != nil)
-	forbid("x-kubernetes-embedded-resource", s.XEmbeddedResource)
-	forbid("x-kubernetes-int-or-string", s.XIntOrString)
-	forbid("x-kubernetes-list-type", s.XListType != nil)
-	forbid("x-kubernetes-list-map-keys", len(s.XListMapKeys) > 0)
-	forbid("x-kubernetes-map-type", s.XMapType != nil)
-	forbid("x-kubernetes-validations", len(s.XValidations) > 0)
+	forbid("type", s.Type != "" && !intOrString, "empty")
+	forbid("additionalProperties", s.AdditionalProperties != nil, "undefined")
+	forbid("description", s.Description != "", "empty")
+	forbid("title", s.Title != "", "empty")
+	forbid("default", s.Default != nil, "undefined")
+	forbid("nullable", s.Nullable, "false")
+	forbid("x-kubernetes-preserve-unknown-fields", s.XPreserveUnknownFields != nil, "false")
+	forbid("x-kubernetes-embedded-resource", s.XEmbeddedResource, "false")
+	forbid("x-kubernetes-int-or-string", s.XIntOrString, "false")
+	forbid("x-kubernetes-list-type", s.XListType != nil, "undefined")
+	forbid("x-kubernetes-list-map-keys", len(s.XListMapKeys) > 0, "empty")
+	forbid("x-kubernetes-map-type", s.XMapType != nil, "undefined")
+	forbid("x-kubernetes-validations", len(s.XValidations) > 0, "empty")
 	c.forbidden(s, p)
 	c.keywords(s, p)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -281,7 +289,7 @@ func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Pat
 		if !ok {
 			if a := structure.AdditionalProperties; a != nil && a.Schema != nil {
 				described, origin = *a.Schema, home.Child("additionalProperties")
-			} else if !(structure.XPreserveUnknownFields != nil && *structure.XPreserveUnknownFields) {
+			} else if c.described {
 				c.add(validation.Required(origin, "because it is defined in "+at.String()))
 				continue
 			}
@@ -290,10 +298,13 @@ func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Pat
 	}
 	if s.Items != nil && s.Items.Schema != nil {
 		at, origin := p.Child("items"), home.Child("items")
-		if structure.Items == nil || structure.Items.Schema == nil {
-			c.add(validation.Required(origin, "because it is defined in "+at.String()))
-		} else {
+		switch {
+		case structure.Items != nil && structure.Items.Schema != nil:
 			c.restriction(structure.Items.Schema, s.Items.Schema, origin, at, "items")
+		case c.described:
+			c.add(validation.Required(origin, "because it is defined in "+at.String()))
+		default:
+			c.restriction(&props{}, s.Items.Schema, origin, at, "items")
 		}
 	}
 	c.junctors(structure, s, home, p)
@@ -326,15 +337,19 @@ func (c *schemaChecker) oneDefault(s *props, p *validation.Path) {
 	pruned := pruner{}
 	pruned.value(compiled, value)
 	if len(pruned.pruned) > 0 {
-		c.add(validation.Invalid(p, string(s.Default.Raw), "must not have unknown fields: "+pruned.pruned[0]))
+		c.add(validation.Invalid(p, compiled.Default, "must not have unknown fields"))
 	}
 	if value == nil && !s.Nullable {
 		c.add(validation.Invalid(p, "null", "must not be null"))
 		return
 	}
 	compiled.defaults(value)
-	v := validator{}
+	v := validator{anyItems: true}
 	v.value(compiled, p, value, oldValue{})
+	if len(v.errs) == 0 {
+		compiled.attachRules(false)
+		v.defaultRules(compiled, p, value)
+	}
 	for _, e := range v.errs {
 		c.add(e)
 	}

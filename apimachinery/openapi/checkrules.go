@@ -51,7 +51,7 @@ func (c *schemaChecker) rules(s *props, p *validation.Path) {
 		return
 	}
 	r := &ruleChecker{schemaChecker: c}
-	r.walk(compiled, p, 1, "")
+	r.walk(compiled, p, bound{1, true}, "")
 	if r.total > maxSchemaCost {
 		for _, rule := range r.dearly {
 			c.add(validation.Forbidden(rule.at, "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"))
@@ -64,15 +64,40 @@ const costAdvice = "try simplifying the rule, or adding maxItems, maxProperties,
 
 func factor(cost, limit uint64) string {
 	f := float64(cost) / float64(limit)
-	if f > 100 {
+	switch {
+	case f > 100:
 		return "factor of more than 100x"
+	case f < 1.5:
+		return fmt.Sprintf("factor of %fx", f) // 1.0x would look as if it were not exceeded
 	}
 	return fmt.Sprintf("factor of %.1fx", f)
 }
 
+// bound is how many values of a schema an object can have: count, if all lists and maps around it are limited. If one is not,
+// only the size of a request limits them.
+type bound struct {
+	count uint64
+	known bool
+}
+
+func (b bound) times(most *int64) bound {
+	if most == nil {
+		return bound{}
+	}
+	return bound{times(b.count, uint64(max(*most, 0))), b.known}
+}
+
+// of is how many values of s there can be.
+func (b bound) of(s *Structural) uint64 {
+	if b.known {
+		return b.count
+	}
+	return maxRequest / (least(s) + 1)
+}
+
 // walk checks the rules at and below s, of which an object has at most count values. unordered names the place above in which items
 // have no identity, so that no old value can be found for them.
-func (r *ruleChecker) walk(s *Structural, p *validation.Path, count uint64, unordered string) {
+func (r *ruleChecker) walk(s *Structural, p *validation.Path, count bound, unordered string) {
 	if !s.celAt {
 		return
 	}
@@ -83,13 +108,13 @@ func (r *ruleChecker) walk(s *Structural, p *validation.Path, count uint64, unor
 		r.walk(s.Properties[name], p.Child("properties").Key(name), count, unordered)
 	}
 	if s.Additional != nil {
-		r.walk(s.Additional, p.Child("additionalProperties"), times(count, mostProperties(s)), unordered)
+		r.walk(s.Additional, p.Child("additionalProperties"), count.times(s.limits.maxProperties), unordered)
 	}
 	if s.Items != nil {
 		if s.ListType != "map" && unordered == "" {
 			unordered = p.String()
 		}
-		r.walk(s.Items, p.Child("items"), times(count, mostItems(s)), unordered)
+		r.walk(s.Items, p.Child("items"), count.times(s.limits.maxItems), unordered)
 	}
 }
 
@@ -100,17 +125,17 @@ func times(a, b uint64) uint64 {
 	return a * b
 }
 
-func (r *ruleChecker) one(s *Structural, rule *celRule, p *validation.Path, count uint64, unordered string) {
+func (r *ruleChecker) one(s *Structural, rule *celRule, p *validation.Path, count bound, unordered string) {
 	text := rule.text
 	if strings.TrimSpace(text.Rule) == "" {
 		r.add(validation.Required(p.Child("rule"), "rule is not specified"))
 		return
 	}
 	if text.Message != "" && strings.TrimSpace(text.Message) == "" {
-		r.add(validation.Invalid(p.Child("message"), text.Message, "message must be non-empty if specified"))
+		r.add(validation.Invalid(p.Child("message"), text.Message, "must be non-empty if specified"))
 	}
 	if strings.ContainsAny(strings.TrimSpace(text.Message), "\n\r") {
-		r.add(validation.Invalid(p.Child("message"), text.Message, "message must not contain line breaks"))
+		r.add(validation.Invalid(p.Child("message"), text.Message, "must not contain line breaks"))
 	}
 	if strings.ContainsAny(strings.TrimSpace(text.Rule), "\n\r") && text.Message == "" {
 		r.add(validation.Required(p.Child("message"), "message must be specified if rule contains line breaks"))
@@ -136,25 +161,38 @@ func (r *ruleChecker) one(s *Structural, rule *celRule, p *validation.Path, coun
 	if !rule.usesOld && text.OptionalOldSelf != nil {
 		r.add(validation.Invalid(p.Child("optionalOldSelf"), *text.OptionalOldSelf, "may not be set if oldSelf is not used in rule"))
 	}
-	r.price(s, rule, p, count)
+	r.price(s, rule, p, count.of(s))
 }
 
-// price adds the worst case of a rule to the total.
+// price adds the worst case of a rule, which runs on count values, to the total; and that of its message, which is said once.
 func (r *ruleChecker) price(s *Structural, rule *celRule, p *validation.Path, count uint64) {
 	env, err := rule.scope.environment(rule.optionalOld())
 	if err != nil {
 		return
 	}
-	estimate, err := env.EstimateCost(rule.ast, cel.Estimator{Sizes: s.sizeAt})
+	estimator := cel.Estimator{Sizes: s.sizeAt}
+	estimate, err := env.EstimateCost(rule.ast, estimator)
 	if err != nil {
 		r.add(validation.Invalid(p.Child("rule"), rule.text.Rule, "the cost cannot be estimated: "+err.Error()))
 		return
 	}
-	cost := times(estimate.Max, count)
-	if cost > maxRuleCost {
-		r.add(validation.Forbidden(p.Child("rule"), fmt.Sprintf("estimated rule cost exceeds budget by %s (%s)", factor(cost, maxRuleCost), costAdvice)))
+	r.spend(p.Child("rule"), "rule", times(estimate.Max, count))
+	if rule.messageAST == nil {
+		return
 	}
-	r.dearly = append(r.dearly, pricedRule{p.Child("rule"), cost})
+	if estimate, err = env.EstimateCost(rule.messageAST, estimator); err == nil {
+		r.spend(p.Child("messageExpression"), "messageExpression", estimate.Max)
+	}
+}
+
+// spend adds a cost to the total, and refuses one that is too high by itself.
+func (r *ruleChecker) spend(p *validation.Path, what string, cost uint64) {
+	if cost > maxRuleCost {
+		r.add(validation.Forbidden(p, fmt.Sprintf("estimated %s cost exceeds budget by %s (%s)", what, factor(cost, maxRuleCost), costAdvice)))
+	}
+	if cost >= maxSchemaCost/100 {
+		r.dearly = append(r.dearly, pricedRule{p, cost})
+	}
 	slices.SortStableFunc(r.dearly, func(a, b pricedRule) int { return cmp.Compare(b.cost, a.cost) })
 	r.dearly = r.dearly[:min(len(r.dearly), mostBlamed)]
 	if r.total += cost; r.total < cost {

@@ -95,6 +95,14 @@ func compile(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
 	return s, s.compileChildren(p)
 }
 
+// jsonValue parses a value of a schema; one without text is null.
+func jsonValue(j apiextensionsv1.JSON) (v any, err error) {
+	if len(j.Raw) > 0 {
+		err = codec.Unmarshal(j.Raw, &v)
+	}
+	return v, err
+}
+
 func (s *Structural) compileLimits(p *apiextensionsv1.JSONSchemaProps) (err error) {
 	l := &s.limits
 	l.required = p.Required
@@ -108,8 +116,8 @@ func (s *Structural) compileLimits(p *apiextensionsv1.JSONSchemaProps) (err erro
 		}
 	}
 	for _, e := range p.Enum {
-		var v any
-		if err := codec.Unmarshal(e.Raw, &v); err != nil {
+		v, err := jsonValue(e)
+		if err != nil {
 			return fmt.Errorf("enum: %w", err)
 		}
 		l.enum = append(l.enum, v)

@@ -170,7 +170,7 @@ properties:
   spec:
     type: object
     x-kubernetes-validations:
-    - {rule: "self.min <= self.max", messageExpression: "'min ' + string(self.min) + ' is over max ' + string(self.max)", reason: FieldValueForbidden, fieldPath: .min}
+    - {rule: "self.min <= self.max", messageExpression: "'min %d is over max %d'.format([self.min, self.max])", reason: FieldValueForbidden, fieldPath: .min}
     - {rule: "self.kind == oldSelf.kind", message: kind is immutable}
     - {rule: "!has(self.quota) || quantity(self.quota).isLessThan(quantity('10Gi'))"}
     - {rule: "oldSelf.hasValue() || self.max < 100", message: new ones are small, optionalOldSelf: true}

@@ -64,6 +64,8 @@ const maxErrors = 200
 
 type validator struct {
 	errs validation.ErrorList
+	// anyItems lets duplicates in sets and map lists pass, as defaults may have them.
+	anyItems bool
 }
 
 func (v *validator) add(e *validation.Error) {
@@ -248,7 +250,7 @@ func (v *validator) items(s *Structural, p *validation.Path, list []any, old old
 		at := p.Index(i)
 		was := oldValue{}
 		if key, ok := s.itemKey(it); ok {
-			if seen[key]++; seen[key] == 2 {
+			if seen[key]++; seen[key] == 2 && !v.anyItems {
 				v.add(validation.Duplicate(at, s.identity(it)))
 			}
 			was.value, was.ok = byKey[key]

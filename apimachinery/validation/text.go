@@ -29,7 +29,8 @@ func PatternText(message, pattern string, examples ...string) string {
 	if len(examples) == 0 {
 		return message + " (regex used for validation is '" + pattern + "')"
 	}
-	return message + " (e.g. '" + strings.Join(examples, "' or '") + "', regex used for validation is '" + pattern + "')"
+	// The comma before "or" is what clients know.
+	return message + " (e.g. '" + strings.Join(examples, "',  or '") + "', regex used for validation is '" + pattern + "')"
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -45,12 +45,14 @@ var expressions = []string{
 	// sets, strings, optionals, two-variable comprehensions, times
 	`sets.contains([1, 2], [2])`, `sets.equivalent([1, 2], [2, 1, 1])`, `sets.intersects(l, ['bb'])`, `'a,b'.split(',')`, `' x '.trim()`, `s.upperAscii()`, `s.replace('l', 'L')`, `s.substring(1, 3)`, `s.substring(9, 30)`, `s.charAt(0)`, `l.join('-')`, `s.lastIndexOf('l')`, `'%s has %d'.format([s, i])`, `strings.quote(s)`, `s.reverse()`,
 	`optional.of(1).orValue(2)`, `optional.none().hasValue()`, `optional.ofNonZeroValue('').hasValue()`, `{'a': 1}[?'b'].orValue(5)`, `l[?9].hasValue()`, `optional.of(i).optMap(x, x + 1).value()`, `[?optional.of(1), ?optional.none()].size()`, `l.all(n, v, v.size() > n)`, `l.exists(n, v, v == 'a' && n == 0)`, `{'a': 1, 'b': 2}.transformList(k, v, v).sum()`, `l.transformMap(n, v, v.size()).size()`,
-	`1 < 2.5`, `timestamp('2026-01-02T03:04:05Z').getFullYear()`, `timestamp('2026-01-02T23:04:05Z').getDayOfMonth('America/New_York')`, `duration('1h') > duration('59m')`, `timestamp('x').getFullYear()`, `l.map(x, x.size()).filter(n, n > 1).size()`, `l.exists_one(x, x == 'a')`, `s.startsWith('he') && s.endsWith('o') && s.contains('ll')`, `i / 0 == 1`, `i % 2`, `9223372036854775807 + i`, `int('12') + int(3.7)`, `string(3.5)`, `bytes(s).size()`, `b'abc' == bytes('abc')`, `type(s) == string`, `size(s) == s.size()`, `dyn(1) == 1.0`, `l + ['x'] == ['a', 'bb', 'ccc', 'x']`, `'a' in l`, `has({'a': 1}.a)`, `s == s ? 1 : 2`, `cel.bind(x, s + s, x + x).size()`, `math.greatest(1, 2)`, `authorizer.path('/').check('get').allowed()`,
+	`1 < 2.5`, `timestamp('2026-01-02T03:04:05Z').getFullYear()`, `timestamp('2026-01-02T23:04:05Z').getDayOfMonth('America/New_York')`, `duration('1h') > duration('59m')`, `timestamp('x').getFullYear()`, `l.map(x, x.size()).filter(n, n > 1).size()`, `l.exists_one(x, x == 'a')`, `s.startsWith('he') && s.endsWith('o') && s.contains('ll')`, `i / 0 == 1`, `i % 2`, `9223372036854775807 + i`, `int('12') + int(3.7)`, `'a' + string(i)`, `'a' + string(i) + s`, `string(1.5) + string(true)`, `string(duration('1s')) + s`, `string(3.5)`, `bytes(s).size()`, `b'abc' == bytes('abc')`, `type(s) == string`, `size(s) == s.size()`, `dyn(1) == 1.0`, `l + ['x'] == ['a', 'bb', 'ccc', 'x']`, `'a' in l`, `has({'a': 1}.a)`, `s == s ? 1 : 2`, `cel.bind(x, s + s, x + x).size()`, `math.greatest(1, 2)`, `authorizer.path('/').check('get').allowed()`,
 	// that do not compile
 	`s.nope()`, `i + s`, `[1, 'a']`, `quantity(1)`, `duration('never')`, `s.matches('[') || true`, `timestamp('never')`, `{'a': 1, 'b': 'c'}`, `unknown`, `1 +`, `l.all(x, y)`,
 }
 
-func inputs() map[string]any { return map[string]any{"s": "hello", "i": 7, "l": []string{"a", "bb", "ccc"}} }
+func inputs() map[string]any {
+	return map[string]any{"s": "hello", "i": 7, "l": []string{"a", "bb", "ccc"}}
+}
 
 func variables() []celgo.EnvOption {
 	return []celgo.EnvOption{celgo.Variable("s", celgo.StringType), celgo.Variable("i", celgo.IntType), celgo.Variable("l", celgo.ListType(celgo.StringType))}

@@ -197,7 +197,7 @@ type JSON struct {
 type JSONSchemaProps struct {
 	// Refused.
 	ID string `json:"id,omitempty" protobuf:"bytes,1,opt,name=id"`
-	// Refused.
+	// Dialect of the schema; ignored.
 	Schema JSONSchemaURL `json:"$schema,omitempty" protobuf:"bytes,2,opt,name=schema"`
 	// Refused: schemas have no references.
 	Ref *string `json:"$ref,omitempty" protobuf:"bytes,3,opt,name=ref"`
