@@ -33,7 +33,10 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	}
 	set = set.Difference(untrackedSet).Without(w.Reset)
 	by := w.owner(metav1.ManagedFieldsOperationApply)
-	entries, former, gone := takeSet(entries, by, set, w.APIVersion)
+	entries, former, gone, err := t.takeSet(entries, live, set, &w)
+	if err != nil {
+		return nil, false, err
+	}
 	before, err := t.part(live, config, gone)
 	if err != nil {
 		return nil, false, err
@@ -45,19 +48,21 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	}
 	after, _ := t.merge(before, config).(map[string]any)
 	if !gone.Empty() {
-		after = t.prune(after, entries, gone)
+		if after, err = t.prune(live, before, after, entries, gone, &w); err != nil {
+			return nil, false, err
+		}
 	}
-
 	if t.goType == nil {
 		clean(after) // a custom object loses what became empty, and so do its owners
 	}
 	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
 	c.walk(t, before, any(after))
 	c.without(w.Reset)
-	if err := t.takeOver(live, entries, by, &c.changes, w, force); err != nil {
+	clean(after)
+	made := &transition{w: &w, before: live, found: &c.changes, after: func() (metav1.Object, error) { return t.fromRoot(live, before, after) }}
+	if err := t.takeOver(entries, made, force); err != nil {
 		return nil, false, err
 	}
-	clean(after)
 	unowned := equalEntries(entries, former)
 	if unowned && !noted && equalValues(before, after) {
 		return live, false, nil
@@ -90,20 +95,27 @@ func sameApart(a, b metav1.Object, meta *metav1.ObjectMeta) bool {
 
 // takeSet gives the applier's entry the fields it applies now. former are the entries before, gone the fields that the applier applied
 // the time before and does not apply any more.
-func takeSet(entries []entry, by owner, set *Set, version string) (now, former []entry, gone *Set) {
+func (t *Type) takeSet(entries []entry, live metav1.Object, set *Set, w *Write) (now, former []entry, gone *Set, err error) {
+	by := w.owner(metav1.ManagedFieldsOperationApply)
 	e := find(entries, by)
 	if e == nil {
-		return append(slices.Clip(entries), entry{owner: by, version: version, set: set}), entries, nil
+		return append(slices.Clip(entries), entry{owner: by, version: w.APIVersion, set: set}), entries, nil, nil
 	}
-	if e.set != nil || !bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))) {
+	if v := w.version(e); v != nil {
+		last, err := v.translate(t, live, e.fields())
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		gone = last.Difference(set)
+	} else if e.set != nil || !bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))) {
 		gone = e.fields().Difference(set)
 	}
 	former = slices.Clone(entries)
 	if e.set != nil {
 		e.replace(set)
 	}
-	e.version = version
-	return entries, former, gone
+	e.version = w.APIVersion
+	return entries, former, gone, nil
 }
 
 // prepare drops what a configuration cannot set.
@@ -133,11 +145,15 @@ func (t *Type) startApply(live metav1.Object, w Write) ([]entry, error) {
 }
 
 // settle gives the changes of an apply to the applier, or says who minds.
-func settle(entries []entry, by owner, found *changes, force bool) error {
-	taken := &found.taken
+func settle(entries []entry, made *transition, force bool) error {
+	by := made.w.owner(metav1.ManagedFieldsOperationApply)
 	conflicts := &ConflictError{}
 	for i := range entries {
-		if e := &entries[i]; e.owner != by && !force && e.has(taken) {
+		e := &entries[i]
+		if e.owner == by || force {
+			continue
+		}
+		if taken := &made.of(e).taken; e.has(taken) {
 			conflicts.add(e, e.fields().Intersection(taken))
 		}
 	}
@@ -147,7 +163,8 @@ func settle(entries []entry, by owner, found *changes, force bool) error {
 	}
 	for i := range entries {
 		if e := &entries[i]; e.owner != by {
-			e.lose(taken)
+			found := made.of(e)
+			e.lose(&found.taken)
 			e.lose(&found.removed)
 		}
 	}
@@ -158,20 +175,40 @@ func settle(entries []entry, by owner, found *changes, force bool) error {
 var keptSet = untrackedSet.Union(NewSet(FieldPath("metadata", "deletionTimestamp"), FieldPath("metadata", "deletionGracePeriodSeconds")))
 
 // prune removes from merged what the applier owned before and does not apply any more (gone), unless somebody else owns it. A structure
-// goes when nobody owns anything in it, an item or entry when nobody owns it.
-func (t *Type) prune(merged map[string]any, entries []entry, gone *Set) map[string]any {
+// goes when nobody owns anything in it, an item or entry when nobody owns it. Where somebody owns part of it in another version, all of it stays.
+func (t *Type) prune(live metav1.Object, before, merged map[string]any, entries []entry, gone *Set, w *Write) (map[string]any, error) {
 	gone = t.withParents(gone).Difference(t.withParents(keptSet))
 	for i := range entries {
 		if gone.Empty() {
-			return merged
+			return merged, nil
 		}
-		gone = gone.Difference(t.withParents(entries[i].along(gone)))
+		if w.version(&entries[i]) == nil {
+			gone = gone.Difference(t.withParents(entries[i].along(gone)))
+		}
 	}
 	out, _ := t.remove(merged, gone).(map[string]any)
 	if out == nil {
 		out = map[string]any{}
 	}
-	return out
+	for i := range entries {
+		v := w.version(&entries[i])
+		if v == nil {
+			continue
+		}
+		clean(out)
+		whole, err := t.fromRoot(live, before, merged)
+		if err != nil {
+			return nil, err
+		}
+		pruned, err := t.fromRoot(live, before, out)
+		if err != nil {
+			return nil, err
+		}
+		if found, err := v.compare(whole, pruned); err != nil || entries[i].has(&found.removed) || entries[i].has(&found.taken) {
+			return merged, err
+		}
+	}
+	return out, nil
 }
 
 // equalEntries compares owners, versions and sets, times aside.

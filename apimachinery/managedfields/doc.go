@@ -6,6 +6,9 @@
 // plain write, [Type.Apply] for an apply. Types are immutable and safe for concurrent use; sets are
 // not changed once another goroutine can see them.
 //
-// Entries of all versions of a kind are compared in the version being written. The paths of a kind's
-// versions agree unless a conversion renames fields.
+// Fields owned in another version of the kind are compared in the version being written if its paths are the same, and in
+// their own if [Write.Version] describes it: a conversion may rename, join or split fields.
+//
+// Few bytes are looked at: two objects are compared in memory, only subtrees that differ are looked into, and of the entries only the parts
+// that a change leads to are read and replaced in their wire form. What is not plain to see in memory goes through the JSON form.
 package managedfields

@@ -16,13 +16,13 @@ const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 const kubectl = "kubectl"
 
 // takeOver is settle, except that kubectl wins the conflicts over fields which are still as it applied them on the client's side.
-func (t *Type) takeOver(live metav1.Object, entries []entry, by owner, found *changes, w Write, force bool) error {
-	err := settle(entries, by, found, force)
+func (t *Type) takeOver(entries []entry, made *transition, force bool) error {
+	err := settle(entries, made, force)
 	conflicts, ok := err.(*ConflictError) //nolint:errorlint // settle does not wrap
-	if !ok || by.manager != kubectl {
+	if !ok || made.w.Manager != kubectl {
 		return err
 	}
-	mine := t.stillApplied(live, w.APIVersion)
+	mine := t.stillApplied(made.before, made.w.APIVersion)
 	rest := &ConflictError{}
 	for _, c := range conflicts.Conflicts {
 		if !mine.Has(c.Path) {
@@ -32,7 +32,7 @@ func (t *Type) takeOver(live metav1.Object, entries []entry, by owner, found *ch
 	if len(rest.Conflicts) > 0 {
 		return rest
 	}
-	return settle(entries, by, found, true)
+	return settle(entries, made, true)
 }
 
 // stillApplied returns the fields that the annotation sets and that live has with the same values; nil if it has none of this version.

@@ -18,6 +18,9 @@ type Write struct {
 	// Reset holds the paths below which this endpoint changes nothing whatever the request says, such as status
 	// outside the status subresource. Nobody gains or loses their ownership; nil for none.
 	Reset *Set
+	// Version describes other versions of the kind, named as in APIVersion, in which managers own fields by other paths. It returns nil for
+	// those whose paths are the same; a nil Version means that all are.
+	Version func(apiVersion string) *Version
 }
 
 func (w *Write) owner(op metav1.ManagedFieldsOperationType) owner {
@@ -64,7 +67,7 @@ func (t *Type) Update(live, obj metav1.Object, w Write) error {
 	if !ok {
 		entries, _ = decode(liveFields, false)
 	}
-	meta.ManagedFields = encode(limitUpdaters(record(entries, found, w.owner(metav1.ManagedFieldsOperationUpdate), w.APIVersion)))
+	meta.ManagedFields = encode(limitUpdaters(record(entries, w.changing(live, obj, found))))
 	return nil
 }
 
@@ -82,7 +85,7 @@ func (t *Type) first(obj metav1.Object, by owner, w Write) ([]entry, error) {
 		return nil, err
 	}
 	found.without(w.Reset)
-	return record(nil, found, by, w.APIVersion), nil
+	return []entry{{owner: by, version: w.APIVersion, time: now(), set: &found.taken}}, nil
 }
 
 // given picks the managed fields to start from: the request's, if it has any that a client may set, else those of the
@@ -112,11 +115,18 @@ func (c *changes) without(reset *Set) {
 	c.taken, c.removed = *c.taken.Without(reset), *c.removed.Without(reset)
 }
 
-// record moves what changed to the writer. An entry has the time of its last change in paths.
-func record(entries []entry, found *changes, by owner, version string) []entry {
+// changing is the update from live to obj, which found was found in.
+func (w *Write) changing(live, obj metav1.Object, found *changes) *transition {
+	return &transition{w: w, before: live, after: func() (metav1.Object, error) { return obj, nil }, found: found}
+}
+
+// record moves what an update changed to the writer. An entry has the time of its last change in paths.
+func record(entries []entry, t *transition) []entry {
+	by := t.w.owner(metav1.ManagedFieldsOperationUpdate)
 	shrunk := false
 	for i := range entries {
 		e := &entries[i]
+		found := t.of(e)
 		if e.lose(&found.removed) && e.owner == by {
 			shrunk = true
 		}
@@ -124,7 +134,8 @@ func record(entries []entry, found *changes, by owner, version string) []entry {
 			e.lose(&found.taken)
 		}
 	}
-	if found.taken.Empty() {
+	taken := &t.found.taken
+	if taken.Empty() {
 		return entries
 	}
 	e := find(entries, by)
@@ -133,8 +144,8 @@ func record(entries []entry, found *changes, by owner, version string) []entry {
 		entries = append(entries, entry{owner: by, set: &Set{}})
 		e = &entries[len(entries)-1]
 	}
-	e.version = version
-	if grown := e.gain(&found.taken); !known || grown || shrunk {
+	e.version = t.w.APIVersion
+	if grown := e.gain(taken); !known || grown || shrunk {
 		e.time = now()
 	}
 	return entries

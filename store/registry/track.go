@@ -7,6 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
 // serverManager owns what the server's own parts write without naming a manager.
@@ -32,7 +33,7 @@ var (
 
 // fieldWrite describes a write to the field owners.
 func (r *Resource) fieldWrite(w Write) managedfields.Write {
-	fw := managedfields.Write{Manager: w.FieldManager, Subresource: w.Subresource, APIVersion: r.apiVersion}
+	fw := managedfields.Write{Manager: w.FieldManager, Subresource: w.Subresource, APIVersion: r.apiVersion, Version: r.ownedIn}
 	if fw.Manager == "" {
 		fw.Manager = serverManager
 	}
@@ -46,6 +47,28 @@ func (r *Resource) fieldWrite(w Write) managedfields.Write {
 	}
 	return fw
 }
+
+// ownedIn describes the version of the kind in which somebody owns fields; nil if its paths are those of this one.
+func (r *Resource) ownedIn(apiVersion string) *managedfields.Version {
+	kind := schema.FromAPIVersionAndKind(apiVersion, r.info.GVK.Kind)
+	forms := versions{r}
+	other, err := forms.find(kind)
+	if err != nil || r.sameForm() && other.sameForm() {
+		return nil
+	}
+	t, err := other.owners()
+	if err != nil {
+		return nil
+	}
+	return &managedfields.Version{
+		Type: t,
+		To:   func(obj metav1.Object) (metav1.Object, error) { return forms.Convert(obj, r.info.GVK, kind) },
+		From: func(obj metav1.Object) (metav1.Object, error) { return forms.Convert(obj, kind, r.info.GVK) },
+	}
+}
+
+// sameForm reports whether objects are stored as they are served.
+func (r *Resource) sameForm() bool { return r.def.ToStored == nil && r.def.FromStored == nil }
 
 // trackCreate records who wrote a new object.
 func (r *Resource) trackCreate(obj metav1.Object, w Write) error {
