@@ -1,0 +1,127 @@
+package interop
+
+import (
+	"context"
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+)
+
+// helloProgram is one of the twins of folder hello, built without symbols.
+type helloProgram struct {
+	path    string
+	size    int64
+	modules int // third-party modules with code in it
+}
+
+func buildHello(t testing.TB, name string) helloProgram {
+	p := helloProgram{path: filepath.Join(t.TempDir(), name)}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", p.path, "./hello/"+name).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	stat, err := os.Stat(p.path)
+	require.NoError(t, err)
+	p.size = stat.Size()
+	info, err := buildinfo.ReadFile(p.path)
+	require.NoError(t, err)
+	for _, m := range info.Deps {
+		if m.Path != "github.com/keelson-dev/keelson" {
+			p.modules++
+		}
+	}
+	return p
+}
+
+// started is a run of a program: how long it took from its start until it had answered, and the memory it took at most by then.
+type started struct {
+	took time.Duration
+	rss  int64
+}
+
+var helloRuns atomic.Int32
+
+// start runs the program against a cluster until it has answered a ConfigMap, and ends it.
+func (p helloProgram) start(t testing.TB, c *controllertest.Cluster, kubeconfig string) started {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	maps, name := client.For[*corev1.ConfigMap](c.Conn()), fmt.Sprintf("hello-%d", helloRuns.Add(1))
+	asked := &corev1.ConfigMap{Data: map[string]string{"greeting": "hi"}}
+	asked.Namespace, asked.Name = "default", name
+	asked, err := maps.Create(ctx, asked)
+	require.NoError(t, err)
+	cmd := exec.CommandContext(ctx, p.path, name)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	var said strings.Builder
+	cmd.Stderr = &said
+	began := time.Now()
+	require.NoError(t, cmd.Start())
+	for ev, err := range maps.Watch(ctx, client.WatchOptions{Namespace: "default", ResourceVersion: asked.ResourceVersion}) {
+		require.NoError(t, err, "%s", &said)
+		if ev.Object.Name == name && ev.Object.Data["answer"] == "hello" {
+			break
+		}
+	}
+	s := started{took: time.Since(began), rss: mostMemory(t, cmd.Process.Pid)}
+	require.NoError(t, ctx.Err(), "no answer: %s", &said)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait(), "%s", &said)
+	return s
+}
+
+// mostMemory is the largest resident set a process has had, in bytes; 0 where the system does not say.
+func mostMemory(t testing.TB, pid int) int64 {
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	require.NoError(t, err)
+	return kib << 10
+}
+
+// A small operator answers like its twin over controller-runtime, and keeps to what is promised about its size.
+func TestHelloOperators(t *testing.T) {
+	c := controllertest.Start(t, controllertest.Options{})
+	kubeconfig := c.Kubeconfig()
+	ours, theirs := buildHello(t, "keelson"), buildHello(t, "upstream")
+	for _, p := range []helloProgram{ours, theirs} {
+		s := p.start(t, c, kubeconfig)
+		t.Logf("%s: %d bytes, %d modules, answered after %v with %d MiB", filepath.Base(p.path), p.size, p.modules, s.took, s.rss>>20)
+	}
+	require.LessOrEqual(t, ours.modules, 8)
+	require.Less(t, ours.size, theirs.size/2)
+}
+
+// BenchmarkHelloOperator is the time a small operator takes from its start to its first answer.
+func BenchmarkHelloOperator(b *testing.B) {
+	c := controllertest.Start(b, controllertest.Options{})
+	kubeconfig := c.Kubeconfig()
+	for _, name := range []string{"keelson", "upstream"} {
+		p := buildHello(b, name)
+		b.Run(name, func(b *testing.B) {
+			var rss int64
+			for b.Loop() {
+				rss = max(rss, p.start(b, c, kubeconfig).rss)
+			}
+			b.ReportMetric(float64(p.size)/1e6, "MB")
+			b.ReportMetric(float64(p.modules), "modules")
+			b.ReportMetric(float64(rss>>20), "MiB-rss")
+		})
+	}
+}
