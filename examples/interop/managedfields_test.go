@@ -3,6 +3,7 @@ package interop
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -293,6 +294,20 @@ func (w *twin) apply(body map[string]any, manager string, force bool, at string)
 	w.compare(at)
 }
 
+// annotated is body as "kubectl apply" sends it, with the body itself in an annotation.
+func annotated(t *testing.T, body map[string]any) map[string]any {
+	t.Helper()
+	meta := maps.Clone(body["metadata"].(map[string]any))
+	notes := map[string]any{managedfields.LastAppliedAnnotation: string(jsonText(t, body))}
+	if old, ok := meta["annotations"].(map[string]any); ok {
+		maps.Copy(notes, old)
+	}
+	meta["annotations"] = notes
+	out := maps.Clone(body)
+	out["metadata"] = meta
+	return out
+}
+
 // Random histories of updates and applies leave the same objects, the same fieldsV1 bytes and the same conflicts
 // as upstream's field manager over structured-merge-diff.
 func TestManagedFieldsAsUpstream(t *testing.T) {
@@ -315,11 +330,14 @@ func TestManagedFieldsAsUpstream(t *testing.T) {
 				r := seeds.Rand(seed)
 				w := &twin{t: t, field: field, typ: typ, empty: kind.empty}
 				for step := range 8 {
-					manager := []string{"one", "two", "three"}[r.IntN(3)]
+					manager := []string{"one", "two", "three", "kubectl"}[r.IntN(4)]
 					at := fmt.Sprintf("seed %d, step %d by %s", seed, step, manager)
-					if r.IntN(2) == 0 {
+					switch r.IntN(5) {
+					case 0, 1:
 						w.update(kind.random(r), manager, at+" (update)")
-					} else {
+					case 2:
+						w.update(annotated(t, kind.random(r)), "kubectl-client-side-apply", at+" (update with annotation)")
+					default:
 						w.apply(kind.random(r), manager, r.IntN(2) == 0, at+" (apply)")
 					}
 				}
