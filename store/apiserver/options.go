@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/columns"
 	"github.com/keelson-dev/keelson/store/registry"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
@@ -47,6 +49,9 @@ type Options struct {
 	Tokens TokenIssuer
 	// Computed are resources that are not stored.
 	Computed []Computed
+	// Tables are how kubectl shows the kinds of an embedder, stored or computed; see columns.Of. Others have the columns of a built-in kind, or
+	// Name and Created At.
+	Tables map[schema.GroupVersionResource]columns.Table
 	// Handlers serve further paths, such as /metrics or /debug/; a path that ends in a slash serves everything below it.
 	// Requests pass authentication and authorization first.
 	Handlers map[string]http.Handler

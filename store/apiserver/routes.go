@@ -48,7 +48,7 @@ func (s *Server) rebuildRoutes() error {
 		d := res.Definition()
 		rt := &route{info: d.Info, res: res, table: d.Table, proto: !d.Custom && (!d.Facts.JSON || hasProto(d.Info)), hash: storageHash(res)}
 		if len(rt.table.Columns) == 0 {
-			rt.table = columns.For(d.Info.GVR)
+			rt.table = s.columns(d.Info.GVR)
 		}
 		next.byGVR[d.Info.GVR] = rt
 	}
@@ -56,11 +56,19 @@ func (s *Server) rebuildRoutes() error {
 		if c.Info == nil {
 			return fmt.Errorf("apiserver: a Computed needs Info")
 		}
-		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: columns.For(c.Info.GVR), proto: hasProto(c.Info)}
+		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: s.columns(c.Info.GVR), proto: hasProto(c.Info)}
 	}
 	next.discovery = newDiscovery(next)
 	s.routes.Store(next)
 	return nil
+}
+
+// columns is how the objects of a resource are shown.
+func (s *Server) columns(resource schema.GroupVersionResource) columns.Table {
+	if t, ok := s.options.Tables[resource]; ok {
+		return t
+	}
+	return columns.For(resource)
 }
 
 // offers says what can be sent of the route's objects.

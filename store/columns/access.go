@@ -16,11 +16,11 @@ func bindingColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-var roleBindingTable = tableOf(func(b *rbacv1.RoleBinding, now time.Time) []any {
+var roleBindingTable = Of(func(b *rbacv1.RoleBinding, now time.Time) []any {
 	return bindingRow(b, b.RoleRef, b.Subjects, now)
 }, bindingColumns()...)
 
-var clusterRoleBindingTable = tableOf(func(b *rbacv1.ClusterRoleBinding, now time.Time) []any {
+var clusterRoleBindingTable = Of(func(b *rbacv1.ClusterRoleBinding, now time.Time) []any {
 	return bindingRow(b, b.RoleRef, b.Subjects, now)
 }, bindingColumns()...)
 
@@ -42,7 +42,7 @@ func bindingRow(obj metav1.Object, role rbacv1.RoleRef, subjects []rbacv1.Subjec
 	}
 }
 
-var signingRequestTable = tableOf(func(r *certificatesv1.CertificateSigningRequest, now time.Time) []any {
+var signingRequestTable = Of(func(r *certificatesv1.CertificateSigningRequest, now time.Time) []any {
 	duration := none
 	if s := r.Spec.ExpirationSeconds; s != nil {
 		duration = HumanDuration(time.Duration(*s) * time.Second)

@@ -17,7 +17,7 @@ func autoscalerColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-var autoscalerV2Table = tableOf(func(h *autoscalingv2.HorizontalPodAutoscaler, now time.Time) []any {
+var autoscalerV2Table = Of(func(h *autoscalingv2.HorizontalPodAutoscaler, now time.Time) []any {
 	return []any{
 		h.Name, h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, metricsText(h.Spec.Metrics, h.Status.CurrentMetrics),
 		minPods(h.Spec.MinReplicas), int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), ageOf(h, now),
@@ -25,7 +25,7 @@ var autoscalerV2Table = tableOf(func(h *autoscalingv2.HorizontalPodAutoscaler, n
 }, autoscalerColumns()...)
 
 // The first version knows CPU utilization only; its other metrics travel in an annotation and show in the newer version.
-var autoscalerV1Table = tableOf(func(h *autoscalingv1.HorizontalPodAutoscaler, now time.Time) []any {
+var autoscalerV1Table = Of(func(h *autoscalingv1.HorizontalPodAutoscaler, now time.Time) []any {
 	targets := none
 	if want := h.Spec.TargetCPUUtilizationPercentage; want != nil {
 		targets = "cpu: " + percent(h.Status.CurrentCPUUtilizationPercentage, "<unknown>") + "/" + percent(want, "<auto>")
@@ -37,7 +37,7 @@ var autoscalerV1Table = tableOf(func(h *autoscalingv1.HorizontalPodAutoscaler, n
 }, autoscalerColumns()...)
 
 // scaleTable shows a Scale, the body of the scale subresource.
-var scaleTable = tableOf(func(s *autoscalingv1.Scale, now time.Time) []any {
+var scaleTable = Of(func(s *autoscalingv1.Scale, now time.Time) []any {
 	return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), ageOf(s, now)}
 }, name(), number("Desired", "Replicas wanted."), number("Available", "Replicas there are."), age())
 

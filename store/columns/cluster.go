@@ -13,20 +13,20 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
 )
 
-var leaseTable = tableOf(func(l *coordinationv1.Lease, now time.Time) []any {
+var leaseTable = Of(func(l *coordinationv1.Lease, now time.Time) []any {
 	return []any{l.Name, value(l.Spec.HolderIdentity), ageOf(l, now)}
 }, name(), text("Holder", "Who holds the lease."), age())
 
-var priorityClassTable = tableOf(func(p *schedulingv1.PriorityClass, now time.Time) []any {
+var priorityClassTable = Of(func(p *schedulingv1.PriorityClass, now time.Time) []any {
 	return []any{p.Name, int64(p.Value), p.GlobalDefault, ageOf(p, now), string(value(p.PreemptionPolicy))}
 }, name(), number("Value", "Priority of pods of the class."), flag("Global-Default", "Whether pods without a class get this one."),
 	age(), text("PreemptionPolicy", "Whether pods of the class push others out."))
 
-var runtimeClassTable = tableOf(func(c *nodev1.RuntimeClass, now time.Time) []any {
+var runtimeClassTable = Of(func(c *nodev1.RuntimeClass, now time.Time) []any {
 	return []any{c.Name, c.Handler, ageOf(c, now)}
 }, name(), text("Handler", "Configuration of the container runtime."), age())
 
-var apiServiceTable = tableOf(func(s *apiregistrationv1.APIService, now time.Time) []any {
+var apiServiceTable = Of(func(s *apiregistrationv1.APIService, now time.Time) []any {
 	service := "Local"
 	if ref := s.Spec.Service; ref != nil {
 		service = value(&ref.Namespace) + "/" + value(&ref.Name)
@@ -44,27 +44,27 @@ var apiServiceTable = tableOf(func(s *apiregistrationv1.APIService, now time.Tim
 	return []any{s.Name, service, available, ageOf(s, now)}
 }, name(), text("Service", "Service that serves the version, or Local."), text("Available", "Whether it can be reached."), age())
 
-var mutatingWebhookTable = tableOf(func(c *admissionregistrationv1.MutatingWebhookConfiguration, now time.Time) []any {
+var mutatingWebhookTable = Of(func(c *admissionregistrationv1.MutatingWebhookConfiguration, now time.Time) []any {
 	return []any{c.Name, int64(len(c.Webhooks)), ageOf(c, now)}
 }, name(), number("Webhooks", "Number of webhooks."), age())
 
-var validatingWebhookTable = tableOf(func(c *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) []any {
+var validatingWebhookTable = Of(func(c *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) []any {
 	return []any{c.Name, int64(len(c.Webhooks)), ageOf(c, now)}
 }, name(), number("Webhooks", "Number of webhooks."), age())
 
-var validatingPolicyTable = tableOf(func(p *admissionregistrationv1.ValidatingAdmissionPolicy, now time.Time) []any {
+var validatingPolicyTable = Of(func(p *admissionregistrationv1.ValidatingAdmissionPolicy, now time.Time) []any {
 	return []any{p.Name, int64(len(p.Spec.Validations)), paramKind(p.Spec.ParamKind), ageOf(p, now)}
 }, name(), number("Validations", "Number of rules."), text("ParamKind", "Kind of the parameters."), age())
 
-var mutatingPolicyTable = tableOf(func(p *admissionregistrationv1.MutatingAdmissionPolicy, now time.Time) []any {
+var mutatingPolicyTable = Of(func(p *admissionregistrationv1.MutatingAdmissionPolicy, now time.Time) []any {
 	return []any{p.Name, int64(len(p.Spec.Mutations)), paramKind(p.Spec.ParamKind), ageOf(p, now)}
 }, name(), number("Mutations", "Number of changes."), text("ParamKind", "Kind of the parameters."), age())
 
-var validatingPolicyBindingTable = tableOf(func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, now time.Time) []any {
+var validatingPolicyBindingTable = Of(func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, now time.Time) []any {
 	return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), ageOf(b, now)}
 }, name(), text("PolicyName", "Policy that is bound."), text("ParamRef", "Parameters of the policy."), age())
 
-var mutatingPolicyBindingTable = tableOf(func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding, now time.Time) []any {
+var mutatingPolicyBindingTable = Of(func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding, now time.Time) []any {
 	return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), ageOf(b, now)}
 }, name(), text("PolicyName", "Policy that is bound."), text("ParamRef", "Parameters of the policy."), age())
 
@@ -87,15 +87,15 @@ func paramRef(r *admissionregistrationv1.ParamRef) string {
 	return unset
 }
 
-var deviceClassTable = tableOf(func(c *resourcev1.DeviceClass, now time.Time) []any {
+var deviceClassTable = Of(func(c *resourcev1.DeviceClass, now time.Time) []any {
 	return []any{c.Name, ageOf(c, now)}
 }, name(), age())
 
-var claimTemplateTable = tableOf(func(c *resourcev1.ResourceClaimTemplate, now time.Time) []any {
+var claimTemplateTable = Of(func(c *resourcev1.ResourceClaimTemplate, now time.Time) []any {
 	return []any{c.Name, ageOf(c, now)}
 }, name(), age())
 
-var resourceClaimTable = tableOf(func(c *resourcev1.ResourceClaim, now time.Time) []any {
+var resourceClaimTable = Of(func(c *resourcev1.ResourceClaim, now time.Time) []any {
 	var states []string
 	if c.DeletionTimestamp != nil {
 		states = append(states, "deleted")
@@ -111,11 +111,11 @@ var resourceClaimTable = tableOf(func(c *resourcev1.ResourceClaim, now time.Time
 	return []any{c.Name, strings.Join(states, ","), ageOf(c, now)}
 }, name(), text("State", "Whether devices are allocated and in use."), age())
 
-var resourceSliceTable = tableOf(func(s *resourcev1.ResourceSlice, now time.Time) []any {
+var resourceSliceTable = Of(func(s *resourcev1.ResourceSlice, now time.Time) []any {
 	return []any{s.Name, value(s.Spec.NodeName), s.Spec.Driver, s.Spec.Pool.Name, ageOf(s, now)}
 }, name(), text("Node", "Node that has the devices."), text("Driver", "Driver of the devices."), text("Pool", "Pool the slice belongs to."), age())
 
-var flowSchemaTable = tableOf(func(f *flowcontrolv1.FlowSchema, now time.Time) []any {
+var flowSchemaTable = Of(func(f *flowcontrolv1.FlowSchema, now time.Time) []any {
 	by, dangling := none, "?"
 	if f.Spec.DistinguisherMethod != nil {
 		by = string(f.Spec.DistinguisherMethod.Type)
@@ -129,7 +129,7 @@ var flowSchemaTable = tableOf(func(f *flowcontrolv1.FlowSchema, now time.Time) [
 }, name(), text("PriorityLevel", "Level of the matching requests."), text("MatchingPrecedence", "Lower is asked first."),
 	text("DistinguisherMethod", "How requests are told apart."), age(), text("MissingPL", "Whether the level is missing."))
 
-var priorityLevelTable = tableOf(func(p *flowcontrolv1.PriorityLevelConfiguration, now time.Time) []any {
+var priorityLevelTable = Of(func(p *flowcontrolv1.PriorityLevelConfiguration, now time.Time) []any {
 	shares, queues, hand, length := any(none), any(none), any(none), any(none)
 	if l := p.Spec.Limited; l != nil {
 		if l.NominalConcurrencyShares != nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-var configMapTable = tableOf(func(o *corev1.ConfigMap, now time.Time) []any {
+var configMapTable = Of(func(o *corev1.ConfigMap, now time.Time) []any {
 	return []any{o.Name, int64(len(o.Data) + len(o.BinaryData)), ageOf(o, now)}
 }, name(), text("Data", "Number of keys."), age())
 
-var secretTable = tableOf(func(o *corev1.Secret, now time.Time) []any {
+var secretTable = Of(func(o *corev1.Secret, now time.Time) []any {
 	return []any{o.Name, string(o.Type), int64(len(o.Data)), ageOf(o, now)}
 }, name(), text("Type", "What the secret is used for."), text("Data", "Number of keys."), age())
 
-var serviceAccountTable = tableOf(func(o *corev1.ServiceAccount, now time.Time) []any {
+var serviceAccountTable = Of(func(o *corev1.ServiceAccount, now time.Time) []any {
 	return []any{o.Name, ageOf(o, now)}
 }, name(), age())
 
-var namespaceTable = tableOf(func(o *corev1.Namespace, now time.Time) []any {
+var namespaceTable = Of(func(o *corev1.Namespace, now time.Time) []any {
 	return []any{o.Name, string(o.Status.Phase), ageOf(o, now)}
 }, name(), text("Status", "Active, or Terminating while its content is removed."), age())
 
-var podTemplateTable = tableOf(func(o *corev1.PodTemplate, _ time.Time) []any {
+var podTemplateTable = Of(func(o *corev1.PodTemplate, _ time.Time) []any {
 	names, images := containersText(o.Template.Spec.Containers)
 	return []any{o.Name, names, images, labelsText(o.Template.Labels)}
 }, name(), text("Containers", "Names of the containers."), text("Images", "Images of the containers."),
 	text("Pod Labels", "Labels pods get from the template."))
 
-var componentStatusTable = tableOf(func(o *corev1.ComponentStatus, _ time.Time) []any {
+var componentStatusTable = Of(func(o *corev1.ComponentStatus, _ time.Time) []any {
 	status, message, problem := "Unknown", "", ""
 	for _, c := range o.Conditions {
 		if c.Type != "Healthy" {
@@ -47,7 +47,7 @@ var componentStatusTable = tableOf(func(o *corev1.ComponentStatus, _ time.Time) 
 }, name(), text("Status", "Healthy, Unhealthy or Unknown."), text("Message", "What the component said."),
 	text("Error", "Why the component could not be asked."))
 
-var resourceQuotaTable = tableOf(func(o *corev1.ResourceQuota, now time.Time) []any {
+var resourceQuotaTable = Of(func(o *corev1.ResourceQuota, now time.Time) []any {
 	var requests, limits []string
 	for _, r := range slices.Sorted(maps.Keys(o.Status.Hard)) {
 		used, hard := o.Status.Used[r], o.Status.Hard[r]

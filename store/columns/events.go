@@ -72,7 +72,7 @@ func eventColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-var coreEventTable = tableOf(func(e *corev1.Event, now time.Time) []any {
+var coreEventTable = Of(func(e *corev1.Event, now time.Time) []any {
 	f := eventFields{
 		first: e.FirstTimestamp.Time, last: e.LastTimestamp.Time, eventTime: e.EventTime.Time, count: e.Count,
 		object: e.InvolvedObject, source: e.Source, reporter: e.ReportingController, instance: e.ReportingInstance,
@@ -84,7 +84,7 @@ var coreEventTable = tableOf(func(e *corev1.Event, now time.Time) []any {
 	return f.row(e.Name, now)
 }, eventColumns()...)
 
-var eventTable = tableOf(func(e *eventsv1.Event, now time.Time) []any {
+var eventTable = Of(func(e *eventsv1.Event, now time.Time) []any {
 	f := eventFields{
 		first: e.DeprecatedFirstTimestamp.Time, last: e.DeprecatedLastTimestamp.Time, eventTime: e.EventTime.Time, count: e.DeprecatedCount,
 		object: e.Regarding, source: e.DeprecatedSource, reporter: e.ReportingController, instance: e.ReportingInstance,

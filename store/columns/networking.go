@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 )
 
-var ingressTable = tableOf(func(i *networkingv1.Ingress, now time.Time) []any {
+var ingressTable = Of(func(i *networkingv1.Ingress, now time.Time) []any {
 	var hosts, addresses []string
 	for _, r := range i.Spec.Rules {
 		if r.Host != "" {
@@ -30,7 +30,7 @@ var ingressTable = tableOf(func(i *networkingv1.Ingress, now time.Time) []any {
 }, name(), text("Class", "Ingress class."), text("Hosts", "Host names served."),
 	text("Address", "Addresses of the load balancer."), text("Ports", "Ports served."), age())
 
-var ingressClassTable = tableOf(func(c *networkingv1.IngressClass, now time.Time) []any {
+var ingressClassTable = Of(func(c *networkingv1.IngressClass, now time.Time) []any {
 	parameters := none
 	if p := c.Spec.Parameters; p != nil {
 		parameters = p.Kind
@@ -42,12 +42,12 @@ var ingressClassTable = tableOf(func(c *networkingv1.IngressClass, now time.Time
 	return []any{c.Name, c.Spec.Controller, parameters, ageOf(c, now)}
 }, name(), text("Controller", "Who serves the class."), text("Parameters", "Object with the controller's settings."), age())
 
-var networkPolicyTable = tableOf(func(p *networkingv1.NetworkPolicy, now time.Time) []any {
+var networkPolicyTable = Of(func(p *networkingv1.NetworkPolicy, now time.Time) []any {
 	return []any{p.Name, selectorText(&p.Spec.PodSelector), ageOf(p, now)}
 }, name(), text("Pod-Selector", "Pods it applies to."), age())
 
 // The row has an age without a column, as clients of the real server get it.
-var ipAddressTable = tableOf(func(a *networkingv1.IPAddress, now time.Time) []any {
+var ipAddressTable = Of(func(a *networkingv1.IPAddress, now time.Time) []any {
 	parent := none
 	if p := a.Spec.ParentRef; p != nil {
 		parent = p.Resource
@@ -63,11 +63,11 @@ var ipAddressTable = tableOf(func(a *networkingv1.IPAddress, now time.Time) []an
 	return []any{a.Name, parent, ageOf(a, now)}
 }, name(), text("ParentRef", "Object that uses the address."))
 
-var serviceCIDRTable = tableOf(func(c *networkingv1.ServiceCIDR, now time.Time) []any {
+var serviceCIDRTable = Of(func(c *networkingv1.ServiceCIDR, now time.Time) []any {
 	return []any{c.Name, strings.Join(c.Spec.CIDRs, ","), ageOf(c, now)}
 }, name(), text("CIDRs", "Address ranges of services."), age())
 
-var disruptionBudgetTable = tableOf(func(b *policyv1.PodDisruptionBudget, now time.Time) []any {
+var disruptionBudgetTable = Of(func(b *policyv1.PodDisruptionBudget, now time.Time) []any {
 	return []any{b.Name, limitText(b.Spec.MinAvailable), limitText(b.Spec.MaxUnavailable), int64(b.Status.DisruptionsAllowed), ageOf(b, now)}
 }, name(), text("Min Available", "Pods that must stay."), text("Max Unavailable", "Pods that may be missing."),
 	number("Allowed Disruptions", "Pods that may be evicted now."), age())

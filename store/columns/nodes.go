@@ -8,7 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-var nodeTable = tableOf(nodeRow, name(),
+var nodeTable = Of(nodeRow, name(),
 	text("Status", "Ready, NotReady or Unknown, and whether pods are scheduled to it."),
 	text("Roles", "Roles from the node's labels."),
 	age(),

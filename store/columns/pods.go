@@ -10,7 +10,7 @@ import (
 )
 
 var podTable = func() Table {
-	t := tableOf(podRow, name(),
+	t := Of(podRow, name(),
 		text("Ready", "Ready containers of all containers."),
 		text("Status", "What the pod is doing, or what keeps it from running."),
 		text("Restarts", "How often containers were restarted, and when last."),

@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 )
 
-var serviceTable = tableOf(func(s *corev1.Service, now time.Time) []any {
+var serviceTable = Of(func(s *corev1.Service, now time.Time) []any {
 	clusterIP := orElse(s.Spec.ClusterIP, none)
 	if len(s.Spec.ClusterIPs) > 0 {
 		clusterIP = s.Spec.ClusterIPs[0]
@@ -55,7 +55,7 @@ func servicePorts(ports []corev1.ServicePort) string {
 	return orElse(strings.Join(all, ","), none)
 }
 
-var endpointsTable = tableOf(func(e *corev1.Endpoints, now time.Time) []any {
+var endpointsTable = Of(func(e *corev1.Endpoints, now time.Time) []any {
 	return []any{e.Name, endpointAddresses(e.Subsets), ageOf(e, now)}
 }, name(), text("Endpoints", "Ready addresses with their ports."), age())
 
@@ -79,7 +79,7 @@ func endpointAddresses(subsets []corev1.EndpointSubset) string {
 	return few(all, 3, ",")
 }
 
-var endpointSliceTable = tableOf(func(e *discoveryv1.EndpointSlice, now time.Time) []any {
+var endpointSliceTable = Of(func(e *discoveryv1.EndpointSlice, now time.Time) []any {
 	var ports, addresses []string
 	for _, p := range e.Ports {
 		switch {

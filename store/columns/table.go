@@ -57,8 +57,9 @@ func defaultCells(obj metav1.Object, _ time.Time) []any {
 	return []any{obj.GetName(), created.UTC().Format(time.RFC3339)}
 }
 
-// tableOf ties a typed row function to its headers.
-func tableOf[T metav1.Object](row func(obj T, now time.Time) []any, columns ...metav1.TableColumnDefinition) Table {
+// Of returns the table of a Go type: row computes the cells of one object (strings, int64s, float64s, bools or nil, one for each of columns), and
+// may be called concurrently. Objects of another type get the cells of [Default].
+func Of[T metav1.Object](row func(obj T, now time.Time) []any, columns ...metav1.TableColumnDefinition) Table {
 	return Table{Columns: columns, cells: func(obj metav1.Object, now time.Time) []any {
 		if typed, ok := obj.(T); ok {
 			return row(typed, now)

@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-var claimTable = tableOf(func(c *corev1.PersistentVolumeClaim, now time.Time) []any {
+var claimTable = Of(func(c *corev1.PersistentVolumeClaim, now time.Time) []any {
 	phase := string(c.Status.Phase)
 	if c.DeletionTimestamp != nil {
 		phase = "Terminating"
@@ -29,7 +29,7 @@ var claimTable = tableOf(func(c *corev1.PersistentVolumeClaim, now time.Time) []
 	text("StorageClass", "Class of the claim."), text("VolumeAttributesClass", "Attributes class of the claim."),
 	age(), wide(text("VolumeMode", "Filesystem or Block.")))
 
-var volumeTable = tableOf(func(v *corev1.PersistentVolume, now time.Time) []any {
+var volumeTable = Of(func(v *corev1.PersistentVolume, now time.Time) []any {
 	phase := string(v.Status.Phase)
 	if v.DeletionTimestamp != nil {
 		phase = "Terminating"
@@ -86,7 +86,7 @@ func marked(obj metav1.Object, annotations ...string) string {
 	return obj.GetName()
 }
 
-var storageClassTable = tableOf(func(c *storagev1.StorageClass, now time.Time) []any {
+var storageClassTable = Of(func(c *storagev1.StorageClass, now time.Time) []any {
 	reclaim, binding := "Delete", "Immediate"
 	if c.ReclaimPolicy != nil {
 		reclaim = string(*c.ReclaimPolicy)
@@ -99,11 +99,11 @@ var storageClassTable = tableOf(func(c *storagev1.StorageClass, now time.Time) [
 }, name(), text("Provisioner", "Who makes the volumes."), text("ReclaimPolicy", "What happens to a volume when its claim is gone."),
 	text("VolumeBindingMode", "When a claim is bound."), text("AllowVolumeExpansion", "Whether volumes can grow."), age())
 
-var attributesClassTable = tableOf(func(c *storagev1.VolumeAttributesClass, now time.Time) []any {
+var attributesClassTable = Of(func(c *storagev1.VolumeAttributesClass, now time.Time) []any {
 	return []any{marked(c, "volumeattributesclass.alpha.kubernetes.io/is-default-class"), c.DriverName, ageOf(c, now)}
 }, name(), text("DriverName", "Driver the attributes are for."), age())
 
-var attachmentTable = tableOf(func(a *storagev1.VolumeAttachment, now time.Time) []any {
+var attachmentTable = Of(func(a *storagev1.VolumeAttachment, now time.Time) []any {
 	return []any{a.Name, a.Spec.Attacher, value(a.Spec.Source.PersistentVolumeName), a.Spec.NodeName, a.Status.Attached, ageOf(a, now)}
 }, name(), attacher(), text("PV", "Volume to attach."), text("Node", "Node to attach to."), flag("Attached", "Whether it is attached."), age())
 
@@ -113,11 +113,11 @@ func attacher() metav1.TableColumnDefinition {
 	return c
 }
 
-var csiNodeTable = tableOf(func(n *storagev1.CSINode, now time.Time) []any {
+var csiNodeTable = Of(func(n *storagev1.CSINode, now time.Time) []any {
 	return []any{n.Name, int64(len(n.Spec.Drivers)), ageOf(n, now)}
 }, name(), number("Drivers", "Number of drivers on the node."), age())
 
-var csiDriverTable = tableOf(func(d *storagev1.CSIDriver, now time.Time) []any {
+var csiDriverTable = Of(func(d *storagev1.CSIDriver, now time.Time) []any {
 	attach := d.Spec.AttachRequired == nil || *d.Spec.AttachRequired
 	modes := make([]string, len(d.Spec.VolumeLifecycleModes))
 	for i, m := range d.Spec.VolumeLifecycleModes {

@@ -20,7 +20,7 @@ func containerColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-var deploymentTable = tableOf(func(d *appsv1.Deployment, now time.Time) []any {
+var deploymentTable = Of(func(d *appsv1.Deployment, now time.Time) []any {
 	names, images := containersText(d.Spec.Template.Spec.Containers)
 	selector := "<invalid>"
 	if sel, err := d.Spec.Selector.Selector(); err == nil {
@@ -41,7 +41,7 @@ func replicaColumns() []metav1.TableColumnDefinition {
 	}, containerColumns()...)
 }
 
-var replicaSetTable = tableOf(func(r *appsv1.ReplicaSet, now time.Time) []any {
+var replicaSetTable = Of(func(r *appsv1.ReplicaSet, now time.Time) []any {
 	names, images := containersText(r.Spec.Template.Spec.Containers)
 	return []any{
 		r.Name, int64(value(r.Spec.Replicas)), int64(r.Status.Replicas), int64(r.Status.ReadyReplicas), ageOf(r, now),
@@ -49,7 +49,7 @@ var replicaSetTable = tableOf(func(r *appsv1.ReplicaSet, now time.Time) []any {
 	}
 }, replicaColumns()...)
 
-var replicationControllerTable = tableOf(func(r *corev1.ReplicationController, now time.Time) []any {
+var replicationControllerTable = Of(func(r *corev1.ReplicationController, now time.Time) []any {
 	names, images := "", ""
 	if r.Spec.Template != nil {
 		names, images = containersText(r.Spec.Template.Spec.Containers)
@@ -60,7 +60,7 @@ var replicationControllerTable = tableOf(func(r *corev1.ReplicationController, n
 	}
 }, replicaColumns()...)
 
-var daemonSetTable = tableOf(func(d *appsv1.DaemonSet, now time.Time) []any {
+var daemonSetTable = Of(func(d *appsv1.DaemonSet, now time.Time) []any {
 	names, images := containersText(d.Spec.Template.Spec.Containers)
 	s := &d.Status
 	return []any{
@@ -74,13 +74,13 @@ var daemonSetTable = tableOf(func(d *appsv1.DaemonSet, now time.Time) []any {
 	text("Node Selector", "Labels of the nodes to run on."), age(),
 }, containerColumns()...)...)
 
-var statefulSetTable = tableOf(func(s *appsv1.StatefulSet, now time.Time) []any {
+var statefulSetTable = Of(func(s *appsv1.StatefulSet, now time.Time) []any {
 	names, images := containersText(s.Spec.Template.Spec.Containers)
 	return []any{s.Name, ratio(int64(s.Status.ReadyReplicas), int64(value(s.Spec.Replicas))), ageOf(s, now), names, images}
 }, name(), text("Ready", "Ready pods of wanted pods."), age(),
 	wide(text("Containers", "Names of the containers.")), wide(text("Images", "Images of the containers.")))
 
-var controllerRevisionTable = tableOf(func(r *appsv1.ControllerRevision, now time.Time) []any {
+var controllerRevisionTable = Of(func(r *appsv1.ControllerRevision, now time.Time) []any {
 	controller := none
 	if ref := metav1.ControllerOf(r); ref != nil {
 		gk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
@@ -93,7 +93,7 @@ var controllerRevisionTable = tableOf(func(r *appsv1.ControllerRevision, now tim
 	return []any{r.Name, controller, r.Revision, ageOf(r, now)}
 }, name(), text("Controller", "Owner of the revision."), text("Revision", "Number of the revision."), age())
 
-var jobTable = tableOf(func(j *batchv1.Job, now time.Time) []any {
+var jobTable = Of(func(j *batchv1.Job, now time.Time) []any {
 	names, images := containersText(j.Spec.Template.Spec.Containers)
 	return []any{j.Name, jobStatus(j), jobCompletions(j), jobDuration(j, now), ageOf(j, now), names, images, selectorText(j.Spec.Selector)}
 }, append([]metav1.TableColumnDefinition{
@@ -149,7 +149,7 @@ func jobDuration(j *batchv1.Job, now time.Time) string {
 	return HumanDuration(end.Sub(start.Time))
 }
 
-var cronJobTable = tableOf(func(c *batchv1.CronJob, now time.Time) []any {
+var cronJobTable = Of(func(c *batchv1.CronJob, now time.Time) []any {
 	last := none
 	if c.Status.LastScheduleTime != nil {
 		last = since(c.Status.LastScheduleTime.Time, now)
