@@ -23,12 +23,13 @@ func Marshal(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Clone(b)
+	defer shared.release(e)
 	if cap(b) <= maxKept {
 		e.buf = b
+	} else if cap(b)-len(b) <= len(b)/8 {
+		return slices.Clip(b), nil // too large to be kept for the next, and not much too large for this
 	}
-	shared.release(e)
-	return out, nil
+	return slices.Clone(b), nil
 }
 
 // AppendJSON appends the JSON of v to dst. On error dst is returned as it was.
@@ -262,9 +263,10 @@ func (e *jsonEncoder) array(b []byte, elem *node, p unsafe.Pointer, length int) 
 		return b
 	}
 	b = append(b, '[')
+	start := len(b)
 	for i := range length {
 		if i > 0 {
-			b = append(b, ',')
+			b = roomForRest(append(b, ','), start, i, length)
 		}
 		b = e.value(b, elem, unsafe.Add(p, uintptr(i)*elem.size))
 		if e.err != nil {
@@ -273,6 +275,17 @@ func (e *jsonEncoder) array(b []byte, elem *node, p unsafe.Pointer, length int) 
 	}
 	e.depth--
 	return append(b, ']')
+}
+
+// roomForRest makes room for an array of length elements of which done are in
+// b[start:]. Long output would otherwise be moved again and again, as append grows
+// large buffers by a quarter; at most it becomes four times as large.
+func roomForRest(b []byte, start, done, length int) []byte {
+	each := (len(b)-start)/done + 1
+	if len(b) < maxKept || cap(b)-len(b) >= 2*each {
+		return b
+	}
+	return slices.Grow(b, min((length-done)*(each+each/8), 3*len(b)))
 }
 
 func (e *jsonEncoder) bytes(b []byte, n *node, p unsafe.Pointer) []byte {
