@@ -440,7 +440,7 @@ func TestBigObjects(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, changed)
 	require.Len(t, merged.(*metav1.Unstructured).Fields["list"], 30_000)
-	require.Less(t, time.Since(begin), 30*time.Second)
+	require.Less(t, time.Since(begin), time.Minute)
 }
 
 // A value of the wrong type is an error that says where.

@@ -124,11 +124,34 @@ func MergeMap(doc, patch map[string]any) map[string]any {
 			// What is not an object counts as an empty one: its nulls vanish too.
 			target, _ := doc[key].(map[string]any)
 			doc[key] = MergeMap(target, value)
+		case []any:
+			if _, wasObject := doc[key].(map[string]any); wasObject {
+				doc[key] = clone(value)
+			} else {
+				doc[key] = withoutNulls(value)
+			}
 		default:
-			doc[key] = clone(value)
+			doc[key] = value
 		}
 	}
 	return doc
+}
+
+// withoutNulls copies a list of a merge patch. The RFC takes lists as they are; the API's drops the nulls of objects in them, as it does elsewhere,
+// unless the list takes the place of an object.
+func withoutNulls(list []any) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		switch v := v.(type) {
+		case map[string]any:
+			out[i] = MergeMap(nil, v)
+		case []any:
+			out[i] = withoutNulls(v)
+		default:
+			out[i] = v
+		}
+	}
+	return out
 }
 
 // CreateMerge is the JSON merge patch that makes modified of original. Both must

@@ -321,7 +321,7 @@ func TestLongListsStayCheap(t *testing.T) {
 	require.NoError(t, err)
 	_, err = patch.CreateThreeWayStrategic([]byte(doc), got, []byte(doc), objectType)
 	require.NoError(t, err)
-	require.Less(t, time.Since(start), 5*time.Second)
+	require.Less(t, time.Since(start), time.Minute, "quadratic work would take longer on any machine")
 }
 
 func TestCode(t *testing.T) {

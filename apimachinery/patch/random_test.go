@@ -4,25 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"testing"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/patch"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
-
-func seeds(t *testing.T, n int) int {
-	t.Helper()
-	if s := os.Getenv("KEELSON_SEEDS"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		return n
-	}
-	return n
-}
 
 type m = map[string]any
 
@@ -89,8 +79,8 @@ func encoded(t *testing.T, v any) []byte {
 }
 
 func TestCreatedPatchesLeadToWhatWasModified(t *testing.T) {
-	for seed := range seeds(t, 3000) {
-		r := rand.New(rand.NewPCG(uint64(seed), 3))
+	for _, seed := range seeds.Of(t, 3000) {
+		r := seeds.Rand(seed)
 		from, to := encoded(t, document(r)), encoded(t, document(r))
 		changes, err := patch.CreateTwoWayStrategic(from, to, objectType)
 		require.NoError(t, err, "seed %d", seed)
@@ -110,9 +100,49 @@ func TestCreatedPatchesLeadToWhatWasModified(t *testing.T) {
 	}
 }
 
+// jsonValue is any JSON value, nulls and nested ones included.
+func jsonValue(r *rand.Rand, depth int) any {
+	switch k := r.IntN(7); {
+	case k == 0:
+		return nil
+	case k == 1:
+		return []any{"x", 1.5, true, int64(1) << 60, `<"é`}[r.IntN(5)]
+	case k == 2 && depth > 0:
+		list := []any{}
+		for range r.IntN(3) {
+			list = append(list, jsonValue(r, depth-1))
+		}
+		return list
+	case k > 2 && depth > 0:
+		return jsonObject(r, depth-1)
+	}
+	return r.IntN(3)
+}
+
+func jsonObject(r *rand.Rand, depth int) m {
+	out := m{}
+	for range r.IntN(4) {
+		out[string(rune('a'+r.IntN(4)))] = jsonValue(r, depth)
+	}
+	return out
+}
+
+// Merge patches do what the library's do, nulls in new objects included.
+func TestMergeAgreesWithJSONPatch(t *testing.T) {
+	for _, seed := range seeds.Of(t, 3000) {
+		r := seeds.Rand(seed)
+		doc, changes := encoded(t, jsonObject(r, 3)), encoded(t, jsonObject(r, 3))
+		want, err := jsonpatch.MergePatch(doc, changes)
+		require.NoError(t, err, "seed %d", seed)
+		got, err := patch.Merge(doc, changes)
+		require.NoError(t, err, "seed %d", seed)
+		require.JSONEq(t, string(want), string(got), "seed %d: %s with %s", seed, doc, changes)
+	}
+}
+
 func TestThreeWayPatchesSetDeleteAndKeep(t *testing.T) {
-	for seed := range seeds(t, 3000) {
-		r := rand.New(rand.NewPCG(uint64(seed), 4))
+	for _, seed := range seeds.Of(t, 3000) {
+		r := seeds.Rand(seed)
 		original, modified, current := document(r), document(r), document(r)
 		changes, err := patch.CreateThreeWayStrategic(encoded(t, original), encoded(t, modified), encoded(t, current), objectType)
 		require.NoError(t, err, "seed %d", seed)
@@ -287,13 +317,18 @@ func FuzzMerge(f *testing.F) {
 }
 
 func withoutNulls(v any) any {
-	if v, ok := v.(m); ok {
+	switch v := v.(type) {
+	case m:
 		for key, value := range v {
 			if value == nil {
 				delete(v, key)
 			} else {
 				withoutNulls(value)
 			}
+		}
+	case []any:
+		for _, value := range v {
+			withoutNulls(value)
 		}
 	}
 	return v
