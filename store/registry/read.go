@@ -112,6 +112,7 @@ func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
 			return o
 		}
 	default:
+		r.read()
 	}
 	return &cache.Object{Key: kv.Key, Namespace: key.Namespace, Name: key.Name, Revision: kv.Revision,
 		CreateRevision: kv.CreateRevision, Value: kv.Value}

@@ -25,6 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -308,6 +309,29 @@ func TestReadsWaitForRun(t *testing.T) {
 		defer cancel()
 		_, err = r.Access().List(ctx, configMaps, "", labels.Everything())
 		require.True(t, apierrors.IsTimeout(err), "%v", err)
+	})
+}
+
+// A resource that is only read object by object gets its cache once that is done often.
+func TestHotReadsStartTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		_, err := r.Access().Create(t.Context(), configMaps, configMap("a"), registry.Write{})
+		require.NoError(t, err)
+		res := r.Resource(configMaps)
+		read := func() *cache.Object {
+			o, err := res.Get(t.Context(), key("a"), registry.Freshness{})
+			require.NoError(t, err)
+			synctest.Wait()
+			return o
+		}
+		require.NotSame(t, read(), read())
+		require.Zero(t, res.Cached())
+		for range 100 {
+			read()
+		}
+		require.Equal(t, 1, res.Cached())
+		require.Same(t, read(), read())
 	})
 }
 

@@ -24,7 +24,11 @@ type watched struct {
 	fields     []string
 	ready      <-chan struct{}
 	written    atomic.Int64 // revision of the last write that went through this registry
+	reads      atomic.Int32 // of single objects while the cache did not run
 }
+
+// hotAfter is how many reads of single objects start the cache: from there on what is read is encoded once.
+const hotAfter = 50
 
 // wrote notes a write, for readers that must see it.
 func (w *watched) wrote(revision int64) {
@@ -75,6 +79,21 @@ func (w *watched) stop() {
 	}
 }
 
+// read counts a read of a single object that went past the cache.
+func (r *Resource) read() {
+	if w := r.watched; w.reads.Add(1) == hotAfter {
+		r.registry.want(w)
+	}
+}
+
+// want starts a cache if that can be done now.
+func (r *Registry) want(w *watched) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.wanted = true
+	r.start(w)
+}
+
 // reader returns the running cache, started and caught up.
 func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
 	w := r.watched
@@ -88,10 +107,7 @@ func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	r.registry.mu.Lock()
-	w.wanted = true
-	r.registry.start(w)
-	r.registry.mu.Unlock()
+	r.registry.want(w)
 	select {
 	case <-w.ready:
 		return w.cache, nil
