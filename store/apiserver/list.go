@@ -36,6 +36,10 @@ func (s *Server) list(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
+	if err := rt.res.Convert(p.items...); err != nil {
+		r.fail(err)
+		return
+	}
 	r.sendPage(rt, out, p)
 }
 

@@ -54,6 +54,16 @@ func (o *Object) Form(key FormKey, make func(*Object) ([]byte, error)) ([]byte, 
 	return f.bytes, f.err
 }
 
+// Made returns a form that has been made without an error.
+func (o *Object) Made(key FormKey) ([]byte, bool) {
+	for f := o.forms.head.Load(); f != nil; f = f.next {
+		if f.id == (formID{FormKey: key}) && f.made.Load() && f.err == nil {
+			return f.bytes, true
+		}
+	}
+	return nil, false
+}
+
 // newObject splits the key into namespace and name: what follows the cache's prefix, cut at
 // its last slash.
 func newObject(prefix string, kv store.KV) *Object {

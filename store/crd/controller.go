@@ -26,8 +26,8 @@ var Resource = apiextensionsv1.GroupVersion.WithResource("customresourcedefiniti
 
 // Converter converts objects between versions of a definition whose strategy is Webhook.
 type Converter interface {
-	// Between returns the two directions between the stored and a served version.
-	Between(d *apiextensionsv1.CustomResourceDefinition, stored, served schema.GroupVersion) (fromStored, toStored func(metav1.Object) (metav1.Object, error))
+	// To returns the function that brings objects of any version to version to, keeping their order. It may change and return them.
+	To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func(objs []metav1.Object) ([]metav1.Object, error)
 }
 
 // Options configure a Controller. The zero value works.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,20 @@ func (c *client) do(method, path string, body any, code int, header ...string) t
 		data, err = json.Marshal(b)
 		require.NoError(c.t, err)
 	}
+	w := c.send(method, path, data, code, header...)
+	if strings.Contains(path, "watch=true") {
+		return nil
+	}
+	var out tree
+	if w.Body.Len() > 0 {
+		require.NoError(c.t, codec.Unmarshal(w.Body.Bytes(), &out), "%s", w.Body)
+	}
+	return out
+}
+
+// send sends JSON and checks the code of the answer.
+func (c *client) send(method, path string, data []byte, code int, header ...string) *httptest.ResponseRecorder {
+	c.t.Helper()
 	r := httptest.NewRequest(method, path, bytes.NewReader(data))
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
@@ -69,11 +84,7 @@ func (c *client) do(method, path string, body any, code int, header ...string) t
 	w := httptest.NewRecorder()
 	c.ServeHTTP(w, r)
 	require.Equal(c.t, code, w.Code, "%s %s: %s", method, path, w.Body)
-	var out tree
-	if w.Body.Len() > 0 {
-		require.NoError(c.t, codec.Unmarshal(w.Body.Bytes(), &out), "%s", w.Body)
-	}
-	return out
+	return w
 }
 
 func at(v any, path ...any) any {
@@ -157,6 +168,16 @@ func (c *client) conditions(name string, want map[string]string) tree {
 	}
 	c.t.Fatalf("%s never had %v", name, want)
 	return nil
+}
+
+// eventually repeats a condition that depends on a loop of the server until it holds, for a minute at most.
+func (c *client) eventually(what string, ok func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+		if time.Now().After(end) {
+			c.t.Fatalf("never: %s", what)
+		}
+	}
 }
 
 var ready = map[string]string{"Established": "True", "NamesAccepted": "True"}

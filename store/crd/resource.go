@@ -51,13 +51,26 @@ func build(d *definition, convert Converter) (*served, error) {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 		def.Stored = stored
-		if c := d.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter && convert != nil && !v.Storage {
-			def.FromStored, def.ToStored = convert.Between(d, stored.GVK.GroupVersion(), def.Info.GVK.GroupVersion())
+		if c := d.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter && convert != nil && len(d.Spec.Versions) > 1 {
+			// The storage version too: what is stored may be of a former one.
+			def.FromStoredAll = convert.To(d, def.Info.GVK.GroupVersion())
+			def.FromStored, def.ToStored = one(def.FromStoredAll), one(convert.To(d, stored.GVK.GroupVersion()))
 		}
 		s.resources = append(s.resources, *def)
 		s.documents = append(s.documents, *doc)
 	}
 	return s, nil
+}
+
+// one makes a conversion of one object of one of many.
+func one(all func([]metav1.Object) ([]metav1.Object, error)) func(metav1.Object) (metav1.Object, error) {
+	return func(obj metav1.Object) (metav1.Object, error) {
+		out, err := all([]metav1.Object{obj})
+		if err != nil {
+			return nil, err
+		}
+		return out[0], nil
+	}
 }
 
 func storedInfo(d *definition) (*scheme.Info, error) {

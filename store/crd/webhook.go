@@ -2,10 +2,10 @@ package crd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
@@ -26,7 +26,7 @@ type WebhookOptions struct {
 	Timeout time.Duration
 }
 
-// Webhook is a Converter that asks the webhook a definition names. One request is made for each object.
+// Webhook is a Converter that asks the webhook a definition names, once for all objects that are read together.
 type Webhook struct {
 	options WebhookOptions
 	client  *webhook.Client
@@ -43,66 +43,91 @@ func NewWebhook(o WebhookOptions) *Webhook {
 // Close drops idle connections.
 func (w *Webhook) Close() error { return w.client.Close() }
 
-// Between implements Converter.
-func (w *Webhook) Between(d *apiextensionsv1.CustomResourceDefinition, stored, served schema.GroupVersion) (fromStored, toStored func(metav1.Object) (metav1.Object, error)) {
+// To implements Converter. Objects that are of the version already are not sent.
+func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func([]metav1.Object) ([]metav1.Object, error) {
 	hook := codec.DeepCopy(d.Spec.Conversion.Webhook)
-	to := func(gv schema.GroupVersion) func(metav1.Object) (metav1.Object, error) {
-		return func(obj metav1.Object) (metav1.Object, error) {
-			u, ok := obj.(*metav1.Unstructured)
-			if !ok || u.APIVersion == gv.String() {
-				return obj, nil
+	return func(objs []metav1.Object) ([]metav1.Object, error) {
+		out := slices.Clone(objs)
+		var others []*metav1.Unstructured
+		var places []int
+		for i, obj := range objs {
+			if u, ok := obj.(*metav1.Unstructured); ok && u.APIVersion != to.String() {
+				others, places = append(others, u), append(places, i)
 			}
-			converted, err := w.convert(hook, u, gv)
-			if err != nil {
-				return nil, fmt.Errorf("conversion webhook for %s failed: %w", schema.FromAPIVersionAndKind(u.APIVersion, u.Kind), err)
-			}
-			return converted, nil
 		}
+		if len(others) == 0 {
+			return out, nil
+		}
+		converted, err := w.convert(hook, others, to)
+		if err != nil {
+			return nil, fmt.Errorf("conversion webhook for %s failed: %w", schema.FromAPIVersionAndKind(others[0].APIVersion, others[0].Kind), err)
+		}
+		for i, place := range places {
+			out[place] = converted[i]
+		}
+		return out, nil
 	}
-	return to(served), to(stored)
 }
 
-func (w *Webhook) convert(hook *apiextensionsv1.WebhookConversion, u *metav1.Unstructured, gv schema.GroupVersion) (*metav1.Unstructured, error) {
+// convert asks for the conversion of all objects at once.
+func (w *Webhook) convert(hook *apiextensionsv1.WebhookConversion, objs []*metav1.Unstructured, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
 	if hook == nil || hook.ClientConfig == nil || !slices.Contains(hook.ConversionReviewVersions, "v1") {
 		return nil, errors.New("the definition names no webhook that understands ConversionReview v1")
 	}
-	raw, err := codec.Marshal(u)
-	if err != nil {
-		return nil, err
-	}
 	review := &apiextensionsv1.ConversionReview{Request: &apiextensionsv1.ConversionRequest{
-		UID: types.UID("conversion-" + strconv.FormatInt(time.Now().UnixNano(), 36)), DesiredAPIVersion: gv.String(), Objects: []metav1.RawExtension{{Raw: raw}},
-	}}
+		UID: types.UID(rand.Text()), DesiredAPIVersion: to.String(), Objects: make([]metav1.RawExtension, len(objs))}}
 	review.SetGroupVersionKind(apiextensionsv1.GroupVersion.WithKind("ConversionReview"))
+	for i, u := range objs {
+		raw, err := codec.Marshal(u)
+		if err != nil {
+			return nil, err
+		}
+		review.Request.Objects[i].Raw = raw
+	}
 	answer, err := w.ask(hook.ClientConfig, review)
 	if err != nil {
 		return nil, err
 	}
-	return accept(u, review.Request, answer, gv)
+	return accept(objs, review.Request, answer, to)
 }
 
-// accept checks an answer. A webhook may change everything but the kind and what identifies the object.
-func accept(u *metav1.Unstructured, request *apiextensionsv1.ConversionRequest, answer *apiextensionsv1.ConversionReview, gv schema.GroupVersion) (*metav1.Unstructured, error) {
+// accept checks an answer.
+func accept(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequest, answer *apiextensionsv1.ConversionReview, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
 	r := answer.Response
 	switch {
 	case r == nil:
-		return nil, errors.New("the answer has no response")
+		return nil, errors.New("no response provided")
 	case r.UID != request.UID:
-		return nil, fmt.Errorf("the answer is for request %q, not %q", r.UID, request.UID)
+		return nil, fmt.Errorf("expected response.uid=%q, got %q", request.UID, r.UID)
+	case r.Result.Status != metav1.StatusSuccess && r.Result.Message == "":
+		return nil, fmt.Errorf("it answered %s without a message", r.Result.Status)
 	case r.Result.Status != metav1.StatusSuccess:
 		return nil, errors.New(r.Result.Message)
-	case len(r.ConvertedObjects) != 1:
-		return nil, fmt.Errorf("the answer has %d objects, not 1", len(r.ConvertedObjects))
+	case len(r.ConvertedObjects) != len(objs):
+		return nil, fmt.Errorf("expected %d converted objects, got %d", len(objs), len(r.ConvertedObjects))
 	}
+	out := make([]*metav1.Unstructured, len(objs))
+	for i := range objs {
+		var err error
+		if out[i], err = acceptOne(objs[i], r.ConvertedObjects[i].Raw, to); err != nil {
+			return nil, fmt.Errorf("invalid converted object at index %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// acceptOne checks one object of an answer. A webhook may change everything but the kind and, of the metadata, all but labels and
+// annotations.
+func acceptOne(u *metav1.Unstructured, raw []byte, to schema.GroupVersion) (*metav1.Unstructured, error) {
 	out := &metav1.Unstructured{}
-	if err := codec.Unmarshal(r.ConvertedObjects[0].Raw, out); err != nil {
+	if err := codec.Unmarshal(raw, out); err != nil {
 		return nil, err
 	}
 	switch {
-	case out.APIVersion != gv.String() || out.Kind != u.Kind:
-		return nil, fmt.Errorf("the answer is a %s of %s, not a %s of %s", out.Kind, out.APIVersion, u.Kind, gv)
+	case out.APIVersion != to.String() || out.Kind != u.Kind:
+		return nil, fmt.Errorf("it is a %s of %s, not a %s of %s", out.Kind, out.APIVersion, u.Kind, to)
 	case out.Name != u.Name || out.Namespace != u.Namespace || out.UID != u.UID:
-		return nil, errors.New("the answer is another object")
+		return nil, errors.New("it is another object")
 	}
 	labels, annotations := out.Labels, out.Annotations
 	out.ObjectMeta = u.ObjectMeta

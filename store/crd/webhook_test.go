@@ -4,10 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,7 +59,11 @@ spec:
 `
 
 func TestWebhookConversion(t *testing.T) {
-	hook := httptest.NewTLSServer(http.HandlerFunc(converter))
+	var asked atomic.Int64
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		converter(w, r)
+	}))
 	defer hook.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
 	c := start(t, apiserver.Options{NoBootstrap: true})
@@ -78,6 +84,28 @@ func TestWebhookConversion(t *testing.T) {
 	list := c.do("GET", v2, nil, 200)
 	require.Len(t, at(list, "items"), 2)
 	require.Equal(t, int64(20), at(list, "items", 0, "spec", "length"))
+
+	// A list is one question, and what has been converted is not asked about again.
+	for i := range 20 {
+		c.do("POST", v1, fmt.Sprintf("{apiVersion: a.test/v1, kind: Rod, metadata: {name: n%02d}, spec: {size: %d}}", i, i), 201)
+	}
+	asked.Store(0)
+	list = c.do("GET", v2, nil, 200)
+	require.Len(t, at(list, "items"), 22)
+	require.Equal(t, int64(190), at(list, "items", 19, "spec", "length"))
+	require.Equal(t, int64(1), asked.Load())
+	c.do("GET", v2, nil, 200, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	c.do("GET", v2+"/n07", nil, 200)
+	require.LessOrEqual(t, asked.Load(), int64(2), "a single read goes to the store, whose answer the cache may not have yet")
+
+	// When the storage version changes, what is stored in the former one is converted for the new one's readers too.
+	c.do("PATCH", definitions+"/rods.a.test", `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
+		200, "Content-Type", "application/json-patch+json")
+	c.eventually("stored as v2", func() bool {
+		got := c.do("GET", v2+"/n03", nil, 200)
+		return at(got, "spec", "length") == int64(30)
+	})
+	require.Equal(t, int64(3), at(c.do("GET", v1+"/n03", nil, 200), "spec", "size"))
 }
 
 func TestWebhookThatFails(t *testing.T) {

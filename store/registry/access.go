@@ -115,11 +115,17 @@ func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, names
 	if err != nil {
 		return nil, err
 	}
-	var out []metav1.Object
+	var found []*cache.Object
 	for o := range snap.Range(res.listPrefix(namespace), "") {
-		if o.Err != nil || !sel.Matches(o.Attrs.Labels) {
-			continue
+		if o.Err == nil && sel.Matches(o.Attrs.Labels) {
+			found = append(found, o)
 		}
+	}
+	if err := res.Convert(found...); err != nil {
+		return nil, err
+	}
+	var out []metav1.Object
+	for _, o := range found {
 		obj, err := res.Decode(o)
 		if err != nil {
 			return nil, err

@@ -130,6 +130,9 @@ func (r *Resource) Cached() int {
 
 // Decode returns a private copy of a cached object.
 func (r *Resource) Decode(o *cache.Object) (metav1.Object, error) {
+	if r.def.FromStoredAll != nil {
+		return r.decodeConverted(o)
+	}
 	obj, err := r.decode(o.Value, o.Revision)
 	if err != nil {
 		return nil, apierrors.NewStoreReadError(r.gr, o.Name, err)
@@ -140,6 +143,9 @@ func (r *Resource) Decode(o *cache.Object) (metav1.Object, error) {
 // JSON returns the object's JSON without apiVersion and kind, made once and shared: {"metadata":...}. Custom resources have
 // both in it.
 func (r *Resource) JSON(o *cache.Object) ([]byte, error) {
+	if err := r.Convert(o); err != nil { // before the form, which would keep the error
+		return nil, err
+	}
 	return o.Form(cache.FormKey{Version: r.form, MediaType: "json"}, r.makeJSON)
 }
 
@@ -183,6 +189,9 @@ func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
 
 // Metadata returns the JSON of the object's PartialObjectMetadata without apiVersion and kind.
 func (r *Resource) Metadata(o *cache.Object) ([]byte, error) {
+	if err := r.Convert(o); err != nil {
+		return nil, err
+	}
 	return o.Form(cache.FormKey{Version: r.form, MediaType: "json", Kind: "metadata"}, func(o *cache.Object) ([]byte, error) {
 		obj, err := r.Decode(o)
 		if err != nil {

@@ -71,6 +71,9 @@ type Definition struct {
 	// ToStored and FromStored convert between the two; they may change and return their argument. Both nil
 	// means that no conversion is needed.
 	ToStored, FromStored func(obj metav1.Object) (metav1.Object, error)
+	// FromStoredAll, if set, is FromStored for many objects, whose order it keeps: a conversion that is worth batching. It may
+	// block and fail, and what it makes is kept with the cached objects.
+	FromStoredAll func(objs []metav1.Object) ([]metav1.Object, error)
 	// OnRead is applied to every object decoded from the store, after FromStored; nil means none. Custom
 	// resources default and prune here.
 	OnRead func(obj metav1.Object)
@@ -197,6 +200,11 @@ func (r *Resource) decode(value []byte, revision int64) (metav1.Object, error) {
 			return nil, err
 		}
 	}
+	return r.finish(obj, revision), nil
+}
+
+// finish completes an object that has been converted to the served version.
+func (r *Resource) finish(obj metav1.Object, revision int64) metav1.Object {
 	if r.def.OnRead != nil {
 		r.def.OnRead(obj)
 	}
@@ -204,7 +212,7 @@ func (r *Resource) decode(value []byte, revision int64) (metav1.Object, error) {
 	if revision > 0 {
 		obj.SetResourceVersion(strconv.FormatInt(revision, 10))
 	}
-	return obj, nil
+	return obj
 }
 
 func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {

@@ -1,0 +1,64 @@
+package registry
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/cache"
+)
+
+// converted names the form in which a cached object keeps its conversion to the served version.
+func (r *Resource) converted() cache.FormKey {
+	return cache.FormKey{Version: r.form, MediaType: "json", Kind: "converted"}
+}
+
+// Convert brings cached objects to the served version, with one question to whoever converts them. Without it each is converted
+// when it is first read. It does nothing for resources whose conversion is a matter of course.
+func (r *Resource) Convert(objs ...*cache.Object) error {
+	if r.def.FromStoredAll == nil {
+		return nil
+	}
+	var missing []*cache.Object
+	var stored []metav1.Object
+	for _, o := range objs {
+		if _, ok := o.Made(r.converted()); ok {
+			continue
+		}
+		if obj, err := r.decodeStored(o.Value); err == nil { // who reads the object gets the error
+			missing, stored = append(missing, o), append(stored, obj)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	out, err := r.def.FromStoredAll(stored)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	for i, o := range missing {
+		data, err := codec.Marshal(out[i])
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		if _, err := o.Form(r.converted(), func(*cache.Object) ([]byte, error) { return data, nil }); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+	}
+	return nil
+}
+
+// decodeConverted is Decode where objects keep their conversion.
+func (r *Resource) decodeConverted(o *cache.Object) (metav1.Object, error) {
+	if err := r.Convert(o); err != nil {
+		return nil, err
+	}
+	data, ok := o.Made(r.converted())
+	if !ok { // unreadable, or an old event's, whose forms are dropped at any time
+		return r.decode(o.Value, o.Revision)
+	}
+	obj := r.info.New()
+	if err := codec.Unmarshal(data, obj); err != nil {
+		return nil, err
+	}
+	return r.finish(obj, o.Revision), nil
+}
