@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -301,6 +300,7 @@ func TestCreateThreeWay(t *testing.T) {
 	}
 }
 
+// Work that is quadratic in the length of the lists would not end within the time limit of the tests.
 func TestLongListsStayCheap(t *testing.T) {
 	list := func(n int, format string) string {
 		items := make([]string, n)
@@ -309,8 +309,7 @@ func TestLongListsStayCheap(t *testing.T) {
 		}
 		return "[" + strings.Join(items, ",") + "]"
 	}
-	const n = 30000
-	start := time.Now()
+	const n = 80_000
 	doc := `{"finalizers":` + list(n, `"a%d"`) + `,"spec":{"containers":` + list(n, `{"name":"a%d"}`) + `}}`
 	changes := `{"$deleteFromPrimitiveList/finalizers":` + list(n, `"a%d"`) + `,"finalizers":` + list(n, `"b%d"`) +
 		`,"spec":{"containers":` + list(n, `{"name":"b%d"}`) + `}}`
@@ -321,7 +320,6 @@ func TestLongListsStayCheap(t *testing.T) {
 	require.NoError(t, err)
 	_, err = patch.CreateThreeWayStrategic([]byte(doc), got, []byte(doc), objectType)
 	require.NoError(t, err)
-	require.Less(t, time.Since(start), time.Minute, "quadratic work would take longer on any machine")
 }
 
 func TestCode(t *testing.T) {
