@@ -1,28 +1,15 @@
 package validation_test
 
 import (
-	"math/rand/v2"
-	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
-
-// seeds is how many random values a test tries; KEELSON_SEEDS overrides it.
-func seeds(t *testing.T, n int) int {
-	t.Helper()
-	if s := os.Getenv("KEELSON_SEEDS"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		return n
-	}
-	return n
-}
 
 // rule is a check as its documentation has it: a pattern and a length.
 type rule struct {
@@ -60,11 +47,12 @@ var rules = map[string]rule{
 func TestChecksAgainstTheirPatterns(t *testing.T) {
 	parts := []string{"a", "b", "z", "A", "Z", "0", "9", "-", "_", ".", "..", "/", "%", "*.", "=", " ", "é", "\n", "~", ",", ":", "x-1", "example.com", strings.Repeat("a", 31)}
 	accepted := map[string]int{}
+	all := seeds.Of(t, 20_000)
 	for name, rule := range rules {
 		pattern := regexp.MustCompile(`^(` + rule.pattern + `)$`)
 		refused := regexp.MustCompile(rule.refused)
-		for seed := range seeds(t, 20000) {
-			r := rand.New(rand.NewPCG(uint64(seed), 1))
+		for _, seed := range all {
+			r := seeds.Rand(seed)
 			s := ""
 			for range r.IntN(9) {
 				s += parts[r.IntN(len(parts))]

@@ -2,13 +2,13 @@ package batchv1
 
 import (
 	"math/rand"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/robfig/cron/v3"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
 func TestScheduleAgreesWithCronLibrary(t *testing.T) {
@@ -20,14 +20,8 @@ func TestScheduleAgreesWithCronLibrary(t *testing.T) {
 		agree(t, text)
 	}
 	require.Error(t, checkSchedule("TZ=UTC"), "the library would panic")
-	n := 20000
-	if text := os.Getenv("KEELSON_SEEDS"); text != "" {
-		var err error
-		n, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
 	parts := []string{"*", "?", "0", "1", "7", "12", "31", "59", "60", "-", "/", ",", "mon", "FEB", "-1", "x", "*/2"}
-	for seed := range n {
+	for _, seed := range seeds.Of(t, 20_000) {
 		r := rand.New(rand.NewSource(int64(seed)))
 		fields := make([]string, 4+r.Intn(3))
 		for i := range fields {
