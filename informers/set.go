@@ -22,7 +22,7 @@ type SetOptions struct {
 	// Logger gets failures if OnError is nil; nil discards.
 	Logger *slog.Logger
 	// OnError is told of every failure an informer recovers from: a list or watch that failed, an object that
-	// cannot be decoded, a panic (*PanicError), a changed shared object (*MutationError).
+	// cannot be decoded, a panic (*PanicError), a changed shared object (*MutationError). Several goroutines may call it at once.
 	OnError func(resource string, err error)
 	// Decoded keeps every object decoded instead of encoded: several times the memory, for programs that read everything all the time.
 	Decoded bool
@@ -46,7 +46,7 @@ type SetOptions struct {
 	Metrics Metrics
 }
 
-// Metrics are functions a set calls; each may be nil. They must not block.
+// Metrics are functions a set calls, several goroutines at once; each may be nil. They must not block.
 type Metrics struct {
 	// Event is called for each event of a watch.
 	Event func(resource, typ string)

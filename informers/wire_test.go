@@ -1,0 +1,285 @@
+package informers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/clienttest"
+	"github.com/keelson-dev/keelson/client/dynamic"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// asked records the queries of requests for config maps and secrets.
+type asked struct {
+	http.Handler
+	mu      sync.Mutex
+	queries []string
+}
+
+func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/configmaps") && r.Method == http.MethodGet {
+		a.mu.Lock()
+		a.queries = append(a.queries, r.URL.Path+"?"+r.URL.RawQuery)
+		a.mu.Unlock()
+	}
+	a.Handler.ServeHTTP(w, r)
+}
+
+// recorded runs f in a bubble with a server whose requests are recorded.
+func recorded(t *testing.T, f func(t *testing.T, a *asked, c *rest.Conn)) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &asked{}
+		s := clienttest.Start(t, clienttest.Options{Wrap: func(h http.Handler) http.Handler { a.Handler = h; return a }})
+		f(t, a, s.Conn(t, rest.Options{}))
+	})
+}
+
+func TestOneWatchServesAll(t *testing.T) {
+	recorded(t, func(t *testing.T, a *asked, c *rest.Conn) {
+		goroutines := 0
+		for round := range 10 {
+			a.queries = nil
+			set := informers.NewSet(c, informers.SetOptions{})
+			told := make([]int, 5)
+			for i := range told {
+				informers.For[*corev1.ConfigMap](set).AddHandler(func(informers.Event[*corev1.ConfigMap]) { told[i]++ }, informers.HandlerOptions{})
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); _ = set.Run(ctx) }()
+			require.NoError(t, set.WaitForSync(ctx))
+			_, err := client.For[*corev1.ConfigMap](c).Create(ctx, cm(fmt.Sprintf("a%d", round)))
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+			require.NotContains(t, told, 0)
+			require.Len(t, a.queries, 1, "one request for five users: %v", a.queries)
+			require.Contains(t, a.queries[0], "sendInitialEvents=true")
+			require.Contains(t, a.queries[0], "allowWatchBookmarks=true")
+			cancel()
+			<-done
+			require.NoError(t, c.Close())
+			synctest.Wait()
+			if round == 0 {
+				goroutines = runtime.NumGoroutine()
+			}
+		}
+		require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+5, "less than one for each round")
+	})
+}
+
+func TestSelectorsAreTheServersWork(t *testing.T) {
+	recorded(t, func(t *testing.T, a *asked, c *rest.Conn) {
+		set := informers.NewSet(c, informers.SetOptions{NoWatchList: true})
+		informers.For(set, informers.Options[*corev1.ConfigMap]{
+			Namespaces: []string{"default", "kube-system"}, LabelSelector: labels.MustParse("app=web"), FieldSelector: fields.OneEqual("metadata.name", "x"),
+		})
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		synctest.Wait()
+		require.Len(t, a.queries, 4)
+		for _, q := range a.queries {
+			require.True(t, strings.HasPrefix(q, "/api/v1/namespaces/default/") || strings.HasPrefix(q, "/api/v1/namespaces/kube-system/"), q)
+			require.Contains(t, q, "labelSelector=app%3Dweb")
+			require.Contains(t, q, "fieldSelector=metadata.name%3Dx")
+		}
+	})
+}
+
+func TestEventsOfManyObjectsComeInTheServersOrder(t *testing.T) {
+	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
+		set := informers.NewSet(c, informers.SetOptions{})
+		inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: []string{"default"}})
+		var got []string
+		inf.AddHandler(func(ev informers.Event[*corev1.ConfigMap]) {
+			if !ev.Initial {
+				got = append(got, ev.ResourceVersion)
+			}
+		}, informers.HandlerOptions{})
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		cms := client.For[*corev1.ConfigMap](c)
+		var want []string
+		for i := range 100 {
+			made, err := client.GetOrCreate(t.Context(), cms, cm(fmt.Sprintf("o%d", i*7%5)))
+			require.NoError(t, err)
+			made.Data = map[string]string{"i": fmt.Sprint(i)}
+			made, err = cms.Update(t.Context(), made)
+			require.NoError(t, err)
+			want = append(want, made.ResourceVersion)
+			synctest.Wait()
+		}
+		require.Subset(t, got, want)
+		require.IsIncreasing(t, numbers(t, got))
+	})
+}
+
+func numbers(t *testing.T, versions []string) []int {
+	out := make([]int, len(versions))
+	for i, v := range versions {
+		_, err := fmt.Sscan(v, &out[i])
+		require.NoError(t, err)
+	}
+	return out
+}
+
+func TestAnIdleInformerMovesOn(t *testing.T) {
+	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
+		reads, events := 0, 0
+		set := informers.NewSet(c, informers.SetOptions{Metrics: informers.Metrics{
+			Read: func(string, bool) { reads++ }, Event: func(string, string) { events++ },
+		}})
+		inf := informers.For[*corev1.Secret](set)
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		before := inf.Lister().Version()
+		made, err := client.For[*corev1.ConfigMap](c).Create(t.Context(), cm("a"))
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		require.NotEqual(t, before, inf.Lister().Version())
+		require.GreaterOrEqual(t, numbers(t, []string{inf.Lister().Version()})[0], numbers(t, []string{made.ResourceVersion})[0])
+		require.Equal(t, 1, reads)
+		require.Zero(t, events)
+		require.Less(t, inf.Status().Silent, time.Minute)
+		_, err = client.For[*corev1.Secret](c).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}})
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		require.Equal(t, 1, events)
+	})
+}
+
+func TestMetadataOfLargeObjectsIsSmall(t *testing.T) {
+	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
+		const n, size = 200, 20_000
+		for i := range n {
+			s := &corev1.Secret{Data: map[string][]byte{"k": make([]byte, size)}}
+			s.Namespace, s.Name = "default", fmt.Sprintf("s%d", i)
+			_, err := client.For[*corev1.Secret](c).Create(t.Context(), s)
+			require.NoError(t, err)
+		}
+		set := informers.NewSet(c, informers.SetOptions{})
+		r := dynamic.Resource(c, corev1.GroupVersion.WithResource("secrets"))
+		whole := informers.ForResource[*metav1.Unstructured](set, r)
+		r.Metadata = true
+		meta := informers.ForResource[*metav1.PartialObjectMetadata](set, r)
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		require.Equal(t, n, meta.Status().Objects)
+		require.Less(t, meta.Status().Bytes, int64(n*1000))
+		require.Greater(t, whole.Status().Bytes, int64(n*size))
+	})
+}
+
+// TestUndecodableObjects is a server that sends objects no program can read, in a list and in a watch: each is reported, and the rest goes on.
+func TestUndecodableObjects(t *testing.T) {
+	good := func(name, version string) string {
+		return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","uid":"u-%s","resourceVersion":%q},"data":{"k":"v"}}`, name, name, version)
+	}
+	bad := func(name, version string) string { return strings.Replace(good(name, version), `{"k":"v"}`, `7`, 1) }
+	for _, plain := range []bool{true, false} {
+		t.Run(fmt.Sprintf("list=%v", plain), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := clienttest.Start(t, clienttest.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", client.MediaJSON)
+					if !r.URL.Query().Has("watch") {
+						fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[%s,%s,{"metadata":{"uid":"nameless"}},%s]}`, good("a", "1"), bad("b", "2"), good("c", "3"))
+						return
+					}
+					send := func(typ, obj string) { fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", typ, obj) }
+					if r.URL.Query().Has("sendInitialEvents") {
+						send("ADDED", good("a", "1"))
+						send("ADDED", bad("b", "2"))
+						send("ADDED", `{"metadata":{"uid":"nameless"}}`)
+						send("ADDED", good("c", "3"))
+						send("BOOKMARK", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+					}
+					send("ADDED", bad("d", "11"))
+					send("WHAT", good("e", "12"))
+					fmt.Fprintln(w, "this is no JSON")
+					send("ADDED", good("f", "13"))
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+				})})
+				var mu sync.Mutex
+				failures, counted := []error{}, 0
+				set := informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{NoWatchList: plain,
+					OnError: func(_ string, err error) {
+						mu.Lock()
+						defer mu.Unlock()
+						failures = append(failures, err)
+					},
+					Metrics: informers.Metrics{Failed: func(string) {
+						mu.Lock()
+						defer mu.Unlock()
+						counted++
+					}},
+				})
+				inf := informers.For[*corev1.ConfigMap](set)
+				var told []string
+				inf.AddHandler(func(ev informers.Event[*corev1.ConfigMap]) {
+					if ev.New() != nil {
+						told = append(told, ev.Key.Name)
+					}
+				}, informers.HandlerOptions{})
+				run(t, set)
+				require.NoError(t, set.WaitForSync(t.Context()))
+				time.Sleep(time.Second)
+				require.ElementsMatch(t, []string{"a", "c", "f"}, told)
+				var names []string
+				for _, cm := range inf.Lister().List(informers.ListOptions{}) {
+					names = append(names, cm.Name)
+				}
+				require.Equal(t, []string{"a", "c", "f"}, names)
+				_, err := inf.Lister().Get(key("b"))
+				var undecodable *client.DecodeError
+				require.ErrorAs(t, err, &undecodable)
+				require.Equal(t, key("b"), undecodable.Key)
+				require.Equal(t, len(failures), counted)
+				require.GreaterOrEqual(t, counted, 5)
+				for _, err := range failures {
+					require.True(t, errors.As(err, &undecodable), "%T: %v", err, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAPanickingTransformLeavesOneObjectOut is a transform that cannot stand one object.
+func TestAPanickingTransformLeavesOneObjectOut(t *testing.T) {
+	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
+		var failures []error
+		set := informers.NewSet(c, informers.SetOptions{OnError: func(_ string, err error) { failures = append(failures, err) }})
+		inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: []string{"default"}, Transform: func(c *corev1.ConfigMap) error {
+			if c.Name == "b" {
+				panic("not this one")
+			}
+			return nil
+		}})
+		for _, name := range []string{"a", "b", "c"} {
+			_, err := client.For[*corev1.ConfigMap](c).Create(t.Context(), cm(name))
+			require.NoError(t, err)
+		}
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		require.True(t, inf.Lister().Has(key("a")) && inf.Lister().Has(key("c")))
+		require.False(t, inf.Lister().Has(key("b")))
+		require.Len(t, failures, 1)
+		var p *informers.PanicError
+		require.ErrorAs(t, failures[0], &p)
+	})
+}
