@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
+	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
 // The service by which pods reach the server.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/schema"
-	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
+	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
 // Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe for concurrent use. Nil functions

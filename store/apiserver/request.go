@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
-	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
+	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
 // maxBody is the greatest size of a request body, in bytes.

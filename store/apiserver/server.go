@@ -16,8 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
-	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
 	"github.com/keelson-dev/keelson/store/crd"
+	"github.com/keelson-dev/keelson/store/flowcontrol"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/apiserver"
-	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
+	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
 // Metrics is the measurements of one server: give Hooks to it, tell Watch of it, and serve Handler as /metrics.

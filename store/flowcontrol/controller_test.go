@@ -14,9 +14,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
-	"github.com/keelson-dev/keelson/store/apiserver/flowcontrol"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
 func user(name string, groups ...string) *authn.User {
