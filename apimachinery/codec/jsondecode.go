@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"unsafe"
-
-	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // DecodeOptions change how [UnmarshalOptions] reads. The zero value reads as [Unmarshal].
@@ -71,103 +69,6 @@ func UnmarshalOptions(data []byte, v any, o DecodeOptions) ([]FieldIssue, error)
 		shared.close(d.slab)
 	}
 	return d.report(), nil
-}
-
-// A jsonDecoder is one decode under way. Its methods take an offset and return
-// the offset after what they read, or -1 after an error.
-type jsonDecoder struct {
-	data   []byte
-	strict bool
-	turn   uint8
-	depth  int
-	max    int
-
-	strings block
-	slab    *slab // of the object being read, or nil
-	scratch []byte
-	// Values on their way into a map.
-	value1   string
-	quantity resource.Quantity
-
-	issues []issue
-
-	errAt   int
-	errMsg  string
-	cause   error
-	errPath []segment
-}
-
-func (c *planCache) decoder() *jsonDecoder {
-	if d, ok := c.decoders.Get().(*jsonDecoder); ok {
-		return d
-	}
-	return &jsonDecoder{}
-}
-
-// done gives a decoder back; nothing of what it read is kept but the turn.
-func (c *planCache) done(d *jsonDecoder) {
-	scratch := d.scratch[:0]
-	if cap(scratch) > maxKept {
-		scratch = nil
-	}
-	*d = jsonDecoder{scratch: scratch, turn: d.turn}
-	c.decoders.Put(d)
-}
-
-type issue struct {
-	kind IssueKind
-	path []segment
-}
-
-func (d *jsonDecoder) fail(i int, msg string) int {
-	if d.errMsg == "" {
-		d.errAt, d.errMsg = i, msg
-	}
-	return -1
-}
-
-func (d *jsonDecoder) failure() error {
-	return &DecodeError{Offset: d.errAt, Path: joinSegments(d.errPath), Msg: d.errMsg, Err: d.cause}
-}
-
-func (d *jsonDecoder) report() []FieldIssue {
-	if len(d.issues) == 0 {
-		return nil
-	}
-	out := make([]FieldIssue, len(d.issues))
-	for i, s := range d.issues {
-		out[i] = FieldIssue{Kind: s.kind, Path: joinSegments(s.path)}
-	}
-	return out
-}
-
-// object notes an issue with a member of the object being read.
-func (d *jsonDecoder) object(kind IssueKind, name string) {
-	if len(d.issues) < maxIssues {
-		d.issues = append(d.issues, issue{kind, []segment{{name: name, index: -1}}})
-	}
-}
-
-// within notes, while returning, that the error (i < 0) or the issues since
-// before happened below s.
-func (d *jsonDecoder) within(i, before int, s segment) {
-	if i < 0 {
-		d.errPath = append(d.errPath, s)
-		return
-	}
-	for k := before; k < len(d.issues); k++ {
-		d.issues[k].path = append(d.issues[k].path, s)
-	}
-}
-
-func (d *jsonDecoder) enter(i int) bool {
-	if d.depth >= d.max {
-		d.fail(i, msgDeep)
-		d.cause = ErrTooDeep
-		return false
-	}
-	d.depth++
-	return true
 }
 
 // next returns the offset of the next byte that is not white space.

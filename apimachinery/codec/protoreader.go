@@ -1,0 +1,66 @@
+package codec
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// A protoReader is one decode under way. Offsets are into the whole input, so
+// that errors can name them.
+type protoReader struct {
+	data  []byte
+	depth int
+	turn  uint8
+
+	strings block
+	slab    *slab  // of the object being read, or nil
+	source  string // a copy of the encoded object, which its strings are parts of
+	from    int    // where in data it begins
+
+	key string // of the map entry being read
+	// And its value.
+	value1   string
+	quantity resource.Quantity
+
+	errAt   int
+	errMsg  string
+	cause   error
+	errPath []segment
+}
+
+func (c *planCache) reader() *protoReader {
+	if r, ok := c.readers.Get().(*protoReader); ok {
+		return r
+	}
+	return &protoReader{}
+}
+
+// read gives a reader back; nothing of what it read is kept but the turn.
+func (c *planCache) read(r *protoReader) {
+	*r = protoReader{turn: r.turn}
+	c.readers.Put(r)
+}
+
+// maxSource is the largest encoded object, in bytes, that is copied whole for
+// the sake of its strings. They are more than half of most objects, and one copy is much
+// cheaper than many; but any of them then keeps all alive.
+const maxSource = 4 << 10
+
+// open begins an object that is encoded in data[i:end].
+func (r *protoReader) open(o *objectPlan, i, end int) {
+	r.slab = shared.open(&o.proto, r.slab)
+	if size := end - i; size <= maxSource && (i < r.from || end > r.from+len(r.source)) {
+		r.source, r.from = string(r.data[i:end]), i
+	}
+}
+
+// openItem begins an object whose length is at i.
+func (r *protoReader) openItem(o *objectPlan, i, end int) {
+	if l, k := protowire.ConsumeVarint(r.data[i:end]); k > 0 && l <= uint64(end-i-k) {
+		i, end = i+k, i+k+int(l)
+	}
+	r.open(o, i, end)
+}
+
+func (r *protoReader) close() { r.slab = shared.close(r.slab) }
