@@ -6,7 +6,7 @@
 // in-memory listener (package store/pipenet) or httptest.
 //
 // A request passes, in this order and visible as such in [Server.ServeHTTP]: panic guard, request info, audit id,
-// authentication, impersonation, max in flight, authorization, and then its verb: decode, default, mutating admission,
+// authentication, impersonation, priority and fairness, authorization, and then its verb: decode, default, mutating admission,
 // validate, validating admission, store, encode. Whatever a request gets wrong is answered with a Status of the
 // right reason, code and causes, and stores nothing.
 //
