@@ -266,6 +266,7 @@ func TestObserve(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, cms.Delete(t.Context(), key("plain")))
 		require.True(t, writes[4].Gone)
+		require.True(t, writes[2].Gone, "it took the last finalizer")
 	})
 }
 

@@ -99,7 +99,8 @@ type Write struct {
 	UID types.UID
 	// Object is the object as stored, if the reply held it.
 	Object *Encoded
-	// Gone is true for a delete after which the object is no longer there.
+	// Gone is true for a write after which the object is no longer there: a delete, or one that took the last finalizer
+	// off an object being deleted. The reply to the latter has the version of before.
 	Gone bool
 }
 
@@ -176,6 +177,25 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 	}
 	w.Key, w.UID, w.Object = e.Key, e.UID, &e
 	// A deletion that is not pending is done, and the reply is the last state.
-	w.Gone = w.Verb == "delete" && !e.Terminating && e.Finalizers == 0
+	if w.Verb == "delete" {
+		w.Gone = !e.Terminating && e.Finalizers == 0
+	} else {
+		w.Gone = e.Terminating && e.Finalizers == 0 && w.Resource.GroupResource() != namespaces && !graceLeft(form, body)
+	}
 	return w, true
+}
+
+// namespaces wait for their spec.finalizers.
+var namespaces = schema.GroupResource{Resource: "namespaces"}
+
+// graceLeft reports whether an object being deleted has time left to end by itself, as pods have.
+func graceLeft(form Form, body []byte) bool {
+	var m metav1.PartialObjectMetadata
+	var err error
+	if form == Protobuf {
+		err = codec.UnmarshalProto(body, &m)
+	} else {
+		err = codec.Unmarshal(body, &m)
+	}
+	return err != nil || m.DeletionGracePeriodSeconds != nil && *m.DeletionGracePeriodSeconds > 0
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,27 +26,29 @@ func TestSettleWaitsForWhatIsDueNow(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		var seen []string
 		controllertest.Watch(c, "default", func(e client.Event[*corev1.ConfigMap]) { seen = append(seen, e.Object.Name) })
-		began, fired := time.Now(), 0
+		began := time.Now()
+		var fired atomic.Int64
 		var again func()
 		again = func() {
-			if fired++; fired%2 == 0 {
-				controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", fmt.Sprint(fired))})
+			n := fired.Add(1)
+			if n%2 == 0 {
+				controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", fmt.Sprint(n))})
 			}
-			if fired < 6 {
+			if n < 6 {
 				time.AfterFunc(0, again)
 			}
 		}
 		time.AfterFunc(0, again)
 		c.Settle()
-		require.Equal(t, 6, fired)
+		require.EqualValues(t, 6, fired.Load())
 		require.Equal(t, []string{"2", "4", "6"}, seen)
-		late := false
-		time.AfterFunc(1, func() { late = true })
+		var late atomic.Bool
+		time.AfterFunc(1, func() { late.Store(true) })
 		c.Settle()
-		require.False(t, late)
+		require.False(t, late.Load())
 		require.Zero(t, time.Since(began), "time has not advanced")
 		c.Sleep(1)
-		require.True(t, late, "it was due when the sleep ended")
+		require.True(t, late.Load(), "it was due when the sleep ended")
 	})
 }
 
