@@ -67,6 +67,7 @@ func TestOneWatchServesAll(t *testing.T) {
 			_, err := client.For[*corev1.ConfigMap](c).Create(ctx, cm(fmt.Sprintf("a%d", round)))
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			require.NotContains(t, told, 0)
 			require.Len(t, a.queries, 1, "one request for five users: %v", a.queries)
 			require.Contains(t, a.queries[0], "sendInitialEvents=true")
@@ -151,6 +152,7 @@ func TestAnIdleInformerMovesOn(t *testing.T) {
 		made, err := client.For[*corev1.ConfigMap](c).Create(t.Context(), cm("a"))
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		require.NotEqual(t, before, inf.Lister().Version())
 		require.GreaterOrEqual(t, numbers(t, []string{inf.Lister().Version()})[0], numbers(t, []string{made.ResourceVersion})[0])
 		require.Equal(t, 1, reads)
@@ -159,6 +161,7 @@ func TestAnIdleInformerMovesOn(t *testing.T) {
 		_, err = client.For[*corev1.Secret](c).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}})
 		require.NoError(t, err)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, 1, events)
 	})
 }
@@ -239,6 +242,7 @@ func TestUndecodableObjects(t *testing.T) {
 				run(t, set)
 				require.NoError(t, set.WaitForSync(t.Context()))
 				time.Sleep(time.Second)
+				synctest.Wait()
 				require.ElementsMatch(t, []string{"a", "c", "f"}, told)
 				var names []string
 				for _, cm := range inf.Lister().List(informers.ListOptions{}) {
@@ -276,6 +280,7 @@ func TestAPanickingTransformLeavesOneObjectOut(t *testing.T) {
 		}
 		run(t, set)
 		require.NoError(t, set.WaitForSync(t.Context()))
+		synctest.Wait()
 		require.True(t, inf.Lister().Has(key("a")) && inf.Lister().Has(key("c")))
 		require.False(t, inf.Lister().Has(key("b")))
 		require.Len(t, failures, 1)
