@@ -58,12 +58,29 @@ func (c *schemaChecker) structure(s *props, p *validation.Path, where string, ro
 		c.add(validation.Invalid(p.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
 	}
 	if s.XEmbeddedResource {
-		if s.Type != "object" {
-			c.add(validation.Invalid(p.Child("type"), s.Type, "must be object if x-kubernetes-embedded-resource is true"))
+		const wrong = "must be object if x-kubernetes-embedded-resource is true"
+		if s.Type == "" {
+			c.add(validation.Required(p.Child("type"), wrong))
+		} else if s.Type != "object" {
+			c.add(validation.Invalid(p.Child("type"), s.Type, wrong))
 		}
 		if len(s.Properties) == 0 && !preserve {
 			c.add(validation.Required(p.Child("properties"), "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"))
 		}
+	}
+	if s.AdditionalProperties != nil {
+		if root {
+			c.add(validation.Forbidden(p.Child("additionalProperties"), "must not be used at the root"))
+		}
+		if s.XEmbeddedResource {
+			c.add(validation.Forbidden(p.Child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"))
+		}
+	}
+	if s.XIntOrString && preserve {
+		c.add(validation.Invalid(p.Child("x-kubernetes-preserve-unknown-fields"), true, "must be false if x-kubernetes-int-or-string is true"))
+	}
+	if s.XIntOrString && s.XEmbeddedResource {
+		c.add(validation.Invalid(p.Child("x-kubernetes-embedded-resource"), true, "must be false if x-kubernetes-int-or-string is true"))
 	}
 	if root || s.XEmbeddedResource {
 		c.metadata(s, p)
@@ -87,6 +104,11 @@ func (c *schemaChecker) structure(s *props, p *validation.Path, where string, ro
 
 // metadata may restrict names only.
 func (c *schemaChecker) metadata(s *props, p *validation.Path) {
+	for _, name := range []string{"apiVersion", "kind"} {
+		if field, ok := s.Properties[name]; ok && field.Type != "string" {
+			c.add(validation.Invalid(p.Child("properties").Key(name).Child("type"), field.Type, "must be string"))
+		}
+	}
 	meta, ok := s.Properties["metadata"]
 	if !ok {
 		return

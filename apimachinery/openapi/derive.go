@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +36,10 @@ type DeriveOptions struct {
 //   - json names the field; one without omitempty is required, unless it is a pointer or has a default;
 //   - default, listType, listMapKey and mapType as in the built-in types;
 //   - openapi:"..." holds, separated by commas, required, optional, nullable, enum=A|B, format=F and the limits minimum, maximum,
-//     exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, minItems, maxItems, minProperties and maxProperties;
-//   - pattern is a regular expression, rule and message a validation rule of the field;
+//     exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, minItems, maxItems, minProperties and maxProperties; preserve
+//     keeps unknown fields, embedded makes the field an object with kind and metadata of its own;
+//   - pattern is a regular expression; rule is a validation rule of the field, which message, messageExpression, reason, fieldPath and
+//     optionalOldSelf:"true" refine;
 //   - column:"Name" makes a printer column of the field, column:"Name,wide" one that shows with -o wide.
 //
 // A field Status makes the status subresource. A recursive type is an error, because schemas have no references.
@@ -231,6 +234,9 @@ func wellKnown(name string) *props {
 
 // tags adds what the field's tags say.
 func (d *deriver) tags(s *props, f reflect.StructField) error {
+	if err := checkOptions(f); err != nil {
+		return err
+	}
 	if v := f.Tag.Get("listType"); v != "" {
 		s.XListType = &v
 	}
@@ -245,8 +251,12 @@ func (d *deriver) tags(s *props, f reflect.StructField) error {
 		s.Format = v
 	}
 	s.Nullable = openapiTag(f, "nullable") != ""
+	if openapiTag(f, "preserve") != "" {
+		s.XPreserveUnknownFields = new(true)
+	}
+	s.XEmbeddedResource = s.XEmbeddedResource || openapiTag(f, "embedded") != ""
 	if rule := f.Tag.Get("rule"); rule != "" {
-		s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: rule, Message: f.Tag.Get("message")})
+		s.XValidations = append(s.XValidations, ruleOf(rule, f.Tag))
 	}
 	if enum := openapiTag(f, "enum"); enum != "" {
 		target := s
@@ -262,6 +272,36 @@ func (d *deriver) tags(s *props, f reflect.StructField) error {
 		s.Default = &v
 	}
 	return limitTags(s, f)
+}
+
+// ruleOf is the rule of a field's tags.
+func ruleOf(rule string, tag reflect.StructTag) apiextensionsv1.ValidationRule {
+	r := apiextensionsv1.ValidationRule{
+		Rule: rule, Message: tag.Get("message"), MessageExpression: tag.Get("messageExpression"), FieldPath: tag.Get("fieldPath"),
+	}
+	if reason := apiextensionsv1.FieldValueErrorReason(tag.Get("reason")); reason != "" {
+		r.Reason = &reason
+	}
+	if tag.Get("optionalOldSelf") == "true" {
+		r.OptionalOldSelf = new(true)
+	}
+	return r
+}
+
+// options are what the tag openapi can say.
+var options = []string{
+	"required", "optional", "nullable", "enum", "format", "preserve", "embedded", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+}
+
+// checkOptions refuses options that would otherwise have no effect.
+func checkOptions(f reflect.StructField) error {
+	for option := range strings.SplitSeq(f.Tag.Get("openapi"), ",") {
+		if name, _, _ := strings.Cut(option, "="); name != "" && !slices.Contains(options, name) {
+			return fmt.Errorf("the tag openapi does not know %q", name)
+		}
+	}
+	return nil
 }
 
 // literal is a tag's text as JSON: a string for strings, else as written.

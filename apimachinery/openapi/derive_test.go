@@ -103,6 +103,49 @@ func TestDeriveRefusesCycles(t *testing.T) {
 	require.ErrorContains(t, err, "spec: next: the type contains itself")
 }
 
+type Wrapper struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              WrapperSpec `json:"spec"`
+}
+
+type WrapperSpec struct {
+	Object metav1.RawExtension `json:"object" openapi:"embedded"`
+	Free   struct{}            `json:"free,omitempty" openapi:"preserve,nullable"`
+	Level  int64               `json:"level,omitempty" rule:"!oldSelf.hasValue() || self >= oldSelf.value()" optionalOldSelf:"true" reason:"FieldValueForbidden" messageExpression:"'at least %d'.format([oldSelf.value()])" message:"not lower"`
+}
+
+func TestDeriveRefinesRulesAndKeepsUnknownFields(t *testing.T) {
+	d, err := openapi.Derive[*Wrapper](exampleGroup, scheme.Kind{Resource: "wrappers"}, openapi.DeriveOptions{})
+	require.NoError(t, err)
+	require.Empty(t, openapi.CheckSchema(d.Spec.Versions[0].Schema.OpenAPIV3Schema, validation.NewPath("schema")))
+	s, err := openapi.CompileSchema(d.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	require.NoError(t, err)
+	object := func(spec string) *metav1.Unstructured {
+		return objectOf(t, "{apiVersion: example.com/v1, kind: Wrapper, metadata: {name: x}, spec: "+spec+"}")
+	}
+	const inner = `{apiVersion: v1, kind: Pod, metadata: {name: a}, anything: 1}`
+	u := object(`{object: ` + inner + `, free: {any: 1}, level: 5}`)
+	require.Empty(t, s.Prune(u))
+	require.Empty(t, s.Validate(u))
+	require.Equal(t, []string{"spec.object.kind: Required"}, texts(s.Validate(object(`{object: {apiVersion: v1}}`)))[:1])
+	lower := s.ValidateUpdate(object(`{object: `+inner+`, free: null, level: 4}`), u)
+	require.Equal(t, "spec.level: Forbidden: at least 5", lower.String())
+}
+
+type Misspelt struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		A string `json:"a" openapi:"maxlength=5"`
+	} `json:"spec"`
+}
+
+func TestDeriveRefusesUnknownOptions(t *testing.T) {
+	_, err := openapi.Derive[*Misspelt](exampleGroup, scheme.Kind{Resource: "misspelt"}, openapi.DeriveOptions{})
+	require.ErrorContains(t, err, `spec: a: the tag openapi does not know "maxlength"`)
+}
+
 func ExampleDerive() {
 	d, err := openapi.Derive[*Site](exampleGroup, scheme.Kind{Resource: "sites", Namespaced: true}, openapi.DeriveOptions{})
 	if err != nil {
