@@ -24,11 +24,7 @@ const freshShare = 10
 // environment that is not a positive number fails the test.
 func Of(t testing.TB, usual int) []uint64 {
 	t.Helper()
-	fixed := uint64(max(usual, 1))
-	if many, given := fromEnvironment(t, "KEELSON_SEEDS"); given {
-		fixed = many
-	}
-	return choose(t, fixed)
+	return share(t, usual, 1, 1)
 }
 
 // choose returns that many fixed seeds and the fresh ones, or the one that is to be replayed.
@@ -47,16 +43,26 @@ func choose(t testing.TB, fixed uint64) []uint64 {
 	return all
 }
 
-// slowShare is how many of KEELSON_SEEDS there are to one seed of a slow test.
-const slowShare = 1000
+// PerKind is Of for tests that try every seed on each of the hundred and more built-in kinds: they take one in ten of KEELSON_SEEDS, so that 100,000 mean
+// 10,000 a kind.
+func PerKind(t testing.TB, usual int) []uint64 {
+	t.Helper()
+	return share(t, usual, 10, 1)
+}
 
 // Slow is Of for tests of which one history takes long, because it happens in real time, with processes, disks and faults: of KEELSON_SEEDS they
-// try one in a thousand, but never fewer than usual.
+// take one in a thousand, but never fewer than usual.
 func Slow(t testing.TB, usual int) []uint64 {
+	t.Helper()
+	return share(t, usual, 1000, usual)
+}
+
+// share returns the seeds of a test that takes one in so many of KEELSON_SEEDS, and at least some.
+func share(t testing.TB, usual, oneIn, least int) []uint64 {
 	t.Helper()
 	fixed := uint64(max(usual, 1))
 	if many, given := fromEnvironment(t, "KEELSON_SEEDS"); given {
-		fixed = max(fixed, many/slowShare)
+		fixed = max(many/uint64(oneIn), uint64(max(least, 1)))
 	}
 	return choose(t, fixed)
 }

@@ -23,6 +23,7 @@ func TestOf(t *testing.T) {
 
 	t.Setenv("KEELSON_SEEDS", "2000")
 	require.Len(t, seeds.Of(t, 20), 2200)
+	require.Len(t, seeds.PerKind(t, 20), 220)
 	require.Len(t, seeds.Slow(t, 20), 22)
 	t.Setenv("KEELSON_SEEDS", "100000")
 	require.Len(t, seeds.Slow(t, 20), 110)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/codec/cbor"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 )
 
 // Every built-in kind, filled at random: upstream reads the CBOR we write of its object, and we read what it writes.

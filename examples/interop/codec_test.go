@@ -19,7 +19,7 @@ import (
 func TestCodecParity(t *testing.T) {
 	up := upstreamScheme(t)
 	known := up.AllKnownTypes()
-	all := seeds.Of(t, 200)
+	all := seeds.PerKind(t, 200)
 	tested := 0
 	for _, info := range api.Scheme().All() {
 		for _, gvk := range []struct {

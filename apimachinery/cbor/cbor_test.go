@@ -6,19 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/codec/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 func benchPod(t testing.TB) *corev1.Pod {
-	data, err := os.ReadFile("../testdata/pod.json")
+	data, err := os.ReadFile(filepath.FromSlash("../codec/testdata/pod.json"))
 	require.NoError(t, err)
 	pod := &corev1.Pod{}
 	require.NoError(t, codec.Unmarshal(data, pod))
