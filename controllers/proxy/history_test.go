@@ -11,6 +11,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
 // world is a random set of Services, with endpoints on port 8080.
