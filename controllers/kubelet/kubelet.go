@@ -111,7 +111,8 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	k.m.AddAlways("kubelet events", k.recorder)
 	k.m.AddAlways("pod status", manager.Func(k.status.run))
 	managed := make(chan error, 1)
-	ctx, fail := context.WithCancelCause(ctx)
+	parent := ctx
+	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
 	go func() {
 		err := k.m.Run(managerCtx)
@@ -147,11 +148,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	loops.Wait()
 	stopManager()
 	err = <-managed
-	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled && err == nil {
+	// The end of parent is no failure, whatever its cause (a signal, say).
+	if cause := context.Cause(ctx); err == nil && cause != context.Cause(parent) {
 		err = cause
-	}
-	if err == context.Canceled {
-		err = nil
 	}
 	return err
 }

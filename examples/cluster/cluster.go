@@ -46,10 +46,14 @@ type pki struct {
 	ca      *certs.Authority
 	serving *certs.Pair
 	admin   *certs.Pair
-	system  *certs.Pair // of the components in this process
 	node    *certs.Pair // serving certificate of the nodes' kubelet API
 	kubelet *certs.Pair // client certificate of the API server towards kubelets
 	account *ecdsa.PrivateKey
+
+	// Client certificates of the components in this process, each with the rights of its role.
+	manager, scheduler, proxy *certs.Pair
+	// program is this program itself, as an installer: it waits for parts, publishes DNS and simulates nodes.
+	program *certs.Pair
 }
 
 // run starts the parts in order, calls ready once everything answers, and blocks until ctx ends or a part fails.
@@ -169,12 +173,15 @@ func (c *cluster) makePKI() error {
 	}
 	c.pki = pki{ca: ca, account: account.Key}
 	// Leaves are made anew at every start; only the authority and the token key must outlive one.
-	var errs [5]error
+	var errs [8]error
 	c.pki.serving, errs[0] = ca.Serving("kube-apiserver", hosts...)
 	c.pki.admin, errs[1] = ca.Client("kubernetes-admin", "system:masters")
-	c.pki.system, errs[2] = ca.Client("system:kube-controller-manager", "system:masters")
+	c.pki.program, errs[2] = ca.Client("keelson-cluster", "system:masters")
 	c.pki.node, errs[3] = ca.Serving("fake-kubelet", "127.0.0.1", "localhost", c.bindAddress)
 	c.pki.kubelet, errs[4] = ca.Client("kube-apiserver-kubelet-client", "system:masters")
+	c.pki.manager, errs[5] = ca.Client("system:kube-controller-manager")
+	c.pki.scheduler, errs[6] = ca.Client("system:kube-scheduler")
+	c.pki.proxy, errs[7] = ca.Client("system:kube-proxy")
 	return errors.Join(errs[:]...)
 }
 
@@ -274,7 +281,7 @@ func (c *cluster) restConfig(who *certs.Pair, agent string) rest.Config {
 func (c *cluster) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("the API server did not become ready within a minute"))
 	defer cancel()
-	conn, err := rest.New(c.restConfig(c.pki.system, "cluster"), rest.Options{Logger: c.log})
+	conn, err := rest.New(c.restConfig(c.pki.program, "cluster"), rest.Options{Logger: c.log})
 	if err != nil {
 		return err
 	}
@@ -293,8 +300,8 @@ func (c *cluster) waitReady(ctx context.Context) error {
 
 // startParts runs controllers, scheduler and nodes, and calls ready when the first node is.
 func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.WaitGroup, ready func()) {
-	start := func(name string, build func(*manager.Manager) error) bool {
-		conn, err := rest.New(c.restConfig(c.pki.system, name), rest.Options{Logger: c.log})
+	start := func(as *certs.Pair, name string, build func(*manager.Manager) error) bool {
+		conn, err := rest.New(c.restConfig(as, name), rest.Options{Logger: c.log})
 		if err != nil {
 			fail(err)
 			return false
@@ -312,9 +319,11 @@ func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.Wai
 		})
 		return true
 	}
-	ok := start("controller-manager", func(m *manager.Manager) error {
-		return controllermanager.Add(m, controllermanager.Options{RootCA: c.pki.ca.CertPEM()})
-	}) && start("scheduler", c.addScheduler) && c.startNodes(ctx, start, fail, wg)
+	ok := start(c.pki.manager, "controller-manager", func(m *manager.Manager) error {
+		accounts := controllermanager.NewAccounts(c.restConfig(c.pki.manager, "controller-manager"), m.Conn(), c.log)
+		m.AddAlways("connections of service accounts", accounts)
+		return controllermanager.Add(m, controllermanager.Options{RootCA: c.pki.ca.CertPEM(), Accounts: accounts})
+	}) && start(c.pki.scheduler, "scheduler", c.addScheduler) && c.startNodes(ctx, start, fail, wg)
 	if !ok {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/fakenode"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
+	"github.com/keelson-dev/keelson/store/certs"
 )
 
 var readyz = &client.Request{Method: http.MethodGet, Path: "/readyz"}
@@ -35,7 +36,7 @@ func (c *cluster) nodeConn() http.RoundTripper {
 	}
 }
 
-type starter func(name string, build func(*manager.Manager) error) bool
+type starter func(as *certs.Pair, name string, build func(*manager.Manager) error) bool
 
 // startNodes starts the nodes of the chosen runtime.
 func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error), wg *sync.WaitGroup) bool {
@@ -53,7 +54,7 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 		fail(err)
 		return false
 	}
-	return start("fake-nodes", func(m *manager.Manager) error {
+	return start(c.pki.program, "fake-nodes", func(m *manager.Manager) error {
 		o := fakenode.Options{Count: c.nodes, PodCIDR: prefix, Port: int32(l.Addr().(*net.TCPAddr).Port)}
 		if c.nodes > 1<<(24-min(prefix.Bits(), 24)) {
 			o.PodCIDR = netip.Prefix{} // the default grows with the number of nodes
@@ -90,7 +91,7 @@ func (c *cluster) serveKubelet(ctx context.Context, l net.Listener, h http.Handl
 func (c *cluster) waitNodes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("the nodes did not become ready within two minutes"))
 	defer cancel()
-	conn, err := rest.New(c.restConfig(c.pki.system, "cluster"), rest.Options{Logger: c.log})
+	conn, err := rest.New(c.restConfig(c.pki.program, "cluster"), rest.Options{Logger: c.log})
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func startTestCluster(tb testing.TB, args ...string) client.Conn {
 		ended <- nil
 		require.NoError(tb, err)
 	}
-	conn, err := rest.New(cl.restConfig(cl.pki.system, "test"), rest.Options{})
+	conn, err := rest.New(cl.restConfig(cl.pki.program, "test"), rest.Options{})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { conn.Close() })
 	return conn

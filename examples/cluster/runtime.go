@@ -122,10 +122,10 @@ func (c *cluster) tryRealNode(ctx context.Context, start starter, fail func(erro
 	if err != nil {
 		return err
 	}
-	ok := start("kube-proxy", func(m *manager.Manager) error {
+	ok := start(c.pki.proxy, "kube-proxy", func(m *manager.Manager) error {
 		return proxy.Add(m, proxy.Options{NodeName: name, DetectLocal: proxy.DetectLocal{CIDRs: []netip.Prefix{pods}}, ServiceCIDRs: []netip.Prefix{services},
 			MinSyncPeriod: 100 * time.Millisecond})
-	}) && start("cluster-dns", func(m *manager.Manager) error { return c.addDNS(m, gateway, dnsIP) })
+	}) && start(c.pki.program, "cluster-dns", func(m *manager.Manager) error { return c.addDNS(m, gateway, dnsIP) })
 	if !ok {
 		return errors.Join(conn.Close(), errors.New("proxy or DNS did not start"))
 	}

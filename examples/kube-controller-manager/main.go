@@ -18,10 +18,12 @@ func run(args []string) error {
 	o := component.Options{Name: "kube-controller-manager", SecurePort: 10257}
 	var c controllermanager.Options
 	var rootCA string
+	var accounts bool
 	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
 	o.Flags(f)
 	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all, -name leaves one out")
 	f.StringVar(&rootCA, "root-ca-file", "", "certificate published in every namespace as config map kube-root-ca.crt")
+	f.BoolVar(&accounts, "use-service-account-credentials", false, "let each controller write as its own service account in kube-system")
 	f.DurationVar(&c.NodeLifecycle.GracePeriod, "node-monitor-grace-period", 0, "time without a sign of life after which a node is Unknown (default 50s)")
 	f.DurationVar(&c.NodeLifecycle.StartupGracePeriod, "node-startup-grace-period", 0, "the same for a node that has not reported yet (default 1m)")
 	f.DurationVar(&c.NodeLifecycle.Period, "node-monitor-period", 0, "how often nodes are looked at (default 5s)")
@@ -38,5 +40,16 @@ func run(args []string) error {
 	}
 	ctx, stop := component.Context()
 	defer stop()
-	return o.Run(ctx, component.Logger(o.Verbosity), func(_ client.Conn, m *manager.Manager) error { return controllermanager.Add(m, c) })
+	log := component.Logger(o.Verbosity)
+	return o.Run(ctx, log, func(conn client.Conn, m *manager.Manager) error {
+		if accounts {
+			cfg, err := o.Config()
+			if err != nil {
+				return err
+			}
+			c.Accounts = controllermanager.NewAccounts(cfg, conn, log)
+			m.AddAlways("connections of service accounts", c.Accounts)
+		}
+		return controllermanager.Add(m, c)
+	})
 }

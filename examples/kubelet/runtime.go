@@ -25,7 +25,7 @@ func (p *private) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.services, "private-containerd-services", "", "range of service addresses, routed to the private bridge so that they never leave the machine")
 }
 
-// start starts the containerd and makes the kubelet use it. The channel of the result ends when containerd has.
+// start starts the containerd and makes the kubelet use it.
 func (p *private) start(ctx context.Context, ko *kubelet.Options, log *slog.Logger) (*noderuntime.Runtime, error) {
 	pods, err := netip.ParsePrefix(ko.PodCIDR)
 	if err != nil {
@@ -48,6 +48,8 @@ func (p *private) start(ctx context.Context, ko *kubelet.Options, log *slog.Logg
 	return rt, nil
 }
 
+var errRuntimeEnded = errors.New("the private containerd ended")
+
 // runWith runs the kubelet until ctx ends or the containerd does, and then ends the containerd.
 func runWith(ctx context.Context, rt *noderuntime.Runtime, run func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -58,14 +60,14 @@ func runWith(ctx context.Context, rt *noderuntime.Runtime, run func(context.Cont
 		select {
 		case <-ctx.Done():
 		case <-rt.Done():
-			stop(errors.New("the private containerd ended"))
+			stop(errRuntimeEnded)
 		}
 	}()
 	err := run(ctx)
 	stop(nil)
 	<-watched
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		err = errors.Join(err, cause)
+	if errors.Is(context.Cause(ctx), errRuntimeEnded) {
+		err = errors.Join(err, errRuntimeEnded)
 	}
 	return errors.Join(err, rt.Close())
 }

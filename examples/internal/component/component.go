@@ -100,16 +100,25 @@ func Context() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// Run connects, builds a manager and runs it until ctx ends or leadership is lost.
-func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn client.Conn, m *manager.Manager) error) error {
+// Config is how to reach the API server.
+func (o *Options) Config() (rest.Config, error) {
 	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: o.Kubeconfig, Paths: []string{}})
 	if err != nil {
-		return err
+		return cfg, err
 	}
 	if o.Master != "" {
 		cfg.Host = o.Master
 	}
 	cfg.UserAgent = o.Name
+	return cfg, nil
+}
+
+// Run connects, builds a manager and runs it until ctx ends or leadership is lost.
+func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn client.Conn, m *manager.Manager) error) error {
+	cfg, err := o.Config()
+	if err != nil {
+		return err
+	}
 	conn, err := rest.New(cfg, rest.Options{Logger: log})
 	if err != nil {
 		return err

@@ -30,30 +30,40 @@ type Options struct {
 	RootCA []byte
 	// NodeLifecycle is passed on.
 	NodeLifecycle nodelifecycle.Options
+	// Accounts, if set, has each controller write as its own service account of kube-system, whose rights are those of the
+	// ClusterRole system:controller:ACCOUNT. Informers stay with the manager's user.
+	Accounts *Accounts
 }
 
 type entry struct {
-	name string
-	add  func(m *manager.Manager, o *Options) error
+	name    string
+	account string
+	add     func(m *manager.Manager, o *Options) error
 }
 
 var all = []entry{
-	{"serviceaccount-controller", func(m *manager.Manager, o *Options) error {
-		return serviceaccount.Add(m, serviceaccount.Options{RootCA: o.RootCA})
+	{"serviceaccount-controller", "service-account-controller", func(m *manager.Manager, _ *Options) error {
+		return serviceaccount.AddAccounts(m, serviceaccount.Options{})
 	}},
-	{"deployment-controller", func(m *manager.Manager, _ *Options) error { return deployment.Add(m, deployment.Options{}) }},
-	{"replicaset-controller", func(m *manager.Manager, _ *Options) error { return replicaset.Add(m, replicaset.Options{}) }},
-	{"job-controller", func(m *manager.Manager, _ *Options) error { return job.Add(m, job.Options{}) }},
-	{"pod-garbage-collector-controller", func(m *manager.Manager, _ *Options) error { return podgc.Add(m, podgc.Options{}) }},
-	{"resourcequota-controller", func(m *manager.Manager, _ *Options) error { return resourcequota.Add(m, resourcequota.Options{}) }},
-	{"endpointslice-controller", func(m *manager.Manager, _ *Options) error { return endpointslice.Add(m, endpointslice.Options{}) }},
-	{"namespace-controller", func(m *manager.Manager, _ *Options) error { return namespace.Add(m, namespace.Options{}) }},
-	{"garbage-collector-controller", func(m *manager.Manager, _ *Options) error {
+	{"root-ca-certificate-publisher-controller", "root-ca-cert-publisher", func(m *manager.Manager, o *Options) error {
+		if len(o.RootCA) == 0 {
+			return nil
+		}
+		return serviceaccount.AddRootCA(m, o.RootCA)
+	}},
+	{"deployment-controller", "deployment-controller", func(m *manager.Manager, _ *Options) error { return deployment.Add(m, deployment.Options{}) }},
+	{"replicaset-controller", "replicaset-controller", func(m *manager.Manager, _ *Options) error { return replicaset.Add(m, replicaset.Options{}) }},
+	{"job-controller", "job-controller", func(m *manager.Manager, _ *Options) error { return job.Add(m, job.Options{}) }},
+	{"pod-garbage-collector-controller", "pod-garbage-collector", func(m *manager.Manager, _ *Options) error { return podgc.Add(m, podgc.Options{}) }},
+	{"resourcequota-controller", "resourcequota-controller", func(m *manager.Manager, _ *Options) error { return resourcequota.Add(m, resourcequota.Options{}) }},
+	{"endpointslice-controller", "endpointslice-controller", func(m *manager.Manager, _ *Options) error { return endpointslice.Add(m, endpointslice.Options{}) }},
+	{"namespace-controller", "namespace-controller", func(m *manager.Manager, _ *Options) error { return namespace.Add(m, namespace.Options{}) }},
+	{"garbage-collector-controller", "generic-garbage-collector", func(m *manager.Manager, _ *Options) error {
 		return garbagecollector.Add(m, garbagecollector.Options{})
 	}},
-	{"node-lifecycle-controller", func(m *manager.Manager, o *Options) error { return nodelifecycle.Add(m, o.NodeLifecycle) }},
-	{"clusterrole-aggregation-controller", func(m *manager.Manager, _ *Options) error { return clusterroleaggregation.Add(m) }},
-	{"taint-eviction-controller", func(m *manager.Manager, _ *Options) error { return tainteviction.Add(m) }},
+	{"node-lifecycle-controller", "node-controller", func(m *manager.Manager, o *Options) error { return nodelifecycle.Add(m, o.NodeLifecycle) }},
+	{"clusterrole-aggregation-controller", "clusterrole-aggregation-controller", func(m *manager.Manager, _ *Options) error { return clusterroleaggregation.Add(m) }},
+	{"taint-eviction-controller", "node-controller", func(m *manager.Manager, _ *Options) error { return tainteviction.Add(m) }},
 }
 
 // Names are the controllers there are.
@@ -76,11 +86,23 @@ func Add(m *manager.Manager, o Options) error {
 		if !selected[e.name] {
 			continue
 		}
-		if err := e.add(m, &o); err != nil {
+		if err := e.addAs(m, &o); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// addAs adds a controller that writes as its account.
+func (e *entry) addAs(m *manager.Manager, o *Options) error {
+	if o.Accounts == nil {
+		return e.add(m, o)
+	}
+	conn, err := o.Accounts.Conn(e.account)
+	if err != nil {
+		return err
+	}
+	return e.add(m.As(conn), o)
 }
 
 // selection resolves the value of --controllers. Names without "-controller" are accepted, as the short forms of older releases.
