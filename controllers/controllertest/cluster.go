@@ -37,6 +37,7 @@ type Cluster struct {
 	server *controlplane.ControlPlane
 	pki    pki
 	conn   client.Conn
+	hooks  *hooks // nil without webhooks
 
 	mu    sync.Mutex
 	conns []*rest.Conn
@@ -77,7 +78,7 @@ func start(t testing.TB, o Options, from Snapshot) *Cluster {
 	c.conn = c.Conn()
 	c.waitReady()
 	if from.store.Revision() <= 1 {
-		c.load(o.CRDs, o.Manifests)
+		c.load()
 	}
 	if len(o.Controllers) > 0 {
 		c.Run(c.Manager("controllers", o.Controllers...))
@@ -102,6 +103,7 @@ func (c *Cluster) serve() error {
 	c.server, err = controlplane.New(controlplane.Options{
 		Server: so, ClientCAs: func() *x509.CertPool { return pool }, Anonymous: true, ServiceAccountKeys: []any{c.pki.account.Key},
 		EnableAdmission: c.opts.EnableAdmission, DisableAdmission: disable, Plugins: c.opts.Plugins, Logger: c.opts.Logger,
+		WebhookDial: c.dialWebhook,
 	})
 	if err != nil {
 		return err
@@ -114,6 +116,9 @@ func (c *Cluster) serve() error {
 	c.pki.serving = serving
 	c.background("API server", c.server.Run)
 	c.background("API server's listener", func(ctx context.Context) error { return c.server.Serve(ctx, c.net, c.tls()) })
+	if c.opts.Webhooks.Handler != nil {
+		c.serveWebhooks()
+	}
 	return nil
 }
 

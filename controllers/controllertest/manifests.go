@@ -18,23 +18,27 @@ import (
 	"github.com/keelson-dev/keelson/client/discovery"
 )
 
-// load creates the objects of all files, definitions and namespaces first, and waits until the definitions are served.
-func (c *Cluster) load(sources ...fs.FS) {
+// load creates the objects of the options, definitions and namespaces first, and waits until the definitions are served.
+func (c *Cluster) load() {
 	c.t.Helper()
 	var objs []*metav1.Unstructured
-	for _, f := range sources {
+	read := func(f fs.FS, kinds ...string) {
 		if f == nil {
-			continue
+			return
 		}
-		list, err := manifests(f)
+		list, err := manifests(f, kinds...)
 		if err != nil {
 			c.t.Fatalf("controllertest: %v", err)
 		}
 		objs = append(objs, list...)
 	}
+	read(c.opts.CRDs)
+	read(c.opts.Manifests)
+	read(c.opts.Webhooks.Config, mutating, validating)
 	slices.SortStableFunc(objs, func(a, b *metav1.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
 	find := discovery.New(c.conn, discovery.Options{})
 	for i, obj := range objs {
+		c.trust(obj)
 		if rank(obj) > 0 && i > 0 && rank(objs[i-1]) == 0 {
 			c.waitEstablished()
 		}
@@ -53,6 +57,8 @@ func rank(u *metav1.Unstructured) int {
 		return 0
 	case "Namespace":
 		return 1
+	case mutating, validating:
+		return 3 // so that they are not asked about the other objects
 	}
 	return 2
 }
@@ -101,8 +107,8 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	})
 }
 
-// manifests reads every object of every file.
-func manifests(f fs.FS) (out []*metav1.Unstructured, err error) {
+// manifests reads every object of every file, or those of the kinds given.
+func manifests(f fs.FS, kinds ...string) (out []*metav1.Unstructured, err error) {
 	err = fs.WalkDir(f, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
 			return err
@@ -120,6 +126,7 @@ func manifests(f fs.FS) (out []*metav1.Unstructured, err error) {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			switch {
+			case len(kinds) > 0 && !slices.Contains(kinds, u.Kind):
 			case u.Kind == "" && len(u.Fields) == 0: // an empty document
 			case u.Kind == "" || u.APIVersion == "":
 				return fmt.Errorf("%s: an object without apiVersion or kind", name)

@@ -24,6 +24,8 @@ type Options struct {
 	// Manifests holds further objects, such as the roles of As, in such files. They are created in the order
 	// of the files' paths, namespaces and definitions first.
 	Manifests fs.FS
+	// Webhooks are the admission and conversion webhooks of the operator under test.
+	Webhooks Webhooks
 	// As is whom the managers act as, so that a test finds a missing role. The zero value may do everything.
 	As client.User
 	// Controllers are added to one manager, which runs until the test ends.

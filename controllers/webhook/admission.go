@@ -1,0 +1,145 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// maxBody bounds a request: two objects of the size that a store takes, with room.
+const maxBody = 16 << 20
+
+// Mutating returns a handler that lets change alter the object in place. It is not called on DELETE, which has nothing to change. Register
+// another handler for subresources whose object is not a T, such as scale.
+// An error refuses the request: an *apierrors.StatusError as it is, any other as 403 Forbidden with its text.
+func Mutating[T metav1.Object](change func(ctx context.Context, r *Request, obj T) error) http.Handler {
+	return admission(func(ctx context.Context, r *Request, answer *admissionv1.AdmissionResponse) error {
+		if len(r.Object.Raw) == 0 {
+			return nil
+		}
+		obj, err := decode[T](r.Object.Raw)
+		if err != nil {
+			return badRequest(err)
+		}
+		before, err := codec.Marshal(obj)
+		if err != nil {
+			return err
+		}
+		if err := change(ctx, r, obj); err != nil {
+			return err
+		}
+		after, err := codec.Marshal(obj)
+		if err != nil {
+			return err
+		}
+		patch, err := patchFor(r.Object.Raw, before, after)
+		if err != nil || patch == nil {
+			return err
+		}
+		answer.Patch, answer.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
+		return nil
+	})
+}
+
+// Validating returns a handler that lets check judge the object; on DELETE that is the one to be deleted. [Old] has the
+// stored one on UPDATE. An error refuses the request, see [Mutating].
+func Validating[T metav1.Object](check func(ctx context.Context, r *Request, obj T) error) http.Handler {
+	return admission(func(ctx context.Context, r *Request, _ *admissionv1.AdmissionResponse) error {
+		raw := r.Object.Raw
+		if len(raw) == 0 {
+			raw = r.OldObject.Raw
+		}
+		obj, err := decode[T](raw)
+		if err != nil {
+			return badRequest(err)
+		}
+		return check(ctx, r, obj)
+	})
+}
+
+func badRequest(err error) error { return apierrors.NewBadRequest(err.Error()) }
+
+// admission serves AdmissionReview with judge, whose error refuses.
+func admission(judge func(context.Context, *Request, *admissionv1.AdmissionResponse) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		var review admissionv1.AdmissionReview
+		if !read(w, hr, &review) {
+			return
+		}
+		if review.Request == nil || review.APIVersion != "admission.k8s.io/v1" || review.Kind != "AdmissionReview" {
+			http.Error(w, "expected an AdmissionReview of admission.k8s.io/v1 with a request", http.StatusBadRequest)
+			return
+		}
+		r := &Request{AdmissionRequest: review.Request}
+		answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		if err := guarded(func() error { return judge(hr.Context(), r, answer) }); err != nil {
+			*answer = admissionv1.AdmissionResponse{UID: review.Request.UID, Result: statusOf(err)}
+		}
+		answer.Warnings, answer.AuditAnnotations = r.warnings, r.annotations
+		write(w, &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer})
+	})
+}
+
+// statusOf is the status by which an error refuses a request.
+func statusOf(err error) *metav1.Status {
+	if se, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return &se.ErrStatus
+	}
+	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
+}
+
+// guarded calls f and makes an error of its panic.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	return f()
+}
+
+// read decodes the body of a POST into review, or answers why not.
+func read(w http.ResponseWriter, r *http.Request, review any) bool {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "only POST is allowed", http.StatusMethodNotAllowed)
+		return false
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		http.Error(w, "expected application/json", http.StatusUnsupportedMediaType)
+		return false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		code := http.StatusBadRequest
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			code = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, err.Error(), code)
+		return false
+	}
+	if err := codec.Unmarshal(body, review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return false
+	}
+	return true
+}
+
+func write(w http.ResponseWriter, review any) {
+	data, err := codec.Marshal(review)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(data)
+}

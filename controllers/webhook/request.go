@@ -1,0 +1,56 @@
+package webhook
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// Request is what the API server asks about. It belongs to one call and is not safe for concurrent use.
+type Request struct {
+	// AdmissionRequest is the question as it came: the operation, the resource, the user, the raw objects.
+	*admissionv1.AdmissionRequest
+	warnings    []string
+	annotations map[string]string
+}
+
+// Warn sends text to the client of the API server along with the answer; it should be shorter than 120 characters.
+func (r *Request) Warn(text string) { r.warnings = append(r.warnings, text) }
+
+// Audit puts a value into the audit event of the request, under key prefixed with the webhook's name.
+func (r *Request) Audit(key, value string) {
+	if r.annotations == nil {
+		r.annotations = map[string]string{}
+	}
+	r.annotations[key] = value
+}
+
+// IsDryRun reports whether nothing will be stored, so that the webhook must have no side effects.
+func (r *Request) IsDryRun() bool { return r.DryRun != nil && *r.DryRun }
+
+// Old decodes the object as it is stored. It is false on CREATE and CONNECT, which have none.
+func Old[T metav1.Object](r *Request) (T, bool, error) {
+	var none T
+	if len(r.OldObject.Raw) == 0 {
+		return none, false, nil
+	}
+	old, err := decode[T](r.OldObject.Raw)
+	return old, err == nil, err
+}
+
+// decode makes a T of JSON. T is a pointer to a struct.
+func decode[T metav1.Object](data []byte) (T, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer {
+		var none T
+		return none, fmt.Errorf("webhook: %v is not a pointer to a struct", t)
+	}
+	obj := reflect.New(t.Elem()).Interface().(T)
+	if err := codec.Unmarshal(data, obj); err != nil {
+		return obj, fmt.Errorf("webhook: decode %v: %w", t, err)
+	}
+	return obj, nil
+}

@@ -1,0 +1,52 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/controllers/webhook"
+	"github.com/keelson-dev/keelson/store/certs"
+)
+
+// Certificates that change on disk are used for the next connection; one that cannot be read does not displace the last good one.
+func TestCertificatesAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	ca, err := certs.NewAuthority("ca")
+	require.NoError(t, err)
+	issue := func(name string) {
+		pair, err := ca.Serving(name, "127.0.0.1")
+		require.NoError(t, err)
+		require.NoError(t, certs.WriteFile(filepath.Join(dir, "tls.crt"), pair.CertPEM()))
+		require.NoError(t, certs.WriteFile(filepath.Join(dir, "tls.key"), pair.KeyPEM()))
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.ErrorContains(t, webhook.New(webhook.Options{CertDir: dir, Listener: l}).Run(t.Context()), "tls.crt")
+
+	issue("first")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- webhook.New(webhook.Options{CertDir: dir, Listener: l}).Run(ctx) }()
+	serves := func() string {
+		conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: ca.Pool()})
+		require.NoError(t, err)
+		defer conn.Close()
+		return certificate(conn).Subject.CommonName
+	}
+	require.Equal(t, "first", serves())
+	issue("the second")
+	require.Equal(t, "the second", serves())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.key"), []byte("half"), 0o600))
+	require.Equal(t, "the second", serves())
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func certificate(c *tls.Conn) *x509.Certificate { return c.ConnectionState().PeerCertificates[0] }
