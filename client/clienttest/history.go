@@ -122,10 +122,11 @@ func Record(ctx context.Context, seed uint64, o HistoryOptions, conns ...client.
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
 	defer stopWatching(nil)
-	reached := make(chan struct{}, o.Watchers)
+	begun, reached := make(chan struct{}, o.Watchers), make(chan struct{}, o.Watchers)
 	for i := range o.Watchers {
-		watchers.Go(func() { h.watch(watching, conns[i%len(conns)], o.Prefix+"last", reached) })
+		watchers.Go(func() { h.watch(watching, conns[i%len(conns)], o.Prefix+"last", begun, reached) })
 	}
+	h.await(begun)
 	var clients sync.WaitGroup
 	for i := range o.Clients {
 		clients.Go(func() { h.work(ctx, seeds.Rand(seed+uint64(i)<<40), i) })
@@ -144,6 +145,18 @@ func Record(ctx context.Context, seed uint64, o HistoryOptions, conns ...client.
 		}
 	}
 	return h, nil
+}
+
+// await lets every watcher make its first list, so that all of them see what follows; one whose server is away may come later.
+func (h *History) await(begun <-chan struct{}) {
+	late := time.After(h.o.CallTimeout)
+	for range h.o.Watchers {
+		select {
+		case <-begun:
+		case <-late:
+			return
+		}
+	}
 }
 
 // Calls returns how many calls were made, and how many of them have an unknown outcome.
@@ -328,16 +341,11 @@ func (h *History) ours(name string) bool {
 }
 
 // watch follows everything until ctx ends, in a new stream whenever the server has forgotten where the last one stood. It tells
-// reached when it has seen the object named last.
-func (h *History) watch(ctx context.Context, conn client.Conn, last string, reached chan<- struct{}) {
+// begun of its first list, and reached when it has seen the object named last.
+func (h *History) watch(ctx context.Context, conn client.Conn, last string, begun, reached chan<- struct{}) {
 	c := client.For[*corev1.ConfigMap](conn)
-	told := false
-	tell := func() {
-		if !told {
-			told = true
-			reached <- struct{}{}
-		}
-	}
+	begin := sync.OnceFunc(func() { begun <- struct{}{} })
+	tell := sync.OnceFunc(func() { reached <- struct{}{} })
 	for ctx.Err() == nil {
 		from, err := h.listOnce(ctx, c, false)
 		if err != nil {
@@ -348,6 +356,7 @@ func (h *History) watch(ctx context.Context, conn client.Conn, last string, reac
 		h.mu.Lock()
 		h.streams = append(h.streams, s)
 		h.mu.Unlock()
+		begin()
 		if _, ok := from.items[last]; ok {
 			tell()
 		}
