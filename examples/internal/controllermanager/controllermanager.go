@@ -9,6 +9,7 @@ import (
 
 	"github.com/keelson-dev/keelson/controllers/clusterroleaggregation"
 	"github.com/keelson-dev/keelson/controllers/deployment"
+	"github.com/keelson-dev/keelson/controllers/disruption"
 	"github.com/keelson-dev/keelson/controllers/endpointslice"
 	"github.com/keelson-dev/keelson/controllers/garbagecollector"
 	"github.com/keelson-dev/keelson/controllers/job"
@@ -54,6 +55,7 @@ var all = []entry{
 	{"deployment-controller", "deployment-controller", func(m *manager.Manager, _ *Options) error { return deployment.Add(m, deployment.Options{}) }},
 	{"replicaset-controller", "replicaset-controller", func(m *manager.Manager, _ *Options) error { return replicaset.Add(m, replicaset.Options{}) }},
 	{"job-controller", "job-controller", func(m *manager.Manager, _ *Options) error { return job.Add(m, job.Options{}) }},
+	{"disruption-controller", "disruption-controller", func(m *manager.Manager, _ *Options) error { return disruption.Add(m, disruption.Options{}) }},
 	{"pod-garbage-collector-controller", "pod-garbage-collector", func(m *manager.Manager, _ *Options) error { return podgc.Add(m, podgc.Options{}) }},
 	{"resourcequota-controller", "resourcequota-controller", func(m *manager.Manager, _ *Options) error { return resourcequota.Add(m, resourcequota.Options{}) }},
 	{"endpointslice-controller", "endpointslice-controller", func(m *manager.Manager, _ *Options) error { return endpointslice.Add(m, endpointslice.Options{}) }},

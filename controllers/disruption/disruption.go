@@ -1,0 +1,142 @@
+// Package disruption keeps the status of PodDisruptionBudgets: how many of the pods they select are healthy, how many must be, and so how
+// many may be evicted now. The API server's eviction subresource spends that number; this controller renews it.
+//
+// What is promised: a budget whose status is of the present generation never allows more disruptions than the pods seen
+// permit. An eviction that was allowed counts as a missing pod at once, through status.disruptedPods, until the
+// pod is seen to be deleted or two minutes have passed. When the number cannot be computed, none is allowed.
+package disruption
+
+import (
+	"context"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/discovery"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// Options of the controller.
+type Options struct {
+	// Concurrency is how many budgets are worked on at once; 0 means 1.
+	Concurrency int
+}
+
+type budgets struct {
+	list     informers.Lister[*policyv1.PodDisruptionBudget]
+	pods     informers.Lister[*corev1.Pod]
+	api      *client.Client[*policyv1.PodDisruptionBudget]
+	recorder *events.Recorder
+	owners   owners
+}
+
+// Add registers the controllers "disruption" and "stale-pod-disruption" with m.
+func Add(m *manager.Manager, o Options) error {
+	set := m.Informers()
+	b := &budgets{
+		list: informers.For[*policyv1.PodDisruptionBudget](set).Lister(), pods: informers.For[*corev1.Pod](set).Lister(),
+		api: client.For[*policyv1.PodDisruptionBudget](m.Conn()), recorder: m.Recorder("controllermanager"),
+		owners: owners{
+			conn: m.Conn(), find: discovery.New(m.Conn(), discovery.Options{}),
+			sets:        informers.For[*appsv1.ReplicaSet](set).Lister(),
+			deployments: informers.For[*appsv1.Deployment](set).Lister(),
+			stateful:    informers.For[*appsv1.StatefulSet](set).Lister(),
+			controllers: informers.For[*corev1.ReplicationController](set).Lister(),
+		},
+	}
+	if _, err := controllers.Add(m, "disruption", reconcile.Func(b.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+		controllers.For[*policyv1.PodDisruptionBudget](), controllers.Watches(b.selecting)); err != nil {
+		return err
+	}
+	return addStale(m)
+}
+
+// selecting returns the budgets that select a pod, or did before it changed.
+func (b *budgets) selecting(e informers.Event[*corev1.Pod]) []reconcile.Request {
+	var out []reconcile.Request
+	b.list.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(pdb *policyv1.PodDisruptionBudget) bool {
+		sel, err := pdb.Spec.Selector.Selector()
+		if err != nil {
+			return true
+		}
+		if sel.Matches(e.Labels) || e.Type == informers.Updated && sel.Matches(e.Old().Labels) {
+			out = append(out, pdb.Key())
+		}
+		return true
+	})
+	return out
+}
+
+func (b *budgets) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	pdb, err := b.list.Get(req)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	again, err := b.sync(ctx, pdb)
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return reconcile.Result{RequeueAfter: again}, nil
+	case apierrors.IsConflict(err): // an eviction has just spent some of it
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, b.failSafe(ctx, pdb, err)
+}
+
+// sync brings the status up to date and returns after which time it must be looked at again, or 0.
+func (b *budgets) sync(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (time.Duration, error) {
+	selector, err := pdb.Spec.Selector.Selector()
+	if err != nil {
+		return 0, err
+	}
+	pods := b.pods.List(informers.ListOptions{Namespace: pdb.Namespace, Selector: selector})
+	if len(pods) == 0 {
+		b.recorder.Eventf(pdb, corev1.EventTypeNormal, "NoPods", "No matching pods found")
+	}
+	n, unmanaged, err := b.needs(ctx, pdb, pods)
+	if err != nil {
+		b.recorder.Eventf(pdb, corev1.EventTypeWarning, "CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: %v", err)
+		return 0, err
+	}
+	if unmanaged {
+		b.recorder.Eventf(pdb, corev1.EventTypeWarning, "UnmanagedPods", "Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. "+
+			"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
+			"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", selector)
+	}
+	disrupted, again := b.disrupted(pdb, pods, time.Now())
+	return again, b.write(ctx, pdb, statusOf(pdb, n, healthy(pods, disrupted), disrupted))
+}
+
+// write stores the status if it has changed.
+func (b *budgets) write(ctx context.Context, pdb *policyv1.PodDisruptionBudget, next policyv1.PodDisruptionBudgetStatus) error {
+	if codec.Equal(&pdb.Status, &next) {
+		return nil
+	}
+	pdb.Status = next
+	_, err := b.api.UpdateStatus(ctx, pdb)
+	return err
+}
+
+// failSafe allows no disruption because their number is not known, and returns why.
+func (b *budgets) failSafe(ctx context.Context, pdb *policyv1.PodDisruptionBudget, why error) error {
+	next := codec.DeepCopy(pdb.Status)
+	next.DisruptionsAllowed, next.ObservedGeneration = 0, pdb.Generation
+	next.Conditions = setCondition(next.Conditions, metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
+		Reason: policyv1.SyncFailedReason, Message: why.Error(), ObservedGeneration: pdb.Generation})
+	if err := b.write(ctx, pdb, next); err != nil {
+		return err
+	}
+	return why
+}
