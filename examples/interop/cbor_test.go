@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
 // Every built-in kind, filled at random: upstream reads the CBOR we write of its object, and we read what it writes.
