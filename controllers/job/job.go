@@ -13,12 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/events"
-	"github.com/keelson-dev/keelson/controllers"
-	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
-	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
@@ -42,22 +37,12 @@ type Options struct {
 var kind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
 type jobs struct {
-	list     informers.Lister[*batchv1.Job]
-	pods     podindex.Pods
-	client   *client.Client[*batchv1.Job]
-	podsAPI  *client.Client[*corev1.Pod]
-	recorder *events.Recorder
+	*podcontrol.Owners[*batchv1.Job]
 }
 
 // Add registers the controller with m.
 func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 5
-	}
-	j := &jobs{
-		list: informers.For[*batchv1.Job](m.Informers()).Lister(), pods: podindex.Of(m.Informers()),
-		client: client.For[*batchv1.Job](m.Conn()), podsAPI: client.For[*corev1.Pod](m.Conn()), recorder: m.Recorder("job-controller"),
-	}
+	j := &jobs{podcontrol.NewOwners(m, "job", kind, func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector })}
 	if err := informers.For[*corev1.Pod](m.Informers()).AddIndex(byJob, func(p *corev1.Pod) []string {
 		if ref := metav1.ControllerOf(p); ref != nil && ref.Kind == kind.Kind {
 			return []string{p.Namespace + "/" + ref.Name}
@@ -66,28 +51,11 @@ func Add(m *manager.Manager, o Options) error {
 	}); err != nil {
 		return err
 	}
-	_, err := controllers.Add(m, "job", reconcile.Func(j.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
-		controllers.For[*batchv1.Job](),
-		controllers.Owns[*batchv1.Job, *corev1.Pod](),
-		controllers.Watches(j.adopters))
-	return err
-}
-
-func (j *jobs) adopters(e informers.Event[*corev1.Pod]) []reconcile.Request {
-	if e.Type == informers.Deleted || len(e.Labels) == 0 || metav1.ControllerOf(e.New()) != nil {
-		return nil
-	}
-	var out []reconcile.Request
-	for _, job := range j.list.List(informers.ListOptions{Namespace: e.Key.Namespace}) {
-		if sel, err := job.Spec.Selector.Selector(); err == nil && !sel.Empty() && sel.Matches(e.Labels) {
-			out = append(out, job.Key())
-		}
-	}
-	return out
+	return j.Register(m, o.Concurrency, j.reconcile)
 }
 
 func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	job, err := j.list.Get(req)
+	job, err := j.List.Get(req)
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, j.letGo(ctx, req, "")
 	}
@@ -102,24 +70,13 @@ func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	if finished(job) {
-		return reconcile.Result{}, j.untrack(ctx, j.pods.ControlledBy(job.UID))
+		return reconcile.Result{}, j.untrack(ctx, j.Pods.ControlledBy(job.UID))
 	}
 	selector, err := job.Spec.Selector.Selector()
 	if err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("selector: %w", err))
 	}
-	pods, err := podcontrol.Claim(ctx, j.pods, j.podsAPI, job, kind, selector, func(ctx context.Context) error {
-		live, err := j.client.Get(ctx, req)
-		switch {
-		case err != nil:
-			return err
-		case live.UID != job.UID:
-			return fmt.Errorf("Job %v was replaced by another", req)
-		case live.DeletionTimestamp != nil:
-			return fmt.Errorf("Job %v is being deleted", req)
-		}
-		return nil
-	}, batchv1.JobTrackingFinalizer)
+	pods, err := j.Claim(ctx, job, selector, batchv1.JobTrackingFinalizer)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -134,7 +91,7 @@ func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 // letGo takes the finalizer off the pods of Jobs of the name that are gone, which all are but the one with uid alive.
 func (j *jobs) letGo(ctx context.Context, key types.NamespacedName, alive types.UID) error {
 	var orphans []*corev1.Pod
-	j.pods.ViewByIndex(byJob, key.String(), func(p *corev1.Pod) bool {
+	j.Pods.ViewByIndex(byJob, key.String(), func(p *corev1.Pod) bool {
 		if !metav1.IsControlledBy(p, alive) && tracked(p) {
 			orphans = append(orphans, p)
 		}
@@ -144,7 +101,7 @@ func (j *jobs) letGo(ctx context.Context, key types.NamespacedName, alive types.
 		return nil
 	}
 	// The informer of Jobs may be behind the one of pods.
-	live, err := j.client.Get(ctx, key)
+	live, err := j.API.Get(ctx, key)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -158,7 +115,7 @@ func (j *jobs) letGo(ctx context.Context, key types.NamespacedName, alive types.
 func (j *jobs) untrack(ctx context.Context, pods []*corev1.Pod) error {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return !tracked(p) })
 	return each(pods, func(p *corev1.Pod) error {
-		return podcontrol.DropFinalizer(ctx, j.podsAPI, p, batchv1.JobTrackingFinalizer)
+		return podcontrol.DropFinalizer(ctx, j.PodsAPI, p, batchv1.JobTrackingFinalizer)
 	})
 }
 

@@ -62,15 +62,15 @@ func (s *sync) manage(ctx context.Context) error {
 	pods := s.plan(missing)
 	made := make([]*corev1.Pod, len(pods))
 	_, err := podcontrol.Batches(len(pods), func(i int) error {
-		p, err := s.podsAPI.Create(ctx, pods[i])
+		p, err := s.PodsAPI.Create(ctx, pods[i])
 		if err != nil {
 			if !apierrors.HasCause(err, "NamespaceTerminating") {
-				s.recorder.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+				s.Recorder.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 			}
 			return err
 		}
 		made[i] = p
-		s.recorder.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", p.Name)
+		s.Recorder.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", p.Name)
 		return nil
 	})
 	for _, p := range made {

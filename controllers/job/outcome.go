@@ -52,13 +52,13 @@ func (s *sync) set(t batchv1.JobConditionType, status corev1.ConditionStatus, re
 func (s *sync) suspension() {
 	if s.suspended() {
 		if s.set(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended") {
-			s.recorder.Eventf(s.job, corev1.EventTypeNormal, "Suspended", "Job suspended")
+			s.Recorder.Eventf(s.job, corev1.EventTypeNormal, "Suspended", "Job suspended")
 		}
 		return
 	}
 	if s.set(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed") {
 		s.job.Status.StartTime = &metav1.Time{Time: s.now.Truncate(time.Second)}
-		s.recorder.Eventf(s.job, corev1.EventTypeNormal, "Resumed", "Job resumed")
+		s.Recorder.Eventf(s.job, corev1.EventTypeNormal, "Resumed", "Job resumed")
 	}
 }
 
@@ -148,10 +148,10 @@ func (s *sync) success() *batchv1.JobCondition {
 	}
 	if n := s.job.Spec.Completions; n != nil && !s.indexed() {
 		if len(s.active) > 0 {
-			s.recorder.Eventf(s.job, corev1.EventTypeWarning, "TooManyActivePods", "Too many active pods running after completion count reached")
+			s.Recorder.Eventf(s.job, corev1.EventTypeWarning, "TooManyActivePods", "Too many active pods running after completion count reached")
 		}
 		if total > *n {
-			s.recorder.Eventf(s.job, corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
+			s.Recorder.Eventf(s.job, corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
 		}
 	}
 	return &batchv1.JobCondition{Type: batchv1.JobSuccessCriteriaMet, Reason: batchv1.JobReasonCompletionsReached, Message: "Reached expected number of succeeded pods"}
@@ -174,12 +174,12 @@ func (s *sync) remove(ctx context.Context, pods []*corev1.Pod) error {
 		return nil
 	}
 	gone := map[string]bool{}
-	err := podcontrol.DeleteAll(ctx, s.podsAPI, pods, func(p *corev1.Pod, err error) {
+	err := podcontrol.DeleteAll(ctx, s.PodsAPI, pods, func(p *corev1.Pod, err error) {
 		if err != nil {
-			s.recorder.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+			s.Recorder.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 			return
 		}
-		s.recorder.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", p.Name)
+		s.Recorder.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", p.Name)
 	})
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (s *sync) conclude() {
 	if c := find(&s.job.Status, batchv1.JobFailureTarget); c != nil && c.Status == corev1.ConditionTrue {
 		reason, message := c.Reason, c.Message
 		if s.set(batchv1.JobFailed, corev1.ConditionTrue, reason, message) {
-			s.recorder.Eventf(s.job, corev1.EventTypeWarning, reason, "%s", message)
+			s.Recorder.Eventf(s.job, corev1.EventTypeWarning, reason, "%s", message)
 		}
 		return
 	}
@@ -209,7 +209,7 @@ func (s *sync) conclude() {
 		reason, message := c.Reason, c.Message
 		if s.set(batchv1.JobComplete, corev1.ConditionTrue, reason, message) {
 			s.job.Status.CompletionTime = &now
-			s.recorder.Eventf(s.job, corev1.EventTypeNormal, "Completed", "Job completed")
+			s.Recorder.Eventf(s.job, corev1.EventTypeNormal, "Completed", "Job completed")
 		}
 	}
 }

@@ -227,7 +227,7 @@ func (s *sync) write(ctx context.Context) error {
 	if codec.Equal(&s.job.Status, s.stored) {
 		return nil
 	}
-	updated, err := s.client.UpdateStatus(ctx, s.job)
+	updated, err := s.API.UpdateStatus(ctx, s.job)
 	if err != nil {
 		return err
 	}

@@ -17,12 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/events"
-	"github.com/keelson-dev/keelson/controllers"
-	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
-	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
@@ -40,47 +35,17 @@ type Options struct {
 var kind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
 
 type replicaSets struct {
-	sets     informers.Lister[*appsv1.ReplicaSet]
-	pods     podindex.Pods
-	client   *client.Client[*appsv1.ReplicaSet]
-	podsAPI  *client.Client[*corev1.Pod]
-	recorder *events.Recorder
+	*podcontrol.Owners[*appsv1.ReplicaSet]
 }
 
 // Add registers the controller with m.
 func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 5
-	}
-	sets := informers.For[*appsv1.ReplicaSet](m.Informers())
-	r := &replicaSets{
-		sets: sets.Lister(), pods: podindex.Of(m.Informers()),
-		client: client.For[*appsv1.ReplicaSet](m.Conn()), podsAPI: client.For[*corev1.Pod](m.Conn()),
-		recorder: m.Recorder("replicaset-controller"),
-	}
-	_, err := controllers.Add(m, "replicaset", reconcile.Func(r.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
-		controllers.For[*appsv1.ReplicaSet](),
-		controllers.Owns[*appsv1.ReplicaSet, *corev1.Pod](),
-		// An orphan may be adopted by any set that selects it.
-		controllers.Watches(r.adopters))
-	return err
-}
-
-func (r *replicaSets) adopters(e informers.Event[*corev1.Pod]) []reconcile.Request {
-	if e.Type == informers.Deleted || len(e.Labels) == 0 || metav1.ControllerOf(e.New()) != nil {
-		return nil
-	}
-	var out []reconcile.Request
-	for _, rs := range r.sets.List(informers.ListOptions{Namespace: e.Key.Namespace}) {
-		if sel, err := rs.Spec.Selector.Selector(); err == nil && !sel.Empty() && sel.Matches(e.Labels) {
-			out = append(out, rs.Key())
-		}
-	}
-	return out
+	r := &replicaSets{podcontrol.NewOwners(m, "replicaset", kind, func(rs *appsv1.ReplicaSet) *metav1.LabelSelector { return rs.Spec.Selector })}
+	return r.Register(m, o.Concurrency, r.reconcile)
 }
 
 func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	rs, err := r.sets.Get(req)
+	rs, err := r.List.Get(req)
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil
 	}
@@ -91,18 +56,7 @@ func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (rec
 	if err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("selector: %w", err))
 	}
-	owned, claimErr := podcontrol.Claim(ctx, r.pods, r.podsAPI, rs, kind, selector, func(ctx context.Context) error {
-		live, err := r.client.Get(ctx, req)
-		switch {
-		case err != nil:
-			return err
-		case live.UID != rs.UID:
-			return fmt.Errorf("ReplicaSet %v was replaced by another", req)
-		case live.DeletionTimestamp != nil:
-			return fmt.Errorf("ReplicaSet %v is being deleted", req)
-		}
-		return nil
-	})
+	owned, claimErr := r.Claim(ctx, rs, selector)
 	var active []*corev1.Pod
 	terminating := int32(0)
 	for _, pod := range owned {
@@ -119,7 +73,7 @@ func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (rec
 	status, again := statusOf(rs, active, terminating, scaleErr, time.Now())
 	if !codec.Equal(&status, &rs.Status) {
 		rs.Status = status
-		if _, err := r.client.UpdateStatus(ctx, rs); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := r.API.UpdateStatus(ctx, rs); err != nil && !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
 	}
@@ -138,15 +92,15 @@ func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active [
 	if missing := min(want-len(active), burst); missing > 0 {
 		created := make([]*corev1.Pod, missing)
 		_, err := podcontrol.Batches(missing, func(i int) error {
-			pod, err := r.podsAPI.Create(ctx, podcontrol.FromTemplate(&rs.Spec.Template, rs, kind, rs.Name))
+			pod, err := r.PodsAPI.Create(ctx, podcontrol.FromTemplate(&rs.Spec.Template, rs, kind, rs.Name))
 			if err != nil {
 				if !apierrors.HasCause(err, "NamespaceTerminating") {
-					r.recorder.Eventf(rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+					r.Recorder.Eventf(rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 				}
 				return err
 			}
 			created[i] = pod
-			r.recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", pod.Name)
+			r.Recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", pod.Name)
 			return nil
 		})
 		for _, pod := range created {
@@ -166,12 +120,12 @@ func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active [
 	if surplus < len(active) {
 		podcontrol.RankForDeletion(active, r.relatedByNode(rs), time.Now())
 	}
-	err := podcontrol.DeleteAll(ctx, r.podsAPI, active[:surplus], func(pod *corev1.Pod, err error) {
+	err := podcontrol.DeleteAll(ctx, r.PodsAPI, active[:surplus], func(pod *corev1.Pod, err error) {
 		if err != nil {
-			r.recorder.Eventf(rs, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+			r.Recorder.Eventf(rs, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 			return
 		}
-		r.recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
+		r.Recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
 	})
 	if err != nil {
 		return active, err
@@ -184,7 +138,7 @@ func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active [
 func (r *replicaSets) relatedByNode(rs *appsv1.ReplicaSet) map[string]int {
 	family := []types.UID{rs.UID}
 	if ref := metav1.ControllerOf(rs); ref != nil {
-		for _, other := range r.sets.List(informers.ListOptions{Namespace: rs.Namespace}) {
+		for _, other := range r.List.List(informers.ListOptions{Namespace: rs.Namespace}) {
 			if other.UID != rs.UID && metav1.IsControlledBy(other, ref.UID) {
 				family = append(family, other.UID)
 			}
@@ -192,7 +146,7 @@ func (r *replicaSets) relatedByNode(rs *appsv1.ReplicaSet) map[string]int {
 	}
 	counts := map[string]int{}
 	for _, uid := range family {
-		for _, pod := range r.pods.ControlledBy(uid) {
+		for _, pod := range r.Pods.ControlledBy(uid) {
 			if podcontrol.Active(pod) {
 				counts[pod.Spec.NodeName]++
 			}

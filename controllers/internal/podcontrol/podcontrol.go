@@ -73,11 +73,11 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, 
 	return true, 0
 }
 
-// Claim returns the pods of owner's namespace that belong to it: those it controls and selector matches. On the
+// claim returns the pods of owner's namespace that belong to it: those it controls and selector matches. On the
 // way it adopts matching pods nobody controls, and releases controlled ones that no longer match.
 // A pod is adopted only if ownerLives, which reads the owner live, finds that it still exists and is not being
 // deleted. An adopted pod gets the finalizers, a released one loses them. The pods are shared and read-only.
-func Claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod], owner metav1.Object, gvk schema.GroupVersionKind, selector labels.Selector, ownerLives func(context.Context) error, finalizers ...string) ([]*corev1.Pod, error) {
+func claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod], owner metav1.Object, gvk schema.GroupVersionKind, selector labels.Selector, ownerLives func(context.Context) error, finalizers []string) ([]*corev1.Pod, error) {
 	meta := metav1.MetaOf(owner)
 	var mine []*corev1.Pod
 	var firstErr error
