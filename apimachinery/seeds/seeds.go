@@ -50,7 +50,7 @@ func PerKind(t testing.TB, usual int) []uint64 {
 	return share(t, usual, 10, 1)
 }
 
-// Slow is Of for tests of which one history takes long, because it happens in real time, with processes, disks and faults: of KEELSON_SEEDS they
+// Slow is Of for tests of which one history takes long, because it happens in real time, with processes, disks and faults, or moves a whole cluster: of KEELSON_SEEDS they
 // take one in a thousand, but never fewer than usual.
 func Slow(t testing.TB, usual int) []uint64 {
 	t.Helper()

@@ -259,7 +259,7 @@ func TestStaleDisruptionTargets(t *testing.T) {
 // Random scales, readiness and evictions: there are never fewer healthy pods than the budget wants because of an eviction, and at
 // rest the status is what counting gives.
 func TestHistories(t *testing.T) {
-	for _, seed := range seeds.Of(t, 10) {
+	for _, seed := range seeds.Slow(t, 20) {
 		bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 			r := seeds.Rand(seed)
 			minimum := int32(r.IntN(4))
