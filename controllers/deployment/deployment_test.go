@@ -224,7 +224,8 @@ func TestRecreateEndsAllBeforeItStartsOne(t *testing.T) {
 		images := map[string]string{}
 		mixed := false
 		controllertest.Watch(c, "default", func(e client.Event[*corev1.Pod]) {
-			if e.Type == client.Deleted {
+			phase := e.Object.Status.Phase
+			if e.Type == client.Deleted || phase == corev1.PodSucceeded || phase == corev1.PodFailed { // ended, though it may still be there
 				delete(images, e.Object.Name)
 			} else {
 				images[e.Object.Name] = e.Object.Spec.Containers[0].Image
