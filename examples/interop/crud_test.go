@@ -8,8 +8,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -138,6 +140,13 @@ func lifeOf(t *testing.T, typed reflect.Value, serves func(string) bool, obj run
 		made, err = call(typed, "Get", name, metav1.GetOptions{})
 	}
 	require.NoError(t, err)
+	if _, ok := made.(*flowcontrolv1.FlowSchema); ok {
+		// The server itself reports on flows, soon after they are made.
+		require.Eventually(t, func() bool {
+			made, err = call(typed, "Get", name, metav1.GetOptions{})
+			return err == nil && len(made.(*flowcontrolv1.FlowSchema).Status.Conditions) > 0
+		}, time.Minute, 10*time.Millisecond)
+	}
 	got, err := call(typed, "Get", name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.True(t, equality.Semantic.DeepEqual(made, got), "created and read differ\n%+v\n%+v", made, got)
