@@ -178,6 +178,14 @@ func (c *Client[T]) Decode(e Encoded) (T, error) {
 	if c.err != nil {
 		return zero, c.err
 	}
+	obj, bad := c.decode(e)
+	if bad != nil {
+		return zero, bad
+	}
+	return obj, nil
+}
+
+func (c *Client[T]) decode(e Encoded) (T, *DecodeError) {
 	v := reflect.New(c.typ)
 	obj := v.Interface().(T)
 	var err error
@@ -187,6 +195,7 @@ func (c *Client[T]) Decode(e Encoded) (T, error) {
 		err = codec.Unmarshal(e.Body, obj)
 	}
 	if err != nil {
+		var zero T
 		return zero, &DecodeError{Resource: c.res.GVR, Key: e.Key, Err: err}
 	}
 	c.setKind(v.Elem())

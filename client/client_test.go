@@ -155,6 +155,87 @@ func TestAllReadsAgainWhenTheTokenExpires(t *testing.T) {
 	require.Equal(t, []string{"a", "c", "d", "e"}, names, "each key once")
 }
 
+// One object that does not fit its type is told of, with its key, and the others are read.
+func TestOneBadItemDoesNotHideTheOthers(t *testing.T) {
+	const items = `{"metadata":{"name":"a","namespace":"n"}},{"metadata":{"name":"b","namespace":"n"},"data":7},{"metadata":{"labels":{}}},{"metadata":{"name":"d","namespace":"n"}}`
+	asked := 0
+	c := client.For[*corev1.ConfigMap](stub{do: func(r *client.Request) (*client.Response, error) {
+		asked++
+		body := `{"metadata":{"resourceVersion":"3","continue":"more"},"items":[` + items + `]}`
+		if r.Query.Get("continue") != "" {
+			body = `{"metadata":{"resourceVersion":"3"},"items":[{"metadata":{"name":"e","namespace":"n"}}]}`
+		}
+		return &client.Response{ContentType: client.MediaJSON, Body: []byte(body)}, nil
+	}})
+	l, err := c.List(t.Context(), client.ListOptions{})
+	var partial *client.PartialError
+	require.ErrorAs(t, err, &partial)
+	require.Equal(t, "more", l.Continue)
+	require.Equal(t, []string{"a", "d"}, []string{l.Items[0].Name, l.Items[1].Name})
+	require.Len(t, l.Items, 2)
+	require.Len(t, partial.Items, 2)
+	require.Equal(t, types.NamespacedName{}, partial.Items[0].Key, "it has none")
+	require.Equal(t, types.NamespacedName{Namespace: "n", Name: "b"}, partial.Items[1].Key)
+	require.ErrorContains(t, err, "and 1 more")
+	var one *client.DecodeError
+	require.ErrorAs(t, err, &one)
+
+	asked = 0
+	var names []string
+	bad := 0
+	for cm, err := range c.All(t.Context(), client.ListOptions{}) {
+		if errors.As(err, &one) {
+			bad++
+			continue
+		}
+		require.NoError(t, err)
+		names = append(names, cm.Name)
+	}
+	require.Equal(t, []string{"a", "d", "e"}, names)
+	require.Equal(t, 2, bad)
+	require.Equal(t, 2, asked)
+	for _, err := range c.All(t.Context(), client.ListOptions{}) {
+		if err != nil {
+			break // leaving at a bad one is allowed
+		}
+	}
+}
+
+// What goes while a watch reads what exists, and its pages expire, is told as deleted.
+func TestExistingObjectsThatGoBetweenPagesAreDeleted(t *testing.T) {
+	with := func(name, version, uid string) *corev1.ConfigMap {
+		cm := versioned(name, version)
+		cm.UID = types.UID(uid)
+		return cm
+	}
+	c := client.For[*corev1.ConfigMap](stub{do: func(r *client.Request) (*client.Response, error) {
+		l := &corev1.ConfigMapList{}
+		switch {
+		case r.Query.Get("continue") != "":
+			return nil, apierrors.NewResourceExpired("compacted")
+		case r.Query.Get("limit") != "":
+			l.ResourceVersion, l.Continue = "5", "t"
+			l.Items = []*corev1.ConfigMap{with("a", "1", "a"), with("b", "2", "b"), with("c", "3", "c"), with("d", "4", "d")}
+		default:
+			l.ResourceVersion = "9"
+			l.Items = []*corev1.ConfigMap{with("a", "1", "a"), with("b", "7", "b"), with("d", "8", "another"), with("e", "9", "e")}
+		}
+		return jsonReply(l)
+	}, stream: func(r *client.Request) (*client.Stream, error) {
+		require.Equal(t, "9", r.Query.Get("resourceVersion"))
+		return text(event("ERROR", apierrors.NewResourceExpired("the end").Status())), nil
+	}})
+	var got []string
+	for ev, err := range c.Watch(t.Context(), client.WatchOptions{}) {
+		if err != nil {
+			require.True(t, apierrors.IsExpired(err), "%v", err)
+			break
+		}
+		got = append(got, string(ev.Type)+" "+ev.Object.Name+ev.Object.ResourceVersion)
+	}
+	require.Equal(t, []string{"ADDED a1", "ADDED b2", "ADDED c3", "ADDED d4", "MODIFIED b7", "DELETED d4", "ADDED d8", "ADDED e9", "DELETED c3"}, got)
+}
+
 func event(typ string, obj any) string {
 	b, _ := codec.Marshal(obj)
 	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", typ, b)

@@ -12,7 +12,8 @@
 //     k8s.io/api, and plain structs of custom resources. A type that is not registered is an
 //     error on first use which names the call to make.
 //   - Every refusal of the server comes back as an *apierrors.StatusError; a reply that cannot be
-//     decoded comes back as a [*DecodeError] naming the resource.
+//     decoded comes back as a [*DecodeError] naming the resource. One bad object in a list or a watch is
+//     told of with its key, and the others are given.
 //   - Objects returned belong to the caller, carry their apiVersion and kind, and share no
 //     memory with anything else. Objects passed in are only read.
 //   - Built-in types travel as protobuf, all others as JSON. A server that refuses protobuf is

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -13,14 +15,39 @@ import (
 // defaultPage is the page size of All.
 const defaultPage = 500
 
-// List reads the selected objects, one page of them if a limit is set. An item that cannot be decoded fails the list.
+// PartialError says that a list is whole but for some items, which cannot be decoded. It comes beside the list, never
+// instead of it.
+type PartialError struct {
+	// Items are the items left out, each with its key as far as that is known. There is at least one.
+	Items []*DecodeError
+}
+
+// Error names the first item and how many others there are.
+func (e *PartialError) Error() string {
+	if n := len(e.Items) - 1; n > 0 {
+		return fmt.Sprintf("%v (and %d more)", e.Items[0], n)
+	}
+	return e.Items[0].Error()
+}
+
+// Unwrap returns the items' errors.
+func (e *PartialError) Unwrap() []error {
+	errs := make([]error, len(e.Items))
+	for i, item := range e.Items {
+		errs[i] = item
+	}
+	return errs
+}
+
+// List reads the selected objects, one page of them if a limit is set.
+//
+// Items that cannot be decoded do not keep the others from the caller: the list then holds all others and the error is
+// a [*PartialError]. So a caller who stops at any error never takes a partial list for the whole, and one who can do
+// without looks at the kind of the error. With any other error the list is nil.
 func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], error) {
 	raw, err := c.listEncoded(ctx, o, EncodedOptions{}, false)
 	if err != nil {
 		return nil, err
-	}
-	if len(raw.Errors) > 0 {
-		return nil, raw.Errors[0]
 	}
 	l := &metav1.List[T]{
 		TypeMeta: metav1.TypeMeta{Kind: c.res.GVK.Kind + "List", APIVersion: c.res.GVK.APIVersion()},
@@ -30,12 +57,17 @@ func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], e
 	if raw.Remaining > 0 {
 		l.RemainingItemCount = &raw.Remaining
 	}
+	bad := raw.Errors
 	for i := range raw.Items {
-		obj, err := c.Decode(raw.Items[i])
+		obj, err := c.decode(raw.Items[i])
 		if err != nil {
-			return nil, err
+			bad = append(bad, err)
+			continue
 		}
 		l.Items = append(l.Items, obj)
+	}
+	if len(bad) > 0 {
+		return l, &PartialError{Items: bad}
 	}
 	return l, nil
 }
@@ -43,7 +75,8 @@ func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], e
 // All iterates over the selected objects in pages (ListOptions.Limit, default 500), all of one
 // version. If that version expires on the way, the whole list is read again in one request and
 // the objects already given are skipped, so each key is given once; later objects are then of a newer
-// version. The iteration ends after an error.
+// version. An item that cannot be decoded is given as a *DecodeError, after the objects of its page, and the iteration
+// goes on; any other error ends it.
 func (c *Client[T]) All(ctx context.Context, o ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
@@ -58,7 +91,8 @@ func (c *Client[T]) All(ctx context.Context, o ListOptions) iter.Seq2[T, error] 
 				o.Limit, o.Continue, o.ResourceVersion, o.ResourceVersionMatch = 0, "", "", ""
 				page, err = c.List(ctx, o)
 			}
-			if err != nil {
+			partial, _ := errors.AsType[*PartialError](err)
+			if err != nil && partial == nil {
 				yield(zero, err)
 				return
 			}
@@ -70,6 +104,13 @@ func (c *Client[T]) All(ctx context.Context, o ListOptions) iter.Seq2[T, error] 
 				}
 				if last, given = key, true; !yield(obj, nil) {
 					return
+				}
+			}
+			if partial != nil {
+				for _, e := range partial.Items {
+					if !yield(zero, e) {
+						return
+					}
 				}
 			}
 			if page.Continue == "" {
@@ -95,8 +136,8 @@ type EncodedList struct {
 	Remaining int64
 	// Items, each in memory of its own.
 	Items []Encoded
-	// Errors are *DecodeError, one for each item left out because its metadata cannot be read.
-	Errors []error
+	// Errors has one for each item left out because its metadata cannot be read.
+	Errors []*DecodeError
 }
 
 // ListEncoded is List without decoding, for caches.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -97,10 +99,11 @@ func stopped(err error) error {
 // existing gives what is there already and notes the version it was read at.
 func (w *watching[T]) existing(ctx context.Context) error {
 	lo := ListOptions{Namespace: w.o.Namespace, LabelSelector: w.o.LabelSelector, FieldSelector: w.o.FieldSelector, Limit: defaultPage}
-	seen := map[types.NamespacedName]string{}
+	given := map[types.NamespacedName]Encoded{}
 	for {
 		page, err := w.c.listEncoded(ctx, lo, EncodedOptions{}, true)
-		if err != nil && lo.Continue != "" && apierrors.IsResourceExpired(err) {
+		again := err != nil && lo.Continue != "" && apierrors.IsResourceExpired(err)
+		if again {
 			lo.Limit, lo.Continue = 0, ""
 			page, err = w.c.listEncoded(ctx, lo, EncodedOptions{}, true)
 		}
@@ -108,32 +111,66 @@ func (w *watching[T]) existing(ctx context.Context) error {
 			return err
 		}
 		for _, e := range page.Errors {
+			delete(given, e.Key) // what became of it is not known
 			if !w.yield(Event[T]{}, e) {
 				return errStop
 			}
 		}
-		for i := range page.Items {
-			e := &page.Items[i]
-			typ := Added
-			if old, ok := seen[e.Key]; ok {
-				// A second reading after an expired token: what has changed since is a change.
-				if old == e.ResourceVersion {
-					continue
-				}
-				typ = Modified
-			}
-			if lo.Limit > 0 {
-				seen[e.Key] = e.ResourceVersion
-			}
-			if !w.give(typ, *e) {
-				return errStop
-			}
+		if again {
+			err = w.changes(page, given)
+		} else {
+			err = w.added(page, given)
+		}
+		if err != nil {
+			return err
 		}
 		w.o.ResourceVersion = page.ResourceVersion
 		if lo.Continue = page.Continue; lo.Continue == "" {
 			return nil
 		}
 	}
+}
+
+// added gives a page and, if others follow, notes it in given.
+func (w *watching[T]) added(page *EncodedList, given map[types.NamespacedName]Encoded) error {
+	for _, e := range page.Items {
+		if page.Continue != "" {
+			given[e.Key] = e
+		}
+		if !w.give(Added, e) {
+			return errStop
+		}
+	}
+	return nil
+}
+
+// changes gives how a second reading differs from what was given of the first, whose later pages had expired.
+func (w *watching[T]) changes(page *EncodedList, given map[types.NamespacedName]Encoded) error {
+	for _, e := range page.Items {
+		typ := Added
+		if old, ok := given[e.Key]; ok {
+			delete(given, e.Key)
+			switch {
+			case old.UID != e.UID:
+				if !w.give(Deleted, old) {
+					return errStop
+				}
+			case old.ResourceVersion == e.ResourceVersion:
+				continue
+			default:
+				typ = Modified
+			}
+		}
+		if !w.give(typ, e) {
+			return errStop
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(given), types.NamespacedName.Compare) {
+		if !w.give(Deleted, given[key]) {
+			return errStop
+		}
+	}
+	return nil
 }
 
 func (w *watching[T]) give(typ EventType, e Encoded) bool {

@@ -2,7 +2,6 @@ package informers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,8 +99,8 @@ func (s *source[T]) compare(ctx context.Context, o client.ListOptions, have map[
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(page.Errors...); err != nil {
-			return err
+		if len(page.Errors) > 0 {
+			return &client.PartialError{Items: page.Errors}
 		}
 		for i := range page.Items {
 			e := &page.Items[i]
