@@ -161,6 +161,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		return nil, err
 	}
 	metrics := apimetrics.New()
+	metrics.Features(o.features)
 	co := controlplane.Options{
 		Server: apiserver.Options{
 			Store:            st,
@@ -169,6 +170,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
 			RequestTimeout: o.requestTimeout, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay,
 			CORSOrigins: o.corsOrigins, HSTS: o.hsts, GoawayChance: o.goawayChance,
+			NoCompression: !o.features.Enabled(apiResponseCompression), NoWatchList: !o.features.Enabled(watchList),
 			Metrics: metrics.Hooks(), Handlers: o.handlers(metrics),
 		},
 		Anonymous: o.anonymous, AuthorizationModes: o.authorization, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -37,7 +38,7 @@ type options struct {
 	enable, disable    []string
 	allowPrivileged    bool
 	runtimeConfig      map[string]string
-	featureGates       map[string]string
+	features           *featuregate.Gate
 
 	kubeletCA, kubeletCert, kubeletKey string
 	maxInFlight, maxMutating           int
@@ -52,7 +53,11 @@ type options struct {
 }
 
 func parse(args []string) (*options, error) {
-	o := &options{}
+	gates, err := features()
+	if err != nil {
+		return nil, err
+	}
+	o := &options{features: gates}
 	f := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	f.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
 	f.StringVar(&o.advertiseAddress, "advertise-address", "", "address others reach this server at (empty: the bind address)")
@@ -84,7 +89,7 @@ func parse(args []string) (*options, error) {
 	f.StringSliceVar(&o.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
 	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on or off, as group/version=true; only those served by default are known")
-	f.StringToStringVar(&o.featureGates, "feature-gates", nil, "feature gates as name=true; this server has none that can be changed")
+	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: APIResponseCompression, WatchList; others are locked as they are")
 
 	f.StringVar(&o.kubeletCA, "kubelet-certificate-authority", "", "authority of the kubelets' serving certificates (empty: not verified)")
 	f.StringVar(&o.kubeletCert, "kubelet-client-certificate", "", "client certificate for kubelets")
@@ -143,11 +148,6 @@ func (o *options) validate() error {
 	}
 	if len(o.issuers) == 0 && (len(o.keyFiles) > 0 || o.signingKeyFile != "") {
 		bad("--service-account-issuer is required with service account keys")
-	}
-	for name, value := range o.featureGates {
-		if name != "" {
-			bad("--feature-gates: unknown gate %s=%s", name, value)
-		}
 	}
 	for name, value := range o.runtimeConfig {
 		if !slices.Contains([]string{"api/all", "api/ga", "api/beta", "api/alpha"}, name) && !strings.Contains(name, "/") || value != "" && value != "true" && value != "false" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,28 @@ func TestPriorityLevels(t *testing.T) {
 	require.Equal(t, levels["exempt"], got.header.Get("X-Kubernetes-PF-PriorityLevel-UID"))
 	require.Equal(t, 200, s.do("GET", "/livez", nil, "As-Group", "system:unauthenticated").code)
 	open.expect("ADDED", "a")
+	dump := func(what string) (rows [][]string) {
+		got := s.do("GET", "/debug/api_priority_and_fairness/dump_"+what, nil, "As-User", "root", "As-Group", "system:masters")
+		require.Equal(t, 200, got.code)
+		for line := range strings.Lines(string(got.body)) {
+			cells := strings.Split(strings.TrimSuffix(line, "\n"), ",")
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			rows = append(rows, cells)
+		}
+		return rows
+	}
+	require.Equal(t, []string{"PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests", "ExecutingRequests",
+		"DispatchedRequests", "RejectedRequests", "TimedoutRequests", "CancelledRequests"}, dump("priority_levels")[0])
+	row := dump("priority_levels")[1]
+	require.Equal(t, []string{"catch-all", "0", "false", "false", "0", "1"}, row[:6], "the read of secrets")
+	require.Equal(t, []string{"1", "0", "0"}, row[7:], "one was turned away")
+	requests := dump("requests")
+	require.Len(t, requests, 2, "%v", requests)
+	require.Equal(t, []string{"catch-all", "catch-all", "-1", "-1", "nobody"}, requests[1][:5])
+	queues := dump("queues")
+	require.Equal(t, []string{"global-default", "0", "0", "0", "0"}, queues[1][:5], "catch-all has no queues")
 	close(block)
 	<-done
 }

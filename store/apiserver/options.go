@@ -74,6 +74,10 @@ type Options struct {
 	NoPriorityAndFairness bool
 	// RequestTimeout bounds requests that are not long-running. Zero means a minute.
 	RequestTimeout time.Duration
+	// NoCompression sends large answers as they are, also to clients that take gzip.
+	NoCompression bool
+	// NoWatchList refuses watches that begin with all objects (sendInitialEvents); clients list first instead.
+	NoWatchList bool
 	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
 	MinWatch time.Duration
 	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or less, down

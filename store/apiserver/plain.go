@@ -31,6 +31,9 @@ func (s *Server) addHandlers() {
 	for _, path := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/"} {
 		s.plain[path] = http.HandlerFunc(s.serveOpenAPI)
 	}
+	if s.flows != nil {
+		s.addFlowDumps()
+	}
 	maps.Copy(s.plain, s.options.Handlers)
 	for path := range s.plain {
 		if strings.HasSuffix(path, "/") {

@@ -84,6 +84,10 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 			break
 		}
 	}
+	if o.initial != nil && s.options.NoWatchList {
+		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
+			"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
+	}
 	if o.initial != nil && *o.initial && !s.store.Capabilities().Progress {
 		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
 			"sendInitialEvents is forbidden for watch: the store cannot report progress"))

@@ -53,8 +53,9 @@ type Flow struct {
 	// Schema and Level are names, SchemaUID and LevelUID the objects' uids; the uids are empty until Configure has been given the objects.
 	Schema, SchemaUID, Level, LevelUID string
 
-	level *level
-	hash  uint64
+	level         *level
+	hash          uint64
+	distinguisher string
 }
 
 // Exempt reports that requests of the flow are neither delayed nor counted.
@@ -160,7 +161,8 @@ func (c *Controller) Classify(a *authz.Attributes) Flow {
 	}
 	f := Flow{Schema: entry.Name, SchemaUID: string(entry.UID), Level: entry.level.name, LevelUID: entry.level.uid.Load().(string), level: entry.level}
 	if !f.Exempt() {
-		f.hash = hashOf(entry.FlowSchema, a)
+		f.distinguisher = distinguisher(entry.FlowSchema, a)
+		f.hash = hashOf(entry.FlowSchema, f.distinguisher)
 	}
 	return f
 }
@@ -170,9 +172,12 @@ type Seat struct {
 	c     *Controller
 	flow  Flow
 	seats int
-	since time.Time
+	came  time.Time
+	since time.Time // when it was let run; only its own goroutine reads it
 	queue *queue
 	given bool
+
+	prev, next *Seat // of those that run in its level; guarded by Controller.mu
 }
 
 // Acquire waits until a request of the flow may run, which takes that many seats: one for an ordinary request, more for one that costs
@@ -180,7 +185,7 @@ type Seat struct {
 func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, error) {
 	s := &Seat{c: c, flow: f, seats: max(seats, 1)}
 	if !f.level.exempt {
-		begun := time.Now()
+		s.came = time.Now()
 		if err := c.wait(ctx, s); err != nil {
 			if hook := c.options.Metrics.Rejected; hook != nil {
 				hook(f.Schema, f.Level, err.Reason)
@@ -189,7 +194,7 @@ func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, err
 		}
 		s.since = time.Now()
 		if hook := c.options.Metrics.Started; hook != nil {
-			hook(f.Schema, f.Level, s.since.Sub(begun))
+			hook(f.Schema, f.Level, s.since.Sub(s.came))
 		}
 	}
 	if hook := c.options.Metrics.Executing; hook != nil {
@@ -208,14 +213,19 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 		if s.queue = l.pick(s.flow.hash); s.queue != nil {
 			l.begin(s.queue, s.seats)
 		}
+		l.enter(s)
 		c.mu.Unlock()
 		return nil
 	}
 	if l.queues == nil {
+		l.counts.rejected++
 		c.mu.Unlock()
 		return &RejectedError{ConcurrencyLimit}
 	}
 	w := l.enqueue(s)
+	if w == nil {
+		l.counts.rejected++
+	}
 	c.mu.Unlock()
 	if w == nil {
 		return &RejectedError{QueueFull}
@@ -240,6 +250,11 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 		return nil // just then
 	}
 	l.remove(w)
+	if reason == TimeOut {
+		l.counts.timedOut++
+	} else {
+		l.counts.cancelled++
+	}
 	c.dispatch() // it may have been in the way of others
 	return &RejectedError{reason}
 }
@@ -263,6 +278,7 @@ func (s *Seat) Release() {
 		s.queue.running--
 		s.queue.start += float64(s.seats) * (time.Since(s.since) - expectedTime).Seconds()
 	}
+	l.exit(s)
 	c.put(l, s.seats)
 	c.dispatch()
 }

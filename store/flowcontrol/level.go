@@ -26,6 +26,8 @@ type level struct {
 	hand       int
 	longest    int
 	clock      float64 // virtual time: the start of the request that started last
+	running    *Seat   // those that run: a list in no order
+	counts     counts
 }
 
 // queue holds requests of some flows in the order they came.
@@ -41,6 +43,9 @@ type waiter struct {
 	queue *queue        // nil when it has been let run
 	ready chan struct{} // closed then
 }
+
+// counts are requests since the level came to be.
+type counts struct{ dispatched, rejected, timedOut, cancelled int }
 
 // shares is the weight of a level.
 func shares(p *flowcontrolv1.PriorityLevelConfiguration) int {
@@ -133,6 +138,27 @@ func (l *level) begin(q *queue, seats int) {
 	q.start += float64(seats) * expectedTime.Seconds()
 }
 
+// enter and exit keep the list of those that run.
+func (l *level) enter(s *Seat) {
+	l.counts.dispatched++
+	if s.next = l.running; s.next != nil {
+		s.next.prev = s
+	}
+	l.running = s
+}
+
+func (l *level) exit(s *Seat) {
+	if s.next != nil {
+		s.next.prev = s.prev
+	}
+	if s.prev != nil {
+		s.prev.next = s.next
+	} else {
+		l.running = s.next
+	}
+	s.next, s.prev = nil, nil
+}
+
 // enqueue puts a request into the queue of its flow; nil if that is full.
 func (l *level) enqueue(s *Seat) *waiter {
 	q := l.pick(s.flow.hash)
@@ -179,6 +205,7 @@ func (l *level) let(q *queue) {
 	q.waiters = q.waiters[1:]
 	l.waiting--
 	l.begin(q, w.seat.seats)
+	l.enter(w.seat)
 	w.queue = nil
 	close(w.ready)
 }

@@ -63,19 +63,25 @@ func aboutPath(r *flowcontrolv1.NonResourcePolicyRule, a *authz.Attributes) bool
 
 func has(list []string, v string) bool { return slices.Contains(list, "*") || slices.Contains(list, v) }
 
-// hashOf tells flows apart.
-func hashOf(f *flowcontrolv1.FlowSchema, a *authz.Attributes) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(f.Name))
+// distinguisher is what tells flows of one schema apart.
+func distinguisher(f *flowcontrolv1.FlowSchema, a *authz.Attributes) string {
 	if d := f.Spec.DistinguisherMethod; d != nil {
-		_, _ = h.Write([]byte{0})
 		switch d.Type {
 		case flowcontrolv1.FlowDistinguisherMethodByUserType:
-			_, _ = h.Write([]byte(a.User.Name))
+			return a.User.Name
 		case flowcontrolv1.FlowDistinguisherMethodByNamespaceType:
-			_, _ = h.Write([]byte(a.Namespace))
+			return a.Namespace
 		}
 	}
+	return ""
+}
+
+// hashOf tells flows apart.
+func hashOf(f *flowcontrolv1.FlowSchema, distinguisher string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(f.Name))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(distinguisher))
 	return mix(h.Sum64())
 }
 

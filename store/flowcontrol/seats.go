@@ -1,5 +1,7 @@
 package flowcontrol
 
+import "time"
+
 // mayRun reports whether the level can take more seats: of its own, or of the pool. Called with mu held, as are the others here.
 func (c *Controller) mayRun(l *level, seats int) bool {
 	used := l.used + seats
@@ -67,6 +69,9 @@ type LevelState struct {
 	Nominal, Guaranteed, Limit int
 	// Used are the seats in use, Waiting the requests in its queues, Queues how many of those there are, ActiveQueues how many have requests.
 	Used, Waiting, Queues, ActiveQueues int
+	// Executing are the requests that run. The others are counts since the level came to be: of requests that were let run, were refused at once,
+	// waited for too long, and gave up. Those of exempt levels are not counted.
+	Executing, Dispatched, Rejected, TimedOut, Cancelled int
 }
 
 // Levels returns the state of all levels, ordered by name.
@@ -78,7 +83,11 @@ func (c *Controller) Levels() []LevelState {
 	for _, name := range sortedNames(all) {
 		l := all[name]
 		s := LevelState{Name: name, Exempt: l.exempt, Nominal: l.nominal, Guaranteed: l.guaranteed, Limit: l.limit, Used: l.used,
-			Waiting: l.waiting, Queues: len(l.queues)}
+			Waiting: l.waiting, Queues: len(l.queues),
+			Dispatched: l.counts.dispatched, Rejected: l.counts.rejected, TimedOut: l.counts.timedOut, Cancelled: l.counts.cancelled}
+		for seat := l.running; seat != nil; seat = seat.next {
+			s.Executing++
+		}
 		for _, q := range l.queues {
 			if len(q.waiters) > 0 || q.running > 0 {
 				s.ActiveQueues++
@@ -87,4 +96,75 @@ func (c *Controller) Levels() []LevelState {
 		out = append(out, s)
 	}
 	return out
+}
+
+// QueueState is what a queue of a level looks like at a time.
+type QueueState struct {
+	Level string
+	Index int
+	// Waiting and Executing are requests, Seats those that its executing ones use, WaitingSeats those that its waiting ones ask for.
+	Waiting, Executing, Seats, WaitingSeats int
+	// Work is what its waiting requests will be charged when they start, in seat-seconds.
+	Work float64
+	// Start is the virtual time, in seat-seconds, at which its next request starts: the queue with the lowest is served first.
+	Start float64
+}
+
+// Queues returns the state of all queues, ordered by level and index.
+func (c *Controller) Queues() []QueueState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.config.Load().levels
+	var out []QueueState
+	for _, name := range sortedNames(all) {
+		l := all[name]
+		seats := map[*queue]int{}
+		for s := l.running; s != nil; s = s.next {
+			seats[s.queue] += s.seats
+		}
+		for i, q := range l.queues {
+			state := QueueState{Level: name, Index: i, Waiting: len(q.waiters), Executing: q.running, Seats: seats[q], Start: q.start}
+			for _, w := range q.waiters {
+				state.WaitingSeats += w.seat.seats
+			}
+			state.Work = float64(state.WaitingSeats) * expectedTime.Seconds()
+			out = append(out, state)
+		}
+	}
+	return out
+}
+
+// RequestState is a request that waits or runs at a time.
+type RequestState struct {
+	Level, Schema string
+	// Distinguisher is the user or namespace that the schema tells flows apart by; empty if it does not.
+	Distinguisher string
+	// Queue is the index of its queue, Place its index there; -1 if it runs.
+	Queue, Place int
+	Came         time.Time
+	Seats        int
+}
+
+// Requests returns the requests of limited levels, ordered by level and queue: those that wait, in the order of their queues, and those that run.
+func (c *Controller) Requests() []RequestState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.config.Load().levels
+	var out []RequestState
+	for _, name := range sortedNames(all) {
+		l := all[name]
+		for s := l.running; s != nil; s = s.next {
+			out = append(out, s.state(-1, -1))
+		}
+		for i, q := range l.queues {
+			for place, w := range q.waiters {
+				out = append(out, w.seat.state(i, place))
+			}
+		}
+	}
+	return out
+}
+
+func (s *Seat) state(queue, place int) RequestState {
+	return RequestState{Level: s.flow.Level, Schema: s.flow.Schema, Distinguisher: s.flow.distinguisher, Queue: queue, Place: place, Came: s.came, Seats: s.seats}
 }

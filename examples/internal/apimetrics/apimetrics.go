@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
@@ -167,6 +168,18 @@ func (f *flows) hooks() flowcontrol.Metrics {
 		Rejected: func(schema, level string, reason flowcontrol.Reason) {
 			f.refused.WithLabelValues(schema, level, string(reason)).Inc()
 		},
+	}
+}
+
+// Features shows which features are on, as they are now: settings do not change while a server runs.
+func (m *Metrics) Features(g *featuregate.Gate) {
+	v := gauge(m.registry, "kubernetes_feature_enabled", "Whether a feature is on, and how far it has come.", "name", "stage")
+	for _, f := range g.All() {
+		on := 0.0
+		if f.Enabled {
+			on = 1
+		}
+		v.WithLabelValues(string(f.Feature), string(f.Stage)).Set(on)
 	}
 }
 

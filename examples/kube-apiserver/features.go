@@ -1,0 +1,63 @@
+package main
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
+)
+
+// release is the release of Kubernetes whose API this server serves.
+var release = featuregate.MajorMinor(1, 36)
+
+// The features that can be switched; see the usage text of --feature-gates.
+const (
+	apiResponseCompression featuregate.Feature = "APIResponseCompression"
+	watchList              featuregate.Feature = "WatchList"
+)
+
+// features are the features of Kubernetes that this server has. One that Kubernetes lets switch off and this server does
+// not is locked here, and one that this server does not have is unknown: a setting is either heeded or refused.
+func features() (*featuregate.Gate, error) {
+	alpha := func(minor int) featuregate.Spec {
+		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Stage: featuregate.Alpha}
+	}
+	beta := func(minor int) featuregate.Spec {
+		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Stage: featuregate.Beta, Default: true}
+	}
+	off := func(s featuregate.Spec) featuregate.Spec { s.Default = false; return s }
+	locked := func(s featuregate.Spec) featuregate.Spec { s.LockToDefault = true; return s }
+	ga := func(minor int) featuregate.Spec {
+		return locked(featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Default: true})
+	}
+	g := featuregate.New(release)
+	return g, g.Add(map[featuregate.Feature][]featuregate.Spec{
+		apiResponseCompression: {alpha(8), beta(16)},
+		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},
+
+		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},
+		"CRDValidationRatcheting":                  {alpha(28), beta(30), ga(33)},
+		"ConsistentListFromCache":                  {alpha(28), beta(31), ga(34)},
+		"CustomResourceFieldSelectors":             {alpha(30), beta(31), ga(32)},
+		"DisableAllocatorDualWrite":                {alpha(31), off(beta(33)), ga(34)},
+		"DynamicResourceAllocation":                {alpha(26), off(beta(32)), ga(34)},
+		"InPlacePodVerticalScaling":                {alpha(27), beta(33), ga(35)},
+		"JobBackoffLimitPerIndex":                  {alpha(28), beta(29), ga(33)},
+		"JobManagedBy":                             {alpha(30), beta(32), ga(35)},
+		"JobPodReplacementPolicy":                  {alpha(28), beta(29), ga(34)},
+		"JobSuccessPolicy":                         {alpha(30), beta(31), ga(33)},
+		"ListFromCacheSnapshot":                    {alpha(33), locked(beta(34))},
+		"MultiCIDRServiceAllocator":                {alpha(27), off(beta(31)), ga(33)},
+		"OpenAPIEnums":                             {alpha(23), locked(beta(24))},
+		"OrderedNamespaceDeletion":                 {beta(33), ga(34)},
+		"PodSchedulingReadiness":                   {alpha(26), beta(27), ga(30)},
+		"RelaxedEnvironmentVariableValidation":     {alpha(30), beta(32), ga(34)},
+		"RetryGenerateName":                        {alpha(30), beta(31), ga(32)},
+		"ServiceAccountTokenJTI":                   {alpha(29), beta(30), ga(32)},
+		"ServiceAccountTokenNodeBinding":           {alpha(29), beta(31), ga(33)},
+		"ServiceAccountTokenNodeBindingValidation": {alpha(29), beta(30), ga(32)},
+		"ServiceAccountTokenPodNodeInfo":           {alpha(29), beta(30), ga(32)},
+		"SidecarContainers":                        {alpha(28), beta(29), ga(33)},
+		"StorageVersionHash":                       {alpha(14), locked(beta(15))},
+		"StreamingCollectionEncodingToJSON":        {beta(33), ga(34)},
+		"StreamingCollectionEncodingToProtobuf":    {beta(33), ga(34)},
+		"VolumeAttributesClass":                    {alpha(29), off(beta(31)), ga(34)},
+	})
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/memory"
+)
+
+// A setting of a feature is heeded or refused.
+func TestFeatureGates(t *testing.T) {
+	for _, c := range []struct{ gates, err string }{
+		{"", ""},
+		{"WatchList=false", ""},
+		{"WatchList=false,APIResponseCompression=true,SidecarContainers=true", ""},
+		{"AllAlpha=true,AllBeta=false", ""},
+		{"Nonsense=true", "unrecognized feature gate: Nonsense"},
+		{"SidecarContainers=false", "cannot set feature gate SidecarContainers to false, feature is locked to true"},
+		{"WatchList=perhaps", "invalid value of WatchList=perhaps"},
+		{"WatchList", "missing bool value for WatchList"},
+	} {
+		_, err := parse([]string{"--storage-backend=memory", "--feature-gates=" + c.gates})
+		if c.err == "" {
+			require.NoError(t, err, c.gates)
+			continue
+		}
+		require.ErrorContains(t, err, c.err)
+	}
+}
+
+// What is switched off is off, and the metrics say so.
+func TestSwitchedFeatures(t *testing.T) {
+	for on, want := range map[string]string{"true": "1", "false": "0"} {
+		o, err := parse([]string{"--storage-backend=memory", "--feature-gates=WatchList=" + on + ",APIResponseCompression=" + on})
+		require.NoError(t, err)
+		st := memory.New(memory.Options{})
+		cp, err := o.controlPlane(st, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- cp.Run(ctx) }()
+		ask := func(method, path, encoding, body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(method, path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept-Encoding", encoding)
+			w := httptest.NewRecorder()
+			cp.ServeHTTP(w, r)
+			return w
+		}
+		get := func(path, encoding string) *httptest.ResponseRecorder { return ask(http.MethodGet, path, encoding, "") }
+		const metric = "kubernetes_feature_enabled"
+		text := get("/metrics", "identity").Body.String()
+		for _, line := range []string{
+			metric + `{name="WatchList",stage="BETA"} ` + want,
+			metric + `{name="APIResponseCompression",stage="BETA"} ` + want,
+			metric + `{name="SidecarContainers",stage=""} 1`,
+		} {
+			require.Contains(t, strings.Split(text, "\n"), line)
+		}
+		w := get("/api/v1/namespaces?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", "identity")
+		if on == "true" {
+			require.Equal(t, http.StatusOK, w.Code, w.Body)
+			require.Contains(t, w.Body.String(), "initial-events-end")
+		} else {
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+			require.Contains(t, w.Body.String(), "unless the WatchList feature gate is enabled")
+		}
+		const large = "/api/v1/namespaces/default/configmaps"
+		w = ask(http.MethodPost, large, "identity", `{"metadata":{"name":"large"},"data":{"k":"`+strings.Repeat("x", 200<<10)+`"}}`)
+		require.Equal(t, http.StatusCreated, w.Code, w.Body)
+		require.Equal(t, on == "true", get(large, "gzip").Header().Get("Content-Encoding") == "gzip")
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.NoError(t, st.Close())
+	}
+}
