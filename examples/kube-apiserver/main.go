@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store"
@@ -105,7 +106,7 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 		}
 		eo.TLS = cfg
 	}
-	st, err := etcd.New(ctx, eo)
+	st, err := connect(ctx, eo, log)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +122,19 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 		wg.Wait()
 		_ = st.Close() // nothing is buffered
 	}}, nil
+}
+
+// connect waits for etcd for as long as it takes.
+func connect(ctx context.Context, o etcd.Options, log *slog.Logger) (st *etcd.Store, err error) {
+	away := func(err error) bool { _, ok := errors.AsType[*store.UnavailableError](err); return ok }
+	err = backoff.Retry(ctx, backoff.Policy{Max: time.Second}, away, func(ctx context.Context) error {
+		st, err = etcd.New(ctx, o)
+		if away(err) {
+			log.Warn("waiting for etcd", "servers", o.Endpoints, "err", err)
+		}
+		return err
+	})
+	return st, err
 }
 
 // clientTLS is the configuration of connections this server makes.

@@ -2,14 +2,19 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
@@ -30,6 +35,26 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// bootstrapRetry is how often the objects are tried again while the store cannot be reached.
+var bootstrapRetry = backoff.Policy{Max: 5 * time.Second, Jitter: 0.5}
+
+// bootstrapUntilDone writes the objects when the store can be reached, or until ctx ends. Meanwhile the server is alive but not ready.
+func (s *Server) bootstrapUntilDone(ctx context.Context) error {
+	return backoff.Retry(ctx, bootstrapRetry, outOfReach, func(ctx context.Context) error {
+		err := s.bootstrap(ctx)
+		if err != nil && ctx.Err() == nil && outOfReach(err) {
+			s.logger.Warn("the store cannot be reached yet", "err", err)
+		}
+		return err
+	})
+}
+
+// outOfReach reports whether an error came of a store that did not answer, as another time it may.
+func outOfReach(err error) bool {
+	_, ok := errors.AsType[*store.UnavailableError](err)
+	return ok || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsConflict(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (s *Server) systemObjects() []metav1.Object {

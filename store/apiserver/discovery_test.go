@@ -66,4 +66,7 @@ func TestVersionIndexAndHealth(t *testing.T) {
 	require.Contains(t, string(got.body), "[+]etcd excluded: ok\n")
 	require.True(t, strings.HasSuffix(string(got.body), "readyz check passed\n"), "%s", got.body)
 	require.Equal(t, 404, s.do("GET", "/readyz/nope", nil).code)
+	got = s.do("GET", "/livez?verbose&exclude=etcd&exclude=b&exclude=a", nil)
+	require.Contains(t, string(got.body), "warn: some health checks cannot be excluded: no matches for \"a\",\"b\"\n")
+	require.Equal(t, "ok", string(s.do("GET", "/livez/etcd?verbose", nil).body))
 }

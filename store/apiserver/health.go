@@ -2,10 +2,12 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -30,6 +32,16 @@ func (s *Server) checks(path string) []check {
 		list = append(list, check{"etcd-readiness", list[2].run}, check{"informer-sync", func(context.Context) error { return s.isReady() }})
 	}
 	list = append(list, check{"poststarthook/bootstrap", func(context.Context) error { return s.isReady() }})
+	if s.custom != nil {
+		list = append(list, check{"poststarthook/crd-informer-synced", func(context.Context) error {
+			select {
+			case <-s.custom.Synced():
+				return nil
+			default:
+				return errNotFinished
+			}
+		}})
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.options.Checks)) {
 		list = append(list, check{name, s.options.Checks[name]})
 	}
@@ -46,33 +58,40 @@ func (s *Server) checks(path string) []check {
 
 func (s *Server) isReady() error {
 	if !s.ready.Load() {
-		return fmt.Errorf("not finished")
+		return errNotFinished
 	}
 	return nil
 }
+
+var errNotFinished = errors.New("not finished")
 
 // serveHealth answers /healthz, /livez and /readyz, each check below them, and verbose and exclude.
 func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 	path := "/" + splitPath(r.URL.Path)[0]
 	only := strings.Trim(strings.TrimPrefix(r.URL.Path, path), "/")
 	query := r.URL.Query()
-	excluded := query["exclude"]
+	excluded := slices.Compact(slices.Sorted(slices.Values(query["exclude"])))
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	var out strings.Builder
-	failed, found := false, false
+	failed, found := false, only == ""
 	for _, c := range s.checks(path) {
 		if only != "" && c.name != only {
 			continue
 		}
 		found = true
-		if slices.Contains(excluded, c.name) {
+		if at := slices.Index(excluded, c.name); at >= 0 && only == "" {
+			excluded = slices.Delete(excluded, at, at+1)
 			fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name)
 			continue
 		}
 		err := c.run(ctx)
 		if hook := s.options.Metrics.HealthCheck; hook != nil {
 			hook(path[1:], c.name, err)
+		}
+		if err != nil && only != "" {
+			http.Error(w, "internal server error: "+err.Error(), http.StatusInternalServerError)
+			return
 		}
 		if err != nil {
 			failed = true
@@ -81,6 +100,9 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		fmt.Fprintf(&out, "[+]%s ok\n", c.name)
+	}
+	if len(excluded) > 0 && only == "" {
+		fmt.Fprintf(&out, "warn: some health checks cannot be excluded: no matches for %s\n", quoted(excluded))
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -92,9 +114,17 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 	case failed:
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprintf(w, "%s%s check failed\n", out.String(), name)
-	case query.Has("verbose"):
+	case query.Has("verbose") && only == "":
 		fmt.Fprintf(w, "%s%s check passed\n", out.String(), name)
 	default:
 		fmt.Fprint(w, "ok")
 	}
+}
+
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strconv.Quote(n)
+	}
+	return strings.Join(out, ",")
 }

@@ -128,7 +128,7 @@ func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 // Ready returns a channel that is closed when Run has written those objects; requests for resources wait for it.
 func (s *Server) Ready() <-chan struct{} { return s.booted }
 
-// Run writes the objects every cluster has and runs the server's loops until ctx ends. Then readiness fails, watches
+// Run writes the objects every cluster has, as soon as the store can be reached, and runs the server's loops until ctx ends. Then readiness fails, watches
 // are closed, requests being served get a few seconds to end, and Run returns when all goroutines have. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.running.Swap(true) {
@@ -141,7 +141,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.custom != nil {
 		tasks.Go(func() { _ = s.custom.Run(loops) })
 	}
-	err := s.bootstrap(ctx)
+	err := s.bootstrapUntilDone(ctx)
 	if err == nil && s.custom != nil {
 		select {
 		case <-s.custom.Synced():

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
@@ -79,13 +80,17 @@ func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Cont
 // Synced is closed when the resources of all definitions that were stored when Run began are served.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
-// begin serves what is stored already.
+// begin serves what is stored already, as soon as the store can be reached.
 func (c *Controller) begin(ctx context.Context) {
-	defer close(c.synced)
-	all, err := c.definitions(ctx)
+	var all []*definition
+	err := backoff.Retry(ctx, backoff.Policy{Max: 5 * time.Second, Jitter: 0.5}, nil, func(ctx context.Context) (err error) {
+		all, err = c.definitions(ctx)
+		return err
+	})
 	if err != nil {
-		return // the watch finds them
+		return // ctx ended
 	}
+	defer close(c.synced)
 	for _, d := range all {
 		if is(d, apiextensionsv1.Established) {
 			_ = c.serve(d) // failures are logged

@@ -172,7 +172,18 @@ func (r *Resource) reserve(ctx context.Context, obj, old metav1.Object) (Reserva
 	if r.def.Strategy.Reserve == nil {
 		return Reservation{}, nil
 	}
-	return r.def.Strategy.Reserve(ctx, obj, old)
+	res, err := r.def.Strategy.Reserve(ctx, obj, old)
+	if err == nil {
+		return res, nil
+	}
+	verb, about := "update", obj
+	switch {
+	case old == nil:
+		verb = "create"
+	case obj == nil:
+		verb, about = "delete", old
+	}
+	return res, r.storeError(err, about.GetName(), verb)
 }
 
 func (res Reservation) undo() {

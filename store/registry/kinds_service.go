@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -216,7 +217,7 @@ func (a *serviceAllocation) takeAddresses() error {
 			a.errs = append(a.errs, validation.Invalid(p, s.ClusterIPs, "failed to allocate IP "+s.ClusterIPs[i]+": "+err.Error()))
 			return nil
 		case err != nil:
-			return apierrors.NewInternalError(errors.Join(errors.New("failed to allocate a serviceIP"), err))
+			return fmt.Errorf("failed to allocate a serviceIP: %w", err)
 		}
 		a.ops = append(a.ops, op)
 	}
@@ -305,7 +306,7 @@ func (a *serviceAllocation) takePorts(m *portMap, before []int32, needsHealth bo
 			}
 			port, err := a.portFor(m, i)
 			if err != nil {
-				return apierrors.NewInternalError(errors.Join(errors.New("failed to allocate a nodePort"), err))
+				return fmt.Errorf("failed to allocate a nodePort: %w", err)
 			}
 			s.Ports[i].NodePort = port
 		}
@@ -313,7 +314,7 @@ func (a *serviceAllocation) takePorts(m *portMap, before []int32, needsHealth bo
 	if needsHealth && s.HealthCheckNodePort == 0 {
 		port, err := m.pick()
 		if err != nil {
-			return apierrors.NewInternalError(errors.Join(errors.New("failed to allocate a healthCheckNodePort"), err))
+			return fmt.Errorf("failed to allocate a healthCheckNodePort: %w", err)
 		}
 		s.HealthCheckNodePort = port
 	}
