@@ -46,7 +46,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	req := &request{Request: r, w: w}
+	req := &request{Request: r, server: s, w: w}
 	out, end := req.writer(http.StatusOK, len(doc.Body))
 	_, _ = out.Write(doc.Body)
 	end()
