@@ -127,7 +127,27 @@ func (f *field) zeroAt(p unsafe.Pointer) bool {
 	case structList, stringList:
 		return (*slice)(p).len == 0
 	}
+	switch f.goType.Kind() {
+	case reflect.Pointer, reflect.Map:
+		return *(*unsafe.Pointer)(p) == nil
+	case reflect.Slice:
+		return (*slice)(p).data == nil
+	case reflect.Struct:
+		if zeros(p, f.goType.Size()) {
+			return true
+		}
+	}
 	return reflect.NewAt(f.goType, p).Elem().IsZero()
+}
+
+// zeros reports whether memory holds nothing but zeros.
+func zeros(p unsafe.Pointer, size uintptr) bool {
+	for _, b := range unsafe.Slice((*byte)(p), size) {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // sameAt compares two fields as far as that is plain to see; false means that they may differ.

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,12 +97,47 @@ func (p *process) put(b *testing.B, o load.Options, phases ...string) []load.Res
 	o.Namespace, o.PIDs = "loadtest", p.pids()
 	l := load.New(p.connect(b, 4), o)
 	require.NoError(b, l.Prepare(b.Context()))
-	results, err := l.Run(b.Context(), phases)
-	require.NoError(b, err)
-	for _, r := range results {
-		require.NoError(b, r.First, r.Phase)
+	var results []load.Result
+	for _, phase := range phases {
+		profiled := p.profile(b, phase)
+		done, err := l.Run(b.Context(), []string{phase})
+		require.NoError(b, err)
+		require.NoError(b, done[0].First, phase)
+		results = append(results, done[0])
+		<-profiled
 	}
 	return results
+}
+
+// profiles is where profiles of the server go: of the CPU in the first seconds of each phase, and of the heap after it.
+var profiles = flag.String("profiles", "", "folder for CPU and heap profiles of the server in each phase")
+
+// profile starts a CPU profile of the server. The channel is closed when it and the profile of the heap after it are written.
+func (p *process) profile(b *testing.B, phase string) <-chan struct{} {
+	done := make(chan struct{})
+	if *profiles == "" {
+		close(done)
+		return done
+	}
+	conn := p.connect(b, 1)[0]
+	started := time.Now()
+	go func() {
+		defer close(done)
+		for _, name := range []string{"profile", "heap"} {
+			query := url.Values{"seconds": {"5"}}
+			if name == "heap" {
+				query = url.Values{"gc": {"1"}}
+			}
+			resp, err := conn.Do(b.Context(), &client.Request{Path: "/debug/pprof/" + name, Query: query})
+			if err == nil {
+				err = os.WriteFile(filepath.Join(*profiles, phase+"."+name), resp.Body, 0o600)
+			}
+			if err != nil {
+				b.Errorf("profile of %s after %v: %v", phase, time.Since(started), err)
+			}
+		}
+	}()
+	return done
 }
 
 // BenchmarkProcess is the server table of the budgets: each verb's CPU time, with 32 clients and 10,000 Pods. Run it with -benchtime=1x.

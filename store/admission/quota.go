@@ -31,6 +31,10 @@ func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 		a.Resource.Group == "" && (a.Resource.Resource == "resourcequotas" || a.Resource.Resource == "events") {
 		return nil
 	}
+	all, err := p.access.List(ctx, core("resourcequotas"), a.Namespace, labels.Everything())
+	if err != nil || len(all) == 0 {
+		return err
+	}
 	delta := quota.Usage(a.Resource.GroupResource().String(), a.Object)
 	if a.Operation == Update {
 		if a.Old == nil {
@@ -41,16 +45,12 @@ func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 	if len(delta) == 0 {
 		return nil
 	}
-	return p.charge(ctx, a, delta)
+	return p.charge(ctx, a, all, delta)
 }
 
 // charge checks all quotas first, so that a request refused by one costs nothing in another, and then spends from each. What a
 // cached quota refuses is asked of the stored one: others may have given something back meanwhile.
-func (p *resourceQuota) charge(ctx context.Context, a *Attributes, delta corev1.ResourceList) error {
-	all, err := p.access.List(ctx, core("resourcequotas"), a.Namespace, labels.Everything())
-	if err != nil {
-		return err
-	}
+func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.Object, delta corev1.ResourceList) error {
 	var spend []*corev1.ResourceQuota
 	for _, obj := range all {
 		rq := obj.(*corev1.ResourceQuota)

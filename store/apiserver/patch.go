@@ -132,7 +132,7 @@ func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
 	o.Patch = true
 	o.Write = r.write(p.wo, patchOptions(r, p))
 	obj, _, err := rt.res.Update(ctx, r.key(rt.info.Namespaced), func(current registry.Current) (metav1.Object, error) {
-		doc, err := whole(rt, current)
+		doc, err := current.JSON()
 		if err != nil {
 			return nil, err
 		}
@@ -147,19 +147,6 @@ func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
 		return
 	}
 	r.sendObject(rt, http.StatusOK, out, obj)
-}
-
-// whole is the current object's JSON with apiVersion and kind.
-func whole(rt *route, current registry.Current) ([]byte, error) {
-	body, err := current.JSON()
-	if err != nil {
-		return nil, err
-	}
-	head := rt.res.JSONHead()
-	if len(head) == 0 {
-		return body, nil
-	}
-	return append(append(make([]byte, 0, len(head)+len(body)), head...), body[1:]...), nil
 }
 
 // decodePatched reads the outcome of a patch.

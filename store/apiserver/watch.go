@@ -165,33 +165,59 @@ func (e *eventStream) begin() {
 // abandon makes a write that hangs fail: the client does not read.
 func (e *eventStream) abandon() { _ = e.control.SetWriteDeadline(time.Unix(1, 0)) }
 
+// maxBatch is how many bytes of events are written at a time. Every write is a frame, which costs more than the bytes in it.
+const maxBatch = 32 << 10
+
 // deliver writes events and sends them off.
 func (e *eventStream) deliver(events []cache.Event) error {
 	wrote, size := 0, 0
+	var batch []byte
 	for i := range events {
 		if events[i].InitialEnd {
 			defer e.seat.Release()
 		}
 		b, err := e.encode(&events[i])
 		if err != nil {
-			return err
+			return errors.Join(e.write(batch), err)
 		}
 		if b == nil {
 			continue
 		}
-		if _, err := e.w.Write(b); err != nil {
-			return errGone
-		}
 		wrote++
 		size += len(b)
+		if left := len(events) - i; left > 1 && batch == nil {
+			batch = make([]byte, 0, min(maxBatch, left*(len(b)+len(b)/8)))
+		}
+		if len(batch)+len(b) <= cap(batch) {
+			batch = append(batch, b...)
+			continue
+		}
+		if err := e.write(batch); err != nil {
+			return err
+		}
+		if batch = batch[:0]; len(b) < cap(batch) {
+			batch = append(batch, b...)
+		} else if err := e.write(b); err != nil {
+			return err
+		}
 	}
-	if wrote == 0 {
-		return nil
+	if err := e.write(batch); err != nil || wrote == 0 {
+		return err
 	}
 	if hook := e.server.options.Metrics.WatchEvents; hook != nil {
 		hook(e.rt.info.GVR, wrote, size)
 	}
 	return e.control.Flush()
+}
+
+func (e *eventStream) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if _, err := e.w.Write(b); err != nil {
+		return errGone
+	}
+	return nil
 }
 
 var errGone = errors.New("the client has gone")

@@ -96,13 +96,13 @@ func (c *change) gone() *Object {
 func (c *change) cool() {
 	c.forms.drop()
 	if c.prev != nil {
-		c.prev.forms.drop()
+		c.prev.drop()
 	}
 	if c.kind == Deleted {
-		c.obj.forms.drop()
+		c.obj.drop()
 	}
 	if left := c.left.Load(); left != nil {
-		left.forms.drop()
+		left.drop()
 	}
 }
 

@@ -28,6 +28,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
+	defer c.routes.wakeAll()
 	defer close(c.stopped)
 	defer tasks.Wait()
 	defer cancel()

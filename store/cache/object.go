@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store"
 )
 
@@ -22,7 +23,34 @@ type Object struct {
 	// Err is why Options.Attributes could not read Value; Attrs is empty then.
 	Err error
 
-	forms forms
+	forms   forms
+	decoded atomic.Pointer[decoded]
+}
+
+// decoded is an object as one version has it.
+type decoded struct {
+	version string
+	object  metav1.Object
+}
+
+// Decoded returns the object itself as version has it, made by decode when first asked for and shared from then on: it must not be
+// changed. It is kept like a form, for the version asked for last, so this is for objects that are looked at with every other request
+// and few in number. make may run more than once.
+func (o *Object) Decoded(version string, make func(*Object) (metav1.Object, error)) (metav1.Object, error) {
+	if d := o.decoded.Load(); d != nil && d.version == version {
+		return d.object, nil
+	}
+	obj, err := make(o)
+	if err == nil {
+		o.decoded.Store(&decoded{version, obj})
+	}
+	return obj, err
+}
+
+// drop forgets what was made of the object; those that have it keep it.
+func (o *Object) drop() {
+	o.forms.drop()
+	o.decoded.Store(nil)
 }
 
 // Attrs are what selectors and indexes need to know of an object, decoded once.

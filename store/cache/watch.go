@@ -197,13 +197,20 @@ func (w *watcher) initial(ctx context.Context, snap *Snapshot, deliver func([]Ev
 	return err
 }
 
-// stream delivers changes as they come.
+// stream delivers changes as they come. Whatever there is to see wakes it through one channel, which is cheaper for each event than
+// to select from many that all watches share.
 func (c *Cache) stream(ctx context.Context, w *watcher, deliver func([]Event) error) error {
-	var tick <-chan time.Time
-	if every := w.options.Bookmarks; every > 0 {
-		timer := time.NewTicker(every - every/20 + rand.N(every/10+1)) // so that watches do not tick together
+	defer context.AfterFunc(ctx, func() { poke(w.wake) })()
+	var due atomic.Bool // a bookmark is
+	var timer *time.Timer
+	every := w.options.Bookmarks
+	if every > 0 {
+		every += rand.N(every/10+1) - every/20 // so that watches do not tick together
+		timer = time.AfterFunc(every, func() {
+			due.Store(true)
+			poke(w.wake)
+		})
 		defer timer.Stop()
-		tick = timer.C
 	}
 	for {
 		more, err := c.take(w)
@@ -224,20 +231,20 @@ func (c *Cache) stream(ctx context.Context, w *watcher, deliver func([]Event) er
 		if more {
 			continue
 		}
-		w.busy.Store(false)
-		select {
-		case <-w.wake:
-			w.busy.Store(true)
-		case <-tick:
-			w.busy.Store(true)
+		if due.Swap(false) {
+			timer.Reset(every)
 			if err := c.bookmark(ctx, w, deliver); err != nil {
 				return err
 			}
-		case <-c.stopped:
-			return ErrStopped
-		case <-ctx.Done():
-			return ctx.Err()
 		}
+		select {
+		case <-c.stopped: // before it wakes all watches
+			return ErrStopped
+		default:
+		}
+		w.busy.Store(false)
+		<-w.wake
+		w.busy.Store(true)
 	}
 }
 

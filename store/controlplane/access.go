@@ -18,7 +18,7 @@ import (
 type pluginAccess struct{ registry.Access }
 
 func (a pluginAccess) Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
-	obj, err := a.Access.Get(ctx, gvr, key)
+	obj, err := a.Access.View(ctx, gvr, key)
 	if apierrors.IsNotFound(err) {
 		return a.Access.GetLatest(ctx, gvr, key)
 	}

@@ -27,7 +27,7 @@ type Options struct {
 	// revisions. Zero means 65,536.
 	LogEvents int
 	// LogBytes bounds the keys and values of those events, in bytes. Zero means
-	// 64 MiB. The last commit is always kept.
+	// 32 MiB. The last commit is always kept.
 	LogBytes int
 	// MaxBytes is the largest size of a write, keys and values together. Zero
 	// means 1.5 MiB, the limit of etcd; negative means none.
@@ -39,7 +39,7 @@ func (o Options) withDefaults() Options {
 		o.LogEvents = 1 << 16
 	}
 	if o.LogBytes <= 0 {
-		o.LogBytes = 64 << 20
+		o.LogBytes = 32 << 20
 	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 3 << 19

@@ -22,6 +22,8 @@ import (
 type Access interface {
 	// Get returns a private copy of an object.
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
+	// View is Get of an object that is shared with others and must not be changed. It is decoded once.
+	View(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// GetLatest is Get of the newest state.
 	GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// List returns private copies of the objects of a namespace (empty for all) that match, ordered by namespace and name.
@@ -79,19 +81,36 @@ func (a access) resource(gvr schema.GroupVersionResource) (*Resource, error) {
 }
 
 func (a access) Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
-	res, err := a.resource(gvr)
+	res, o, err := a.cached(ctx, gvr, key)
 	if err != nil {
 		return nil, err
+	}
+	return res.Decode(o)
+}
+
+func (a access) View(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
+	res, o, err := a.cached(ctx, gvr, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.Decoded(res.form, res.Decode)
+}
+
+// cached returns an object as the cache holds it.
+func (a access) cached(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (*Resource, *cache.Object, error) {
+	res, err := a.resource(gvr)
+	if err != nil {
+		return nil, nil, err
 	}
 	snap, err := res.ownWrites(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o, ok := snap.Get(res.key(key))
 	if !ok {
-		return nil, apierrors.NewNotFound(res.gr, key.Name)
+		return nil, nil, apierrors.NewNotFound(res.gr, key.Name)
 	}
-	return res.Decode(o)
+	return res, o, nil
 }
 
 func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {

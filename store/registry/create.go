@@ -135,6 +135,7 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 			setTypeMeta(obj, r.info.GVK)
 			return r.dryRunInsert(ctx, key, obj.GetName())
 		}
+		r.hint(key, value, obj)
 		revision, err := r.commit(ctx, store.Op{Type: store.OpCreate, Key: key, Value: value, TTL: r.ttl(obj)}, res.Ops)
 		setTypeMeta(obj, r.info.GVK)
 		if err == nil {

@@ -146,8 +146,24 @@ func (r *Resource) JSON(o *cache.Object) ([]byte, error) {
 	if err := r.Convert(o); err != nil { // before the form, which would keep the error
 		return nil, err
 	}
-	return o.Form(cache.FormKey{Version: r.form, MediaType: "json"}, r.makeJSON)
+	return o.Form(r.jsonForm(), r.makeJSON)
 }
+
+// madeJSON returns the JSON of an object of that revision if somebody has asked for it before.
+func (r *Resource) madeJSON(key string, revision int64) ([]byte, bool) {
+	select {
+	case <-r.watched.ready:
+	default:
+		return nil, false
+	}
+	o, ok := r.watched.cache.Snapshot().Get(key)
+	if !ok || o.Revision != revision {
+		return nil, false
+	}
+	return o.Made(r.jsonForm())
+}
+
+func (r *Resource) jsonForm() cache.FormKey { return cache.FormKey{Version: r.form, MediaType: "json"} }
 
 func (r *Resource) makeJSON(o *cache.Object) ([]byte, error) {
 	obj, err := r.Decode(o)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -35,10 +37,17 @@ func (c Current) Copy() (metav1.Object, error) {
 	return obj, nil
 }
 
-// JSON returns the object's JSON without apiVersion and kind, which must not be changed.
+// JSON returns the object's JSON, with apiVersion and kind.
 func (c Current) JSON() ([]byte, error) {
-	o := c.res.fresh(store.KV{Key: c.res.key(metav1.KeyOf(c.Object)), Value: c.state.raw, Revision: c.state.revision}, metav1.KeyOf(c.Object))
-	return c.res.JSON(o)
+	if body, ok := c.res.madeJSON(c.res.key(metav1.KeyOf(c.Object)), c.state.revision); ok {
+		head := c.res.JSONHead()
+		if len(head) > 0 {
+			body = body[1:]
+		}
+		return slices.Concat(head, body), nil
+	}
+	// A form of its own is not worth keeping: what comes of it takes its place at once.
+	return codec.Marshal(c.Object)
 }
 
 // UpdateOptions refine an update.
@@ -363,6 +372,7 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 			return obj, false, nil
 		}
 		op := store.Op{Type: store.OpUpdate, Key: r.key(key), Value: value, Expected: cur.revision, TTL: r.ttl(obj)}
+		r.hint(op.Key, value, obj)
 		revision, err := r.commit(ctx, op, res.Ops)
 		if err == nil {
 			obj.SetResourceVersion(strconv.FormatInt(revision, 10))

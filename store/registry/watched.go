@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -15,7 +16,8 @@ import (
 // serves sixty kinds pays for those that are asked for.
 type watched struct {
 	cache   *cache.Cache
-	wanted  bool // guarded by Registry.mu, as are the others
+	source  *Resource // reads the attributes of what the cache holds
+	wanted  bool      // guarded by Registry.mu, as are the others
 	running bool
 	stopped bool
 	cancel  context.CancelFunc
@@ -48,7 +50,7 @@ func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	o := r.options.Cache
 	o.Attributes = res.attributes
 	o.Logger = r.logger.With("resource", res.gr.String())
-	w := &watched{cache: cache.New(r.store, res.prefix, o), generation: generation, fields: res.def.Strategy.FieldNames}
+	w := &watched{cache: cache.New(r.store, res.prefix, o), source: res, generation: generation, fields: res.def.Strategy.FieldNames}
 	w.ready = w.cache.Ready()
 	r.watched[res.prefix] = w
 	return w
@@ -145,11 +147,35 @@ func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
 	if err != nil {
 		return cache.Attrs{}, err
 	}
+	return r.attributesOf(obj), nil
+}
+
+// attributesOf copies the strings: those of a decoded object share memory, and one label would keep all of them.
+func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 	m := metav1.MetaOf(obj)
-	attrs := cache.Attrs{UID: string(m.UID), Labels: m.Labels}
+	attrs := cache.Attrs{UID: strings.Clone(string(m.UID))}
+	if len(m.Labels) > 0 {
+		attrs.Labels = make(map[string]string, len(m.Labels))
+		for name, value := range m.Labels {
+			attrs.Labels[strings.Clone(name)] = strings.Clone(value)
+		}
+	}
 	if fields := r.def.Strategy.Fields; fields != nil {
 		attrs.Fields = make(map[string]string, len(r.def.Strategy.FieldNames))
-		fields(obj, func(name, value string) { attrs.Fields[name] = value })
+		fields(obj, func(name, value string) { attrs.Fields[name] = strings.Clone(value) })
 	}
-	return attrs, nil
+	return attrs
+}
+
+// hint spares the cache the decoding of an object that is about to be stored as value.
+func (r *Resource) hint(key string, value []byte, obj metav1.Object) {
+	source := r.watched.source
+	if r.info.GVK != source.stored.GVK || r.def.ToStored != nil || r.def.Custom && source != r {
+		return // its fields may be read from another form of the object
+	}
+	select {
+	case <-r.watched.ready:
+		r.watched.cache.Hint(key, value, source.attributesOf(obj))
+	default:
+	}
 }

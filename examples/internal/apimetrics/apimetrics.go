@@ -30,6 +30,9 @@ type Metrics struct {
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
 	flows                  flows
+
+	requestSeries *memo[apiserver.Measurement, requestSeries]
+	watchSeries   *memo[schema.GroupVersionResource, watchSeries]
 }
 
 // flows are the measurements of priority and fairness.
@@ -37,6 +40,7 @@ type flows struct {
 	executing, queued   *prometheus.GaugeVec
 	dispatched, refused *prometheus.CounterVec
 	waits               *prometheus.HistogramVec
+	series              *memo[flow, flowSeries]
 }
 
 var (
@@ -73,9 +77,33 @@ func New() *Metrics {
 				[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, "flow_schema", "priority_level", "execute"),
 		},
 	}
-	m.inFlight.WithLabelValues("readOnly")
-	m.inFlight.WithLabelValues("mutating")
+	m.requestSeries = newMemo(m.seriesOf)
+	m.watchSeries = newMemo(func(r schema.GroupVersionResource) watchSeries {
+		return watchSeries{m.watchEvents.WithLabelValues(r.Group, r.Version, r.Resource), m.watchSizes.WithLabelValues(r.Group, r.Version, r.Resource)}
+	})
+	m.flows.series = newMemo(m.flows.seriesOf)
 	return m
+}
+
+func (m *Metrics) seriesOf(a apiserver.Measurement) requestSeries {
+	s := requestSeries{
+		requests: m.requests.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component, strconv.Itoa(a.Code)),
+		duration: m.durations.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component),
+	}
+	if a.Verb != "WATCH" && a.Verb != "CONNECT" {
+		s.sli = m.slis.WithLabelValues(labelsOf(a)...)
+	}
+	if a.Verb == "GET" || a.Verb == "LIST" {
+		s.sizes = m.sizes.WithLabelValues(labelsOf(a)...)
+	}
+	return s
+}
+
+func (f *flows) seriesOf(k flow) flowSeries {
+	return flowSeries{
+		executing: f.executing.WithLabelValues(k.schema, k.level), queued: f.queued.WithLabelValues(k.schema, k.level),
+		dispatched: f.dispatched.WithLabelValues(k.schema, k.level), waited: f.waits.WithLabelValues(k.schema, k.level, "true"),
+	}
 }
 
 func counter(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
@@ -108,6 +136,7 @@ func labelsOf(a apiserver.Measurement) []string {
 	return []string{a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component}
 }
 
+// kindOf names reads and writes.
 func kindOf(mutating bool) string {
 	if mutating {
 		return "mutating"
@@ -117,16 +146,24 @@ func kindOf(mutating bool) string {
 
 // Hooks returns what the server calls.
 func (m *Metrics) Hooks() apiserver.Metrics {
+	reading, writing := m.inFlight.WithLabelValues(kindOf(false)), m.inFlight.WithLabelValues(kindOf(true))
 	return apiserver.Metrics{
-		Request:  m.request,
-		InFlight: func(mutating bool, delta int) { m.inFlight.WithLabelValues(kindOf(mutating)).Add(float64(delta)) },
+		Request: m.request,
+		InFlight: func(mutating bool, delta int) {
+			if mutating {
+				writing.Add(float64(delta))
+			} else {
+				reading.Add(float64(delta))
+			}
+		},
 		LongRunning: func(a apiserver.Measurement, delta int) {
 			m.longRunning.WithLabelValues(labelsOf(a)...).Add(float64(delta))
 		},
 		Rejected: func(mutating bool) { m.dropped.WithLabelValues(kindOf(mutating)).Inc() },
 		WatchEvents: func(gvr schema.GroupVersionResource, events, bytes int) {
-			m.watchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource).Add(float64(events))
-			m.watchSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource).Observe(float64(bytes) / float64(events))
+			s := m.watchSeries.of(gvr)
+			s.events.Add(float64(events))
+			s.sizes.Observe(float64(bytes) / float64(events))
 		},
 		Deprecated: func(a apiserver.Measurement) {
 			m.deprecated.WithLabelValues(a.Group, a.Version, a.Resource, a.Subresource, "").Set(1)
@@ -137,14 +174,16 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 }
 
 func (m *Metrics) request(a apiserver.Measurement) {
-	m.requests.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component, strconv.Itoa(a.Code)).Inc()
-	m.durations.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component).Observe(a.Elapsed.Seconds())
-	if a.Verb == "WATCH" || a.Verb == "CONNECT" {
-		return
+	elapsed, bytes := a.Elapsed.Seconds(), float64(a.Bytes)
+	a.Elapsed, a.Bytes = 0, 0
+	s := m.requestSeries.of(a)
+	s.requests.Inc()
+	s.duration.Observe(elapsed)
+	if s.sli != nil {
+		s.sli.Observe(elapsed)
 	}
-	m.slis.WithLabelValues(labelsOf(a)...).Observe(a.Elapsed.Seconds())
-	if a.Verb == "GET" || a.Verb == "LIST" {
-		m.sizes.WithLabelValues(labelsOf(a)...).Observe(float64(a.Bytes))
+	if s.sizes != nil {
+		s.sizes.Observe(bytes)
 	}
 }
 
@@ -159,11 +198,12 @@ func (m *Metrics) checked(path, name string, err error) {
 
 func (f *flows) hooks() flowcontrol.Metrics {
 	return flowcontrol.Metrics{
-		Executing: func(schema, level string, delta int) { f.executing.WithLabelValues(schema, level).Add(float64(delta)) },
-		Waiting:   func(schema, level string, delta int) { f.queued.WithLabelValues(schema, level).Add(float64(delta)) },
+		Executing: func(schema, level string, delta int) { f.series.of(flow{schema, level}).executing.Add(float64(delta)) },
+		Waiting:   func(schema, level string, delta int) { f.series.of(flow{schema, level}).queued.Add(float64(delta)) },
 		Started: func(schema, level string, waited time.Duration) {
-			f.dispatched.WithLabelValues(schema, level).Inc()
-			f.waits.WithLabelValues(schema, level, "true").Observe(waited.Seconds())
+			s := f.series.of(flow{schema, level})
+			s.dispatched.Inc()
+			s.waited.Observe(waited.Seconds())
 		},
 		Rejected: func(schema, level string, reason flowcontrol.Reason) {
 			f.refused.WithLabelValues(schema, level, string(reason)).Inc()
