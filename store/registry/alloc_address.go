@@ -103,7 +103,7 @@ func rangeReady(c *networkingv1.ServiceCIDR) bool {
 			return cond.Status == metav1.ConditionTrue
 		}
 	}
-	return false
+	return true // no controller has looked at it: there may be none
 }
 
 func containsPrefix(list []netip.Prefix, p netip.Prefix) bool {
@@ -116,7 +116,7 @@ func containsPrefix(list []netip.Prefix, p netip.Prefix) bool {
 }
 
 var (
-	errOutOfRange = errors.New("the provided IP is not in the valid range")
+	errOutOfRange = errors.New("the provided network does not match the current range")
 	errTaken      = errors.New("provided IP is already allocated")
 	errFull       = errors.New("range is full")
 )
@@ -133,10 +133,7 @@ func (a *addressAllocator) take(ctx context.Context, svc *corev1.Service, text s
 		inside = inside || p.Contains(ip) && usable(p, ip)
 	}
 	if !inside {
-		if len(ranges) == 0 {
-			return store.Op{}, errOutOfRange
-		}
-		return store.Op{}, fmt.Errorf("%w. The range of valid IPs is %s", errOutOfRange, ranges[0])
+		return store.Op{}, errOutOfRange
 	}
 	_, _, err = a.registry.store.Get(ctx, a.key(ip))
 	switch {

@@ -72,8 +72,16 @@ func carryNodePorts(s, o *ServiceSpec) {
 
 // dropUnused clears fields that a change of type made meaningless, unless the client changed them too.
 func dropUnused(s, o *ServiceSpec) {
-	if s.Type == ServiceTypeExternalName && o.Type != ServiceTypeExternalName && slices.Equal(s.ClusterIPs, o.ClusterIPs) {
-		s.ClusterIP, s.ClusterIPs, s.IPFamilies, s.IPFamilyPolicy = "", nil, nil, nil
+	if s.Type == ServiceTypeExternalName && o.Type != ServiceTypeExternalName {
+		if slices.Equal(s.ClusterIPs, o.ClusterIPs) {
+			s.ClusterIP, s.ClusterIPs = "", nil
+		}
+		if slices.Equal(s.IPFamilies, o.IPFamilies) {
+			s.IPFamilies = nil
+		}
+		if check.Same(s.IPFamilyPolicy, o.IPFamilyPolicy) {
+			s.IPFamilyPolicy = nil
+		}
 	}
 	hasNodePorts := func(s *ServiceSpec) bool { return s.Type == ServiceTypeNodePort || s.Type == ServiceTypeLoadBalancer }
 	if hasNodePorts(o) && !hasNodePorts(s) && slices.EqualFunc(s.Ports, o.Ports, func(a, b ServicePort) bool { return a.NodePort == b.NodePort }) {

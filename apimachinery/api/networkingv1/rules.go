@@ -22,8 +22,7 @@ func AddRules(s *scheme.Scheme) error {
 		}.Attach(s),
 		scheme.RulesFor[*IPAddress]{Validate: ValidateIPAddress, ValidateUpdate: ValidateIPAddressUpdate, NameRule: NameIsIP}.Attach(s),
 		scheme.RulesFor[*ServiceCIDR]{
-			Validate: ValidateServiceCIDR, ValidateUpdate: ValidateServiceCIDRUpdate,
-			ValidateStatus: ValidateServiceCIDRStatus,
+			Validate: ValidateServiceCIDR, ValidateUpdate: ValidateServiceCIDRUpdate, // the condition Ready has no reason in Kubernetes, so conditions are not checked
 		}.Attach(s),
 	)
 }

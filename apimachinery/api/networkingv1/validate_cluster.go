@@ -2,7 +2,6 @@ package networkingv1
 
 import (
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
@@ -119,9 +118,4 @@ func ValidateServiceCIDRUpdate(c, old *ServiceCIDR) validation.ErrorList {
 	}
 	check.Immutable(&r, at("spec", "cidrs"), now, was)
 	return r.List()
-}
-
-// ValidateServiceCIDRStatus checks a change of a range's status.
-func ValidateServiceCIDRStatus(c, _ *ServiceCIDR) validation.ErrorList {
-	return metav1.ValidateConditions(c.Status.Conditions, at("status", "conditions"))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/replicaset"
 	"github.com/keelson-dev/keelson/controllers/resourcequota"
 	"github.com/keelson-dev/keelson/controllers/serviceaccount"
+	"github.com/keelson-dev/keelson/controllers/servicecidr"
 	"github.com/keelson-dev/keelson/controllers/tainteviction"
 )
 
@@ -65,6 +66,7 @@ var all = []entry{
 	}},
 	{"node-lifecycle-controller", "node-controller", func(m *manager.Manager, o *Options) error { return nodelifecycle.Add(m, o.NodeLifecycle) }},
 	{"clusterrole-aggregation-controller", "clusterrole-aggregation-controller", func(m *manager.Manager, _ *Options) error { return clusterroleaggregation.Add(m) }},
+	{"service-cidr-controller", "service-cidrs-controller", func(m *manager.Manager, _ *Options) error { return servicecidr.Add(m) }},
 	{"taint-eviction-controller", "node-controller", func(m *manager.Manager, _ *Options) error { return tainteviction.Add(m) }},
 }
 

@@ -1,0 +1,112 @@
+package apiserver_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+const services = "/api/v1/namespaces/default/services"
+
+func service(name, spec string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"ports":[{"port":80}]%s}}`, name, spec)
+}
+
+// An address is an IPAddress object that lives and dies with its service; one that is taken, or in no range, is refused in Kubernetes' words.
+func TestServiceAddressObjects(t *testing.T) {
+	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/24"}})
+	const addresses = "/apis/networking.k8s.io/v1/ipaddresses"
+	s.do("POST", services, service("a", `,"clusterIP":"10.96.0.10"`)).ok(201)
+	ip := s.do("GET", addresses+"/10.96.0.10", nil).ok(200)
+	require.Equal(t, "a", ip.str("spec.parentRef.name"))
+	require.Equal(t, map[string]any{"ipaddress.kubernetes.io/ip-family": "IPv4", "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}, ip.at("metadata.labels"))
+	for address, why := range map[string]string{
+		"10.96.0.10":  "provided IP is already allocated",
+		"10.97.0.1":   "the provided network does not match the current range",
+		"10.96.0.0":   "the provided network does not match the current range",
+		"10.96.0.255": "the provided network does not match the current range",
+	} {
+		got := s.do("POST", services, service("b", `,"clusterIP":"`+address+`"`)).ok(422)
+		require.Equal(t, fmt.Sprintf(`Service "b" is invalid: spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: %s`, address, address, why), got.str("message"))
+	}
+	s.do("PATCH", services+"/a", `{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":"","clusterIPs":null}}`, "Content-Type", "application/merge-patch+json").ok(200)
+	s.do("GET", addresses+"/10.96.0.10", nil).ok(404)
+	s.do("POST", services, service("b", `,"clusterIP":"10.96.0.10"`)).ok(201)
+	s.do("DELETE", services+"/b", nil).ok(200)
+	s.do("GET", addresses+"/10.96.0.10", nil).ok(404)
+	require.Len(t, s.do("GET", addresses, nil).ok(200).items(), 1, "the service kubernetes")
+}
+
+// A range that is added gives addresses when the first is full; picked ones leave the lower band to those who ask.
+func TestServiceRanges(t *testing.T) {
+	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/29"}})
+	s.do("POST", "/apis/networking.k8s.io/v1/servicecidrs", `{"metadata":{"name":"more"},"spec":{"cidrs":["10.250.0.0/24"]}}`).ok(201)
+	first, more := netip.MustParsePrefix("10.96.0.0/29"), netip.MustParsePrefix("10.250.0.0/24")
+	inFirst, inMore := 0, 0
+	for i := range 30 {
+		ip := netip.MustParseAddr(s.do("POST", services, service(fmt.Sprintf("s%d", i), "")).ok(201).str("spec.clusterIP"))
+		switch {
+		case first.Contains(ip):
+			inFirst++
+		case more.Contains(ip):
+			inMore++
+			require.Greater(t, ip.As4()[3], byte(16), "the lower band is for addresses that are asked for")
+		}
+	}
+	require.Equal(t, 5, inFirst, "six addresses, and the service kubernetes has one")
+	require.Equal(t, 25, inMore)
+	s.do("POST", services, service("static", `,"clusterIP":"10.250.0.2"`)).ok(201)
+	got := s.do("POST", "/apis/networking.k8s.io/v1/servicecidrs", `{"metadata":{"name":"bad"},"spec":{"cidrs":["10.1.2.3/24"]}}`).ok(422)
+	require.Contains(t, got.str("message"), "spec.cidrs[0]")
+}
+
+// Dual stack: addresses of both families, in the order asked for, and a service that becomes dual or single later.
+func TestDualStackServices(t *testing.T) {
+	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/16,fd00::/108"}})
+	families := func(o object) string {
+		var out []string
+		for _, ip := range o.at("spec.clusterIPs").([]any) {
+			if netip.MustParseAddr(ip.(string)).Is4() {
+				out = append(out, "4")
+			} else {
+				out = append(out, "6")
+			}
+		}
+		return strings.Join(out, ",")
+	}
+	require.Equal(t, "4", families(s.do("POST", services, service("one", "")).ok(201)))
+	require.Equal(t, "6,4", families(s.do("POST", services, service("two", `,"ipFamilyPolicy":"RequireDualStack","ipFamilies":["IPv6"]`)).ok(201)))
+	merge := []string{"Content-Type", "application/merge-patch+json"}
+	require.Equal(t, "4,6", families(s.do("PATCH", services+"/one", `{"spec":{"ipFamilyPolicy":"PreferDualStack"}}`, merge...).ok(200)))
+	require.Len(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items(), 5)
+	require.Equal(t, "4", families(s.do("PATCH", services+"/one", `{"spec":{"ipFamilyPolicy":"SingleStack"}}`, merge...).ok(200)))
+	require.Len(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items(), 4)
+}
+
+// Node ports: taken, out of range, one for two protocols, for health checks, given back.
+func TestNodePorts(t *testing.T) {
+	s := start(t, apiserver.Options{Registry: registry.Options{NodePorts: registry.PortRange{First: 30000, Last: 30099}}})
+	port := func(name, ports, more string) *answer {
+		return s.do("POST", services, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"type":"NodePort","ports":[%s]%s}}`, name, ports, more))
+	}
+	port("a", `{"port":80,"nodePort":30001}`, "").ok(201)
+	require.Equal(t, `Service "b" is invalid: spec.ports[0].nodePort: Invalid value: 30001: provided port is already allocated`,
+		port("b", `{"port":80,"nodePort":30001}`, "").ok(422).str("message"))
+	require.Equal(t, `Service "b" is invalid: spec.ports[0].nodePort: Invalid value: 29999: provided port is not in the valid range. The range of valid ports is 30000-30099`,
+		port("b", `{"port":80,"nodePort":29999}`, "").ok(422).str("message"))
+	both := port("dns", `{"name":"u","port":53,"protocol":"UDP"},{"name":"t","port":53,"protocol":"TCP"}`, "").ok(201).at("spec.ports").([]any)
+	require.Equal(t, both[0].(map[string]any)["nodePort"], both[1].(map[string]any)["nodePort"], "one port number for both protocols")
+	require.GreaterOrEqual(t, both[0].(map[string]any)["nodePort"], float64(30016), "the lower band is for ports that are asked for")
+	lb := s.do("POST", services, `{"metadata":{"name":"lb"},"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":30002,"ports":[{"port":80}]}}`).ok(201)
+	require.Equal(t, float64(30002), lb.at("spec.healthCheckNodePort"))
+	require.Contains(t, port("b", `{"port":80,"nodePort":30002}`, "").ok(422).str("message"), "provided port is already allocated")
+	s.do("DELETE", services+"/lb", nil).ok(200)
+	s.do("DELETE", services+"/a", nil).ok(200)
+	port("c", `{"name":"y","port":80,"nodePort":30002},{"name":"x","port":81,"nodePort":30001}`, "").ok(201)
+}
