@@ -128,7 +128,7 @@ func (c *core[T]) tell(old, now *object[T], initial, unknown bool) {
 
 func (c *core[T]) signal(hs []*registration[T]) {
 	for _, h := range hs {
-		h.q.signal()
+		h.signal()
 	}
 }
 

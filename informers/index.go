@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -16,14 +17,40 @@ type index[T metav1.Object] struct {
 	fn   func(T) []string
 	// ready is false while the objects that were there before are being computed.
 	ready   bool
-	byValue map[string]map[*filed]struct{}
-	of      map[types.NamespacedName]*filed
+	byValue map[string]*bucket[T]
+	of      map[types.NamespacedName]*filed[T]
 }
 
 // filed is one object's place in an index. Its strings are its own: the object's come and go with each version.
-type filed struct {
-	key    types.NamespacedName
-	values []string
+type filed[T metav1.Object] struct {
+	key types.NamespacedName
+	// obj is the state readers see.
+	obj    *object[T]
+	places []place
+}
+
+// place is where in the bucket of a value an object is filed.
+type place struct {
+	value string
+	at    int
+}
+
+// bucket holds what is filed under one value.
+type bucket[T metav1.Object] struct {
+	members []*filed[T] // in no order
+	// ordered is members by key, made by the first reader after a member came or went, and never changed.
+	ordered atomic.Pointer[[]*filed[T]]
+}
+
+// sorted returns the members by key. The lock is held at least for reading: two readers may both sort, to the same end.
+func (b *bucket[T]) sorted() []*filed[T] {
+	if s := b.ordered.Load(); s != nil {
+		return *s
+	}
+	s := slices.Clone(b.members)
+	slices.SortFunc(s, func(a, b *filed[T]) int { return a.key.Compare(b.key) })
+	b.ordered.Store(&s)
+	return s
 }
 
 // indexed are the values of one version of an object, by index name.
@@ -86,50 +113,74 @@ func (c *core[T]) reindex(key types.NamespacedName) {
 	}
 }
 
+// file notes the state readers see of a key, nil for none.
 func (ix *index[T]) file(key types.NamespacedName, obj *object[T]) {
-	var vals []string
-	if obj != nil {
-		if in := obj.indexed.Load(); in != nil {
-			vals = in.values[ix.name]
-		}
-	}
 	f := ix.of[key]
-	if f == nil && obj == nil {
-		return
-	}
-	if f != nil && obj != nil && slices.Equal(f.values, vals) {
-		return
-	}
-	if f != nil {
-		for _, v := range f.values {
-			delete(ix.byValue[v], f)
-			if len(ix.byValue[v]) == 0 {
-				delete(ix.byValue, v)
-			}
-		}
-		if obj == nil {
+	if obj == nil {
+		if f != nil {
+			ix.unfile(f)
 			delete(ix.of, key)
-			return
 		}
-	} else {
-		f = &filed{key: types.NamespacedName{Namespace: strings.Clone(key.Namespace), Name: strings.Clone(key.Name)}}
+		return
+	}
+	var vals []string
+	if in := obj.indexed.Load(); in != nil {
+		vals = in.values[ix.name]
+	}
+	if f == nil {
+		f = &filed[T]{key: types.NamespacedName{Namespace: strings.Clone(key.Namespace), Name: strings.Clone(key.Name)}}
 		ix.of[f.key] = f
 	}
-	f.values = make([]string, len(vals))
-	for i, v := range vals {
-		f.values[i] = strings.Clone(v)
-		m := ix.byValue[v]
-		if m == nil {
-			m = map[*filed]struct{}{}
-			ix.byValue[f.values[i]] = m
-		}
-		m[f] = struct{}{}
+	f.obj = obj
+	if slices.EqualFunc(f.places, vals, func(p place, v string) bool { return p.value == v }) {
+		return
 	}
+	ix.unfile(f)
+	f.places = make([]place, 0, len(vals))
+	for _, v := range vals {
+		if slices.ContainsFunc(f.places, func(p place) bool { return p.value == v }) {
+			continue
+		}
+		b := ix.byValue[v]
+		if b == nil {
+			b, v = &bucket[T]{}, strings.Clone(v)
+			ix.byValue[v] = b
+		} else {
+			// The string that is there already serves all its members.
+			v = b.members[0].under(v)
+		}
+		f.places = append(f.places, place{v, len(b.members)})
+		b.members = append(b.members, f)
+		b.ordered.Store(nil)
+	}
+}
+
+// under returns the string of its own in which f is filed under value.
+func (f *filed[T]) under(value string) string {
+	return f.places[slices.IndexFunc(f.places, func(p place) bool { return p.value == value })].value
+}
+
+// unfile takes f out of all its buckets; the last member of each takes its place there.
+func (ix *index[T]) unfile(f *filed[T]) {
+	for _, p := range f.places {
+		b := ix.byValue[p.value]
+		n := len(b.members) - 1
+		last := b.members[n]
+		b.members[p.at] = last
+		last.places[slices.IndexFunc(last.places, func(q place) bool { return q.value == p.value })].at = p.at
+		b.members[n] = nil
+		b.members = b.members[:n]
+		b.ordered.Store(nil)
+		if n == 0 {
+			delete(ix.byValue, p.value)
+		}
+	}
+	f.places = nil
 }
 
 // addIndex adds an index and fills it. The same name again is an error.
 func (c *core[T]) addIndex(name string, fn func(T) []string) error {
-	ix := &index[T]{name: name, fn: fn, byValue: map[string]map[*filed]struct{}{}, of: map[types.NamespacedName]*filed{}}
+	ix := &index[T]{name: name, fn: fn, byValue: map[string]*bucket[T]{}, of: map[types.NamespacedName]*filed[T]{}}
 	c.mu.Lock()
 	if slices.ContainsFunc(c.indexes, func(i *index[T]) bool { return i.name == name }) {
 		c.mu.Unlock()

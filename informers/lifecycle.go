@@ -8,15 +8,15 @@ import (
 )
 
 // resync queues every object again for one handler.
-func (c *core[T]) resync(q *queue[T]) {
+func (c *core[T]) resync(r *registration[T]) {
 	c.mu.RLock()
 	for _, m := range c.spaces {
 		for _, o := range m {
-			q.repeat(o)
+			r.q.repeat(o)
 		}
 	}
 	c.mu.RUnlock()
-	q.signal()
+	r.q.signal()
 }
 
 // add registers a handler and tells it everything that is there.

@@ -94,10 +94,12 @@ func (l Lister[T]) ViewByIndex(name, value string, f func(obj T) bool) {
 
 // KeysByIndex returns the keys of the objects an index files under value, ordered by namespace and name.
 func (l Lister[T]) KeysByIndex(name, value string) []types.NamespacedName {
-	objs := l.core.filedUnder(name, value)
-	keys := make([]types.NamespacedName, len(objs))
-	for i, o := range objs {
-		keys[i] = o.key
+	l.core.mu.RLock()
+	fs := l.core.bucket(name, value)
+	l.core.mu.RUnlock()
+	keys := make([]types.NamespacedName, len(fs))
+	for i, f := range fs {
+		keys[i] = f.key
 	}
 	return keys
 }
@@ -278,20 +280,25 @@ func (c *core[T]) selectedLocked(o ListOptions) []*object[T] {
 	return out
 }
 
+// filedUnder returns the objects an index files under value, by key.
 func (c *core[T]) filedUnder(name, value string) []*object[T] {
 	c.mu.RLock()
-	var out []*object[T]
-	if ix := c.indexNamed(name); ix != nil {
-		out = make([]*object[T], 0, len(ix.byValue[value]))
-		for f := range ix.byValue[value] {
-			if o := c.get(f.key); o != nil {
-				out = append(out, o)
-			}
-		}
+	defer c.mu.RUnlock()
+	fs := c.bucket(name, value)
+	out := make([]*object[T], len(fs))
+	for i, f := range fs {
+		out[i] = f.obj
 	}
-	c.mu.RUnlock()
-	sortObjects(out)
 	return out
+}
+
+// bucket returns what an index files under value, by key. The lock is held; afterwards only the keys may be read.
+func (c *core[T]) bucket(name, value string) []*filed[T] {
+	ix := c.indexNamed(name)
+	if ix == nil || ix.byValue[value] == nil {
+		return nil
+	}
+	return ix.byValue[value].sorted()
 }
 
 func sortObjects[T metav1.Object](objs []*object[T]) {

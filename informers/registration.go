@@ -17,6 +17,12 @@ type HandlerOptions struct {
 	Name string
 	// Resync repeats every object as an Updated with Resync set, every so often; 0 never.
 	Resync time.Duration
+	// MaxBacklog is how many objects' changes may wait for the handler once it is Synced, 0 for any number. A handler that
+	// exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow: once, and again only after its backlog has
+	// been down to half. What Resync repeats counts too.
+	MaxBacklog int
+	// EndSlow ends a handler that exceeds MaxBacklog, as Remove does, and what waits for it is dropped.
+	EndSlow bool
 }
 
 // Registration is a handler of an informer.
@@ -25,6 +31,7 @@ type Registration struct {
 	synced chan struct{}
 	done   chan struct{}
 	depth  func() (int, time.Duration)
+	slow   atomic.Pointer[SlowHandlerError] // that ended it
 }
 
 // HasSynced reports whether the handler has been told of everything that was there at first.
@@ -46,8 +53,37 @@ func (r *Registration) Remove() { r.remove() }
 // Done is closed when the handler will not be called any more and its goroutine, if it ever ran, is ending.
 func (r *Registration) Done() <-chan struct{} { return r.done }
 
-// Backlog returns how many objects have changes the handler is yet to be told, and how old the oldest of these is.
-func (r *Registration) Backlog() (objects int, age time.Duration) { return r.depth() }
+// Err is nil, or the *SlowHandlerError that ended the handler; see HandlerOptions.EndSlow.
+func (r *Registration) Err() error {
+	if err := r.slow.Load(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Backlog returns how many objects have changes the handler is yet to be told, the one it is being told included, and for how long there have always
+// been some.
+func (r *Registration) Backlog() (objects int, behind time.Duration) { return r.depth() }
+
+// SlowHandlerError reports a handler that does not keep up with the changes.
+type SlowHandlerError struct {
+	// Resource and Handler name it.
+	Resource, Handler string
+	// Backlog is how many objects' changes it had yet to be told, Behind for how long there have always been some.
+	Backlog int
+	Behind  time.Duration
+	// Ended says that it is called no more.
+	Ended bool
+}
+
+// Error names the handler and says how far it is behind.
+func (e *SlowHandlerError) Error() string {
+	what := "is slow"
+	if e.Ended {
+		what = "was ended"
+	}
+	return fmt.Sprintf("informers: handler %q of %s %s: changes of %d objects wait, it has been behind for %v", e.Handler, e.Resource, what, e.Backlog, e.Behind)
+}
 
 // PanicError reports a panic in a handler or an index function.
 type PanicError struct {
@@ -74,7 +110,8 @@ type registration[T metav1.Object] struct {
 	ended   atomic.Bool
 	stop    chan struct{}
 	once    sync.Once
-	started bool // guarded by core.mu
+	told    atomic.Bool // its slowness has been reported
+	started bool        // guarded by core.mu
 }
 
 func newRegistration[T metav1.Object](c *core[T], h Handler[T], o HandlerOptions) *registration[T] {
@@ -85,7 +122,9 @@ func newRegistration[T metav1.Object](c *core[T], h Handler[T], o HandlerOptions
 		r.once.Do(func() {
 			r.ended.Store(true)
 			close(r.stop)
-			if !c.forget(r) {
+			started := c.forget(r)
+			r.q.drop()
+			if !started {
 				close(r.done)
 			}
 		})
@@ -102,34 +141,58 @@ func (r *registration[T]) run(ctx context.Context) {
 		defer t.Stop()
 		resync = t.C
 	}
-	var spare []change[T]
 	for {
-		batch := r.q.take(spare)
-		for i := range batch {
+		for {
 			if r.ended.Load() || ctx.Err() != nil {
 				return
 			}
-			r.tell(&batch[i])
-		}
-		if len(batch) > 0 {
-			clear(batch)
-			spare = batch
-			if cap(spare) > 4096 {
-				spare = nil
+			c, ok := r.q.take()
+			if !ok {
+				break
 			}
-			continue
+			r.tell(&c)
 		}
-		spare = batch
 		select {
 		case <-r.q.wake:
 		case <-resync:
-			r.core.resync(r.q)
+			r.core.resync(r)
 		case <-r.stop:
 			return
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// signal wakes the handler and sees whether it keeps up. It is called without locks.
+func (r *registration[T]) signal() {
+	r.q.signal()
+	if r.o.MaxBacklog > 0 && r.HasSynced() {
+		r.measure()
+	}
+}
+
+// measure reports and perhaps ends a handler that is behind too far.
+func (r *registration[T]) measure() {
+	n, behind := r.q.depth()
+	if n <= r.o.MaxBacklog {
+		if n <= r.o.MaxBacklog/2 {
+			r.told.Store(false)
+		}
+		return
+	}
+	if r.ended.Load() || !r.told.CompareAndSwap(false, true) {
+		return
+	}
+	err := &SlowHandlerError{Resource: r.core.name(), Handler: r.o.Name, Backlog: n, Behind: behind, Ended: r.o.EndSlow}
+	if err.Ended {
+		r.slow.Store(err)
+		r.remove()
+	}
+	if f := r.core.set.o.Metrics.Slow; f != nil {
+		f(err.Resource, err.Handler, n)
+	}
+	r.core.fail(err)
 }
 
 func (r *registration[T]) tell(c *change[T]) {

@@ -56,6 +56,8 @@ type Metrics struct {
 	Failed func(resource string)
 	// Handled is called after each call of a handler.
 	Handled func(resource, handler string, typ EventType, took time.Duration)
+	// Slow is called when a handler exceeds its MaxBacklog, with the number of objects whose changes wait.
+	Slow func(resource, handler string, backlog int)
 }
 
 // Set is a group of informers over one connection. An informer is shared by all who ask for the same collection.
