@@ -23,6 +23,24 @@
 //   - Writes through [Set.Conn] are visible to the listers of the set as soon as they return.
 //   - Run returns when its context has ended and every goroutine of the set has.
 //
+// # Slow handlers
+//
+// A handler that is behind never holds up the watch, the listers or another handler, and never costs more memory than one
+// change for each object it knows or that exists: later changes of an object are merged into the one that waits, and what
+// came and went before the handler heard of it is left out. So there is no policy that drops changes and resyncs afterwards:
+// merging is that, object by object, and keeps deletions and Old.
+//
+// What is left to choose is whether being behind is an error. [HandlerOptions].MaxBacklog is how many objects' changes may
+// wait; beyond it the handler is reported as a [*SlowHandlerError] and counted by Metrics.Slow, and goes on, or with EndSlow is
+// ended: [Registration.Err] says why, and added again it is told everything anew. [Registration.Backlog] and [Status].Silent
+// are the staleness of a handler and of a copy, for gauges.
+//
+// # Looking for bugs
+//
+// Readers cannot corrupt a copy: it is made of encoded bytes, Get and List decode or copy, and what New, Old and View share is dropped
+// when nobody uses it any more. SetOptions.DetectMutations finds who changes a shared object nevertheless, VerifyEvery compares
+// copies with the server.
+//
 // # What it does not promise
 //
 // That a handler sees every intermediate state; that two informers are at the same version; that an object of a

@@ -67,6 +67,9 @@ func (c *core[T]) start(spawn func(func(ctx context.Context))) {
 	for _, s := range c.sources {
 		spawn(func(ctx context.Context) { _ = s.r.Run(ctx) })
 	}
+	if period := c.set.o.VerifyEvery; period > 0 {
+		spawn(func(ctx context.Context) { c.verifyEvery(ctx, period) })
+	}
 }
 
 // errNotSynced is the error of a wait that ended before the copy was complete.

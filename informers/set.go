@@ -22,7 +22,8 @@ type SetOptions struct {
 	// Logger gets failures if OnError is nil; nil discards.
 	Logger *slog.Logger
 	// OnError is told of every failure an informer recovers from: a list or watch that failed, an object that
-	// cannot be decoded, a panic (*PanicError), a changed shared object (*MutationError). Several goroutines may call it at once.
+	// cannot be decoded, a panic (*PanicError), a changed shared object (*MutationError), a slow handler (*SlowHandlerError), a copy
+	// that is wrong (*InconsistentError). Several goroutines may call it at once.
 	OnError func(resource string, err error)
 	// Decoded keeps every object decoded instead of encoded: several times the memory, for programs that read everything all the time.
 	Decoded bool
@@ -36,6 +37,9 @@ type SetOptions struct {
 	// DetectMutations looks for changes to shared objects after each handler call and View, at the price of encoding
 	// each object read twice. Meant for tests.
 	DetectMutations bool
+	// VerifyEvery compares every informer's copy with the server so often, as Informer.Verify does, and reports an *InconsistentError
+	// with the keys that differ; 0 never. Each time costs a full list: meant for tests and for the search of lost events.
+	VerifyEvery time.Duration
 	// NoWatchList uses list and watch from the start.
 	NoWatchList bool
 	// PageSize of lists, 0 means 2000.

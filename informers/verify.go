@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -37,8 +38,25 @@ func (e *InconsistentError) Error() string {
 
 // Verify lists the collection at the version the copy has reached and compares, for tests and for monitoring. The error is
 // an *InconsistentError if they differ. It costs a full list.
-func (i *Informer[T]) Verify(ctx context.Context) error {
-	c := i.core
+func (i *Informer[T]) Verify(ctx context.Context) error { return i.core.verify(ctx) }
+
+// verifyEvery compares the copy with the server every so often until ctx ends, and reports what is wrong or cannot be compared.
+func (c *core[T]) verifyEvery(ctx context.Context, period time.Duration) {
+	t := time.NewTicker(period)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := c.verify(ctx); err != nil && ctx.Err() == nil {
+			c.fail(err)
+		}
+	}
+}
+
+func (c *core[T]) verify(ctx context.Context) error {
 	if err := c.waitForSync(ctx); err != nil {
 		return err
 	}

@@ -102,12 +102,8 @@ func (t *tally) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written so far.
-func (t *tally) Flush() {
-	if f, ok := t.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}
+// Flush sends what was written so far, also through a writer around ours that only unwraps.
+func (t *tally) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (t *tally) Unwrap() http.ResponseWriter { return t.ResponseWriter }
