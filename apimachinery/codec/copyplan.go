@@ -26,6 +26,7 @@ type copyPlan struct {
 	result reflect.Value // func(*T) T
 	parts  []copyPart    // all fields of a struct
 	fixes  []copyFix     // what is left to do after assignment, nested structs flattened in
+	words  []uint32      // where the first of them are, those with nothing to do if the word there is nil
 	bad    error
 }
 
@@ -39,11 +40,10 @@ type copyPart struct {
 	name string
 }
 
-// A copyFix is kept small: a copy walks arrays of them, most of which have nothing to do.
+// A copyFix is a field that refers to memory.
 type copyFix struct {
-	n       *node
-	off     uint32
-	nilable bool // its first word is nil when there is nothing to copy
+	n   *node
+	off uint32
 }
 
 var (
@@ -140,6 +140,16 @@ func (b *builder) finishCopy() {
 	for _, n := range b.order {
 		if n.copy.how == copyFields && !n.noPtrs {
 			n.copy.fixes = n.flatten(nil, 0)
+			// A copy walks the words of those that may be nil first: most are, and nothing else of them need be looked at.
+			maybe, always := []copyFix(nil), []copyFix(nil)
+			for _, f := range n.copy.fixes {
+				if f.n.nilable() {
+					maybe, n.copy.words = append(maybe, f), append(n.copy.words, f.off)
+				} else {
+					always = append(always, f)
+				}
+			}
+			n.copy.fixes = append(maybe, always...)
 		}
 	}
 }
@@ -177,14 +187,18 @@ func (n *node) flatten(out []copyFix, off uint32) []copyFix {
 			out = p.n.flatten(out, off+p.off)
 			continue
 		}
-		nilable := false
-		switch p.n.op {
-		case opPtr, opSlice, opBytes, opStrMap, opMap, opAny, opIface:
-			nilable = true
-		}
-		out = append(out, copyFix{n: p.n, off: off + p.off, nilable: nilable})
+		out = append(out, copyFix{n: p.n, off: off + p.off})
 	}
 	return out
+}
+
+// nilable reports whether the first word of values of the type is nil when there is nothing to copy.
+func (n *node) nilable() bool {
+	switch n.op {
+	case opPtr, opSlice, opBytes, opStrMap, opMap, opAny, opIface:
+		return true
+	}
+	return false
 }
 
 // checkCopy walks the graph below n for a part that cannot be copied.

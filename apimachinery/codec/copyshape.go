@@ -22,17 +22,23 @@ const (
 	maxShapeLen   = 48
 )
 
-// An allocation is a pointer's target (count 1) or a slice's elements.
-type allocation struct {
-	n     *node
-	count int
-}
+// An allocation is a pointer's target (count 1) or a slice's elements. It names the node by its number, so that
+// noting one stores no pointer.
+type allocation struct{ node, count uint32 }
+
+func (n *node) allocation(count int) allocation { return allocation{n.number, uint32(count)} }
 
 // A shape is the sequence of allocations that copying an object makes, in order.
 type shape struct {
-	allocs  []allocation
-	typ     reflect.Type
-	offsets []uintptr
+	allocs []allocation
+	typ    reflect.Type
+	parts  []shapePart // for each of allocs
+}
+
+// A shapePart says where in the block an allocation is.
+type shapePart struct {
+	offset uintptr
+	model  reflect.Value // an addressable value of the type, or of an array of it, for valueAt
 }
 
 // shapeCache holds the shapes of one type of object.
@@ -72,8 +78,8 @@ func (s *shapeCache) find(seq []allocation) *shape {
 func (s *shapeCache) learn(seq []allocation) *shape {
 	h := uint32(2166136261)
 	for _, a := range seq {
-		h = (h ^ uint32(a.count)) * 16777619
-		h = (h ^ uint32(uintptr(unsafe.Pointer(a.n))>>4)) * 16777619
+		h = (h ^ a.count) * 16777619
+		h = (h ^ a.node) * 16777619
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,15 +104,16 @@ func newShape(seq []allocation) *shape {
 	sh := &shape{allocs: slices.Clone(seq)}
 	fields := make([]reflect.StructField, len(seq))
 	for i, a := range seq {
-		t := a.n.typ
+		t := shared.numbered(a.node).typ
 		if a.count > 1 {
-			t = reflect.ArrayOf(a.count, t)
+			t = reflect.ArrayOf(int(a.count), t)
 		}
 		fields[i] = reflect.StructField{Name: "F" + strconv.Itoa(i), Type: t}
 	}
 	sh.typ = reflect.StructOf(fields)
+	model := reflect.New(sh.typ).Elem()
 	for i := range seq {
-		sh.offsets = append(sh.offsets, sh.typ.Field(i).Offset)
+		sh.parts = append(sh.parts, shapePart{sh.typ.Field(i).Offset, model.Field(i)})
 	}
 	return sh
 }
@@ -123,7 +130,7 @@ func (m *measurer) add(n *node, count int) bool {
 	if m.len == maxShapeLen {
 		return false
 	}
-	m.seq[m.len] = allocation{n, count}
+	m.seq[m.len] = n.allocation(count)
 	m.len++
 	m.size += n.size * uintptr(count)
 	return m.size <= maxShapeBytes
@@ -140,13 +147,13 @@ func (m *measurer) pointee(n *node, src unsafe.Pointer) bool {
 // whose contents are not part of a block.
 func (m *measurer) parts(n *node, src unsafe.Pointer) bool {
 	if n.copy.how == copyFields {
-		for i := range n.copy.fixes {
-			f := &n.copy.fixes[i]
-			q := unsafe.Add(src, f.off)
-			if f.nilable && *(*unsafe.Pointer)(q) == nil {
-				continue
+		for i, off := range n.copy.words {
+			if q := unsafe.Add(src, off); *(*unsafe.Pointer)(q) != nil && !m.parts(n.copy.fixes[i].n, q) {
+				return false
 			}
-			if !m.parts(f.n, q) {
+		}
+		for _, f := range n.copy.fixes[len(n.copy.words):] {
+			if !m.parts(f.n, unsafe.Add(src, f.off)) {
 				return false
 			}
 		}
@@ -199,15 +206,14 @@ func (c *copier) prepare(n *node, src unsafe.Pointer) {
 
 // take returns the next part of the block, zeroed memory for count values of type n, or nil
 // if there is no block.
-func (c *copier) take(n *node, count int) unsafe.Pointer {
+func (c *copier) take(n *node, count int) *shapePart {
 	if c.shape == nil || n.size == 0 {
 		return nil
 	}
-	if c.next >= len(c.shape.allocs) || c.shape.allocs[c.next] != (allocation{n, count}) {
+	if c.next >= len(c.shape.allocs) || c.shape.allocs[c.next] != n.allocation(count) {
 		c.shape = nil // the source changed meanwhile, which its owner must not let happen
 		return nil
 	}
-	p := unsafe.Add(c.block, c.shape.offsets[c.next])
 	c.next++
-	return p
+	return &c.shape.parts[c.next-1]
 }

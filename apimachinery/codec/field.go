@@ -12,7 +12,7 @@ import (
 // kept small: writing a struct walks an array of them.
 type field struct {
 	name     string
-	comma    []byte // `,"name":`
+	comma    []byte // `,"name":`, and room for leadRoom
 	n        *node
 	off      uint32
 	enc      op       // n.enc, or opInvalid where the general way must be taken
@@ -216,7 +216,7 @@ func (b *builder) levelFields(n *node, l level) (found []candidate, deeper []lev
 			fieldInfo: &fieldInfo{goPath: path, via: l.via, sf: sf},
 			intern:    sf.Type.Kind() == reflect.String && (sf.Type != stringType || internedNames[name]),
 		}
-		c.comma = append(appendString([]byte{','}, name), ':')
+		c.comma = slices.Grow(append(appendString([]byte{','}, name), ':'), leadRoom)
 		if ft.omitEmpty {
 			c.omit = emptyRule(sf.Type)
 		}

@@ -60,11 +60,12 @@ const maxKept = 64 << 10
 
 // A jsonEncoder carries what one Marshal needs besides the output.
 type jsonEncoder struct {
-	buf   []byte
-	keys  []string
-	pairs []pair
-	depth int
-	err   error
+	buf     []byte
+	keys    []string
+	pairs   []pair
+	amounts []amount
+	depth   int
+	err     error
 }
 
 func (c *planCache) encoder() *jsonEncoder {
@@ -75,7 +76,7 @@ func (c *planCache) encoder() *jsonEncoder {
 }
 
 func (c *planCache) release(e *jsonEncoder) {
-	if e.err != nil || cap(e.keys)+cap(e.pairs) > 1024 {
+	if e.err != nil || cap(e.keys)+cap(e.pairs)+cap(e.amounts) > 1024 {
 		return // after an error there may be keys left
 	}
 	c.encoders.Put(e)
@@ -170,8 +171,7 @@ func (e *jsonEncoder) float(b []byte, f float64, size int) []byte {
 }
 
 func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
-	b = append(b, '{')
-	first := true
+	lead := byte('{') // what comes before the next member
 	for i, pr := range n.probes {
 		q := unsafe.Add(p, pr.off)
 		switch pr.rule {
@@ -184,18 +184,28 @@ func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
 			if *(*unsafe.Pointer)(q) == nil {
 				continue
 			}
+		case omitMap:
+			if mapLen(q) == 0 {
+				continue
+			}
+		case omitZero1:
+			if *(*uint8)(q) == 0 {
+				continue
+			}
+		case omitZero4:
+			if *(*uint32)(q) == 0 {
+				continue
+			}
 		default:
 			if q = n.fields[i].present(p); q == nil {
 				continue
 			}
 		}
 		f := &n.fields[i]
-		if first {
-			first = false
-			b = append(b, f.comma[1:]...)
-		} else {
-			b = append(b, f.comma...)
-		}
+		at := len(b)
+		b = f.appendName(b)
+		b[at] = lead
+		lead = ','
 		switch f.enc {
 		case opString:
 			b = appendString(b, *(*string)(q))
@@ -207,10 +217,26 @@ func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
 			b = e.value(b, f.n, q)
 		}
 	}
+	if lead == '{' {
+		b = append(b, '{')
+	}
 	if n.unknown != nil {
-		b = e.members(b, n, *(*map[string]any)(unsafe.Add(p, n.unknown.off)), first)
+		b = e.members(b, n, *(*map[string]any)(unsafe.Add(p, n.unknown.off)), lead == '{')
 	}
 	return append(b, '}')
+}
+
+// leadRoom is how many bytes a name is copied as whatever its length, which takes two instructions.
+const leadRoom = 32
+
+// appendName appends a comma, the name and a colon.
+func (f *field) appendName(b []byte) []byte {
+	at, n := len(b), len(f.comma)
+	if n > leadRoom || cap(b)-at < leadRoom {
+		return append(b, f.comma...)
+	}
+	*(*[leadRoom]byte)(b[at : at+leadRoom]) = [leadRoom]byte(f.comma[:leadRoom])
+	return b[:at+n]
 }
 
 // quoted writes a field with the tag option "string".

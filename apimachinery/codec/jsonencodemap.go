@@ -14,7 +14,7 @@ func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	e.pairs = sortedPairs(e.pairs, m)
+	e.pairs = sortedEntries(e.pairs, m)
 	for i := range e.pairs {
 		if i > 0 {
 			b = append(b, ',')

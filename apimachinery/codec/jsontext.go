@@ -32,24 +32,57 @@ func has(x uint64, c byte) uint64 {
 	return (x - ones) &^ x & highs
 }
 
+// special marks bytes of x that do not stand for themselves in a JSON string we write; as with has, those above the
+// lowest may be marked wrongly.
+func special(x uint64) uint64 {
+	a := x&^(ones*4) ^ ones*'"' // " and & differ in one bit,
+	b := x&^(ones*2) ^ ones*'<' // and so do < and >
+	c := x ^ ones*'\\'
+	return ((a-ones)&^a | (b-ones)&^b | (c-ones)&^c | (x-ones*0x20)&^x | x) & highs
+}
+
 // appendString appends s as a JSON string, escaped as encoding/json does with
 // HTML escaping on: invalid UTF-8 becomes U+FFFD, and <, >, &, U+2028 and
 // U+2029 are written as \u escapes.
 func appendString(b []byte, s string) []byte {
-	n := plainLen(s)
-	if n < len(s) {
-		b = append(b, '"')
-		return appendEscaped(append(b, s[:n]...), s[n:])
-	}
-	if cap(b)-len(b) < n+2 {
-		b = slices.Grow(b, n+2)
-	}
 	at := len(b)
-	b = b[:at+n+2]
-	b[at] = '"'
-	copy(b[at+1:], s)
-	b[at+n+1] = '"'
-	return b
+	if cap(b)-at < len(s)+2 {
+		b = slices.Grow(b, len(s)+2)
+	}
+	out := b[:at+len(s)+2]
+	if !copyPlainText(out[at+1:], s) {
+		n := plainLen(s)
+		return appendEscaped(append(append(b, '"'), s[:n]...), s[n:])
+	}
+	out[at] = '"'
+	out[len(out)-1] = '"'
+	return out
+}
+
+// copyPlainText copies s to dst if all of it stands for itself.
+func copyPlainText(dst []byte, s string) bool {
+	n := len(s)
+	raw := unsafe.Slice(unsafe.StringData(s), n)
+	dst = dst[:n]
+	if n < 8 {
+		for i, c := range raw {
+			if !plain[c] {
+				return false
+			}
+			dst[i] = c
+		}
+		return true
+	}
+	for i := 0; ; i = min(i+8, n-8) { // the last word overlaps the one before it
+		x := binary.LittleEndian.Uint64(raw[i:])
+		if special(x) != 0 {
+			return false
+		}
+		binary.LittleEndian.PutUint64(dst[i:], x)
+		if i+8 == n {
+			return true
+		}
+	}
 }
 
 // plainLen is the length of the part of s that stands for itself.
@@ -63,16 +96,13 @@ func plainLen(s string) int {
 		return i
 	}
 	for {
-		x := binary.LittleEndian.Uint64(raw[i:])
-		// & is 0x26, and < and > are 0x3c and 0x3e, which differ in one bit.
-		m := has(x, '"') | has(x, '\\') | has(x, '&') | has(x&^(ones*2), '<') | (x-ones*0x20)&^x&highs | x&highs
-		if m != 0 {
+		if m := special(binary.LittleEndian.Uint64(raw[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}
 		if i+8 == len(raw) {
 			return len(raw)
 		}
-		i = min(i+8, len(raw)-8) // the last word overlaps the one before it
+		i = min(i+8, len(raw)-8)
 	}
 }
 

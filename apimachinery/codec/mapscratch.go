@@ -19,10 +19,7 @@ type mapScratch struct {
 }
 
 // mapEntry is a map entry ready for sorting.
-type mapEntry struct {
-	key   string
-	value unsafe.Pointer
-}
+type mapEntry = entry[unsafe.Pointer]
 
 // borrow takes a scratch for maps of n's type with room for count values.
 func (n *node) borrow(count int) *mapScratch {

@@ -65,13 +65,15 @@ var valueLayoutKnown = func() bool {
 }()
 
 // at is the addressable reflect value of n's type at p.
-func (n *node) at(p unsafe.Pointer) reflect.Value {
+func (n *node) at(p unsafe.Pointer) reflect.Value { return valueAt(n.model, p) }
+
+// valueAt is the addressable reflect value at p of the type of model, which is addressable, too.
+func valueAt(model reflect.Value, p unsafe.Pointer) reflect.Value {
 	if !valueLayoutKnown {
-		return reflect.NewAt(n.typ, p).Elem()
+		return reflect.NewAt(model.Type(), p).Elem()
 	}
-	v := n.model
-	(*valueWords)(unsafe.Pointer(&v)).ptr = p
-	return v
+	(*valueWords)(unsafe.Pointer(&model)).ptr = p
+	return model
 }
 
 // grow makes room for k more elements in the slice of type n at p.

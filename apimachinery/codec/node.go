@@ -77,9 +77,10 @@ type zeroer interface{ IsZero() bool }
 // change after they were published.
 type node struct {
 	typ    reflect.Type
-	op     op // shape
-	enc    op // JSON, writing
-	dec    op // JSON, reading
+	number uint32 // its place among all nodes
+	op     op     // shape
+	enc    op     // JSON, writing
+	dec    op     // JSON, reading
 	intern bool
 	noPtrs bool // holds nothing that copying must follow
 	// quantities marks maps that are treated as quantityMap.
@@ -123,6 +124,7 @@ type node struct {
 type planCache struct {
 	nodes sync.Map // reflect.Type -> *node
 	mu    sync.Mutex
+	all   []*node // by number
 
 	encoders sync.Pool // *jsonEncoder
 	decoders sync.Pool // *jsonDecoder
@@ -152,10 +154,18 @@ func (c *planCache) build(t reflect.Type) *node {
 		b.fill(next)
 	}
 	b.finish()
-	for ft, fn := range b.fresh {
-		c.nodes.Store(ft, fn)
+	for _, fn := range b.order {
+		fn.number = uint32(len(c.all))
+		c.all = append(c.all, fn)
+		c.nodes.Store(fn.typ, fn)
 	}
 	return n
+}
+
+func (c *planCache) numbered(k uint32) *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[k]
 }
 
 type builder struct {

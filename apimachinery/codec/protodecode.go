@@ -221,7 +221,7 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 		}
 		return r.value(f, f.elem, *slot, wire, i, end)
 	case cardList:
-		if wire == protowire.BytesType && wireOf(f.elem) != protowire.BytesType {
+		if wire == protowire.BytesType && protowire.Type(f.inner) != protowire.BytesType {
 			return r.packed(f, p, i, end)
 		}
 		return r.list(f, p, wire, i, end)
@@ -248,7 +248,7 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 
 // value reads one value of type n at i.
 func (r *protoReader) value(f *protoField, n *node, p unsafe.Pointer, wire protowire.Type, i, end int) int {
-	if want := wireOf(n); wire != want {
+	if want := protowire.Type(f.inner); wire != want {
 		r.fail(i, fmt.Sprintf("protobuf: wire type %d, want %d", wire, want))
 		return -1
 	}

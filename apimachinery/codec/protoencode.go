@@ -40,13 +40,13 @@ func SizeProto(v any) (int, error) {
 // a nested message is known when its prefix is due and nothing is measured first.
 // Its methods take the offset of the first byte written so far and return the new one.
 type protoWriter struct {
-	buf   []byte
-	start int // buf[start:] is the result
-	tmp   []byte
-	keys  []string
-	pairs []pair
-	depth int
-	err   error
+	buf     []byte
+	start   int // buf[start:] is the result
+	tmp     []byte
+	pairs   []pair
+	amounts []amount
+	depth   int
+	err     error
 }
 
 func (c *planCache) writer() *protoWriter {
@@ -59,7 +59,7 @@ func (c *planCache) writer() *protoWriter {
 }
 
 func (c *planCache) free(w *protoWriter) {
-	if w.err != nil || len(w.buf) > maxKept || cap(w.tmp) > maxKept || cap(w.keys)+cap(w.pairs) > 1024 {
+	if w.err != nil || len(w.buf) > maxKept || cap(w.tmp) > maxKept || cap(w.pairs)+cap(w.amounts) > 1024 {
 		return
 	}
 	c.protos.Put(w)
@@ -189,12 +189,12 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 		switch pr.act {
 		case actText:
 			s := *(*string)(q)
-			if len(s) == 0 {
-				at--
-				w.buf[at] = 0
-			} else {
+			if len(s) > 0 {
 				at = w.text(at, s)
+				break
 			}
+			at--
+			w.buf[at] = 0
 		case actMessage:
 			end := len(w.buf) - at
 			at = w.message(f.elem, q, at)
@@ -331,7 +331,7 @@ func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer, at int) int {
 	for i := len(s.entries) - 1; i >= 0; i-- {
 		end := len(w.buf) - at
 		if q := s.entries[i].value; f.scalar != opBytes || (*sliceHeader)(q).data != nil {
-			at = w.varint(w.value(f, q, at), 2<<3|uint64(wireOf(f.elem)))
+			at = w.varint(w.value(f, q, at), 2<<3|uint64(f.inner))
 		}
 		at = w.entry(f, s.entries[i].key, end, at)
 	}
@@ -345,7 +345,7 @@ func (w *protoWriter) entry(f *protoField, key string, end, at int) int {
 }
 
 func (w *protoWriter) stringMap(f *protoField, m map[string]string, at int) int {
-	w.pairs = sortedPairs(w.pairs, m)
+	w.pairs = sortedEntries(w.pairs, m)
 	for i := len(w.pairs) - 1; i >= 0; i-- {
 		end := len(w.buf) - at
 		at = w.varint(w.text(at, w.pairs[i].value), 2<<3|2)

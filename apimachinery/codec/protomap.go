@@ -74,8 +74,15 @@ func (r *protoReader) anyMap(f *protoField, p unsafe.Pointer, i, end int) int {
 	}
 }
 
+// entry reads the entry in data[i:end]: its key into r.key and its value to where value points.
 func (r *protoReader) entry(f *protoField, i, end int, value unsafe.Pointer) bool {
 	for i < end {
+		if r.data[i] == 1<<3|2 && i+1 < end && int(r.data[i+1]) <= min(end-i-2, 0x7f) {
+			to := i + 2 + int(r.data[i+1])
+			r.key = r.text(i+2, to, true)
+			i = to
+			continue
+		}
 		var tag uint64
 		if tag, i = r.varint(i, end); i < 0 {
 			return false

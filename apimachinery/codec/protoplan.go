@@ -64,7 +64,8 @@ type protoField struct {
 	card   protoCard
 	scalar op // the shape of elem if it is a scalar, else opStruct
 	intern bool
-	wire   uint8
+	wire   uint8 // of the field
+	inner  uint8 // of one value, which is another for maps
 	tagLen uint8
 	tag    [5]byte // number and wire type, tagLen bytes
 	off    uint32
@@ -219,6 +220,7 @@ func (n *node) finishProto() {
 	for i := range n.pb.fields {
 		f := &n.pb.fields[i]
 		wire := protowire.BytesType
+		f.inner = uint8(wireOf(f.elem))
 		if f.card != cardMap {
 			wire = wireOf(f.elem)
 		}

@@ -31,21 +31,16 @@ func (e *jsonEncoder) quantities(b []byte, m quantityMap) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	base := len(e.keys)
-	for k := range m {
-		e.keys = append(e.keys, k)
-	}
-	keys := e.keys[base:]
-	sortKeys(keys)
-	for i, k := range keys {
+	e.amounts = sortedEntries(e.amounts, m)
+	for i := range e.amounts {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, k), ':')
-		b, _ = m[k].AppendJSON(b) // never fails
+		a := &e.amounts[i]
+		b = append(appendString(b, a.key), ':')
+		b, _ = a.value.AppendJSON(b) // never fails
 	}
-	clear(keys)
-	e.keys = e.keys[:base]
+	clear(e.amounts)
 	return append(b, '}')
 }
 
@@ -98,20 +93,15 @@ func (d *jsonDecoder) oneQuantity(n *node, i int) int {
 }
 
 func (w *protoWriter) quantities(f *protoField, m quantityMap, at int) int {
-	base := len(w.keys)
-	for k := range m {
-		w.keys = append(w.keys, k)
-	}
-	keys := w.keys[base:]
-	sortKeys(keys)
-	for _, k := range slices.Backward(keys) {
+	w.amounts = sortedEntries(w.amounts, m)
+	for i := range slices.Backward(w.amounts) {
+		a := &w.amounts[i]
 		end := len(w.buf) - at
-		w.tmp = m[k].AppendProto(w.tmp[:0])
+		w.tmp = a.value.AppendProto(w.tmp[:0])
 		at = w.varint(w.raw(at, w.tmp), uint64(len(w.tmp)))
-		at = w.entry(f, k, end, w.varint(at, 2<<3|2))
+		at = w.entry(f, a.key, end, w.varint(at, 2<<3|2))
 	}
-	clear(keys)
-	w.keys = w.keys[:base]
+	clear(w.amounts)
 	return at
 }
 

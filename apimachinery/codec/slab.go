@@ -65,22 +65,22 @@ func (s *slab) take(n *node) (p unsafe.Pointer, room, ticket int) {
 		return nil, 0, -1
 	}
 	ticket = s.len
-	s.seq[ticket] = allocation{n, 1}
+	s.seq[ticket] = n.allocation(1)
 	s.len++
 	if s.shape == nil {
 		return nil, 0, ticket
 	}
-	if ticket >= len(s.shape.allocs) || s.shape.allocs[ticket].n != n {
+	if ticket >= len(s.shape.allocs) || s.shape.allocs[ticket].node != n.number {
 		s.shape = nil
 		return nil, 0, ticket
 	}
-	return unsafe.Add(s.block, s.shape.offsets[ticket]), s.shape.allocs[ticket].count, ticket
+	return unsafe.Add(s.block, s.shape.parts[ticket].offset), int(s.shape.allocs[ticket].count), ticket
 }
 
 // counted notes how many values became of the memory that take was asked for.
 func (s *slab) counted(ticket, count int) {
 	if ticket >= 0 { // only if there is a slab
-		s.seq[ticket].count = count
+		s.seq[ticket].count = uint32(min(count, maxShapeBytes+1)) // more do not fit a block anyway
 	}
 }
 
@@ -104,10 +104,10 @@ func (e *expectation) met(seq []allocation, small bool) {
 
 func blockBytes(seq []allocation) (size uintptr) {
 	for _, a := range seq {
-		if uintptr(a.count) > maxShapeBytes {
+		if a.count > maxShapeBytes {
 			return maxShapeBytes + 1
 		}
-		size += a.n.size * uintptr(a.count)
+		size += shared.numbered(a.node).size * uintptr(a.count)
 	}
 	return size
 }

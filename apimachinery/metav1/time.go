@@ -197,6 +197,12 @@ func parseTimeProto(b []byte, t *time.Time) error {
 		return nil
 	}
 	var sec, nanos int64
+	if b[0] == 1<<3 { // nearly all times are seconds and no nanoseconds
+		if v, n := protowire.ConsumeVarint(b[1:]); n > 0 && len(b) == n+3 && b[n+1] == 2<<3 && b[n+2] < 0x80 {
+			*t = time.Unix(int64(v), int64(b[n+2])).Local()
+			return nil
+		}
+	}
 	err := eachVarint(b, func(n protowire.Number, v uint64) {
 		switch n {
 		case 1:

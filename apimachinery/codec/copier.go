@@ -1,0 +1,214 @@
+package codec
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// A copier makes one copy. It lives on the stack and keeps few pointers, as each that is stored costs while the collector runs.
+type copier struct {
+	depth int
+
+	// The block the copy is made in, if there is one, and how much of it is used.
+	shape *shape
+	block unsafe.Pointer
+	next  int
+}
+
+func (c *copier) enter() {
+	if c.depth++; c.depth > maxNesting {
+		panic(fmt.Errorf("codec: copying: %w", ErrTooDeep))
+	}
+}
+
+// pointee returns a new copy of the value of type n at src.
+func (c *copier) pointee(n *node, src unsafe.Pointer) unsafe.Pointer {
+	if n.copy.how == copyByPtr {
+		return n.copy.ptr(src)
+	}
+	var dst unsafe.Pointer
+	if part := c.take(n, 1); part != nil {
+		dst = unsafe.Add(c.block, part.offset)
+	} else {
+		dst = n.newValue()
+	}
+	if n.copy.how == copyByInto {
+		n.copy.into(src, dst)
+		return dst
+	}
+	n.at(dst).Set(n.at(src))
+	c.fix(n, dst, src)
+	return dst
+}
+
+// fix completes a copy: dst holds what src holds, by assignment, and gets
+// memory of its own for everything it points to.
+func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
+	if n.noPtrs {
+		return
+	}
+	switch n.copy.how {
+	case copyFields:
+		for i, off := range n.copy.words {
+			if q := unsafe.Add(src, off); *(*unsafe.Pointer)(q) != nil {
+				c.fix(n.copy.fixes[i].n, unsafe.Add(dst, off), q)
+			}
+		}
+		for _, f := range n.copy.fixes[len(n.copy.words):] {
+			c.fix(f.n, unsafe.Add(dst, f.off), unsafe.Add(src, f.off))
+		}
+		return
+	case copyByInto:
+		n.copy.into(src, dst)
+		return
+	case copyByPtr:
+		n.at(dst).Set(n.at(n.copy.ptr(src)))
+		return
+	case copyByResult:
+		n.at(dst).Set(n.copy.result.Call([]reflect.Value{reflect.NewAt(n.typ, src)})[0])
+		return
+	}
+	switch n.op {
+	case opPtr:
+		if q := *(*unsafe.Pointer)(src); q != nil {
+			c.enter()
+			*(*unsafe.Pointer)(dst) = c.pointee(n.elem, q)
+			c.depth--
+		}
+	case opBytes:
+		*(*[]byte)(dst) = slices.Clone(*(*[]byte)(src))
+	case opSlice:
+		c.slice(n, dst, src)
+	case opArray:
+		for i := range n.length {
+			off := uintptr(i) * n.elem.size
+			c.fix(n.elem, unsafe.Add(dst, off), unsafe.Add(src, off))
+		}
+	case opStrMap:
+		*(*map[string]string)(dst) = maps.Clone(*(*map[string]string)(src))
+	case opMap:
+		c.mapping(n, dst, src)
+	case opAny:
+		inner := copier{depth: c.depth}
+		*(*any)(dst) = inner.dynamic(*(*any)(src))
+	case opIface:
+		if v := n.at(src); !v.IsNil() {
+			inner := copier{depth: c.depth}
+			n.at(dst).Set(reflect.ValueOf(inner.dynamic(v.Interface())))
+		}
+	}
+}
+
+func (c *copier) slice(n *node, dst, src unsafe.Pointer) {
+	from := *(*sliceHeader)(src)
+	if from.data == nil {
+		return
+	}
+	to := (*sliceHeader)(dst)
+	if from.len == 0 {
+		*to = emptySlice()
+		return
+	}
+	if part := c.take(n.elem, from.len); part != nil {
+		p := unsafe.Add(c.block, part.offset)
+		valueAt(part.model, p).Set(valueAt(part.model, from.data))
+		*to = sliceHeader{p, from.len, from.len}
+	} else {
+		*to = sliceHeader{}
+		n.grow(dst, from.len)
+		to.len = from.len
+		reflect.Copy(n.at(dst), n.at(src))
+	}
+	if n.elem.noPtrs {
+		return
+	}
+	c.enter()
+	for i := range from.len {
+		off := uintptr(i) * n.elem.size
+		c.fix(n.elem, unsafe.Add(to.data, off), unsafe.Add(from.data, off))
+	}
+	c.depth--
+}
+
+func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
+	from := n.at(src)
+	if from.IsNil() {
+		return
+	}
+	c.enter()
+	inner := copier{depth: c.depth} // contents of maps are not part of the block
+	to := reflect.MakeMapWithSize(n.typ, from.Len())
+	s := n.borrow(2)
+	old := (*sliceHeader)(s.slots).data
+	oldValue := n.elem.at(old)
+	s.iter.Reset(from)
+	for s.iter.Next() {
+		s.key.SetIterKey(&s.iter)
+		oldValue.SetIterValue(&s.iter)
+		if n.elem.noPtrs {
+			to.SetMapIndex(s.key, oldValue)
+			continue
+		}
+		fresh := unsafe.Add(old, n.elem.size)
+		freshValue := n.elem.at(fresh)
+		freshValue.Set(oldValue)
+		inner.fix(n.elem, fresh, old)
+		to.SetMapIndex(s.key, freshValue)
+	}
+	n.giveBack(s)
+	n.at(dst).Set(to)
+	c.depth--
+}
+
+// dynamic copies the value of an interface.
+func (c *copier) dynamic(v any) any {
+	switch v := v.(type) {
+	case nil, string, bool, int64, float64:
+		return v
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		c.enter()
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = c.dynamic(x)
+		}
+		c.depth--
+		return out
+	case []any:
+		if v == nil {
+			return v
+		}
+		c.enter()
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = c.dynamic(x)
+		}
+		c.depth--
+		return out
+	}
+	return c.other(reflect.ValueOf(v))
+}
+
+// other copies a value of an interface that is not a JSON value.
+func (c *copier) other(v reflect.Value) any {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return v.Interface()
+	}
+	if m, ok := v.Type().MethodByName("DeepCopyObject"); ok && m.Type.NumIn() == 1 && m.Type.NumOut() == 1 {
+		return m.Func.Call([]reflect.Value{v})[0].Interface()
+	}
+	c.enter()
+	defer func() { c.depth-- }()
+	n, p := pointerOf(v.Interface())
+	n.mustCopy()
+	if v.Kind() == reflect.Pointer {
+		return reflect.NewAt(n.typ, c.pointee(n, p)).Interface()
+	}
+	// p is a copy by assignment already, but DeepCopyInto and its like want two values.
+	return reflect.NewAt(n.typ, c.pointee(n, p)).Elem().Interface()
+}
