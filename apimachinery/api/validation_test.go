@@ -121,6 +121,7 @@ func validateCreate(obj metav1.Object, info *scheme.Info) validation.ErrorList {
 	var errs validation.ErrorList
 	if info.HasVerb("get") { // reviews are answered, not stored, and need no name
 		errs = metav1.ValidateMeta(metav1.MetaOf(obj), info.Namespaced, info.Rules.NameRule, validation.NewPath("metadata"))
+		errs = append(errs, metav1.ValidateFinalizerDomains(obj.GetFinalizers(), validation.NewPath("metadata", "finalizers"))...)
 	}
 	if info.Rules.Validate != nil {
 		errs = append(errs, info.Rules.Validate(obj)...)

@@ -89,7 +89,8 @@ func applyConfig(b *testing.B, pod *corev1.Pod) []byte {
 	return config
 }
 
-func benchApply(b *testing.B, change bool) {
+// benchApply applies a configuration that is changed by edit to a Pod to which it was applied before: protobuf in, tracked, protobuf out.
+func benchApply(b *testing.B, change bool, edit func(m map[string]any)) {
 	typ, pod := podType(b), benchPod(b)
 	config := applyConfig(b, pod)
 	parse := func() map[string]any {
@@ -112,9 +113,7 @@ func benchApply(b *testing.B, change bool) {
 			b.Fatal(err)
 		}
 		m := parse()
-		if change {
-			m["metadata"].(map[string]any)["labels"] = map[string]any{"other": "label"}
-		}
+		edit(m)
 		out, changed, err := typ.Apply(live, m, w, false)
 		if err != nil || changed != change {
 			b.Fatal(err, changed)
@@ -125,5 +124,22 @@ func benchApply(b *testing.B, change bool) {
 	}
 }
 
-func BenchmarkApplyPodNothing(b *testing.B) { benchApply(b, false) }
-func BenchmarkApplyPodChange(b *testing.B)  { benchApply(b, true) }
+func BenchmarkApplyPodNothing(b *testing.B) { benchApply(b, false, func(map[string]any) {}) }
+
+func BenchmarkApplyPodChange(b *testing.B) {
+	benchApply(b, true, func(m map[string]any) {
+		m["metadata"].(map[string]any)["labels"] = map[string]any{"other": "label"}
+	})
+}
+
+// A field of the Pod itself is not applied any more.
+func BenchmarkApplyPodRemoveField(b *testing.B) {
+	benchApply(b, true, func(m map[string]any) { delete(m["spec"].(map[string]any), "nodeName") })
+}
+
+// A field of one of its containers is not applied any more.
+func BenchmarkApplyPodRemoveInContainer(b *testing.B) {
+	benchApply(b, true, func(m map[string]any) {
+		delete(m["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any), "imagePullPolicy")
+	})
+}

@@ -1,10 +1,10 @@
 package managedfields
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
@@ -21,7 +21,7 @@ type Conflict struct {
 	Path Path
 }
 
-// Owner names the manager as messages do.
+// Owner names the manager as messages do, which say nothing of the time.
 func (c *Conflict) Owner() string {
 	s := fmt.Sprintf("%q", c.Manager)
 	if c.Subresource != "" {
@@ -29,9 +29,6 @@ func (c *Conflict) Owner() string {
 	}
 	if c.Operation == metav1.ManagedFieldsOperationUpdate {
 		s += " using " + c.APIVersion
-		if c.Time != nil {
-			s += " at " + c.Time.UTC().Format(time.RFC3339)
-		}
 	}
 	return s
 }
@@ -87,6 +84,18 @@ func (e *ConflictError) add(from *entry, s *Set) {
 	})
 }
 
+// sort brings the conflicts into the order of their managers. Of one manager's, those of applies come first, and those of subresources before the main
+// resource's.
 func (e *ConflictError) sort() {
-	slices.SortStableFunc(e.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Owner(), b.Owner()) })
+	slices.SortStableFunc(e.Conflicts, func(a, b Conflict) int {
+		versions := 0
+		if a.Operation == metav1.ManagedFieldsOperationUpdate {
+			versions = cmp.Compare(a.APIVersion, b.APIVersion)
+		}
+		main := 0
+		if a.Subresource == "" || b.Subresource == "" {
+			main = cmp.Compare(b.Subresource, a.Subresource)
+		}
+		return cmp.Or(cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.Operation, b.Operation), versions, main, cmp.Compare(a.Subresource, b.Subresource))
+	})
 }

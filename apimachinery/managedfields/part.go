@@ -20,41 +20,19 @@ func (t *Type) part(live metav1.Object, config map[string]any, gone *Set) (map[s
 		return root(live)
 	}
 	if gone.Empty() {
-		return t.partOf(v.UnsafePointer(), config)
+		return t.partOf(v.UnsafePointer(), config, nil)
 	}
-	rest := make(map[string]any, len(config))
-	for name, value := range config {
-		if el := Field(name); gone.at(&el) == nil {
-			rest[name] = value
-		}
-	}
-	out, err := t.partOf(v.UnsafePointer(), rest)
-	if err != nil {
-		return nil, err
-	}
-	bare := withoutManagedFields(live)
-	for _, it := range gone.list() {
-		f, known := t.field(it.el.text)
-		if !known || it.el.kind != fieldKind {
-			continue
-		}
-		value, err := fieldValue(f, unsafe.Add(reflect.ValueOf(bare).UnsafePointer(), f.offset))
-		if err != nil {
-			return nil, err
-		}
-		if !isAbsent(value) {
-			out[f.name] = value
-		}
-	}
-	return out, nil
+	return t.partOf(reflect.ValueOf(withoutManagedFields(live)).UnsafePointer(), config, gone)
 }
 
-// partOf is part of the struct at p.
-func (t *Type) partOf(p unsafe.Pointer, config map[string]any) (map[string]any, error) {
+// partOf is part of the struct at p. Of a struct that keeps something which config sets, only what gone leads to is needed; what else is removed from
+// must be there whole, so that it shows whether it becomes empty.
+func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[string]any, error) {
 	out := make(map[string]any, len(config))
 	for name, value := range config {
+		el := Field(name)
 		f, known := t.field(name)
-		if !known {
+		if !known || gone.at(&el) != nil {
 			continue
 		}
 		part, err := f.part(unsafe.Add(p, f.offset), value)
@@ -65,13 +43,37 @@ func (t *Type) partOf(p unsafe.Pointer, config map[string]any) (map[string]any, 
 			out[name] = part
 		}
 	}
+	for _, it := range gone.list() {
+		f, known := t.field(it.el.text)
+		if !known || it.el.kind != fieldKind {
+			continue
+		}
+		at := unsafe.Add(p, f.offset)
+		if kept, ok := config[f.name].(map[string]any); ok && len(kept) > 0 && !it.owned {
+			if inside := f.inside(at); inside != nil {
+				part, err := f.typ.partOf(inside, kept, it.sub)
+				if err != nil {
+					return nil, err
+				}
+				out[f.name] = part
+				continue
+			}
+		}
+		value, err := fieldValue(f, at)
+		if err != nil {
+			return nil, err
+		}
+		if !isAbsent(value) {
+			out[f.name] = value
+		}
+	}
 	return out, nil
 }
 
 func (f *field) part(p unsafe.Pointer, config any) (any, error) {
 	if m, ok := config.(map[string]any); ok {
 		if at := f.inside(p); at != nil {
-			return f.typ.partOf(at, m)
+			return f.typ.partOf(at, m, nil)
 		}
 	}
 	if f.covers(p, config) {

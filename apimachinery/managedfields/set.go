@@ -117,7 +117,8 @@ func (s *Set) Len() int {
 	return n
 }
 
-// Each visits the paths in order. The path is valid during the call only.
+// Each visits the paths in the order of fieldsV1's authors: those that end at one level by their last element, then the longer ones. The path
+// is valid during the call only.
 func (s *Set) Each(visit func(Path)) { s.each(nil, visit) }
 
 func (s *Set) each(prefix Path, visit func(Path)) {
@@ -125,11 +126,12 @@ func (s *Set) each(prefix Path, visit func(Path)) {
 		return
 	}
 	for i := range s.items {
-		p := append(prefix, s.items[i].el)
 		if s.items[i].owned {
-			visit(p)
+			visit(append(prefix, s.items[i].el))
 		}
-		s.items[i].sub.each(p, visit)
+	}
+	for i := range s.items {
+		s.items[i].sub.each(append(prefix, s.items[i].el), visit)
 	}
 }
 

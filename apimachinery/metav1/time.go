@@ -46,7 +46,7 @@ func (t *Time) Equal(u *Time) bool {
 // AppendJSON appends the wire form.
 func (t Time) AppendJSON(b []byte) ([]byte, error) { return appendTime(b, t.Time, time.RFC3339) }
 
-// ParseJSON reads the wire form: an RFC 3339 string, "" or null.
+// ParseJSON reads the wire form: an RFC 3339 string or null.
 func (t *Time) ParseJSON(b []byte) error { return parseTime(b, &t.Time, time.RFC3339) }
 
 // MarshalJSON implements json.Marshaler.
@@ -81,8 +81,8 @@ func (t *MicroTime) IsZero() bool { return t == nil || t.Time.IsZero() }
 // AppendJSON appends the wire form.
 func (t MicroTime) AppendJSON(b []byte) ([]byte, error) { return appendTime(b, t.Time, RFC3339Micro) }
 
-// ParseJSON reads the wire form.
-func (t *MicroTime) ParseJSON(b []byte) error { return parseTime(b, &t.Time, time.RFC3339Nano) }
+// ParseJSON reads the wire form, which has exactly six digits after the second.
+func (t *MicroTime) ParseJSON(b []byte) error { return parseTime(b, &t.Time, RFC3339Micro) }
 
 // MarshalJSON implements json.Marshaler.
 func (t MicroTime) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil) }
@@ -160,7 +160,7 @@ func appendTime(b []byte, t time.Time, format string) ([]byte, error) {
 }
 
 func parseTime(b []byte, t *time.Time, format string) error {
-	if bytes.Equal(b, []byte("null")) || bytes.Equal(b, []byte(`""`)) {
+	if bytes.Equal(b, []byte("null")) {
 		*t = time.Time{}
 		return nil
 	}

@@ -52,25 +52,25 @@ func ValidateMetaFields(m *ObjectMeta, path *validation.Path) validation.ErrorLi
 	errs = append(errs, validation.Labels(path.Child("labels"), m.Labels)...)
 	errs = append(errs, validation.Annotations(path.Child("annotations"), m.Annotations)...)
 	errs = append(errs, validateOwners(m.OwnerReferences, path.Child("ownerReferences"))...)
-	for i, f := range m.Finalizers {
-		errs = append(errs, validateFinalizer(f, path.Child("finalizers").Index(i))...)
-	}
-	if slices.Contains(m.Finalizers, FinalizerOrphanDependents) && slices.Contains(m.Finalizers, FinalizerDeleteDependents) {
-		errs = append(errs, validation.Invalid(path.Child("finalizers"), m.Finalizers,
-			"dependents cannot be both orphaned and deleted"))
-	}
+	errs = append(errs, validation.Finalizers(path.Child("finalizers"), m.Finalizers)...)
 	return append(errs, validateManagedFields(m.ManagedFields, path.Child("managedFields"))...)
 }
 
-// validateFinalizer wants a domain before the name, so that two programs never mean different things
-// by one finalizer; the three of the system are the exceptions.
-func validateFinalizer(name string, path *validation.Path) validation.ErrorList {
-	errs := validation.FinalizerName(path, name)
-	if !strings.Contains(name, "/") && name != FinalizerOrphanDependents && name != FinalizerDeleteDependents &&
-		name != finalizerKubernetes && len(errs) == 0 {
-		errs = append(errs, validation.Invalid(path, name, "a finalizer needs a domain in front: example.com/name"))
+// ValidateFinalizerDomains checks what only the built-in kinds ask of finalizers: a domain before the name, so that two programs never mean different
+// things by one finalizer; the three of the system are the exceptions. Of custom resources it is good advice.
+func ValidateFinalizerDomains(finalizers []string, path *validation.Path) validation.ErrorList {
+	var errs validation.ErrorList
+	for i, name := range finalizers {
+		if BareFinalizer(name) {
+			errs = append(errs, validation.Invalid(path.Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
 	}
 	return errs
+}
+
+// BareFinalizer reports whether a finalizer is neither the system's nor in a domain.
+func BareFinalizer(name string) bool {
+	return !strings.Contains(name, "/") && name != FinalizerOrphanDependents && name != FinalizerDeleteDependents && name != finalizerKubernetes
 }
 
 const finalizerKubernetes = "kubernetes"
@@ -83,7 +83,7 @@ func validateOwners(refs []OwnerReference, path *validation.Path) validation.Err
 	for i, r := range refs {
 		plain[i] = validation.OwnerReference{
 			APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name, UID: string(r.UID),
-			Controller: r.Controller != nil && *r.Controller,
+			Controller: r.Controller, BlockOwnerDeletion: r.BlockOwnerDeletion,
 		}
 	}
 	return validation.OwnerReferences(path, plain)
@@ -96,10 +96,10 @@ func validateManagedFields(entries []ManagedFieldsEntry, path *validation.Path) 
 		switch e.Operation {
 		case ManagedFieldsOperationApply, ManagedFieldsOperationUpdate:
 		default:
-			errs = append(errs, validation.Invalid(p.Child("operation"), e.Operation, "must be Apply or Update"))
+			errs = append(errs, validation.Invalid(p.Child("operation"), e.Operation, "must be `Apply` or `Update`"))
 		}
 		if e.FieldsType != "" && e.FieldsType != "FieldsV1" {
-			errs = append(errs, validation.Invalid(p.Child("fieldsType"), e.FieldsType, "must be FieldsV1"))
+			errs = append(errs, validation.Invalid(p.Child("fieldsType"), e.FieldsType, "must be `FieldsV1`"))
 		}
 		errs = append(errs, validation.FieldManager(p.Child("manager"), e.Manager)...)
 		if len(e.Subresource) > validation.SubresourceMaxLength {

@@ -32,7 +32,8 @@ func TestValidateMeta(t *testing.T) {
 		{"bad namespace", func(m *ObjectMeta) { m.Namespace = "a.b" }, []string{"metadata.namespace FieldValueInvalid"}},
 		{"bad label", func(m *ObjectMeta) { m.Labels = map[string]string{"a": "-"} }, []string{"metadata.labels FieldValueInvalid"}},
 		{"huge annotation", func(m *ObjectMeta) { m.Annotations = map[string]string{"a": strings.Repeat("x", 256<<10)} }, []string{"metadata.annotations FieldValueTooLong"}},
-		{"bare finalizer", func(m *ObjectMeta) { m.Finalizers = []string{"a.test/x", "x"} }, []string{"metadata.finalizers[1] FieldValueInvalid"}},
+		{"bare finalizer", func(m *ObjectMeta) { m.Finalizers = []string{"a.test/x", "x"} }, nil},
+		{"bad finalizer", func(m *ObjectMeta) { m.Finalizers = []string{"a.test/x/y"} }, []string{"metadata.finalizers FieldValueInvalid"}},
 		{"system finalizers", func(m *ObjectMeta) { m.Finalizers = []string{"orphan", "foregroundDeletion"} }, []string{"metadata.finalizers FieldValueInvalid"}},
 		{"empty owner", func(m *ObjectMeta) { m.OwnerReferences = []OwnerReference{{}} }, []string{
 			"metadata.ownerReferences.apiVersion FieldValueInvalid", "metadata.ownerReferences.kind FieldValueInvalid",
@@ -46,6 +47,12 @@ func TestValidateMeta(t *testing.T) {
 	}
 	cluster := &ObjectMeta{Name: "n", Namespace: "ns"}
 	require.Equal(t, []string{"metadata.namespace FieldValueForbidden"}, texts(ValidateMeta(cluster, false, nil, p)))
+}
+
+func TestValidateFinalizerDomains(t *testing.T) {
+	p := validation.NewPath("f")
+	require.Empty(t, ValidateFinalizerDomains([]string{"a.test/x", "orphan", "foregroundDeletion", "kubernetes"}, p))
+	require.Equal(t, []string{"f[1] FieldValueInvalid"}, texts(ValidateFinalizerDomains([]string{"a.test/x", "x"}, p)))
 }
 
 func TestValidateMetaUpdate(t *testing.T) {

@@ -100,7 +100,7 @@ func checkOrder(changes, order []any, mergeKey string) error {
 	next := 0
 	for _, change := range changes {
 		if m, ok := change.(map[string]any); ok {
-			if _, ok := m[directive]; ok {
+			if m[directive] == directiveDelete {
 				continue
 			}
 		}

@@ -53,9 +53,10 @@ func applyMap(doc, patch map[string]any, schema Schema) (map[string]any, error) 
 	if value, ok := patch[directive]; ok {
 		switch value {
 		case directiveReplace:
-			out := clone(patch).(map[string]any)
-			delete(out, directive)
-			return out, nil
+			whole := maps.Clone(patch)
+			delete(whole, directive)
+			out, _ := withoutDirectives(whole)
+			return out.(map[string]any), nil
 		case directiveDelete:
 			return map[string]any{}, nil
 		case directiveMerge:

@@ -15,6 +15,8 @@ const (
 	subdomainPattern       = labelPattern + `(\.` + labelPattern + ")*"
 )
 
+var subdomainText = PatternText("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character", subdomainPattern, "example.com")
+
 func isLabelByte(c byte) bool { return isLowerAlnum(c) || c == '-' }
 
 func isLabel(s string) bool { return framed(s, isLowerAlnum, isLabelByte) }
@@ -51,7 +53,7 @@ func IsDNS1123Label(s string) []string {
 func IsDNS1123Subdomain(s string) []string {
 	out := tooLongText(s, DNSSubdomainMaxLength)
 	if !isSubdomain(s) {
-		out = append(out, PatternText("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character", subdomainPattern, "example.com"))
+		out = append(out, subdomainText)
 	}
 	return out
 }

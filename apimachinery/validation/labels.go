@@ -25,22 +25,20 @@ func IsQualifiedName(s string) []string {
 	if !prefixed {
 		name = prefix
 	} else if strings.Contains(name, "/") {
-		return []string{nameText("a qualified name") + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"}
+		return []string{nameText("a valid label key") + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"}
 	}
 	var out []string
 	if prefixed {
 		if prefix == "" {
 			out = append(out, "prefix part "+EmptyText)
 		} else if len(prefix) > DNSSubdomainMaxLength || !isSubdomain(prefix) {
-			for _, message := range IsDNS1123Subdomain(prefix) {
-				out = append(out, "prefix part "+message)
-			}
+			out = append(out, prefixTexts(prefix)...)
 		}
 	}
 	if name == "" {
 		out = append(out, "name part "+EmptyText)
 	} else if len(name) > QualifiedNameMaxLength {
-		out = append(out, "name part "+MaxLengthText(QualifiedNameMaxLength))
+		out = append(out, "name part "+maxBytesText(QualifiedNameMaxLength))
 	}
 	if !isName(name) {
 		out = append(out, nameText("name part"))
@@ -48,9 +46,24 @@ func IsQualifiedName(s string) []string {
 	return out
 }
 
+// prefixTexts says what is wrong with the prefix of a key. Its length is counted in bytes, as all lengths of keys and values of labels are.
+func prefixTexts(prefix string) []string {
+	var out []string
+	if len(prefix) > DNSSubdomainMaxLength {
+		out = append(out, "prefix part "+maxBytesText(DNSSubdomainMaxLength))
+	}
+	if !isSubdomain(prefix) {
+		out = append(out, "prefix part "+subdomainText)
+	}
+	return out
+}
+
 // IsLabelValue checks the value of a label: empty, or at most 63 characters.
 func IsLabelValue(s string) []string {
-	out := tooLongText(s, LabelValueMaxLength)
+	var out []string
+	if len(s) > LabelValueMaxLength {
+		out = append(out, maxBytesText(LabelValueMaxLength))
+	}
 	if s != "" && !isName(s) {
 		out = append(out, PatternText("a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character", "("+qualifiedNamePattern+")?", "MyValue", "my_value", "12345"))
 	}

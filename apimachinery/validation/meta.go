@@ -129,7 +129,7 @@ func Finalizers(p *Path, finalizers []string) ErrorList {
 		out = append(out, FinalizerName(p, name)...)
 	}
 	if slices.Contains(finalizers, finalizerOrphan) && slices.Contains(finalizers, finalizerForeground) {
-		out = append(out, Invalid(p, finalizers, fmt.Sprintf("finalizers %s and %s cannot be both set", finalizerOrphan, finalizerForeground)))
+		out = append(out, Invalid(p, finalizers, fmt.Sprintf("finalizer %s and %s cannot be both set", finalizerOrphan, finalizerForeground)))
 	}
 	return out
 }
@@ -146,13 +146,17 @@ func NoNewFinalizers(p *Path, now, before []string) ErrorList {
 		return nil
 	}
 	slices.Sort(added)
-	return ErrorList{Forbidden(p, fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %q", added))}
+	return ErrorList{Forbidden(p, fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %#v", added))}
 }
 
 // OwnerReference is what is checked of an owner reference.
 type OwnerReference struct {
-	APIVersion, Kind, Name, UID string
-	Controller                  bool
+	APIVersion         string `json:"apiVersion"`
+	Kind               string `json:"kind"`
+	Name               string `json:"name"`
+	UID                string `json:"uid"`
+	Controller         *bool  `json:"controller,omitempty"`
+	BlockOwnerDeletion *bool  `json:"blockOwnerDeletion,omitempty"`
 }
 
 // OwnerReferences checks metadata.ownerReferences: every field is set, no owner
@@ -176,7 +180,7 @@ func OwnerReferences(p *Path, refs []OwnerReference) ErrorList {
 		if ref.APIVersion == "v1" && ref.Kind == "Event" {
 			out = append(out, Invalid(p, ref, "/v1, Kind=Event is disallowed from being an owner"))
 		}
-		if !ref.Controller {
+		if ref.Controller == nil || !*ref.Controller {
 			continue
 		}
 		this := ref.Kind + "/" + ref.Name

@@ -18,6 +18,9 @@ const (
 // MaxLengthText says that a value may have at most n characters.
 func MaxLengthText(n int) string { return fmt.Sprintf("must be no more than %d characters", n) }
 
+// maxBytesText is MaxLengthText where the words are about bytes.
+func maxBytesText(n int) string { return fmt.Sprintf("must be no more than %d bytes", n) }
+
 // RangeText says that a number must be between lo and hi, both allowed.
 func RangeText(lo, hi int64) string {
 	return fmt.Sprintf("must be between %d and %d, inclusive", lo, hi)

@@ -96,8 +96,8 @@ func TestQualifiedNames(t *testing.T) {
 		"a/b/c":                         "with an optional DNS subdomain prefix and '/'",
 		"Upper/a":                       "prefix part a lowercase RFC 1123 subdomain",
 		"-a":                            "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-		strings.Repeat("a", 64):         "must be no more than 63 characters",
-		strings.Repeat("a", 254) + "/b": "must be no more than 253 characters",
+		strings.Repeat("a", 64):         "must be no more than 63 bytes",
+		strings.Repeat("a", 254) + "/b": "must be no more than 253 bytes",
 		"a b":                           "name part",
 	} {
 		require.Contains(t, strings.Join(validation.IsQualifiedName(bad), "\n"), phrase, bad)
@@ -224,13 +224,13 @@ func TestFinalizers(t *testing.T) {
 	require.Len(t, validation.Finalizers(p, []string{"a b"}), 1)
 	require.Contains(t, validation.Finalizers(p, []string{"orphan", "foregroundDeletion"}).String(), "cannot be both set")
 	require.Nil(t, validation.NoNewFinalizers(p, []string{"b"}, []string{"a", "b"}))
-	require.Equal(t, `metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers ["c" "d"]`,
+	require.Equal(t, `metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"c", "d"}`,
 		validation.NoNewFinalizers(p, []string{"d", "c", "a", "d"}, []string{"a"}).String())
 }
 
 func TestOwnerReferences(t *testing.T) {
 	p := validation.NewPath("metadata", "ownerReferences")
-	good := validation.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a", UID: "u", Controller: true}
+	good := validation.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a", UID: "u", Controller: new(true)}
 	require.Nil(t, validation.OwnerReferences(p, []validation.OwnerReference{good}))
 	fields := func(refs ...validation.OwnerReference) (out []string) {
 		for _, e := range validation.OwnerReferences(p, refs) {

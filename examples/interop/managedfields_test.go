@@ -25,11 +25,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	ourerrors "github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
+	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // converter gives upstream's field manager the types of our OpenAPI documents, so these are compared too.
@@ -268,19 +270,19 @@ func (w *twin) apply(body map[string]any, manager string, force bool, at string)
 	got, err := w.field.Apply(before, &unstructured.Unstructured{Object: patch}, manager, force)
 	merged, _, oursErr := w.typ.Apply(live, body, managedfields.Write{Manager: manager, APIVersion: body["apiVersion"].(string)}, force)
 	if err != nil {
-		var theirs, mine []string
-		if status, ok := err.(apierrors.APIStatus); ok {
-			for _, c := range status.Status().Details.Causes {
-				theirs = append(theirs, c.Field)
-			}
-		}
-		conflict, ok := oursErr.(*managedfields.ConflictError) //nolint:errorlint // returned unwrapped
+		status, ok := err.(apierrors.APIStatus) //nolint:errorlint // returned unwrapped
+		require.True(w.t, ok, "%s: %v", at, err)
+		var theirs, mine k8smetav1.Status
+		require.NoError(w.t, json.Unmarshal(jsonText(w.t, status.Status()), &theirs))
+		answer, ok := registry.ApplyError(oursErr).(*ourerrors.StatusError) //nolint:errorlint // returned unwrapped
 		require.True(w.t, ok, "%s: upstream: %v, ours: %v", at, err, oursErr)
-		for _, c := range conflict.Causes() {
-			mine = append(mine, c.Field)
-		}
-		slices.Sort(theirs)
-		slices.Sort(mine)
+		text, marshalErr := codec.Marshal(&answer.ErrStatus)
+		require.NoError(w.t, marshalErr)
+		require.NoError(w.t, json.Unmarshal(text, &mine))
+		mine.TypeMeta = k8smetav1.TypeMeta{}
+		// Upstream's causes have the order of a Go map of managers; ours that of the message.
+		slices.SortStableFunc(theirs.Details.Causes, func(a, b k8smetav1.StatusCause) int { return strings.Compare(a.Message, b.Message) })
+		slices.SortStableFunc(mine.Details.Causes, func(a, b k8smetav1.StatusCause) int { return strings.Compare(a.Message, b.Message) })
 		require.Equal(w.t, theirs, mine, at)
 		return
 	}

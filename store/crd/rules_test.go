@@ -40,6 +40,18 @@ func TestRulesThatCostTooMuch(t *testing.T) {
 	})
 }
 
+// Custom resources may have finalizers without a domain, unlike built-in kinds, but are advised against them.
+func TestFinalizersWithoutADomain(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, gadget(`{type: object, properties: {num: {type: integer}}}`), 201)
+		c.conditions("gadgets.a.test", ready)
+		made := c.do("POST", gadgets, "{apiVersion: a.test/v1, kind: Gadget, metadata: {name: g, finalizers: [mine]}}", 201)
+		require.Equal(t, []any{"mine"}, at(made, "metadata", "finalizers"))
+		bad := c.do("POST", "/api/v1/namespaces/default/configmaps", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, finalizers: [mine]}}", 422)
+		require.Equal(t, "metadata.finalizers[0]", at(bad, "details", "causes", 0, "field"))
+	})
+}
+
 func TestOptionalOldSelf(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, gadget(`{type: object, properties: {num: {type: integer}}, x-kubernetes-validations: [

@@ -42,7 +42,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 		m.Name = generatedName(prefix)
 	}
 	r.beginLife(ctx, m, obj)
-	if errs := validateNew(r.info, obj); len(errs) > 0 {
+	if errs := r.validateNew(obj); len(errs) > 0 {
 		return nil, r.invalid(m.Name, errs)
 	}
 	r.warnOf(obj, nil, w)
@@ -84,6 +84,9 @@ func (r *Resource) warnOf(obj, old metav1.Object, w Write) {
 		for _, text := range warnings(obj, old) {
 			w.Warn(text)
 		}
+	}
+	if r.def.Custom {
+		warnOfFinalizers(obj, old, w.Warn)
 	}
 }
 

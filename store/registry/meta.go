@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
@@ -29,10 +31,28 @@ func carryMeta(m, old *metav1.ObjectMeta) {
 }
 
 // validateNew checks an object to be created.
-func validateNew(info *scheme.Info, obj metav1.Object) validation.ErrorList {
-	errs := validateMeta(metav1.MetaOf(obj), info.Namespaced, info.Rules.NameRule)
-	if info.Rules.Validate != nil {
-		errs = append(errs, info.Rules.Validate(obj)...)
+func (r *Resource) validateNew(obj metav1.Object) validation.ErrorList {
+	m := metav1.MetaOf(obj)
+	errs := append(validateMeta(m, r.info.Namespaced, r.info.Rules.NameRule), r.validateFinalizers(m)...)
+	if r.info.Rules.Validate != nil {
+		errs = append(errs, r.info.Rules.Validate(obj)...)
 	}
 	return errs
+}
+
+// validateFinalizers checks what built-in kinds ask of finalizers.
+func (r *Resource) validateFinalizers(m *metav1.ObjectMeta) validation.ErrorList {
+	if r.def.Custom || len(m.Finalizers) == 0 {
+		return nil
+	}
+	return metav1.ValidateFinalizerDomains(m.Finalizers, validation.NewPath("metadata", "finalizers"))
+}
+
+// warnOfFinalizers advises what built-in kinds ask for; old is nil on create.
+func warnOfFinalizers(obj, old metav1.Object, warn func(string)) {
+	for _, name := range metav1.MetaOf(obj).Finalizers {
+		if metav1.BareFinalizer(name) && (old == nil || !slices.Contains(metav1.MetaOf(old).Finalizers, name)) {
+			warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers", name))
+		}
+	}
 }

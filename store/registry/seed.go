@@ -67,7 +67,7 @@ func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, 
 	if res.shape.hasSetStatus(given) {
 		res.shape.copyStatus(obj, given)
 	}
-	if errs := validateNew(res.info, obj); len(errs) > 0 {
+	if errs := res.validateNew(obj); len(errs) > 0 {
 		return nil, res.invalid(obj.GetName(), errs)
 	}
 	more, err := res.reserve(ctx, obj, nil)

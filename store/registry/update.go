@@ -310,6 +310,7 @@ func sameStrings(a, b map[string]string) bool {
 
 func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) validation.ErrorList {
 	errs := metav1.ValidateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old), validation.NewPath("metadata"))
+	errs = append(errs, r.validateFinalizers(metav1.MetaOf(obj))...)
 	rules := &r.info.Rules
 	switch {
 	case o.Check != nil:
