@@ -92,11 +92,22 @@ func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
 	case n.eq.byPtr != nil:
 		return n.eq.byPtr(p, q)
 	case n.eq.byValue.IsValid():
+		if sameBytes(p, q, n.size) { // as nearly all quantities are
+			return true
+		}
 		return n.eq.byValue.Call([]reflect.Value{reflect.NewAt(n.typ, p), n.at(q)})[0].Bool()
 	}
 	switch n.op {
 	case opString:
 		return *(*string)(p) == *(*string)(q)
+	case opBool, opInt8, opUint8:
+		return *(*uint8)(p) == *(*uint8)(q)
+	case opInt16, opUint16:
+		return *(*uint16)(p) == *(*uint16)(q)
+	case opInt32, opUint32:
+		return *(*uint32)(p) == *(*uint32)(q)
+	case opInt64, opUint64:
+		return *(*uint64)(p) == *(*uint64)(q)
 	case opStruct:
 		return c.structs(n, p, q)
 	case opPtr:
@@ -126,6 +137,10 @@ func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
 		return n.at(p).IsZero() && n.at(q).IsZero()
 	}
 	return n.at(p).Equal(n.at(q))
+}
+
+func sameBytes(p, q unsafe.Pointer, size uintptr) bool {
+	return bytes.Equal(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(q), size))
 }
 
 func (c *comparer) structs(n *node, p, q unsafe.Pointer) bool {
@@ -167,9 +182,14 @@ func (c *comparer) mappings(n *node, x, y reflect.Value) bool {
 	if x.Len() != y.Len() {
 		return false
 	}
+	if x.Len() == 0 || x.UnsafePointer() == y.UnsafePointer() {
+		return true
+	}
+	key := reflect.New(n.typ.Key()).Elem()
 	a, b := reflect.New(n.elem.typ), reflect.New(n.elem.typ)
 	for it := x.MapRange(); it.Next(); {
-		w := y.MapIndex(it.Key())
+		key.SetIterKey(it)
+		w := y.MapIndex(key)
 		if !w.IsValid() {
 			return false
 		}

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if beFloor() {
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bufio"
 	"compress/gzip"
 	"io"
 	"net/http"
@@ -43,7 +44,15 @@ func (r *request) writer(code, size int) (io.Writer, func()) {
 		return z, func() { _ = z.Close() }
 	}
 	r.w.WriteHeader(code)
+	if size > largeWrite {
+		// A write waits until the connection has taken it: few large ones cost less.
+		w := bufio.NewWriterSize(r.w, largeWrite)
+		return w, func() { _ = w.Flush() }
+	}
 	return r.w, func() {}
 }
+
+// largeWrite is how many bytes of a large answer are written at a time.
+const largeWrite = 128 << 10
 
 var _ http.Flusher = (*tally)(nil)

@@ -302,5 +302,6 @@ func (c *Cache) change(edit *ordered.Editor[*Object], e *store.Event) *change {
 		return &change{kind: Added, obj: obj}
 	}
 	obj.Key, obj.Namespace, obj.Name = prev.Key, prev.Namespace, prev.Name // one string for all versions
+	obj.Attrs.share(&prev.Attrs)
 	return &change{kind: Modified, obj: obj, prev: prev}
 }

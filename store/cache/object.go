@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,19 @@ type Attrs struct {
 	Labels  map[string]string
 	Fields  map[string]string // the selectable fields
 	Decoded any               // whatever else the cache's owner wants to keep
+}
+
+// share takes over what an earlier version has as well, so that the versions in the log keep it once.
+func (a *Attrs) share(with *Attrs) {
+	if a.UID == with.UID {
+		a.UID = with.UID
+	}
+	if maps.Equal(a.Labels, with.Labels) {
+		a.Labels = with.Labels
+	}
+	if maps.Equal(a.Fields, with.Fields) {
+		a.Fields = with.Fields
+	}
 }
 
 // FormKey names a form of an object, such as its JSON of one version or its table row.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store"
@@ -23,7 +25,11 @@ func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 			return err
 		}
 		err := func() error {
-			for _, obj := range objs {
+			missing, err := r.missing(ctx, objs)
+			if err != nil {
+				return err
+			}
+			for _, obj := range missing {
 				next, err := r.seedOps(ctx, obj)
 				if err != nil {
 					return err
@@ -44,16 +50,46 @@ func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 	}
 }
 
-// seedOps returns the operations that create obj, none if it exists. obj is not changed.
+// atOnce is how many objects are looked up at a time.
+const atOnce = 16
+
+// missing returns those of objs that the server serves and the store lacks. A server that starts again finds all of them, over a network
+// one round trip each, so it asks for several at a time.
+func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error) {
+	lacks, errs := make([]bool, len(objs)), make([]error, len(objs))
+	var next atomic.Int64
+	var tasks sync.WaitGroup
+	for range min(atOnce, len(objs)) {
+		tasks.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(objs); i = int(next.Add(1)) - 1 {
+				res := r.forType(objs[i])
+				if res == nil {
+					continue
+				}
+				_, _, err := r.store.Get(ctx, res.key(metav1.KeyOf(objs[i])))
+				if lacks[i] = errors.Is(err, store.ErrNotFound); !lacks[i] {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	tasks.Wait()
+	var out []metav1.Object
+	for i, obj := range objs {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if lacks[i] {
+			out = append(out, obj)
+		}
+	}
+	return out, nil
+}
+
+// seedOps returns the operations that create obj, which is served and did not exist a moment ago. obj is not changed.
 func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, error) {
 	res := r.forType(obj)
-	if res == nil {
-		return nil, nil // the server does not serve that kind
-	}
 	key := res.key(metav1.KeyOf(obj))
-	if _, _, err := r.store.Get(ctx, key); err == nil || !errors.Is(err, store.ErrNotFound) {
-		return nil, err
-	}
 	given := obj
 	raw, err := res.encode(obj)
 	if err != nil {

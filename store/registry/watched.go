@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unique"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -150,19 +151,20 @@ func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
 	return r.attributesOf(obj), nil
 }
 
-// attributesOf copies the strings: those of a decoded object share memory, and one label would keep all of them.
+// attributesOf copies the strings: those of a decoded object share memory, and one label would keep all of them. What other objects
+// are likely to have too is kept once.
 func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 	m := metav1.MetaOf(obj)
 	attrs := cache.Attrs{UID: strings.Clone(string(m.UID))}
 	if len(m.Labels) > 0 {
 		attrs.Labels = make(map[string]string, len(m.Labels))
 		for name, value := range m.Labels {
-			attrs.Labels[strings.Clone(name)] = strings.Clone(value)
+			attrs.Labels[unique.Make(name).Value()] = unique.Make(value).Value()
 		}
 	}
 	if fields := r.def.Strategy.Fields; fields != nil {
 		attrs.Fields = make(map[string]string, len(r.def.Strategy.FieldNames))
-		fields(obj, func(name, value string) { attrs.Fields[name] = strings.Clone(value) })
+		fields(obj, func(name, value string) { attrs.Fields[name] = unique.Make(value).Value() })
 	}
 	return attrs
 }

@@ -109,8 +109,8 @@ func (l *Load) list(ctx context.Context, conn client.Conn, accept string, o clie
 	return err
 }
 
-// changedAt is the annotation that carries the number of a change and its time to the watchers.
-const changedAt = "loadtest/changed-at"
+// ChangedAt is the annotation that carries the number of a change and its time to the watchers.
+const ChangedAt = "loadtest/changed-at"
 
 // fanOut opens all watches, changes one pod again and again, and returns how long after a change each watcher saw it.
 func fanOut(ctx context.Context, l *Load) ([]time.Duration, error) {
@@ -137,7 +137,7 @@ func fanOut(ctx context.Context, l *Load) ([]time.Duration, error) {
 					cancel(fmt.Errorf("watch: %w", err))
 					return
 				}
-				n, at, isChange := parseChange(e.Object.Annotations[changedAt])
+				n, at, isChange := parseChange(e.Object.Annotations[ChangedAt])
 				if !isChange {
 					continue
 				}
@@ -180,7 +180,7 @@ func fanOut(ctx context.Context, l *Load) ([]time.Duration, error) {
 
 // change makes the n-th change, at this time.
 func (l *Load) change(ctx context.Context, key types.NamespacedName, n int) error {
-	change := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d %d"}}}`, changedAt, n, time.Now().UnixNano())
+	change := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d %d"}}}`, ChangedAt, n, time.Now().UnixNano())
 	_, err := client.For[*corev1.Pod](l.conns[rand.IntN(len(l.conns))]).Patch(ctx, key, client.Patch{Type: types.MergePatchType, Data: change})
 	return err
 }
