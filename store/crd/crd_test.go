@@ -311,20 +311,22 @@ func TestDeletionTakesObjectsAlong(t *testing.T) {
 		for i := range 5 {
 			c.do("POST", widgets, object(fmt.Sprintf("w%d", i), "{}"), 201)
 		}
-		held := c.do("POST", widgets, "{apiVersion: a.test/v1, kind: Widget, metadata: {name: held, finalizers: [a.test/x]}}", 201)
+		held := c.send("POST", widgets, []byte(`{"apiVersion":"a.test/v1","kind":"Widget","metadata":{"name":"held","finalizers":["bare"]}}`), 201)
+		require.Equal(t, `299 - "metadata.finalizers: \"bare\": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"`,
+			held.Header().Get("Warning"))
 		c.do("DELETE", definitions+"/widgets.a.test", nil, 200)
 		time.Sleep(3 * time.Second)
 		d := c.conditions("widgets.a.test", map[string]string{"Terminating": "True"})
 		require.Equal(t, []any{"customresourcecleanup.apiextensions.k8s.io"}, at(d, "metadata", "finalizers"))
 		require.Len(t, at(c.do("GET", widgets, nil, 200), "items"), 1)
-		c.do("POST", widgets, object("late", "{}"), 405)
+		require.Equal(t, "InstanceDeletionInProgress", at(d, "status", "conditions", 2, "reason"), "%v", at(d, "status", "conditions"))
+		require.Equal(t, "create not allowed while custom resource definition is terminating", c.do("POST", widgets, object("late", "{}"), 405)["message"])
 		c.do("PATCH", widgets+"/held", `{metadata: {finalizers: null}}`, 200, "Content-Type", "application/merge-patch+json")
 		time.Sleep(5 * time.Second)
 		c.do("GET", definitions+"/widgets.a.test", nil, 404)
 		// The same name can be used again, and nothing is left.
 		c.do("POST", definitions, widget, 201)
 		require.Empty(t, at(c.do("GET", widgets, nil, 200), "items"))
-		_ = held
 	})
 }
 
