@@ -200,6 +200,9 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			return nil, fmt.Errorf("--client-ca-file: %w", err)
 		}
 		co.ClientCAs = func() *x509.CertPool { return pool }
+		if co.ClientCAFile, err = os.ReadFile(o.clientCAFile); err != nil {
+			return nil, fmt.Errorf("--client-ca-file: %w", err)
+		}
 	}
 	if o.tokenFile != "" {
 		f, err := os.Open(o.tokenFile)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -60,7 +61,7 @@ func parse(args []string) (*options, error) {
 	o := &options{features: gates}
 	f := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	f.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
-	f.StringVar(&o.advertiseAddress, "advertise-address", "", "address others reach this server at (empty: the bind address)")
+	f.StringVar(&o.advertiseAddress, "advertise-address", "", "address others reach this server at (empty: the bind address, or this machine's if that is all or loopback)")
 	f.IntVar(&o.securePort, "secure-port", 6443, "port to serve HTTPS on")
 	f.StringVar(&o.certDir, "cert-dir", "", "folder of apiserver.crt and apiserver.key, which are made if missing (empty: kept in memory)")
 	f.StringVar(&o.certFile, "tls-cert-file", "", "serving certificate, with intermediates")
@@ -167,15 +168,22 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
+// advertise is the address others reach this server at: the one given, the one it listens at, or the one this machine speaks to others from.
 func (o *options) advertise() string {
 	a := o.advertiseAddress
 	if a == "" {
 		a = o.bindAddress
 	}
-	if ip, err := netip.ParseAddr(a); err != nil || ip.IsUnspecified() {
+	if ip, err := netip.ParseAddr(a); err == nil && !ip.IsUnspecified() && (o.advertiseAddress != "" || !ip.IsLoopback()) {
+		return a
+	}
+	// Nothing is sent: the address is one for documentation, and the kernel says which of its own it would use.
+	conn, err := net.Dial("udp", "192.0.2.1:9")
+	if err != nil {
 		return "127.0.0.1"
 	}
-	return a
+	defer conn.Close()
+	return conn.LocalAddr().(*net.UDPAddr).IP.String()
 }
 
 // kubeletTransport reaches kubelets over HTTP/1.1, which upgrades to streams need.

@@ -110,3 +110,29 @@ func TestNodePorts(t *testing.T) {
 	s.do("DELETE", services+"/a", nil).ok(200)
 	port("c", `{"name":"y","port":80,"nodePort":30002},{"name":"x","port":81,"nodePort":30001}`, "").ok(201)
 }
+
+// A name that is taken by an object on its way out says so, as clients that wait for it expect.
+func TestCreateWhileDeleted(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	s.do("POST", configMaps, `{"metadata":{"name":"a","finalizers":["a.test/x"]}}`).ok(201)
+	require.Equal(t, `configmaps "a" already exists`, s.do("POST", configMaps, configMap("a")).ok(409).str("message"))
+	s.do("DELETE", configMaps+"/a", nil).ok(200)
+	for _, path := range []string{configMaps, configMaps + "?dryRun=All"} {
+		got := s.do("POST", path, configMap("a")).ok(409)
+		require.Equal(t, `object is being deleted: configmaps "a" already exists`, got.str("message"))
+		require.Equal(t, "AlreadyExists", got.str("reason"))
+	}
+}
+
+// A resize may change what containers ask for, but not take it away.
+func TestResizeTakesNothingAway(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	const pods = "/api/v1/namespaces/default/pods"
+	s.do("POST", pods, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"100m","memory":"1Gi"},"limits":{"cpu":"200m"}}}]}}`).ok(201)
+	resize := func(resources string) *answer {
+		return s.do("PATCH", pods+"/p/resize", `{"spec":{"containers":[{"name":"c","resources":`+resources+`}]}}`, "Content-Type", "application/strategic-merge-patch+json")
+	}
+	require.Contains(t, resize(`{"limits":{"cpu":null}}`).ok(422).str("message"), "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed")
+	require.Contains(t, resize(`{"requests":{"memory":null}}`).ok(422).str("message"), "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed")
+	resize(`{"requests":{"cpu":"150m"},"limits":{"cpu":"300m"}}`).ok(200)
+}

@@ -14,7 +14,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -30,6 +32,9 @@ type Options struct {
 
 	// ClientCAs verify client certificates; asked for every request; nil turns certificates off.
 	ClientCAs func() *x509.CertPool
+	// ClientCAFile is the text of ClientCAs, PEM, which is published for aggregated API servers as client-ca-file in the ConfigMap
+	// kube-system/extension-apiserver-authentication. Empty publishes nothing.
+	ClientCAFile []byte
 	// StaticTokens are further bearer tokens, see authn.TokenFile; nil means none.
 	StaticTokens authn.TokenAuthenticator
 	// Anonymous lets requests without credentials in as system:anonymous.
@@ -68,6 +73,7 @@ type ControlPlane struct {
 	tokens *authn.Tokens
 	policy *policy
 	rbac   bool
+	trust  map[string]string // what aggregated servers are told
 	log    *slog.Logger
 	close  []io.Closer // admission plugins with something to close
 }
@@ -87,6 +93,9 @@ func New(o Options) (*ControlPlane, error) {
 		o.AuthorizationModes = []string{"RBAC"}
 	}
 	c := &ControlPlane{log: o.Logger, rbac: slices.Contains(o.AuthorizationModes, "RBAC")}
+	if len(o.ClientCAFile) > 0 {
+		c.trust = map[string]string{"client-ca-file": string(o.ClientCAFile)}
+	}
 	lookup := &lookup{}
 	var err error
 	c.tokens, err = authn.NewTokens(authn.TokensOptions{Issuers: o.ServiceAccountIssuers, Keys: o.ServiceAccountKeys, Audiences: o.Audiences, Lookup: lookup.check})
@@ -150,17 +159,16 @@ func (c *ControlPlane) Tokens() *authn.Tokens { return c.tokens }
 func (c *ControlPlane) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan error, 1)
-	go func() {
-		if c.rbac {
-			done <- c.policy.run(ctx, c.Server.Bootstrapped())
-			return
-		}
-		done <- nil
-	}()
+	var tasks sync.WaitGroup
+	if c.rbac {
+		tasks.Go(func() { _ = c.policy.run(ctx, c.Server.Bootstrapped()) }) // ends with ctx
+	}
+	if len(c.trust) > 0 && c.Server.Registry().Resource(corev1.GroupVersion.WithResource("configmaps")) != nil {
+		tasks.Go(func() { c.publishTrust(ctx, c.Server.Bootstrapped()) })
+	}
 	err := c.Server.Run(ctx)
 	stop()
-	<-done
+	tasks.Wait()
 	for _, closer := range c.close {
 		_ = closer.Close() // only idle connections
 	}

@@ -149,15 +149,27 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 		if lostRace(err, key) {
 			continue
 		}
+		if exists, ok := errors.AsType[*store.ExistsError](err); ok {
+			return r.exists(exists.Current, obj.GetName())
+		}
 		return r.storeError(err, obj.GetName(), "create")
 	}
 }
 
+// exists is the answer to a create of what is there, and says so if it will not be for long.
+func (r *Resource) exists(kv store.KV, name string) error {
+	err := apierrors.NewAlreadyExists(r.gr, name)
+	if obj, bad := r.decode(kv.Value, kv.Revision); bad == nil && !metav1.MetaOf(obj).DeletionTimestamp.IsZero() {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
 func (r *Resource) dryRunInsert(ctx context.Context, key, name string) error {
-	_, _, err := r.registry.store.Get(ctx, key)
+	kv, _, err := r.registry.store.Get(ctx, key)
 	switch {
 	case err == nil:
-		return apierrors.NewAlreadyExists(r.gr, name)
+		return r.exists(kv, name)
 	case errors.Is(err, store.ErrNotFound):
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // ValidatePodResize checks a change through the resize subresource: cpu and memory of containers may
-// change, as long as the pod keeps its quality of service; nothing else may.
+// change but not go away, as long as the pod keeps its quality of service; nothing else may.
 func ValidatePodResize(p, old *Pod) validation.ErrorList {
 	var r check.Report
 	r.Add(validatePodBody(p))
@@ -21,11 +21,31 @@ func ValidatePodResize(p, old *Pod) validation.ErrorList {
 		r.Forbidden(spec, "containers may not be added or removed")
 		return r.List()
 	}
+	for _, l := range []struct {
+		path     *path
+		now, was []Container
+	}{{spec.Child("containers"), p.Spec.Containers, old.Spec.Containers}, {spec.Child("initContainers"), p.Spec.InitContainers, old.Spec.InitContainers}} {
+		for i := range l.now {
+			now, was, q := &l.now[i].Resources, &l.was[i].Resources, l.path.Index(i).Child("resources")
+			r.ForbidIf(removed(now.Requests, was.Requests), q.Child("requests"), "resource requests cannot be removed")
+			r.ForbidIf(removed(now.Limits, was.Limits), q.Child("limits"), "resource limits cannot be removed")
+		}
+	}
 	rest := p.Spec
 	rest.Containers = withResourcesOf(rest.Containers, old.Spec.Containers)
 	rest.InitContainers = withResourcesOf(rest.InitContainers, old.Spec.InitContainers)
 	r.ForbidIf(!check.Same(rest, old.Spec), spec, "only cpu and memory resources are mutable")
 	return r.List()
+}
+
+// removed reports whether now lacks something that was has.
+func removed(now, was ResourceList) bool {
+	for name := range was {
+		if _, ok := now[name]; !ok {
+			return true
+		}
+	}
+	return false
 }
 
 func withResourcesOf(now, was []Container) []Container {
