@@ -33,7 +33,6 @@ import (
 // elsewhere are the recorded answers that validation of the object alone does not give, by id, and why. The server gives them
 // (store/apiserver replays every record over HTTP).
 var elsewhere = map[string]string{
-	"021": "finalizers: the registry knows which kinds want a domain in front",
 	"228": "allocation: the address is outside the cluster's range",
 	"242": "allocation: the recorded cluster has one address family",
 	"561": "concurrency: which kinds need a version to be updated",

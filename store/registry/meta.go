@@ -40,9 +40,10 @@ func (r *Resource) validateNew(obj metav1.Object) validation.ErrorList {
 	return errs
 }
 
-// validateFinalizers checks what built-in kinds ask of finalizers.
+// validateFinalizers checks what built-in kinds ask of finalizers. Definitions of custom resources and API services do not ask: the
+// finalizer that every definition has is without a domain.
 func (r *Resource) validateFinalizers(m *metav1.ObjectMeta) validation.ErrorList {
-	if r.def.Custom || len(m.Finalizers) == 0 {
+	if r.def.Custom || len(m.Finalizers) == 0 || r.gr.Group == "apiextensions.k8s.io" || r.gr.Group == "apiregistration.k8s.io" {
 		return nil
 	}
 	return metav1.ValidateFinalizerDomains(m.Finalizers, validation.NewPath("metadata", "finalizers"))
