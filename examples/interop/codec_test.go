@@ -60,16 +60,24 @@ func TestCodecParity(t *testing.T) {
 func parity(t *testing.T, seed uint64, typ reflect.Type, newOurs func() any) {
 	up := newOf(typ)
 	filler(seed).Fuzz(up)
-	upJSON, err := stdjson.Marshal(up)
-	require.NoError(t, err)
-	upProto, err := up.(protoMessage).Marshal()
-	require.NoError(t, err)
+	inJSON := func(v any) []byte {
+		b, err := stdjson.Marshal(v)
+		require.NoError(t, err)
+		return b
+	}
+	// Upstream's protobuf is also what values are compared by. Like its semantic equality it makes no difference between nil and empty; it takes a
+	// twentieth of the time, without which ten thousand objects of each kind would be too many.
+	inProto := func(v any) []byte {
+		b, err := v.(protoMessage).Marshal()
+		require.NoError(t, err)
+		return b
+	}
+	upJSON, upProto := inJSON(up), inProto(up)
 	// What upstream makes of these bytes; nil and empty are not always told apart on the wire.
 	fromJSON, fromProto := newOf(typ), newOf(typ)
 	require.NoError(t, stdjson.Unmarshal(upJSON, fromJSON))
 	require.NoError(t, fromProto.(protoMessage).Unmarshal(upProto))
-	stableProto, err := fromProto.(protoMessage).Marshal()
-	require.NoError(t, err)
+	againProto := inProto(fromProto)
 
 	check := func(ok bool, what string) {
 		t.Helper()
@@ -84,12 +92,15 @@ func parity(t *testing.T, seed uint64, typ reflect.Type, newOurs func() any) {
 	check(err == nil && bytes.Equal(b, upProto), "protobuf of an upstream type differs")
 	back := newOf(typ)
 	err = codec.Unmarshal(upJSON, back)
-	check(err == nil && equality.Semantic.DeepEqual(back, fromJSON), "JSON decoded into an upstream type differs")
+	check(err == nil && bytes.Equal(inProto(back), inProto(fromJSON)), "JSON decoded into an upstream type differs")
 	back = newOf(typ)
 	err = codec.UnmarshalProto(upProto, back)
-	check(err == nil && equality.Semantic.DeepEqual(back, fromProto), "protobuf decoded into an upstream type differs")
+	check(err == nil && bytes.Equal(inProto(back), againProto), "protobuf decoded into an upstream type differs")
 	c := codec.DeepCopy(up)
-	check(equality.Semantic.DeepEqual(c, up) && codec.Equal(c, up), "the copy of an upstream type differs")
+	check(bytes.Equal(inProto(c), upProto) && codec.Equal(c, up), "the copy of an upstream type differs")
+	if seed%16 == 0 {
+		check(equality.Semantic.DeepEqual(back, fromProto) && equality.Semantic.DeepEqual(c, up), "values of an upstream type differ")
+	}
 
 	// Our types: JSON in, JSON and protobuf out.
 	ours := newOurs()
@@ -99,20 +110,14 @@ func parity(t *testing.T, seed uint64, typ reflect.Type, newOurs func() any) {
 	b, err = codec.Marshal(ours)
 	check(err == nil && bytes.Equal(b, upJSON), "JSON through our type differs: "+string(b))
 	b, err = codec.MarshalProto(ours)
-	require.NoError(t, err)
-	back = newOf(typ)
-	require.NoError(t, back.(protoMessage).Unmarshal(b), "upstream cannot read our protobuf")
-	check(equality.Semantic.DeepEqual(back, fromJSON), "upstream reads something else from our protobuf")
+	check(err == nil && bytes.Equal(b, inProto(fromJSON)), "protobuf from JSON differs")
 	// Protobuf in, protobuf and JSON out.
 	ours = newOurs()
 	require.NoError(t, codec.UnmarshalProto(upProto, ours))
 	b, err = codec.MarshalProto(ours)
-	check(err == nil && bytes.Equal(b, stableProto), "protobuf through our type differs")
+	check(err == nil && bytes.Equal(b, againProto), "protobuf through our type differs")
 	b, err = codec.Marshal(ours)
-	require.NoError(t, err)
-	back = newOf(typ)
-	require.NoError(t, stdjson.Unmarshal(b, back), "upstream cannot read our JSON")
-	check(equality.Semantic.DeepEqual(back, fromProto), "upstream reads something else from our JSON")
+	check(err == nil && bytes.Equal(b, inJSON(fromProto)), "JSON from protobuf differs: "+string(b))
 	other := codec.DeepCopy(ours)
 	check(codec.Equal(ours, other), "the copy of our type differs")
 }
