@@ -100,6 +100,9 @@ type Machine struct {
 	streaming bool
 	// fruitless is true until the watch that is open has moved.
 	fruitless bool
+	// relapses counts the watches in a row that made another reading necessary before they had moved. A reading that succeeds ends a
+	// row of Failures but not of these, so that a server that cannot be watched is not asked for everything again and again.
+	relapses int
 	// plainOnce reads a list next time, because watch-list has just failed in a way that may not last.
 	plainOnce bool
 }
@@ -130,7 +133,7 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		if in.Version != "" && m.Phase == Watching && !earlier(in.Version, m.Version) {
 			m.Version = in.Version
 		}
-		m.Failures, m.fruitless = 0, false
+		m.Failures, m.relapses, m.fruitless = 0, 0, false
 		return m, Command{Do: Follow}
 	case Relist:
 		m.Phase, m.AtLeast = Idle, in.Version
@@ -169,12 +172,18 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 	case kind == Expired && wasWatching:
 		// Read again, at once the first time, from the latest version.
 		m.Phase, m.AtLeast = Idle, ""
+		m.Failures = max(m.Failures, m.relapses)
+		m.relapses++
 	case kind == Expired:
 		m.Phase, m.AtLeast = Idle, ""
 		m.Failures++
 	case kind == Missing:
 		gone := !m.Missing
 		m.Phase, m.Version, m.AtLeast, m.Missing = Idle, "", "", true
+		if wasWatching {
+			m.Failures = max(m.Failures, m.relapses)
+			m.relapses++
+		}
 		m.Failures++
 		return m, Command{Do: Wait, After: max(delay(m.Failures, jitter), 500*time.Millisecond), Gone: gone}
 	case kind == Ended && wasWatching:
@@ -187,7 +196,8 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 	case wasWatching && kind == Invalid:
 		// The version itself is refused.
 		m.Phase = Idle
-		m.Failures++
+		m.Failures = max(m.Failures, m.relapses) + 1
+		m.relapses++
 	case wasWatching:
 		// The version is still good: resume.
 		m.Failures++

@@ -91,6 +91,40 @@ func TestWaitsGrowAndEnd(t *testing.T) {
 	require.Zero(t, m.Failures)
 }
 
+// TestAServerThatCannotBeWatchedIsNotReadAllTheTime has every reading succeed and every watch end in a way that makes another one necessary.
+func TestAServerThatCannotBeWatchedIsNotReadAllTheTime(t *testing.T) {
+	for name, err := range map[string]error{"expired": expired, "refused": apierrors.NewBadRequest("version"), "missing": missing} {
+		for _, plain := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s plain=%v", name, plain), func(t *testing.T) {
+				read := Input{Outcome: Caught, Version: "7"}
+				if plain {
+					read = Input{Outcome: Listed, Version: "7"}
+				}
+				m, cmd := walk(t, NewMachine(plain), Input{Outcome: Start})
+				var waited, last time.Duration
+				readings := 0
+				for waited < time.Hour {
+					require.Contains(t, []Action{List, WatchList}, cmd.Do)
+					readings++
+					require.Less(t, readings, 200)
+					m, _ = m.Step(read, 0)
+					if m, cmd = m.Step(failed(err), 0.999999); cmd.Do == Wait {
+						require.GreaterOrEqual(t, cmd.After, last)
+						waited, last = waited+cmd.After, cmd.After
+						m, cmd = m.Step(Input{Outcome: Woke}, 0)
+					}
+				}
+				require.InDelta(t, 30*time.Second, last, float64(time.Millisecond))
+				// One watch that is of use, and the next end is an ordinary one.
+				m, _ = m.Step(read, 0)
+				m, _ = m.Step(Input{Outcome: Moved, Version: "8"}, 0)
+				_, cmd = m.Step(failed(err), 0.999999)
+				require.LessOrEqual(t, cmd.After, 500*time.Millisecond)
+			})
+		}
+	}
+}
+
 func TestAVersionThatNeverComesIsGivenUp(t *testing.T) {
 	m, _ := walk(t, NewMachine(true), Input{Outcome: Start}, Input{Outcome: Listed, Version: "1"})
 	m, cmd := m.Step(Input{Outcome: Relist, Version: "999"}, 0)
