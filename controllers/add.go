@@ -27,7 +27,17 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sou
 	if o.Logger == nil {
 		o.Logger = m.Logger()
 	}
+	monitor := m.Monitor()
+	if monitor != nil && o.Queue.Metrics == nil {
+		o.Queue.Metrics = monitor.Queue(name)
+	}
+	if monitor != nil && o.Metrics == nil {
+		o.Metrics = monitor.Reconciles()
+	}
 	c := controller.New(name, r, o.Options)
+	if monitor != nil {
+		monitor.Controller(name, c.Queue())
+	}
 	var waits []func(context.Context) error
 	var errs []error
 	for _, s := range sources {

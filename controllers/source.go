@@ -103,7 +103,10 @@ func watch[T metav1.Object](handle func(informers.Event[T], func(reconcile.Reque
 		if err != nil {
 			return nil, fmt.Errorf("controllers: %s: %w", c.Name(), err)
 		}
-		cause := info.GVK.Kind
+		causes := map[informers.EventType]string{}
+		for _, t := range []informers.EventType{informers.Added, informers.Updated, informers.Deleted} {
+			causes[t] = info.GVK.Kind + " " + t.String()
+		}
 		inf := informers.For[T](m.Informers())
 		inf.AddHandler(func(e informers.Event[T]) {
 			for _, p := range predicates {
@@ -111,7 +114,7 @@ func watch[T metav1.Object](handle func(informers.Event[T], func(reconcile.Reque
 					return
 				}
 			}
-			opts := workqueue.AddOptions{Cause: cause}
+			opts := workqueue.AddOptions{Cause: causes[e.Type]}
 			if e.Initial {
 				opts.Priority = workqueue.LowPriority
 			}

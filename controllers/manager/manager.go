@@ -14,9 +14,12 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/informers"
+	"github.com/keelson-dev/keelson/workqueue"
 )
 
 // Runnable is anything with a life. Run blocks until ctx ends and all it started has returned; an
@@ -45,6 +48,19 @@ type Options struct {
 	Informers informers.SetOptions
 	// Logger is handed to controllers; nil discards.
 	Logger *slog.Logger
+	// Monitor, if not nil, is told of every controller that is added; package controllers/metrics has one.
+	Monitor Monitor
+}
+
+// Monitor watches over the work of a manager's controllers, for metrics and debug views. Calls come from one goroutine at a time for each
+// controller, before it runs.
+type Monitor interface {
+	// Queue returns what is to be told about the work queue of a controller of that name; nil is nothing.
+	Queue(controller string) *workqueue.Metrics
+	// Reconciles returns what is to be told about the reconciles of all controllers; nil is nothing.
+	Reconciles() *controller.Metrics
+	// Controller is given the queue to look into.
+	Controller(controller string, q *workqueue.Queue[types.NamespacedName])
 }
 
 // Manager is a set of runnables around one connection. Add may be called before and during Run.
@@ -80,6 +96,9 @@ func (m *Manager) Conn() client.Conn { return m.conn }
 
 // Informers are the shared informers; the manager runs them.
 func (m *Manager) Informers() *informers.Set { return m.set }
+
+// Monitor is that of the options, nil if there is none.
+func (m *Manager) Monitor() Monitor { return m.opts.Monitor }
 
 // Logger is never nil.
 func (m *Manager) Logger() *slog.Logger { return m.log }

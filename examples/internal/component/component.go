@@ -19,11 +19,15 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/metrics"
+	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 	"github.com/keelson-dev/keelson/store/certs"
@@ -54,7 +58,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between attempts to take or renew the lease")
 	f.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", "kube-system", "namespace of the lease")
 	f.StringVar(&o.LeaseName, "leader-elect-resource-name", o.Name, "name of the lease")
-	f.StringVar(&o.BindAddress, "bind-address", "127.0.0.1", "address of the health server")
+	f.StringVar(&o.BindAddress, "bind-address", "127.0.0.1", "address of the health server; on a loopback address it serves /metrics and /debug/queues too")
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the health server (https); 0 turns it off")
 	f.IntVarP(&o.Verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 }
@@ -119,18 +123,25 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 	if err != nil {
 		return err
 	}
-	conn, err := rest.New(cfg, rest.Options{Logger: log})
+	measured := metrics.New()
+	conn, err := rest.New(cfg, rest.Options{Logger: log, Metrics: measured.Client()})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	mo := manager.Options{Logger: log}
+	mo := manager.Options{Logger: log, Monitor: measured, Informers: informers.SetOptions{Logger: log, Metrics: measured.Informers()}}
 	var elector *leaderelection.Elector
+	recorder := events.New(conn, events.Options{Component: o.Name, Logger: log})
 	if o.LeaderElect {
-		lock := leaselock.New(conn, types.NamespacedName{Namespace: o.LeaseNamespace, Name: o.LeaseName}, leaselock.Options{})
+		lock := leaselock.New(conn, types.NamespacedName{Namespace: o.LeaseNamespace, Name: o.LeaseName}, leaselock.Options{
+			Event: func(lease *coordinationv1.Lease, reason, message string) {
+				recorder.Event(lease, events.Normal, reason, message)
+			},
+		})
 		elector, err = leaderelection.New(lock, leaderelection.Options{
 			LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Logger: log,
 			OnNewLeader: func(identity string) { log.Info("new leader", "identity", identity) },
+			Metrics:     measured.Leader(o.LeaseName),
 		})
 		if err != nil {
 			return err
@@ -138,6 +149,7 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		mo.Elector = elector
 	}
 	m := manager.New(conn, mo)
+	m.AddAlways("events of leader election", recorder)
 	if err := build(conn, m); err != nil {
 		return err
 	}
@@ -146,16 +158,21 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		if err != nil {
 			return err
 		}
+		if ip := net.ParseIP(o.BindAddress); ip != nil && ip.IsLoopback() {
+			// There is no authentication here, so what tells of the cluster is for this machine only.
+			s.measured = measured
+		}
 		m.AddAlways("health server", s)
 	}
 	return m.Run(ctx)
 }
 
-// health serves /healthz, /livez and /readyz.
+// health serves /healthz, /livez and /readyz, and, unless measured is nil, /metrics and /debug/queues.
 type health struct {
 	listener net.Listener
 	cert     tls.Certificate
 	elector  *leaderelection.Elector
+	measured *metrics.Metrics
 }
 
 func newHealth(addr string, elector *leaderelection.Elector) (*health, error) {
@@ -171,7 +188,7 @@ func newHealth(addr string, elector *leaderelection.Elector) (*health, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &health{l, pair.TLS(), elector}, nil
+	return &health{listener: l, cert: pair.TLS(), elector: elector}, nil
 }
 
 // Run implements manager.Runnable.
@@ -188,6 +205,10 @@ func (h *health) Run(ctx context.Context) error {
 	}
 	for _, p := range []string{"/healthz", "/livez", "/readyz"} {
 		mux.HandleFunc("GET "+p, check)
+	}
+	if h.measured != nil {
+		mux.Handle("GET /metrics", h.measured)
+		mux.Handle("GET /debug/queues", h.measured.Queues())
 	}
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS12}}
 	var wg sync.WaitGroup

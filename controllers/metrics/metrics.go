@@ -1,0 +1,257 @@
+// Package metrics measures a program made with package manager for Prometheus, under the names and labels that dashboards and
+// alerts for Kubernetes components and controller-runtime know, and shows what waits in its queues.
+//
+//	m := metrics.New()
+//	elector, err := leaderelection.New(lock, leaderelection.Options{Metrics: m.Leader("my-operator")})
+//	mgr := manager.New(conn, manager.Options{Elector: elector, Monitor: m, Informers: informers.SetOptions{Metrics: m.Informers()}})
+//	mux.Handle("GET /metrics", m)
+//	mux.Handle("GET /debug/queues", m.Queues())
+//
+// It is a package of its own, because it is the only one of the toolkit that needs the Prometheus library: programs that do not
+// import it do not carry it.
+package metrics
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/informers"
+	"github.com/keelson-dev/keelson/leaderelection"
+	"github.com/keelson-dev/keelson/workqueue"
+)
+
+// Metrics are the measurements of one program. It is a manager.Monitor, and an http.Handler that serves them. All methods may
+// be called from many goroutines.
+type Metrics struct {
+	registry *prometheus.Registry
+	page     http.Handler
+
+	depth                  *prometheus.GaugeVec
+	adds, retries          *prometheus.CounterVec
+	queueTimes, workTimes  *prometheus.HistogramVec
+	reconciles, failed     *prometheus.CounterVec
+	reconcileTimes         *prometheus.HistogramVec
+	active                 *prometheus.GaugeVec
+	leading                *prometheus.GaugeVec
+	slowPath               *prometheus.CounterVec
+	lists, events, retried *prometheus.CounterVec
+	slowHandlers           *prometheus.CounterVec
+	handlerTimes           *prometheus.HistogramVec
+	requests, tried        *prometheus.CounterVec
+	requestTimes           *prometheus.HistogramVec
+
+	mu     sync.Mutex
+	queues []watched
+}
+
+// watched is the queue of one controller.
+type watched struct {
+	name  string
+	queue *workqueue.Queue[types.NamespacedName]
+}
+
+// New returns metrics with those of the Go runtime and the process.
+func New() *Metrics {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	queueBuckets := prometheus.ExponentialBuckets(10e-9, 10, 12)
+	m := &Metrics{
+		registry: r, page: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
+
+		depth:      gauge(r, "workqueue_depth", "Keys that wait for a worker.", "name"),
+		adds:       counter(r, "workqueue_adds_total", "Runs that were asked for.", "name"),
+		retries:    counter(r, "workqueue_retries_total", "Keys that were added with a delay or a rate limit.", "name"),
+		queueTimes: histogram(r, "workqueue_queue_duration_seconds", "Time keys waited for a worker.", queueBuckets, "name"),
+		workTimes:  histogram(r, "workqueue_work_duration_seconds", "Time workers took for a key.", queueBuckets, "name"),
+
+		reconciles: counter(r, "controller_runtime_reconcile_total", "Reconciles by outcome.", "controller", "result"),
+		failed:     counter(r, "controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
+		reconcileTimes: histogram(r, "controller_runtime_reconcile_time_seconds", "Time a reconcile took.",
+			[]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}, "controller"),
+		active: gauge(r, "controller_runtime_active_workers", "Reconciles that run.", "controller"),
+
+		leading:  gauge(r, "leader_election_master_status", "1 for the leader, 0 for others.", "name"),
+		slowPath: counter(r, "leader_election_slowpath_total", "Renewals that had to read the lease first.", "name"),
+
+		lists:        counter(r, "reflector_lists_total", "Collections that were read whole.", "name"),
+		events:       counter(r, "informer_events_total", "Events of watches.", "name", "type"),
+		retried:      counter(r, "informer_failures_total", "Failures that informers have recovered from.", "name"),
+		slowHandlers: counter(r, "informer_slow_handlers_total", "Times a handler was behind more than it may.", "name", "handler"),
+		handlerTimes: histogram(r, "informer_handler_duration_seconds", "Time a handler took for an event.", queueBuckets, "name", "handler"),
+	}
+	m.requests = counter(r, "rest_client_requests_total", "Requests answered by the API server, by status.", "code", "method")
+	m.tried = counter(r, "rest_client_request_retries_total", "Requests that were sent again.", "code", "verb")
+	m.requestTimes = histogram(r, "rest_client_request_duration_seconds", "Time until the answer.",
+		[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb")
+	r.MustRegister(running{m})
+	return m
+}
+
+// ServeHTTP serves the measurements.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.page.ServeHTTP(w, r) }
+
+// Registry is where a program registers measurements of its own.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Queue implements manager.Monitor; it also measures queues that belong to no controller.
+func (m *Metrics) Queue(name string) *workqueue.Metrics {
+	depth, adds, retries := m.depth.WithLabelValues(name), m.adds.WithLabelValues(name), m.retries.WithLabelValues(name)
+	queued, worked := m.queueTimes.WithLabelValues(name), m.workTimes.WithLabelValues(name)
+	return &workqueue.Metrics{
+		Depth:         func(_, delta int) { depth.Add(float64(delta)) },
+		Adds:          adds.Inc,
+		Retries:       retries.Inc,
+		QueueDuration: func(d time.Duration) { queued.Observe(d.Seconds()) },
+		WorkDuration:  func(d time.Duration) { worked.Observe(d.Seconds()) },
+	}
+}
+
+// Controller implements manager.Monitor.
+func (m *Metrics) Controller(name string, q *workqueue.Queue[types.NamespacedName]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queues = append(m.queues, watched{name, q})
+	slices.SortStableFunc(m.queues, func(a, b watched) int { return cmp.Compare(a.name, b.name) })
+}
+
+// Reconciles implements manager.Monitor; it is for controller.Options.Metrics.
+func (m *Metrics) Reconciles() *controller.Metrics {
+	return &controller.Metrics{
+		Reconciled: func(name, outcome string, took time.Duration) {
+			m.reconciles.WithLabelValues(name, outcome).Inc()
+			if outcome != "success" && outcome != "requeue_after" {
+				m.failed.WithLabelValues(name).Inc()
+			}
+			m.reconcileTimes.WithLabelValues(name).Observe(took.Seconds())
+		},
+		Active: func(name string, delta int) { m.active.WithLabelValues(name).Add(float64(delta)) },
+	}
+}
+
+// Leader is for leaderelection.Options.Metrics; name is the lease's.
+func (m *Metrics) Leader(name string) *leaderelection.Metrics {
+	leading, slow := m.leading.WithLabelValues(name), m.slowPath.WithLabelValues(name)
+	return &leaderelection.Metrics{
+		Status: func(is bool) {
+			if is {
+				leading.Set(1)
+			} else {
+				leading.Set(0)
+			}
+		},
+		SlowPath: slow.Inc,
+	}
+}
+
+// Informers is for informers.SetOptions.Metrics. The label name is the resource, as in "deployments.apps".
+func (m *Metrics) Informers() informers.Metrics {
+	return informers.Metrics{
+		Event:  func(resource, typ string) { m.events.WithLabelValues(resource, typ).Inc() },
+		Read:   func(resource string, _ bool) { m.lists.WithLabelValues(resource).Inc() },
+		Failed: func(resource string) { m.retried.WithLabelValues(resource).Inc() },
+		Slow:   func(resource, handler string, _ int) { m.slowHandlers.WithLabelValues(resource, handler).Inc() },
+		Handled: func(resource, handler string, _ informers.EventType, took time.Duration) {
+			m.handlerTimes.WithLabelValues(resource, handler).Observe(took.Seconds())
+		},
+	}
+}
+
+// Client is for rest.Options.Metrics. The code of a request without an answer is "<error>".
+func (m *Metrics) Client() rest.Metrics {
+	text := func(code int) string {
+		if code == 0 {
+			return "<error>"
+		}
+		return strconv.Itoa(code)
+	}
+	return rest.Metrics{
+		Request: func(verb, _ string, code int, took time.Duration) {
+			m.requests.WithLabelValues(text(code), verb).Inc()
+			m.requestTimes.WithLabelValues(verb).Observe(took.Seconds())
+		},
+		Retry: func(verb, _ string, code int) { m.tried.WithLabelValues(text(code), verb).Inc() },
+	}
+}
+
+// Queues serves what waits and what is being worked on, as JSON by controller: each key with its state, its priority, the first event that
+// asked for it and for how many nanoseconds it has been waiting. A query ?controller=NAME shows that one only. It shows names of objects:
+// serve it to administrators.
+func (m *Metrics) Queues() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page := map[string][]workqueue.Entry[types.NamespacedName]{}
+		only := r.URL.Query().Get("controller")
+		for _, q := range m.watched() {
+			if only == "" || only == q.name {
+				page[q.name] = append(page[q.name], q.queue.Entries()...)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		_ = e.Encode(page)
+	})
+}
+
+func (m *Metrics) watched() []watched {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.queues)
+}
+
+// running collects what is read of queues when somebody asks.
+type running struct{ m *Metrics }
+
+var (
+	unfinished = prometheus.NewDesc("workqueue_unfinished_work_seconds", "Sum of the time the keys in work have been there.", []string{"name"}, nil)
+	longest    = prometheus.NewDesc("workqueue_longest_running_processor_seconds", "Longest time a key has been in work.", []string{"name"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (running) Describe(ch chan<- *prometheus.Desc) {
+	ch <- unfinished
+	ch <- longest
+}
+
+// Collect implements prometheus.Collector. Of several controllers of one name the sum and the longest are given.
+func (r running) Collect(ch chan<- prometheus.Metric) {
+	all := r.m.watched()
+	for i := 0; i < len(all); {
+		name, sum, most := all[i].name, time.Duration(0), time.Duration(0)
+		for ; i < len(all) && all[i].name == name; i++ {
+			s := all[i].queue.Stats()
+			sum, most = sum+s.UnfinishedWork, max(most, s.LongestRunning)
+		}
+		ch <- prometheus.MustNewConstMetric(unfinished, prometheus.GaugeValue, sum.Seconds(), name)
+		ch <- prometheus.MustNewConstMetric(longest, prometheus.GaugeValue, most.Seconds(), name)
+	}
+}
+
+func counter(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.MustRegister(v)
+	return v
+}
+
+func gauge(r *prometheus.Registry, name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.MustRegister(v)
+	return v
+}
+
+func histogram(r *prometheus.Registry, name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.MustRegister(v)
+	return v
+}
