@@ -43,6 +43,51 @@ func TestBytesArriveInOrderAndOnce(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
+// One direction ends, the other goes on.
+func TestHalfClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pipenet.Pair()
+		go func() {
+			_, _ = a.Write(make([]byte, 200<<10))
+			_ = a.(interface{ CloseWrite() error }).CloseWrite()
+		}()
+		got, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.Len(t, got, 200<<10)
+		_, err = a.Write([]byte("x"))
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+		_, err = b.Write([]byte("still open"))
+		require.NoError(t, err)
+		require.NoError(t, b.Close())
+		got, err = io.ReadAll(a)
+		require.NoError(t, err)
+		require.Equal(t, "still open", string(got), "written before the end")
+		require.NoError(t, a.Close())
+		_, err = a.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+	})
+}
+
+func TestMovingADeadlineWakesAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pipenet.Pair()
+		defer b.Close()
+		defer a.Close()
+		begun := time.Now()
+		require.NoError(t, a.SetReadDeadline(begun.Add(time.Hour)))
+		go func() {
+			time.Sleep(time.Second)
+			_ = a.SetDeadline(time.Now())
+		}()
+		_, err := a.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begun))
+		require.NoError(t, a.SetDeadline(time.Time{}))
+		_, err = a.Write([]byte("x"))
+		require.NoError(t, err, "a deadline that is taken back does not count")
+	})
+}
+
 func TestCloseEndsAcceptAndDial(t *testing.T) {
 	l := pipenet.New()
 	require.NoError(t, l.Close())
