@@ -263,14 +263,33 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func ExampleLoad() {
-	cfg, err := kubeconfig.Load(kubeconfig.Options{Context: "staging"})
+// The configuration of one context, and a connection with it. Load reads the user's files first, and in a pod its service account.
+func ExampleConfig_REST() {
+	c, err := kubeconfig.Parse([]byte(`
+current-context: staging
+clusters: [{name: s, cluster: {server: "https://staging.example.com:6443"}}]
+contexts: [{name: staging, context: {cluster: s, user: me, namespace: team}}]
+users: [{name: me, user: {token: secret}}]
+`))
 	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cfg, err := c.REST(kubeconfig.Options{})
+	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	conn, err := rest.New(cfg, rest.Options{})
 	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	defer conn.Close()
+	fmt.Println(conn.Host())
+	_, err = c.REST(kubeconfig.Options{Context: "production"})
+	fmt.Println(err)
+	// Output:
+	// https://staging.example.com:6443
+	// kubeconfig: contexts: there is no context "production"
 }
