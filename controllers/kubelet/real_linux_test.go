@@ -254,9 +254,13 @@ func testReal(t *testing.T) {
 	n.until("pod ready", is("True"), "get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 	t.Logf("pod ready after %v", time.Since(began))
 
+	n.applyClientPods(t)
 	t.Run("exec", func(t *testing.T) { n.testExec(t) })
 	t.Run("logs", func(t *testing.T) { n.testLogs(t) })
 	t.Run("port-forward", func(t *testing.T) { n.testPortForward(t) })
+	t.Run("our client's streams", func(t *testing.T) { n.testClientStreams(t) })
+	t.Run("our client's logs", func(t *testing.T) { n.testClientLogs(t) })
+	t.Run("our client in a pod", func(t *testing.T) { n.testInCluster(t) })
 	t.Run("attach and host ports", func(t *testing.T) { n.testAttach(t) })
 	t.Run("volumes", func(t *testing.T) { n.testVolumes(t) })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })

@@ -1,0 +1,52 @@
+// Command agent is what a pod of the tests runs: it connects with the service account of its pod and says who the server takes it
+// for, and by which token, whenever that changes.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/client/rest"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	cfg, err := kubeconfig.InCluster()
+	if err != nil {
+		return err
+	}
+	conn, err := rest.New(cfg, rest.Options{})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	reviews := client.For[*authenticationv1.SelfSubjectReview](conn)
+	said := ""
+	for ctx.Err() == nil {
+		me, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{})
+		if err != nil {
+			return err // a program does without trouble what a rotation does to it
+		}
+		if now := fmt.Sprint(me.Status.UserInfo.Username, me.Status.UserInfo.Extra["authentication.kubernetes.io/credential-id"]); now != said {
+			fmt.Println(now)
+			said = now
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil
+}
