@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -135,6 +136,36 @@ func TestApplySendsExactlyTheFieldsSet(t *testing.T) {
 		same, err := cms.Apply(ctx, mine, client.ApplyOptions{FieldManager: "one"})
 		require.NoError(t, err)
 		require.Equal(t, forced.ResourceVersion, same.ResourceVersion)
+	})
+}
+
+// Who wrote with plain updates and applies from now on takes its own fields along, so that those it drops disappear.
+func TestFromUpdatesToApply(t *testing.T) {
+	bubble(t, func(t *testing.T, s *clienttest.Server, c *rest.Conn) {
+		ctx := t.Context()
+		cms := client.For[*corev1.ConfigMap](c)
+		for _, upgraded := range []bool{false, true} {
+			name := fmt.Sprintf("upgraded-%v", upgraded)
+			_, err := cms.Create(ctx, configMap(name, map[string]string{"keep": "1", "drop": "1"}), client.CreateOptions{FieldManager: "old"})
+			require.NoError(t, err)
+			live, err := cms.Patch(ctx, key(name), client.Patch{Type: types.MergePatchType, Data: []byte(`{"data":{"other":"1"}}`)}, client.PatchOptions{FieldManager: "somebody"})
+			require.NoError(t, err)
+			if upgraded {
+				patch, err := managedfields.UpgradePatch(live, []string{"old"}, "new", "")
+				require.NoError(t, err)
+				_, err = cms.Patch(ctx, key(name), client.Patch{Type: types.JSONPatchType, Data: patch})
+				require.NoError(t, err)
+				_, err = cms.Patch(ctx, key(name), client.Patch{Type: types.JSONPatchType, Data: patch})
+				require.True(t, apierrors.IsConflict(err), "of a version that is gone: %v", err)
+			}
+			got, err := cms.Apply(ctx, configMap(name, map[string]string{"keep": "1"}), client.ApplyOptions{FieldManager: "new"})
+			require.NoError(t, err)
+			want := map[string]string{"keep": "1", "other": "1"}
+			if !upgraded {
+				want["drop"] = "1"
+			}
+			require.Equal(t, want, got.Data)
+		}
 	})
 }
 

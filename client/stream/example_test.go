@@ -5,12 +5,43 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/clienttest"
+	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/client/stream"
 )
+
+// Read what a container has written, line by line.
+func ExampleLogLines() {
+	l := clienttest.Listen()
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println(r.URL)
+		fmt.Fprintln(w, "started\nlistening on :80")
+	})}
+	go func() { _ = srv.Serve(l) }()
+	defer srv.Close()
+	conn, err := rest.New(rest.Config{Host: "http://memory", Dial: l.Dial}, rest.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	for line, err := range stream.LogLines(context.Background(), conn, types.NamespacedName{Namespace: "default", Name: "web-0"}, stream.LogOptions{Container: "web"}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(line)
+	}
+	// Output:
+	// /api/v1/namespaces/default/pods/web-0/log?container=web
+	// started
+	// listening on :80
+}
 
 // Run a command in a pod and learn its exit code.
 func ExampleExec() {

@@ -99,97 +99,114 @@ func streamType(t string) http.Header { return http.Header{"Streamtype": {t}} }
 
 // runSPDY carries the streams of a process over SPDY until it ends.
 func runSPDY(ctx context.Context, conn *spdyConn, version string, o Options) error {
-	var wg sync.WaitGroup
+	p := &spdyProcess{conn: conn, o: o, copied: make(chan error, 2)}
 	stop := context.AfterFunc(ctx, func() { conn.raw.Close() })
-	defer func() {
-		stop()
-		conn.end()
-		wg.Wait()
-	}()
-	fail := func(err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	over, cancel := context.WithCancel(ctx)
+	status, err := p.follow(over, version)
+	cancel()
+	stop()
+	conn.end()
+	p.wg.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
 		return fmt.Errorf("stream: %w", err)
+	case version == "v4.channel.k8s.io":
+		return outcome(status)
+	case len(status) > 0:
+		// Before v4 the error stream holds a message, or nothing.
+		return fmt.Errorf("stream: %s", status)
 	}
-	errs, err := conn.open(streamType("error"))
+	return nil
+}
+
+// spdyProcess is a process whose streams are those of a SPDY connection.
+type spdyProcess struct {
+	conn   *spdyConn
+	o      Options
+	wg     sync.WaitGroup
+	copied chan error // how reading each output ended
+}
+
+// follow opens the streams, in the order servers expect them, and carries them until the process has ended. It returns what the error
+// stream held.
+func (p *spdyProcess) follow(ctx context.Context, version string) ([]byte, error) {
+	errs, err := p.conn.open(streamType("error"))
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	// The error stream is only read.
-	_ = errs.Close()
-	copied := make(chan error, 2)
-	copies := 0
+	_ = errs.Close() // it is only read
 	var stdin *spdystream.Stream
-	if o.Stdin != nil {
-		if stdin, err = conn.open(streamType("stdin")); err != nil {
-			return fail(err)
+	if p.o.Stdin != nil {
+		if stdin, err = p.conn.open(streamType("stdin")); err != nil {
+			return nil, err
 		}
 	}
-	for _, out := range []struct {
-		name string
-		w    io.Writer
-	}{{"stdout", o.Stdout}, {"stderr", o.Stderr}} {
-		if out.w == nil {
-			continue
-		}
-		st, err := conn.open(streamType(out.name))
-		if err != nil {
-			return fail(err)
-		}
-		_ = st.Close()
-		copies++
-		wg.Go(func() {
-			_, err := io.Copy(out.w, st)
-			copied <- err
-		})
+	outputs, err := p.output("stdout", p.o.Stdout, 0)
+	if err != nil {
+		return nil, err
 	}
-	if o.TTY && o.Sizes != nil && version != "v2.channel.k8s.io" && version != "channel.k8s.io" && version != "" {
-		st, err := conn.open(streamType("resize"))
-		if err != nil {
-			return fail(err)
+	if outputs, err = p.output("stderr", p.o.Stderr, outputs); err != nil {
+		return nil, err
+	}
+	// Version 3 brought the sizes of terminals.
+	if p.o.TTY && p.o.Sizes != nil && (version == "v3.channel.k8s.io" || version == "v4.channel.k8s.io") {
+		if err := p.resize(ctx); err != nil {
+			return nil, err
 		}
-		over, cancel := context.WithCancel(ctx)
-		defer cancel()
-		wg.Go(func() {
-			enc := json.NewEncoder(st)
-			for {
-				select {
-				case s, ok := <-o.Sizes:
-					if !ok || enc.Encode(s) != nil {
-						return
-					}
-				case <-over.Done():
-					return
-				}
-			}
-		})
 	}
 	if stdin != nil {
 		// Not waited for: its Read may never return.
 		go func() {
-			_, _ = io.Copy(stdin, o.Stdin)
+			_, _ = io.Copy(stdin, p.o.Stdin)
 			_ = stdin.Close()
 		}()
 	}
 	status, err := io.ReadAll(io.LimitReader(errs, maxStatus))
+	for range outputs {
+		if err == nil {
+			err = <-p.copied
+		}
+	}
+	return status, err
+}
+
+// output copies an output of the process to w, if that is not nil. It returns one more than n if there is something to wait for.
+func (p *spdyProcess) output(name string, w io.Writer, n int) (int, error) {
+	if w == nil {
+		return n, nil
+	}
+	st, err := p.conn.open(streamType(name))
 	if err != nil {
-		return fail(err)
+		return n, err
 	}
-	for range copies {
-		if err := <-copied; err != nil {
-			return fail(err)
+	_ = st.Close()
+	p.wg.Go(func() {
+		_, err := io.Copy(w, st)
+		p.copied <- err
+	})
+	return n + 1, nil
+}
+
+// resize sends the sizes of the terminal until ctx ends.
+func (p *spdyProcess) resize(ctx context.Context) error {
+	st, err := p.conn.open(streamType("resize"))
+	if err != nil {
+		return err
+	}
+	p.wg.Go(func() {
+		enc := json.NewEncoder(st)
+		for {
+			select {
+			case s, ok := <-p.o.Sizes:
+				if !ok || enc.Encode(s) != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
 		}
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if version != "v4.channel.k8s.io" {
-		// Before v4 the error stream holds a message, or nothing.
-		if len(status) == 0 {
-			return nil
-		}
-		return fmt.Errorf("stream: %s", status)
-	}
-	return outcome(status)
+	})
+	return nil
 }
