@@ -60,7 +60,7 @@ func (t *Type) memberSets(m map[string]any, live bool) (*Set, error) {
 	for name, v := range m {
 		f, named := t.field(name)
 		if t.shape == structure && !named && t.goType != nil && !live {
-			return nil, &PatchError{Path: Path{Field(name)}, Reason: "is not a field of the schema"}
+			return nil, &PatchError{Path: Path{Field(name)}, Reason: "field not declared in schema"}
 		}
 		child := t.elem
 		if named {

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -16,6 +17,7 @@ import (
 type configuration struct {
 	fields map[string]any
 	force  bool
+	named  bool // it says its name itself
 }
 
 // readConfiguration decodes the body of an apply. shape is an empty object of the kind, with which fields that do not belong
@@ -28,7 +30,7 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	if err != nil {
 		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
 	}
-	c := &configuration{force: isTrue(r.query.Get("force"))}
+	c := &configuration{force: flag(r.query, "force")}
 	if err := codec.Unmarshal(data, &c.fields); err != nil {
 		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
 	}
@@ -39,6 +41,11 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	}
 	if err := sameKind(schema.FromAPIVersionAndKind(apiVersion, kind), gvk); err != nil {
 		return nil, err
+	}
+	if r.custom() && r.info.Subresource != "scale" {
+		if err := r.declared(data, gvk); err != nil {
+			return nil, err
+		}
 	}
 	if shape != nil {
 		issues, err := codec.UnmarshalOptions(data, shape, codec.DecodeOptions{Strict: p.fv != fieldsIgnore})
@@ -65,8 +72,33 @@ func (c *configuration) name(key types.NamespacedName) error {
 	if ns, _ := meta["namespace"].(string); ns != "" && key.Namespace != "" && ns != key.Namespace {
 		return apierrors.NewBadRequest("the namespace in the configuration does not match the namespace on the URL (" + key.Namespace + ")")
 	}
+	c.named = meta["name"] != nil
 	meta["name"] = key.Name
 	return nil
+}
+
+// declared refuses a configuration of a custom resource with fields that its schema does not have: nobody could own them.
+func (r *request) declared(data []byte, gvk schema.GroupVersionKind) error {
+	prune := r.rt.res.Definition().Prune
+	if prune == nil {
+		return nil
+	}
+	var obj metav1.Unstructured
+	if err := codec.Unmarshal(data, &obj); err != nil {
+		return apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+	}
+	unknown := prune(&obj)
+	if len(unknown) == 0 {
+		return nil
+	}
+	text := "errors:"
+	for _, path := range unknown {
+		text += "\n  ." + path + ": field not declared in schema"
+	}
+	if len(unknown) == 1 {
+		text = "." + unknown[0] + ": field not declared in schema"
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s): %s", obj.GetNamespace(), obj.GetName(), gvk, text))
 }
 
 // apply answers a server-side apply: it creates the object or merges into it what the client's configuration says.
@@ -90,6 +122,9 @@ func (s *Server) apply(rt *route, r *request, out output, p *patchRequest, o reg
 	o.Tracked = true
 	key := r.key(rt.info.Namespaced)
 	obj, created, err := rt.res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
+		if current.Object == nil && !config.named {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", key.Name))
+		}
 		obj, err := rt.res.Apply(current, config.fields, o.Write, config.force)
 		if err == nil && current.Object == nil {
 			obj.SetNamespace(key.Namespace)

@@ -110,11 +110,11 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 func connectOptions(subresource string, q url.Values) any {
 	switch subresource {
 	case "exec":
-		return &corev1.PodExecOptions{TypeMeta: coreKind("PodExecOptions"), Stdin: isTrue(q.Get("stdin")), Stdout: isTrue(q.Get("stdout")), Stderr: isTrue(q.Get("stderr")),
-			TTY: isTrue(q.Get("tty")), Container: q.Get("container"), Command: q["command"]}
+		return &corev1.PodExecOptions{TypeMeta: coreKind("PodExecOptions"), Stdin: flag(q, "stdin"), Stdout: flag(q, "stdout"), Stderr: flag(q, "stderr"),
+			TTY: flag(q, "tty"), Container: q.Get("container"), Command: q["command"]}
 	case "attach":
-		return &corev1.PodAttachOptions{TypeMeta: coreKind("PodAttachOptions"), Stdin: isTrue(q.Get("stdin")), Stdout: isTrue(q.Get("stdout")), Stderr: isTrue(q.Get("stderr")),
-			TTY: isTrue(q.Get("tty")), Container: q.Get("container")}
+		return &corev1.PodAttachOptions{TypeMeta: coreKind("PodAttachOptions"), Stdin: flag(q, "stdin"), Stdout: flag(q, "stdout"), Stderr: flag(q, "stderr"),
+			TTY: flag(q, "tty"), Container: q.Get("container")}
 	}
 	return &corev1.PodPortForwardOptions{TypeMeta: coreKind("PodPortForwardOptions")}
 }
@@ -168,7 +168,7 @@ func podURL(host string, r *request, pod *corev1.Pod, container string) *url.URL
 	q := url.Values{}
 	copyFlags := func(names ...string) {
 		for i := 0; i+1 < len(names); i += 2 {
-			if isTrue(r.query.Get(names[i])) {
+			if flag(r.query, names[i]) {
 				q.Set(names[i+1], "1")
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -27,7 +27,8 @@ func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	if len(data) > 0 {
 		m, ok := contentMedia(r.Header.Get("Content-Type"))
 		if !ok {
-			return nil, apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format")
+			return nil, apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: " +
+				strings.Join([]string{typeJSON, typeYAML, typeProto}, ", "))
 		}
 		// DeleteOptions are a kind of every group-version.
 		want := deleteOptionsKind
@@ -40,7 +41,12 @@ func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
 			}
 		}
 	}
-	if err := r.deleteQuery(&o); err != nil {
+	if len(data) > 0 {
+		// The body is the whole of the options, but what was asked for as a dry run must never come true.
+		if len(o.DryRun) == 0 {
+			o.DryRun = r.query["dryRun"]
+		}
+	} else if err := r.deleteQuery(&o); err != nil {
 		return nil, err
 	}
 	return &o, validateDeleteOptions(&o)
@@ -74,16 +80,20 @@ func (r *request) deleteQuery(o *metav1.DeleteOptions) error {
 	if v := r.query.Get("propagationPolicy"); v != "" {
 		o.PropagationPolicy = new(metav1.DeletionPropagation(v))
 	}
-	if v := r.query.Get("orphanDependents"); v != "" {
-		b, err := strconv.ParseBool(v)
-		if err != nil {
-			return apierrors.NewBadRequest("orphanDependents is not a boolean")
-		}
-		o.OrphanDependents = &b
+	if r.query.Has("orphanDependents") {
+		o.OrphanDependents = new(flag(r.query, "orphanDependents"))
 	}
-	if v := r.query["dryRun"]; len(v) > 0 {
-		o.DryRun = v
+	uid, version := r.query.Get("uid"), r.query.Get("resourceVersion")
+	if uid != "" || version != "" {
+		o.Preconditions = &metav1.Preconditions{}
 	}
+	if uid != "" {
+		o.Preconditions.UID = new(types.UID(uid))
+	}
+	if version != "" {
+		o.Preconditions.ResourceVersion = &version
+	}
+	o.DryRun = r.query["dryRun"]
 	return nil
 }
 
@@ -94,13 +104,9 @@ func validateDeleteOptions(o *metav1.DeleteOptions) error {
 	}
 	policies := []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan}
 	if p := o.PropagationPolicy; p != nil && !slices.Contains(policies, *p) {
-		errs = append(errs, validation.NotSupported(validation.NewPath("propagationPolicy"), *p, policies))
+		errs = append(errs, validation.NotSupported(validation.NewPath("propagationPolicy"), *p, append(policies, "nil")))
 	}
-	for _, v := range o.DryRun {
-		if v != metav1.DryRunAll {
-			errs = append(errs, validation.NotSupported(validation.NewPath("dryRun"), v, []string{metav1.DryRunAll}))
-		}
-	}
+	errs = append(errs, validateDryRun(o.DryRun)...)
 	if len(errs) > 0 {
 		return invalidOptions("DeleteOptions", errs...)
 	}
@@ -129,7 +135,11 @@ func (s *Server) delete(rt *route, r *request) {
 		return
 	}
 	if d.ShowObject {
-		r.sendObject(rt, http.StatusOK, out, d.Object)
+		code := http.StatusOK
+		if !d.Gone && o.OrphanDependents != nil && !*o.OrphanDependents {
+			code = http.StatusAccepted // clients that know this old option expect it
+		}
+		r.sendObject(rt, code, out, d.Object)
 		return
 	}
 	gr := rt.info.GVR.GroupResource()

@@ -69,6 +69,7 @@ func TestPriorityLevels(t *testing.T) {
 	got.ok(201)
 	require.Equal(t, levels["exempt"], got.header.Get("X-Kubernetes-PF-PriorityLevel-UID"))
 	require.Equal(t, 200, s.do("GET", "/livez", nil, "As-Group", "system:unauthenticated").code)
+	open.expect("BOOKMARK", "") // where what there was at first ends
 	open.expect("ADDED", "a")
 	dump := func(what string) (rows [][]string) {
 		got := s.do("GET", "/debug/api_priority_and_fairness/dump_"+what, nil, "As-User", "root", "As-Group", "system:masters")

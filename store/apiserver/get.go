@@ -2,8 +2,8 @@ package apiserver
 
 import (
 	"net/http"
-	"strconv"
 
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -11,6 +11,10 @@ func (s *Server) get(rt *route, r *request) {
 	out, err := r.accepts(rt.offers(false))
 	if err != nil {
 		r.fail(err)
+		return
+	}
+	if out.as == asMetadataList {
+		r.fail(apierrors.NewNotAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list (" + rt.info.GVK.Kind + ")"))
 		return
 	}
 	f, err := r.getFreshness()
@@ -28,18 +32,9 @@ func (s *Server) get(rt *route, r *request) {
 
 // getFreshness reads the resourceVersion of a get.
 func (r *request) getFreshness() (registry.Freshness, error) {
-	switch v := r.query.Get("resourceVersion"); v {
-	case "":
-		return registry.Freshness{}, nil
-	case "0":
-		return registry.Freshness{Any: true}, nil
-	default:
-		n, err := strconv.ParseUint(v, 10, 63)
-		if err != nil {
-			return registry.Freshness{}, invalidVersion(v)
-		}
-		return registry.Freshness{AtLeast: int64(n)}, nil
-	}
+	v := r.query.Get("resourceVersion")
+	n, err := parseVersion(v)
+	return registry.Freshness{Any: v == "0", AtLeast: n}, err
 }
 
 func (s *Server) create(rt *route, r *request) {

@@ -26,6 +26,10 @@ func (s *Server) list(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
+	if out.as == asMetadata {
+		r.fail(apierrors.NewNotAcceptable("you requested PartialObjectMetadata, but the requested object is a list (" + rt.info.ListKind().Kind + ")"))
+		return
+	}
 	o, err := r.listOptions(rt, false)
 	if err != nil {
 		r.fail(err)
@@ -68,11 +72,11 @@ func readToken(prefix, text string) (after string, revision int64, err error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {
-		return refuse(err.Error())
+		return refuse("continue key is not valid: " + err.Error())
 	}
 	var t token
 	if err := json.Unmarshal(b, &t); err != nil {
-		return refuse(err.Error())
+		return refuse("continue key is not valid: " + err.Error())
 	}
 	start, ok := strings.CutPrefix(t.Start, "/")
 	start = strings.TrimSuffix(start, "\x00") // the successor of a key
@@ -101,18 +105,21 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 	prefix := rt.res.ListPrefix(namespace)
 	f, after := o.freshness(), ""
 	if o.cont != "" {
-		if o.version != "" && o.version != "0" {
-			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
-		}
 		var revision int64
 		var err error
 		if after, revision, err = readToken(prefix, o.cont); err != nil {
 			return nil, err
 		}
+		if o.version != "" && o.version != "0" {
+			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
 		f = registry.Freshness{}
 		if revision > 0 {
 			f.Exact = revision
 		}
+	}
+	if err := rt.res.Warm(r.Context()); err != nil {
+		return nil, err
 	}
 	snap, err := rt.res.Snapshot(r.Context(), f)
 	if err != nil {

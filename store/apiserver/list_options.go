@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -27,6 +26,7 @@ type listOptions struct {
 	timeout   time.Duration
 	bookmarks bool
 	initial   *bool
+	assumed   bool // initial is not the client's word
 }
 
 func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
@@ -42,13 +42,10 @@ func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
 	if o.fields, err = fields.Parse(q.Get("fieldSelector")); err != nil {
 		return o, apierrors.NewBadRequest(fmt.Sprintf("unable to parse the fieldSelector: %v", err))
 	}
-	if o.fields, err = res.selector(o.fields); err != nil {
-		return o, apierrors.NewBadRequest(err.Error())
-	}
 	o.version, o.match = q.Get("resourceVersion"), metav1.ResourceVersionMatch(q.Get("resourceVersionMatch"))
-	o.cont, o.bookmarks = q.Get("continue"), isTrue(q.Get("allowWatchBookmarks"))
-	if text := q.Get("sendInitialEvents"); text != "" {
-		o.initial = new(isTrue(text))
+	o.cont, o.bookmarks = q.Get("continue"), flag(q, "allowWatchBookmarks")
+	if q.Has("sendInitialEvents") {
+		o.initial = new(flag(q, "sendInitialEvents"))
 	}
 	if o.limit, _, err = queryInt(q, "limit"); err != nil {
 		return o, err
@@ -58,18 +55,31 @@ func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
 		return o, err
 	}
 	o.timeout = time.Duration(min(max(seconds, 0), 1<<31)) * time.Second
-	if o.version != "" && o.version != "0" {
-		n, err := strconv.ParseUint(o.version, 10, 63)
-		if err != nil {
-			return o, invalidVersion(o.version)
-		}
-		o.revision = int64(n)
+	if err := o.validate(watch); err != nil {
+		return o, err
 	}
-	return o, o.validate(watch)
+	if o.fields, err = res.selector(o.fields); err != nil {
+		return o, apierrors.NewBadRequest(err.Error())
+	}
+	if name, ok := o.fields.RequiresExactMatch("metadata.name"); r.info.Name != "" && !o.fields.Empty() && (!ok || name != r.info.Name) {
+		return o, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+	}
+	if o.cont == "" || watch {
+		o.revision, err = parseVersion(o.version)
+	}
+	return o, err
 }
 
-func invalidVersion(v string) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version %q: must be a decimal number", v))
+// parseVersion reads a resourceVersion; zero is for an empty one and for 0.
+func parseVersion(v string) (int64, error) {
+	if v == "" || v == "0" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(v, 10, 63)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: resourceVersion: Invalid value: %q: must be a decimal number", v))
+	}
+	return int64(n), nil
 }
 
 // validate refuses the combinations that have no meaning.
@@ -77,6 +87,11 @@ func (o *listOptions) validate(watch bool) error {
 	var errs validation.ErrorList
 	p := validation.NewPath("resourceVersionMatch")
 	if watch {
+		if o.initial == nil && o.match == "" && (o.version == "" || o.version == "0") {
+			// A watch from nowhere in particular has always begun with what is there.
+			o.initial, o.match = new(true), metav1.ResourceVersionMatchNotOlderThan
+			o.assumed = true
+		}
 		if o.initial != nil && o.match != metav1.ResourceVersionMatchNotOlderThan {
 			errs = append(errs, validation.Forbidden(p, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
 		}
@@ -117,7 +132,7 @@ func (o *listOptions) validateList(p *validation.Path) validation.ErrorList {
 		case metav1.ResourceVersionMatchNotOlderThan:
 		default:
 			errs = append(errs, validation.NotSupported(p, o.match, []metav1.ResourceVersionMatch{
-				metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan}))
+				metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan, ""}))
 		}
 	}
 	if o.initial != nil {
@@ -176,5 +191,3 @@ type selectable interface {
 	// selector checks the fields of a selector and renames those that are stored under another name.
 	selector(fields.Selector) (fields.Selector, error)
 }
-
-var errField = errors.New("field label not supported")

@@ -110,7 +110,7 @@ func acceptClauses(accept string) []clause {
 func (o offers) match(c clause) (output, bool) {
 	var out output
 	switch c.typ {
-	case typeJSON, "*/*", "application/*":
+	case typeJSON, "*/*", "*", "application/*":
 	case typeYAML:
 		if o.watch {
 			return out, false
@@ -124,12 +124,12 @@ func (o offers) match(c clause) (output, bool) {
 	default:
 		return out, false
 	}
-	if s := c.params["stream"]; s != "" && (s != "watch" || !o.watch) {
+	if s := c.params["stream"]; s != "" && s != "watch" {
 		return out, false
 	}
 	switch c.params["as"] {
 	case "":
-		return out, true
+		return out, c.params["g"] == "" && c.params["v"] == "" // a version of nothing
 	case "Table":
 		out.as = asTable
 		if !o.table || out.media == mediaProto {

@@ -13,12 +13,16 @@ const openAPIProto = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf
 // serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are made when first asked for.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
+	h.Set("Vary", "Accept")
+	proto, ok := acceptsOpenAPI(r.Header.Get("Accept"), strings.HasPrefix(r.URL.Path, "/openapi/v2"))
+	if !ok {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
 	var doc openapi.Document
-	ok := true
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
 	case "/openapi/v2":
-		h.Add("Vary", "Accept")
-		if strings.Contains(r.Header.Get("Accept"), "proto-openapi.spec.v2") {
+		if proto {
 			h.Set("Content-Type", openAPIProto)
 			doc = s.documents.V2Proto()
 		} else {
@@ -50,4 +54,25 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	out, end := req.writer(http.StatusOK, len(doc.Body))
 	_, _ = out.Write(doc.Body)
 	end()
+}
+
+// acceptsOpenAPI picks the first media range that a document can be sent in: JSON, or protobuf if there is that form.
+func acceptsOpenAPI(accept string, hasProto bool) (proto, ok bool) {
+	if accept == "" {
+		return false, true
+	}
+	if hasProto && strings.Contains(accept, "proto-openapi.spec.v2@v1.0+protobuf") {
+		return true, true // no media type that could be parsed
+	}
+	for _, c := range acceptClauses(accept) {
+		switch c.typ {
+		case typeJSON, "application/*", "*/*", "*":
+			return false, true
+		case openAPIProto:
+			if hasProto {
+				return true, true
+			}
+		}
+	}
+	return false, false
 }

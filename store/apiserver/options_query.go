@@ -3,6 +3,7 @@ package apiserver
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -34,15 +35,8 @@ func (r *request) writeOptions(kind string) (writeOptions, error) {
 		return o, nil
 	}
 	var errs validation.ErrorList
-	for _, v := range r.query["dryRun"] {
-		if v == "" {
-			continue
-		}
-		if v != metav1.DryRunAll {
-			errs = append(errs, validation.NotSupported(validation.NewPath("dryRun"), v, []string{metav1.DryRunAll}))
-		}
-		o.dryRun = true
-	}
+	o.dryRun = len(r.query["dryRun"]) > 0
+	errs = append(errs, validateDryRun(r.query["dryRun"])...)
 	o.fieldManager = r.query.Get("fieldManager")
 	errs = append(errs, validation.FieldManager(validation.NewPath("fieldManager"), o.fieldManager)...)
 	if _, err := r.fieldValidation(); err != nil {
@@ -74,11 +68,19 @@ func managerOf(agent string) string {
 	return agent
 }
 
+// validateDryRun refuses every way to ask for a dry run but All.
+func validateDryRun(values []string) validation.ErrorList {
+	if slices.ContainsFunc(values, func(v string) bool { return v != metav1.DryRunAll }) {
+		return validation.ErrorList{validation.NotSupported(validation.NewPath("dryRun"), values, []string{metav1.DryRunAll})}
+	}
+	return nil
+}
+
 func queryInt(q url.Values, name string) (int64, bool, error) {
-	text := q.Get(name)
-	if text == "" {
+	if !q.Has(name) {
 		return 0, false, nil
 	}
+	text := q.Get(name)
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, false, apierrors.NewBadRequest(fmt.Sprintf("the query parameter %s=%q is not a number", name, text))

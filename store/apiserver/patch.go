@@ -69,8 +69,8 @@ func (r *request) readPatch(strategic bool) (*patchRequest, error) {
 
 func patchOptions(r *request, p *patchRequest) *metav1.PatchOptions {
 	o := &metav1.PatchOptions{DryRun: p.wo.list(), FieldManager: p.wo.fieldManager, FieldValidation: r.query.Get("fieldValidation")}
-	if v := r.query.Get("force"); v != "" {
-		o.Force = new(isTrue(v))
+	if r.query.Has("force") {
+		o.Force = new(flag(r.query, "force"))
 	}
 	return o
 }

@@ -144,7 +144,7 @@ func (r *request) fieldValidation() (fieldValidation, error) {
 		case "patch":
 			kind = "PatchOptions"
 		}
-		return 0, invalidOption(kind, "fieldValidation", v, []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict})
+		return 0, invalidOption(kind, "fieldValidation", v, []string{"", metav1.FieldValidationIgnore, metav1.FieldValidationStrict, metav1.FieldValidationWarn})
 	}
 }
 
@@ -215,6 +215,13 @@ func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []co
 		}
 		return apierrors.NewInvalid(got.GroupKind(), name, validation.ErrorList{
 			validation.Invalid(validation.NewPath("kind"), got.Kind, "must be "+gvk.Kind)})
+	}
+	if unstructured && r.custom() && (got.Kind == "" || got.Version == "") {
+		// Only the types of built-in kinds say what their objects are.
+		if got.Kind == "" {
+			return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): Object 'Kind' is missing", gvk.Kind))
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data () does not match the expected API version (%s)", gvk.GroupVersion()))
 	}
 	if err := sameKind(got, gvk); err != nil {
 		return err

@@ -102,16 +102,13 @@ func requestInfo(r *http.Request, query url.Values) RequestInfo {
 
 // collectionVerb finds list, watch and deletecollection.
 func (i *RequestInfo) collectionVerb(query url.Values, oldWatch bool) {
-	watching := oldWatch || isTrue(query.Get("watch"))
 	switch {
-	case i.Verb == "get" && i.Name == "" && watching, oldWatch:
+	case i.Verb == "get" && i.Name == "" && flag(query, "watch"), oldWatch:
 		i.Verb = "watch"
 	case i.Verb == "get" && i.Name == "":
 		i.Verb = "list"
 	case i.Verb == "delete" && i.Name == "":
 		i.Verb = "deletecollection"
-	case i.Verb == "get" && i.Subresource == "" && watching:
-		i.Verb = "watch"
 	}
 	if i.Name == "" && (i.Verb == "list" || i.Verb == "watch" || i.Verb == "deletecollection") {
 		// A list of one name may be allowed to those who may get only that one.
@@ -133,11 +130,8 @@ func splitPath(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// isTrue reads a boolean query parameter as upstream does: anything but absence, 0 and false.
-func isTrue(v string) bool {
-	switch strings.ToLower(v) {
-	case "", "0", "false":
-		return false
-	}
-	return true
+// flag reads a boolean query parameter as upstream does: absence, 0 and false are false, anything else is true, nothing included.
+func flag(q url.Values, name string) bool {
+	values := q[name]
+	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }

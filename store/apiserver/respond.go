@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -71,9 +72,25 @@ func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any)
 	r.sendBytes(code, out.media, body)
 }
 
+// pretty reports whether JSON is for somebody to read: because the query says so, or because people use that program.
+func (r *request) pretty() bool {
+	if r.URL.RawQuery != "" {
+		if text := r.query.Get("pretty"); text != "" {
+			yes, _ := strconv.ParseBool(text)
+			return yes
+		}
+	}
+	for _, program := range [...]string{"curl", "Wget", "Mozilla/5.0"} {
+		if strings.HasPrefix(r.UserAgent(), program) {
+			return true
+		}
+	}
+	return false
+}
+
 // sendBytes answers with an encoded object.
 func (r *request) sendBytes(code int, m media, body []byte) {
-	if m == mediaJSON && r.query.Has("pretty") && isTrue(r.query.Get("pretty")) {
+	if m == mediaJSON && r.pretty() {
 		var b bytes.Buffer
 		if json.Indent(&b, body, "", "  ") == nil {
 			body = b.Bytes()

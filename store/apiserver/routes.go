@@ -109,8 +109,21 @@ func (rt *route) selector(sel fields.Selector) (fields.Selector, error) {
 	return sel.Transform(func(field, value string) (string, string, error) {
 		name, ok := known[field]
 		if !ok {
-			return "", "", fmt.Errorf("%w: %q", errField, field)
+			return "", "", rt.unselectable(field)
 		}
 		return name, value, nil
 	})
+}
+
+// unselectable says, in upstream's words for the kind, that objects cannot be selected by a field.
+func (rt *route) unselectable(field string) error {
+	switch resource := rt.info.GVR.GroupResource(); {
+	case resource == schema.GroupResource{Group: "batch", Resource: "jobs"}:
+		return fmt.Errorf("field label %q not supported for batchv1.Job", field)
+	case resource == schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceslices"}:
+		return fmt.Errorf("field label not supported for %s: %s", rt.info.GVK, field)
+	case rt.res != nil && (rt.res.Definition().Custom || len(rt.res.Definition().Strategy.FieldNames) > 0):
+		return fmt.Errorf("field label not supported: %s", field)
+	}
+	return fmt.Errorf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, field)
 }

@@ -51,7 +51,7 @@ func (r *request) sendForm(rt *route, out output, o *cache.Object) error {
 	if len(head) > 0 {
 		body = body[1:]
 	}
-	if out.media == mediaJSON && !r.query.Has("pretty") && len(head)+len(body) < compressAbove {
+	if out.media == mediaJSON && !r.pretty() && len(head)+len(body) < compressAbove {
 		h := r.w.Header()
 		h["Content-Type"] = contentTypes[mediaJSON]
 		h["Content-Length"] = []string{strconv.Itoa(len(head) + len(body) + 1)}
@@ -147,6 +147,14 @@ func (r *request) sendList(rt *route, out output, p *page, kind schema.GroupVers
 	case mediaYAML:
 		return r.sendYAMLList(h, items)
 	default:
+		if r.pretty() {
+			var b bytesWriter
+			if err := codec.WriteListJSON(&b, h, withErrors(items)); err != nil {
+				return err
+			}
+			r.sendBytes(http.StatusOK, mediaJSON, b)
+			return nil
+		}
 		w, end := r.writer(http.StatusOK, size)
 		err = codec.WriteListJSON(w, h, withErrors(items))
 		end()
@@ -215,10 +223,23 @@ func (r *request) listItems(rt *route, out output, p *page, meta bool) (iter.Seq
 	}, size, nil
 }
 
+// metadataHeads begin the items of a list of metadata, at v1 and at v1beta1.
+var metadataHeads = [2][]byte{
+	[]byte(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",`),
+	[]byte(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1",`),
+}
+
 func metadataItem(rt *route, out output, o *cache.Object) (codec.Item, error) {
 	if out.media != mediaProto {
 		b, err := rt.res.Metadata(o)
-		return codec.Item{Body: b}, err
+		if err != nil {
+			return codec.Item{}, err
+		}
+		head := metadataHeads[0]
+		if out.version != "v1" {
+			head = metadataHeads[1]
+		}
+		return codec.Item{Head: head, Body: b[1:]}, nil
 	}
 	obj, err := rt.res.Decode(o)
 	if err != nil {

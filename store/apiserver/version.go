@@ -5,14 +5,18 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // The Kubernetes version whose API is served.
 const (
-	apiMajor   = "1"
-	apiMinor   = "36"
-	apiVersion = "v1.36.3"
+	apiMajor = "1"
+	apiMinor = "36"
+	// compatibleMinor is the oldest minor version beside which such a server may run.
+	compatibleMinor = "35"
+	apiVersion      = "v1.36.3"
 )
 
 // filled takes what is missing from the build.
@@ -37,6 +41,10 @@ func (v VersionInfo) filled() VersionInfo {
 	}
 	set(&v.Major, apiMajor)
 	set(&v.Minor, apiMinor)
+	set(&v.EmulationMajor, apiMajor)
+	set(&v.EmulationMinor, apiMinor)
+	set(&v.MinCompatibilityMajor, apiMajor)
+	set(&v.MinCompatibilityMinor, compatibleMinor)
 	set(&v.GitVersion, apiVersion+"+keelson")
 	set(&v.GitCommit, commit)
 	set(&v.GitTreeState, state)
@@ -47,7 +55,12 @@ func (v VersionInfo) filled() VersionInfo {
 	return v
 }
 
-func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		(&request{Request: r, server: s, w: w}).fail(apierrors.New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+			"the server does not allow this method on the requested resource"))
+		return
+	}
 	b, err := codec.Marshal(&s.options.Version)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -45,7 +45,7 @@ func (s *Server) watch(rt *route, r *request) {
 		r.seat.Release() // from here on the watch costs little
 	}
 	stream := &eventStream{request: r, rt: rt, out: out, include: include, form: formOf(rt, out), bookmarks: o.bookmarks,
-		explicit: o.initial != nil && *o.initial, control: http.NewResponseController(r.w)}
+		explicit: wo.InitialEvents && !(o.assumed && s.options.NoWatchList), control: http.NewResponseController(r.w)}
 	wo.OnSlow = stream.abandon
 	stream.begin()
 	key := types.NamespacedName{Name: r.info.Name}
@@ -84,15 +84,18 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 			break
 		}
 	}
-	if o.initial != nil && s.options.NoWatchList {
+	if o.initial != nil && !o.assumed && s.options.NoWatchList {
 		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
 			"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
 	}
-	if o.initial != nil && *o.initial && !s.store.Capabilities().Progress {
+	if o.initial != nil && *o.initial && !o.assumed && !s.store.Capabilities().Progress {
 		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
 			"sendInitialEvents is forbidden for watch: the store cannot report progress"))
 	}
-	wo.InitialEvents = o.initial != nil && *o.initial || o.initial == nil && o.revision == 0
+	wo.InitialEvents = o.initial != nil && *o.initial
+	if err := rt.res.Warm(r.Context()); err != nil {
+		return wo, err
+	}
 	f := registry.Freshness{Any: o.version == "0", AtLeast: o.revision}
 	if !wo.InitialEvents && o.revision > 0 {
 		wo.From = o.revision

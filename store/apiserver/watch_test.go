@@ -79,10 +79,11 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, gone.str("object.metadata.resourceVersion"), again.str("object.metadata.resourceVersion"))
 
 	// One name, in both ways to say so, and the older path.
-	for _, path := range []string{configMaps + "/b?watch=1", configMaps + "?watch=1&fieldSelector=metadata.name%3Db", "/api/v1/watch/namespaces/default/configmaps/b"} {
+	for _, path := range []string{configMaps + "?watch&fieldSelector=metadata.name%3Db", "/api/v1/watch/namespaces/default/configmaps/b"} {
 		w := s.watch(path)
 		w.expect("ADDED", "b")
 	}
+	require.Equal(t, "b", s.do("GET", configMaps+"/b?watch=1", nil).ok(200).str("metadata.name"), "one object by its name is read, not watched")
 }
 
 func TestWatchWithSelectorSeesObjectsComeAndGo(t *testing.T) {

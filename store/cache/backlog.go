@@ -25,8 +25,9 @@ func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) 
 	return snap, err
 }
 
-// At returns the state at exactly that revision: from the event log, or else from the store. Errors: *store.ExpiredError if the store
-// has forgotten it, *store.FutureRevisionError if it has not reached it.
+// At returns the state at exactly that revision: from the event log, or else from the store. Of those read from the store the last few are
+// kept, because the pages of a list ask for the same one again and again. Errors: *store.ExpiredError if the store
+// has forgotten it and it is not one of those, *store.FutureRevisionError if it has not reached it.
 func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
 	snap, err := c.SnapshotAt(revision)
 	if err == nil {
@@ -39,7 +40,11 @@ func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{items: items, revision: at}, nil
+	snap = fromStore(items, at)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remember(snap)
+	return snap, nil
 }
 
 // maxBacklogs is how many watches of one cache read the store at a time for what happened before the cache's log.

@@ -93,7 +93,7 @@ type Cache struct {
 	log     changeLog
 	routed  int64 // revision up to which every watch has been told of its changes
 	waiters []waiter
-	recent  []*Snapshot // older states that SnapshotAt made lately
+	recent  []*Snapshot // states that SnapshotAt made and At read lately
 }
 
 // patience is how long a consistent read waits for the cache before it reads the store.
@@ -140,6 +140,12 @@ func (c *Cache) SnapshotAt(revision int64) (*Snapshot, error) {
 		c.mu.Unlock()
 		return current, nil
 	}
+	for _, snap := range c.recent {
+		if snap.revision == revision {
+			c.mu.Unlock()
+			return snap, nil
+		}
+	}
 	if revision > current.revision {
 		c.mu.Unlock()
 		return nil, &store.FutureRevisionError{Requested: revision, Current: current.revision}
@@ -148,12 +154,6 @@ func (c *Cache) SnapshotAt(revision int64) (*Snapshot, error) {
 		err := &store.ExpiredError{Compacted: c.log.floor}
 		c.mu.Unlock()
 		return nil, err
-	}
-	for _, snap := range c.recent {
-		if snap.revision == revision {
-			c.mu.Unlock()
-			return snap, nil
-		}
 	}
 	base, undo := c.log.since(revision, current)
 	c.mu.Unlock()
@@ -167,7 +167,7 @@ func (c *Cache) SnapshotAt(revision int64) (*Snapshot, error) {
 	return snap, nil
 }
 
-// remember keeps the last few states made by SnapshotAt, because the pages of a list ask for the
+// remember keeps the last few states made for readers of a revision, because the pages of a list ask for the
 // same one again and again. Called with mu held.
 func (c *Cache) remember(snap *Snapshot) {
 	const keep = 4

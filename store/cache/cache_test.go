@@ -305,8 +305,11 @@ func TestWatchFromOldRevision(t *testing.T) {
 		gone := f.watch(cache.WatchOptions{From: revs[5]})
 		<-gone.done
 		require.ErrorAs(t, gone.err, &expired)
-		_, err = f.c.At(f.ctx, revs[5])
+		_, err = f.c.At(f.ctx, revs[6])
 		require.ErrorAs(t, err, &expired)
+		again, err := f.c.At(f.ctx, revs[5])
+		require.NoError(t, err)
+		require.Same(t, at, again, "the pages of a list that has begun are still to be had")
 		edge := f.watch(cache.WatchOptions{From: revs[9]})
 		require.Len(t, edge.take(), 10, "the oldest revision still works")
 		future := f.watch(cache.WatchOptions{From: revs[19] + 1})
@@ -551,11 +554,22 @@ func TestQuietResourceWithoutProgress(t *testing.T) {
 		var future *store.FutureRevisionError
 		_, err = f.c.AtLeast(f.ctx, other+1)
 		require.ErrorAs(t, err, &future)
+		_, err = f.c.At(f.ctx, other+1)
+		require.ErrorAs(t, err, &future)
+
+		before, err := f.c.Consistent(f.ctx)
+		require.NoError(t, err)
+		f.create("/pods/a/y", ";app=web")
+		after, err := f.c.Consistent(f.ctx)
+		require.NoError(t, err)
+		require.NotEqual(t, before.State(), after.State(), "other objects are another content, wherever they were read")
+		f.delete("/pods/a/y")
+		synctest.Wait()
 
 		w := f.watch(cache.WatchOptions{From: other, InitialEvents: true})
-		require.Equal(t, []string{"ADDED /pods/a/x 2 ;app=web", "BOOKMARK 3 initial"}, w.take())
+		require.Equal(t, []string{"ADDED /pods/a/x 2 ;app=web", "BOOKMARK 5 initial"}, w.take())
 		f.update("/pods/a/x", ";app=db")
-		require.Equal(t, []string{"MODIFIED /pods/a/x 4 ;app=db was 2"}, w.take())
+		require.Equal(t, []string{"MODIFIED /pods/a/x 6 ;app=db was 2"}, w.take())
 	})
 }
 

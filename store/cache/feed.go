@@ -155,7 +155,7 @@ func (c *Cache) quorum(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{items: items, revision: revision}, nil
+	return fromStore(items, revision), nil
 }
 
 // objects decodes keys, on all processors if there are many.

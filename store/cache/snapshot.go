@@ -12,11 +12,16 @@ type Snapshot struct {
 	items    ordered.Map[*Object]
 	revision int64
 	seq      int64 // of the last change in it
-	epoch    int64 // counts the lists of the store
+	epoch    int64 // counts the lists of the store; -1 for a state read past the cache, whose seq is its revision
 }
 
 // State names a content: two snapshots of one cache with the same State hold the same objects, whatever their revisions.
 type State struct{ epoch, seq int64 }
+
+// fromStore is the snapshot of what the store held at a revision, which no cache has brought about.
+func fromStore(items ordered.Map[*Object], revision int64) *Snapshot {
+	return &Snapshot{items: items, revision: revision, seq: revision, epoch: -1}
+}
 
 // State names the content of the snapshot.
 func (s *Snapshot) State() State { return State{s.epoch, s.seq} }

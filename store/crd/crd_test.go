@@ -265,6 +265,65 @@ func TestApplyToCustomResource(t *testing.T) {
 	})
 }
 
+// A configuration must say which object it is about when there is none yet, and nothing that the schema does not know.
+func TestApplyOfWhatDoesNotBelong(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		apply := []string{"Content-Type", "application/apply-patch+yaml"}
+		nameless := "{apiVersion: a.test/v1, kind: Widget, spec: {size: 2}}"
+		refused := c.do("PATCH", widgets+"/w?fieldManager=one", nameless, 400, apply...)
+		require.Equal(t, "the name of the object (w based on URL) was undeterminable: name must be provided", refused["message"])
+		c.do("PATCH", widgets+"/w?fieldManager=one", object("w", "{size: 2}"), 201, apply...)
+		c.do("PATCH", widgets+"/w?fieldManager=one", nameless, 200, apply...)
+		for _, validation := range []string{"", "&fieldValidation=Ignore", "&fieldValidation=Strict"} {
+			refused = c.do("PATCH", widgets+"/w?fieldManager=one"+validation, object("w", "{size: 2, weight: 1}"), 400, apply...)
+			require.Equal(t, "failed to create typed patch object (/w; a.test/v1, Kind=Widget): .spec.weight: field not declared in schema", refused["message"])
+			refused = c.do("PATCH", widgets+"/w?fieldManager=one"+validation, "{apiVersion: a.test/v1, kind: Widget, metadata: {nome: x}, spec: {weight: 1}, extra: 1}", 400, apply...)
+			require.Contains(t, refused["message"], "field not declared in schema")
+		}
+		c.do("PATCH", widgets+"/w?fieldManager=one", "{apiVersion: a.test/v1, kind: Widget}", 200, apply...)
+		require.Nil(t, c.do("GET", widgets+"/w", nil, 200)["spec"], "given up")
+	})
+}
+
+// A body says what it is: unlike the types of built-in kinds, the schema of a custom resource does not.
+func TestBodiesSayTheirKind(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		for body, want := range map[string]string{
+			"{}":                    "Object 'Kind' is missing",
+			"{metadata: {name: w}}": "Object 'Kind' is missing",
+			"{apiVersion: a.test/v1, metadata: {name: w}}":               "Object 'Kind' is missing",
+			"{kind: Widget, metadata: {name: w}}":                        "the API version in the data () does not match the expected API version (a.test/v1)",
+			"{apiVersion: a.test/v2, kind: Widget, metadata: {name: w}}": "the API version in the data (a.test/v2) does not match the expected API version (a.test/v1)",
+		} {
+			require.Contains(t, c.do("POST", widgets, body, 400)["message"], want, body)
+			require.Contains(t, c.do("PUT", widgets+"/w", body, 400)["message"], want, body)
+		}
+		c.do("POST", widgets, "{apiVersion: a.test/v1, kind: Gadget, metadata: {name: w}}", 422)
+	})
+}
+
+// Clients older than the rule give finalizers without a domain: they are taken, with a warning.
+func TestFinalizersOfCustomResources(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		c.do("POST", definitions, widget, 201)
+		post := func(method, path, finalizers string) []string {
+			data, err := codec.YAMLToJSON([]byte("{apiVersion: a.test/v1, kind: Widget, metadata: {name: w, finalizers: " + finalizers + "}}"))
+			require.NoError(t, err)
+			return c.send(method, path, data, map[string]int{"POST": 201, "PATCH": 200}[method], "Content-Type",
+				map[string]string{"POST": "application/json", "PATCH": "application/merge-patch+json"}[method]).Header().Values("Warning")
+		}
+		const warning = `299 - "metadata.finalizers: \"mine\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"`
+		require.Equal(t, []string{warning}, post("POST", widgets, "[mine]"))
+		require.Empty(t, post("PATCH", widgets+"/w", "[mine, a.test/yours]"), "nothing new to say")
+		require.Equal(t, []string{strings.Replace(strings.Replace(warning, "mine", "a.test", 1), "name to", "name including a path (/) to", 1)}, post("PATCH", widgets+"/w", "[a.test]"))
+		c.do("PATCH", widgets+"/w", "{metadata: {finalizers: [not a name]}}", 422, "Content-Type", "application/merge-patch+json")
+		refused := c.do("POST", "/api/v1/namespaces/default/configmaps", "{metadata: {name: a, finalizers: [mine]}}", 422)
+		require.Contains(t, refused["message"], "name is neither a standard finalizer name nor is it fully qualified", "built-in kinds insist")
+	})
+}
+
 func TestDiscoveryAndOpenAPI(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, widget, 201)

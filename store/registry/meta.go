@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -53,7 +54,11 @@ func (r *Resource) validateFinalizers(m *metav1.ObjectMeta) validation.ErrorList
 func warnOfFinalizers(obj, old metav1.Object, warn func(string)) {
 	for _, name := range metav1.MetaOf(obj).Finalizers {
 		if metav1.BareFinalizer(name) && (old == nil || !slices.Contains(metav1.MetaOf(old).Finalizers, name)) {
-			warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers", name))
+			path := ""
+			if strings.Contains(name, ".") {
+				path = " including a path (/)"
+			}
+			warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, path))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unique"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -95,6 +96,27 @@ func (r *Registry) want(w *watched) {
 	defer r.mu.Unlock()
 	w.wanted = true
 	r.start(w)
+}
+
+// warmUp is how long a client's request waits for a cache that is being filled before it is told to come back: usually that takes
+// milliseconds, but the store may be away or hold very many objects.
+const warmUp = 3 * time.Second
+
+// Warm starts the resource's watch cache and waits until it has caught up. Errors: 429 with a time to try again if that takes more than three
+// seconds, 503 when the registry ends, and that of ctx.
+func (r *Resource) Warm(ctx context.Context) error {
+	select {
+	case <-r.watched.ready:
+		return nil
+	default:
+	}
+	waiting, cancel := context.WithTimeout(ctx, warmUp)
+	defer cancel()
+	_, err := r.reader(waiting)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return apierrors.NewTooManyRequests("storage is (re)initializing: the watch cache of "+r.gr.String()+" is being filled", 1)
+	}
+	return err
 }
 
 // reader returns the running cache, started and caught up.
