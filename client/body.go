@@ -16,10 +16,13 @@ import (
 	"github.com/keelson-dev/keelson/client/internal/scan"
 )
 
-// accept is the Accept header for objects, lists and watches.
-func (c *Client[T]) accept() string {
+// accept is the Accept header for what a verb answers with.
+func (c *Client[T]) accept(verb string) string {
 	if c.res.Metadata {
-		const as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		if verb == "list" || verb == "deletecollection" {
+			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" // a list in the form of an object is 406
+		}
 		return MediaProtobuf + as + "," + MediaJSON + as + "," + MediaJSON
 	}
 	if c.proto.Load() {
@@ -79,11 +82,11 @@ func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
 
 // do sends r with the client's Accept header, and again without protobuf if the server refuses it.
 func (c *Client[T]) do(ctx context.Context, r *Request) (*Response, error) {
-	r.Accept = c.accept()
+	r.Accept = c.accept(r.Verb())
 	resp, err := c.conn.Do(ctx, r)
 	if err != nil && r.ContentType != MediaProtobuf && c.proto.Load() && refusesProto(err) {
 		c.proto.Store(false)
-		r.Accept = c.accept()
+		r.Accept = c.accept(r.Verb())
 		resp, err = c.conn.Do(ctx, r)
 	}
 	return resp, err

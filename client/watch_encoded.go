@@ -109,12 +109,12 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, o EncodedWatchOptions) (*E
 		timeout = 5*time.Minute + rand.N(5*time.Minute)
 	}
 	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(timeout/time.Second))))
-	r.Query, r.Accept = q, c.accept()
+	r.Query, r.Accept = q, c.accept("watch")
 	r.Header = map[string]string{BookmarkHeader: strconv.Itoa(int(bookmarkEvery / time.Second))}
 	s, err := c.conn.Stream(ctx, r)
 	if err != nil && c.proto.Load() && refusesProto(err) {
 		c.proto.Store(false)
-		r.Accept = c.accept()
+		r.Accept = c.accept("watch")
 		s, err = c.conn.Stream(ctx, r)
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 // own functions.
 func refusal(t *testing.T, q url.Values) *metav1.Status {
 	var o internalversion.ListOptions
-	require.NoError(t, internalversionscheme.ParameterCodec.DecodeParameters(q, schema.GroupVersion{Version: "v1"}, &o))
+	require.NoError(t, internalversionscheme.ParameterCodec.DecodeParameters(q, metav1.SchemeGroupVersion, &o))
 	internalversion.SetListOptionsDefaults(&o, true)
 	errs := upvalidation.ValidateListOptions(&o, true)
 	if len(errs) == 0 {
