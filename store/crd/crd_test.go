@@ -371,7 +371,7 @@ func TestDeletionTakesObjectsAlong(t *testing.T) {
 			c.do("POST", widgets, object(fmt.Sprintf("w%d", i), "{}"), 201)
 		}
 		held := c.send("POST", widgets, []byte(`{"apiVersion":"a.test/v1","kind":"Widget","metadata":{"name":"held","finalizers":["bare"]}}`), 201)
-		require.Equal(t, `299 - "metadata.finalizers: \"bare\": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"`,
+		require.Equal(t, `299 - "metadata.finalizers: \"bare\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"`,
 			held.Header().Get("Warning"))
 		c.do("DELETE", definitions+"/widgets.a.test", nil, 200)
 		time.Sleep(3 * time.Second)
