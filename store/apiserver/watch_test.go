@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -269,4 +270,25 @@ func TestShutdownEndsWatches(t *testing.T) {
 		<-done
 		require.Less(t, time.Since(begun), time.Second)
 	})
+}
+
+// Events that are ready together are written together, whatever their sizes, and arrive whole and in order.
+func TestWatchOfManySizes(t *testing.T) {
+	for _, seed := range seeds.Of(t, 2) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		s := start(t, apiserver.Options{})
+		const n = 300
+		sizes := make([]int, n)
+		for i := range sizes {
+			sizes[i] = 1 << random.IntN(17)
+			s.do("POST", configMaps, configMap(fmt.Sprintf("m-%03d", i), "k", strings.Repeat("x", sizes[i]))).ok(201)
+		}
+		w := s.watch(configMaps + "?watch=1")
+		for i, size := range sizes {
+			e := w.expect("ADDED", fmt.Sprintf("m-%03d", i))
+			require.Len(t, e.str("object.data.k"), size, "seed %d", seed)
+		}
+		s.do("DELETE", configMaps+"/m-007", nil).ok(200)
+		w.expect("DELETED", "m-007")
+	}
 }

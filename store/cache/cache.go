@@ -80,6 +80,7 @@ type Cache struct {
 
 	started  atomic.Bool
 	ready    chan struct{} // closed when the first snapshot is current
+	began    int64         // revision of the store when Run was called, or a later one; set when ready is closed
 	stopped  chan struct{} // closed when Run returns
 	snapshot atomic.Pointer[Snapshot]
 	routes   routes
@@ -127,6 +128,10 @@ func (c *Cache) Prefix() string { return c.prefix }
 // Ready returns a channel that is closed when the cache has caught up with the store for the
 // first time.
 func (c *Cache) Ready() <-chan struct{} { return c.ready }
+
+// Began returns, after Ready, a revision of the store that is not older than the call of Run: for who has just had the cache started, a
+// state that has reached it is consistent.
+func (c *Cache) Began() int64 { return c.began }
 
 // Snapshot returns the current state, without waiting. Before Ready it is empty or old.
 func (c *Cache) Snapshot() *Snapshot { return c.snapshot.Load() }

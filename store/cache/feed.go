@@ -62,6 +62,7 @@ func (c *Cache) Run(ctx context.Context) error {
 // announce closes ready when the cache has reached the revision the store had at the start.
 func (c *Cache) announce(ctx context.Context, target int64) {
 	if _, err := c.Wait(ctx, target); err == nil {
+		c.began = target
 		close(c.ready)
 	}
 }

@@ -28,7 +28,7 @@ type Freshness struct {
 
 // Snapshot returns a state of the resource that is as fresh as asked for.
 func (r *Resource) Snapshot(ctx context.Context, f Freshness) (*cache.Snapshot, error) {
-	c, err := r.reader(ctx)
+	c, fresh, err := r.startReader(ctx)
 	if err != nil {
 		return nil, r.readError(err, "")
 	}
@@ -40,6 +40,8 @@ func (r *Resource) Snapshot(ctx context.Context, f Freshness) (*cache.Snapshot, 
 		return c.Snapshot(), nil
 	case f.AtLeast > 0:
 		snap, err = r.atLeast(ctx, c, f.AtLeast)
+	case fresh:
+		snap, err = c.Wait(ctx, c.Began())
 	default:
 		snap, err = c.Consistent(ctx)
 	}

@@ -58,10 +58,10 @@ func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	return w
 }
 
-// start runs the cache if it is wanted and Run has been called. Called with r.mu held.
-func (r *Registry) start(w *watched) {
+// start runs the cache if it is wanted and Run has been called, and reports whether it did. Called with r.mu held.
+func (r *Registry) start(w *watched) bool {
 	if !w.wanted || w.running || w.stopped || r.run == nil || r.ended {
-		return
+		return false
 	}
 	w.running = true
 	ctx, cancel := context.WithCancel(r.run)
@@ -74,6 +74,7 @@ func (r *Registry) start(w *watched) {
 			r.logger.Error("watch cache stopped", "prefix", w.cache.Prefix(), "err", err)
 		}
 	}()
+	return true
 }
 
 func (w *watched) stop() {
@@ -90,12 +91,12 @@ func (r *Resource) read() {
 	}
 }
 
-// want starts a cache if that can be done now.
-func (r *Registry) want(w *watched) {
+// want starts a cache if that can be done now, and reports whether it did.
+func (r *Registry) want(w *watched) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.wanted = true
-	r.start(w)
+	return r.start(w)
 }
 
 // warmUp is how long a client's request waits for a cache that is being filled before it is told to come back: usually that takes
@@ -121,25 +122,32 @@ func (r *Resource) Warm(ctx context.Context) error {
 
 // reader returns the running cache, started and caught up.
 func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
+	c, _, err := r.startReader(ctx)
+	return c, err
+}
+
+// startReader is reader. fresh reports that this call has started the cache, so that all it holds was read from the store after the
+// call began.
+func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool, err error) {
 	w := r.watched
 	select {
 	case <-w.ready:
-		return w.cache, nil
+		return w.cache, false, nil
 	default:
 	}
 	select {
 	case <-r.registry.started:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, false, ctx.Err()
 	}
-	r.registry.want(w)
+	fresh = r.registry.want(w)
 	select {
 	case <-w.ready:
-		return w.cache, nil
+		return w.cache, fresh, nil
 	case <-r.registry.run.Done():
-		return nil, apierrors.NewServiceUnavailable("the server is shutting down")
+		return nil, false, apierrors.NewServiceUnavailable("the server is shutting down")
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, false, ctx.Err()
 	}
 }
 
