@@ -102,9 +102,9 @@ func (s *shapeCache) learn(seq []allocation) *shape {
 
 func newShape(seq []allocation) *shape {
 	sh := &shape{allocs: slices.Clone(seq)}
-	fields := make([]reflect.StructField, len(seq))
+	nodes, fields := shared.numbered(), make([]reflect.StructField, len(seq))
 	for i, a := range seq {
-		t := shared.numbered(a.node).typ
+		t := nodes[a.node].typ
 		if a.count > 1 {
 			t = reflect.ArrayOf(int(a.count), t)
 		}

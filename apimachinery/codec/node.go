@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -124,7 +125,7 @@ type node struct {
 type planCache struct {
 	nodes sync.Map // reflect.Type -> *node
 	mu    sync.Mutex
-	all   []*node // by number
+	all   atomic.Pointer[[]*node] // by number
 
 	encoders sync.Pool // *jsonEncoder
 	decoders sync.Pool // *jsonDecoder
@@ -154,18 +155,24 @@ func (c *planCache) build(t reflect.Type) *node {
 		b.fill(next)
 	}
 	b.finish()
+	all := c.numbered()
 	for _, fn := range b.order {
-		fn.number = uint32(len(c.all))
-		c.all = append(c.all, fn)
+		fn.number = uint32(len(all))
+		all = append(all, fn)
+	}
+	c.all.Store(&all)
+	for _, fn := range b.order {
 		c.nodes.Store(fn.typ, fn)
 	}
 	return n
 }
 
-func (c *planCache) numbered(k uint32) *node {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.all[k]
+// numbered are all nodes, each in the place its number says.
+func (c *planCache) numbered() []*node {
+	if all := c.all.Load(); all != nil {
+		return *all
+	}
+	return nil
 }
 
 type builder struct {

@@ -163,7 +163,7 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 				*(*bool)(q) = v != 0
 				i = from
 				continue
-			case actInt32:
+			case actInt32, actUint32:
 				*(*uint32)(q) = uint32(v)
 				i = from
 				continue

@@ -182,44 +182,40 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 			}
 			continue
 		}
-		f := &n.pb.fields[i]
 		if at < 32 {
 			at = w.grow(at, 32)
 		}
 		switch pr.act {
 		case actText:
-			s := *(*string)(q)
-			if len(s) > 0 {
+			if s := *(*string)(q); len(s) > 0 {
 				at = w.text(at, s)
-				break
+			} else {
+				at--
+				w.buf[at] = 0
 			}
-			at--
-			w.buf[at] = 0
 		case actMessage:
 			end := len(w.buf) - at
-			at = w.message(f.elem, q, at)
+			at = w.message(n.pb.fields[i].elem, q, at)
 			at = w.varint(at, uint64(len(w.buf)-at-end))
 		case actBool:
 			at--
 			w.buf[at] = *(*uint8)(q)
 		case actInt32:
-			if f.scalar == opInt32 {
-				at = w.varint(at, uint64(*(*int32)(q)))
-			} else {
-				at = w.varint(at, uint64(*(*uint32)(q)))
-			}
+			at = w.varint(at, uint64(*(*int32)(q)))
+		case actUint32:
+			at = w.varint(at, uint64(*(*uint32)(q)))
 		case actInt64:
 			at = w.varint(at, *(*uint64)(q))
 		default:
-			at = w.field(f, q, at)
+			at = w.field(&n.pb.fields[i], q, at)
 			continue
 		}
-		if f.tagLen == 1 && at > 0 {
+		if pr.tag != 0 && at > 0 {
 			at--
-			w.buf[at] = f.tag[0]
+			w.buf[at] = pr.tag
 			continue
 		}
-		at = w.tag(at, f)
+		at = w.tag(at, &n.pb.fields[i])
 	}
 	w.depth--
 	return at

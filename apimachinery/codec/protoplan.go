@@ -55,6 +55,7 @@ const (
 	actMessage
 	actBool
 	actInt32
+	actUint32
 	actInt64
 )
 
@@ -74,10 +75,11 @@ type protoField struct {
 	names  *protoNames
 }
 
-// A protoProbe is what the writer needs to pass over a field that is not set; see probe.
+// A protoProbe is what the writer needs to pass over a field that is not set, or to write one that is empty; see probe.
 type protoProbe struct {
 	off uint32
 	act protoAct
+	tag uint8 // 0 if it takes more than a byte
 }
 
 // protoNames is what is needed about a field only when plans are made or something is wrong.
@@ -105,8 +107,10 @@ func (f *protoField) chooseAct() protoAct {
 		return actMessage
 	case opBool:
 		return actBool
-	case opInt32, opUint32:
+	case opInt32:
 		return actInt32
+	case opUint32:
+		return actUint32
 	case opInt64, opUint64:
 		return actInt64
 	}
@@ -234,7 +238,11 @@ func (n *node) finishProto() {
 			f.scalar = f.elem.op
 		}
 		f.act = f.chooseAct()
-		n.pb.probes = append(n.pb.probes, protoProbe{f.off, f.act})
+		pr := protoProbe{off: f.off, act: f.act}
+		if f.tagLen == 1 {
+			pr.tag = f.tag[0]
+		}
+		n.pb.probes = append(n.pb.probes, pr)
 	}
 }
 

@@ -103,11 +103,12 @@ func (e *expectation) met(seq []allocation, small bool) {
 }
 
 func blockBytes(seq []allocation) (size uintptr) {
+	nodes := shared.numbered()
 	for _, a := range seq {
 		if a.count > maxShapeBytes {
 			return maxShapeBytes + 1
 		}
-		size += shared.numbered(a.node).size * uintptr(a.count)
+		size += nodes[a.node].size * uintptr(a.count)
 	}
 	return size
 }
