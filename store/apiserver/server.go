@@ -119,13 +119,10 @@ func (s *Server) Registry() *registry.Registry { return s.registry }
 // Access returns the way in for parts of the server: as over HTTP, without authorization.
 func (s *Server) Access() registry.Access { return s.registry.Access() }
 
-// Bootstrapped is closed when Run has written the objects every cluster has.
-func (s *Server) Bootstrapped() <-chan struct{} { return s.booted }
-
 // Scheme returns the kinds the server was made with.
 func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 
-// Ready returns a channel that is closed when Run has written those objects; requests for resources wait for it.
+// Ready returns a channel that is closed when Run has written the objects every cluster has; requests for resources wait for it.
 func (s *Server) Ready() <-chan struct{} { return s.booted }
 
 // Run writes the objects every cluster has, as soon as the store can be reached, and runs the server's loops until ctx ends. Then readiness fails, watches

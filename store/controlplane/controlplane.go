@@ -155,16 +155,25 @@ func New(o Options) (*ControlPlane, error) {
 // Tokens signs and verifies service account tokens.
 func (c *ControlPlane) Tokens() *authn.Tokens { return c.tokens }
 
+// Ready returns a channel that is closed when the objects every cluster has are stored and the authorizer knows the
+// stored policy: from then on requests are answered as they should be.
+func (c *ControlPlane) Ready() <-chan struct{} {
+	if c.rbac {
+		return c.policy.loaded
+	}
+	return c.Server.Ready()
+}
+
 // Run runs the server's loops and keeps the policy current until ctx ends.
 func (c *ControlPlane) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var tasks sync.WaitGroup
 	if c.rbac {
-		tasks.Go(func() { _ = c.policy.run(ctx, c.Server.Bootstrapped()) }) // ends with ctx
+		tasks.Go(func() { _ = c.policy.run(ctx, c.Server.Ready()) }) // ends with ctx
 	}
 	if len(c.trust) > 0 && c.Server.Registry().Resource(corev1.GroupVersion.WithResource("configmaps")) != nil {
-		tasks.Go(func() { c.publishTrust(ctx, c.Server.Bootstrapped()) })
+		tasks.Go(func() { c.publishTrust(ctx, c.Server.Ready()) })
 	}
 	err := c.Server.Run(ctx)
 	stop()

@@ -79,10 +79,8 @@ func start(t testing.TB, change ...func(*controlplane.Options)) *plane {
 		<-done
 	})
 	<-cp.Ready()
-	p.eventually("the server is ready", func() bool {
-		_, err := p.admin().Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/readyz"})
-		return err == nil
-	})
+	_, err = p.admin().Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/readyz"})
+	require.NoError(t, err)
 	return p
 }
 

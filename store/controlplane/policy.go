@@ -33,6 +33,9 @@ type policy struct {
 	clusterRoleBindings table[*rbacv1.ClusterRoleBinding]
 	roleBindings        table[*rbacv1.RoleBinding]
 	bootstrapped        atomic.Bool
+	// loaded is closed, once, when ready has first returned nil.
+	loaded chan struct{}
+	once   sync.Once
 }
 
 // table is the objects of one resource, by key and by namespace.
@@ -61,7 +64,7 @@ type content[T metav1.Object] struct {
 }
 
 func newPolicy(access registry.Access, log *slog.Logger) *policy {
-	p := &policy{access: access, log: log}
+	p := &policy{access: access, log: log, loaded: make(chan struct{})}
 	p.clusterRoles.now.Store(&content[*rbacv1.ClusterRole]{})
 	p.roles.now.Store(&content[*rbacv1.Role]{})
 	p.clusterRoleBindings.now.Store(&content[*rbacv1.ClusterRoleBinding]{})
@@ -106,6 +109,13 @@ func (p *policy) ready(context.Context) error {
 		return errors.New("roles and bindings are not loaded yet")
 	}
 	return nil
+}
+
+// look closes loaded when the policy can be relied on for the first time.
+func (p *policy) look() {
+	if p.ready(context.Background()) == nil {
+		p.once.Do(func() { close(p.loaded) })
+	}
 }
 
 // run stores the bootstrap policy, once the namespaces it needs are there, and follows the four resources until ctx ends.
@@ -166,6 +176,7 @@ func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resour
 				t.needed.Store(0)
 			}
 			t.synced.Store(true)
+			p.look()
 			return nil
 		case registry.Deleted:
 			delete(byKey, metav1.KeyOf(e.Object))
@@ -176,6 +187,7 @@ func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resour
 			publish()
 		}
 		raise(&t.seen, e.Object)
+		p.look()
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
@@ -233,6 +245,7 @@ func (p *policy) bootstrap(ctx context.Context) error {
 	wg.Wait()
 	err := errors.Join(errs...)
 	p.bootstrapped.Store(err == nil)
+	p.look()
 	return err
 }
 
