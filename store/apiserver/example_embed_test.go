@@ -58,7 +58,7 @@ func harbour() (*apiserver.Server, error) {
 	err := errors.Join(
 		scheme.Add[*Ship](kinds, gv, scheme.Kind{Resource: "ships", Namespaced: true,
 			Subresources: []scheme.Subresource{{Name: "status", Kind: "Ship", Verbs: []string{"get", "patch", "update"}}}}),
-		scheme.Add[*Tide](kinds, gv, scheme.Kind{Resource: "tides", Verbs: []string{"get", "list"}}),
+		scheme.Add[*Tide](kinds, gv, scheme.Kind{Resource: "tides", Verbs: []string{"get", "list", "watch"}}),
 		scheme.RulesFor[*Ship]{Validate: func(s *Ship) (errs validation.ErrorList) {
 			if s.Spec.Crew < 1 {
 				errs = append(errs, validation.Invalid(validation.NewPath("spec", "crew"), s.Spec.Crew, "must be at least 1"))
@@ -84,6 +84,15 @@ func harbour() (*apiserver.Server, error) {
 		Admission: []admission.Plugin{inspector{}},
 		Computed: []apiserver.Computed{{Info: kinds.ForResource(gv.WithResource("tides")), List: func(context.Context, string) ([]metav1.Object, error) {
 			return []metav1.Object{&Tide{ObjectMeta: metav1.ObjectMeta{Name: "today"}, High: true}}, nil
+		}, Watch: func(ctx context.Context, _ string, send func(string, metav1.Object) error) error {
+			err := send("ADDED", &Tide{ObjectMeta: metav1.ObjectMeta{Name: "today"}, High: true})
+			if err == nil {
+				err = send("MODIFIED", &Tide{ObjectMeta: metav1.ObjectMeta{Name: "today"}})
+			}
+			if err == nil {
+				<-ctx.Done() // the tide turns once
+			}
+			return err
 		}}},
 		Tables: map[schema.GroupVersionResource]columns.Table{gv.WithResource("ships"): columns.Of(
 			func(s *Ship, _ time.Time) []any { return []any{s.Name, s.Spec.Crew, s.Status.Port} },
@@ -132,6 +141,7 @@ func Example_ownKinds() {
 	say("table:", ask("GET", ships, "", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"), `"cells":["argo",50,"Iolcus"]`)
 	say("watch:", ask("GET", ships+"?watch=1&timeoutSeconds=1", ""), `{"type":"ADDED"`)
 	say("computed:", ask("GET", "tides", ""), `"high":true`)
+	say("followed:", ask("GET", "tides?watch=1&timeoutSeconds=1", ""), `{"type":"MODIFIED"`)
 	say("denied:", ask("DELETE", ships+"/argo", ""), "scrapped in the office")
 	front.Close()
 	cancel()
@@ -144,6 +154,7 @@ func Example_ownKinds() {
 	// table: 200 true
 	// watch: 200 true
 	// computed: 200 true
+	// followed: 200 true
 	// denied: 403 true
 	// context canceled
 }

@@ -55,6 +55,9 @@ func (v VersionInfo) filled() VersionInfo {
 	return v
 }
 
+// Version is what /version says.
+func (s *Server) Version() VersionInfo { return s.options.Version }
+
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		(&request{Request: r, server: s, w: w}).fail(apierrors.New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,

@@ -175,6 +175,9 @@ const maxBatch = 32 << 10
 func (e *eventStream) deliver(events []cache.Event) error {
 	wrote, size := 0, 0
 	var batch []byte
+	if len(events) > 1 && e.rt.res != nil && e.rt.res.Converts() {
+		e.convert(events)
+	}
 	for i := range events {
 		if events[i].InitialEnd {
 			defer e.seat.Release()
@@ -211,6 +214,17 @@ func (e *eventStream) deliver(events []cache.Event) error {
 		hook(e.rt.info.GVR, wrote, size)
 	}
 	return e.control.Flush()
+}
+
+// convert asks about the objects of many events at once. Where that fails, each event asks for itself, and those before the bad one are sent.
+func (e *eventStream) convert(events []cache.Event) {
+	objs := make([]*cache.Object, 0, len(events))
+	for i := range events {
+		if o := events[i].Object; o != nil {
+			objs = append(objs, o)
+		}
+	}
+	_ = e.rt.res.Convert(objs...)
 }
 
 func (e *eventStream) write(b []byte) error {

@@ -98,6 +98,16 @@ func TestWebhookConversion(t *testing.T) {
 	c.do("GET", v2+"/n07", nil, 200)
 	require.LessOrEqual(t, asked.Load(), int64(2), "a single read goes to the store, whose answer the cache may not have yet")
 
+	// So are the events that wait for a watch.
+	for i := range 20 {
+		c.do("POST", v1, fmt.Sprintf("{apiVersion: a.test/v1, kind: Rod, metadata: {name: m%02d}, spec: {size: %d}}", i, i), 201)
+	}
+	asked.Store(0)
+	events := c.send("GET", v2+"?watch=true&timeoutSeconds=1", nil, 200).Body.String()
+	require.Equal(t, 42, strings.Count(events, `"type":"ADDED"`))
+	require.Contains(t, events, `"length":190`)
+	require.LessOrEqual(t, asked.Load(), int64(2), "twenty were new")
+
 	// When the storage version changes, what is stored in the former one is converted for the new one's readers too.
 	c.do("PATCH", definitions+"/rods.a.test", `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
 		200, "Content-Type", "application/json-patch+json")

@@ -223,8 +223,14 @@ func (m *Metrics) Features(g *featuregate.Gate) {
 	}
 }
 
-// Watch adds what is measured when somebody asks: the number of stored objects, and the seats of priority levels.
-func (m *Metrics) Watch(s *apiserver.Server) error { return m.registry.Register(&onDemand{server: s}) }
+// Watch adds what is measured when somebody asks: the number of stored objects, and the seats of priority levels; and which build of the server it is.
+func (m *Metrics) Watch(s *apiserver.Server) error {
+	v := s.Version()
+	gauge(m.registry, "kubernetes_build_info", "The build of the server; always 1.",
+		"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform").
+		WithLabelValues(v.Major, v.Minor, v.GitVersion, v.GitCommit, v.GitTreeState, v.BuildDate, v.GoVersion, v.Compiler, v.Platform).Set(1)
+	return m.registry.Register(&onDemand{server: s})
+}
 
 // countPatience is how long one scrape may count objects.
 const countPatience = 5 * time.Second

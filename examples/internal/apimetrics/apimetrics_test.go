@@ -57,6 +57,7 @@ func TestFamilies(t *testing.T) {
 	} {
 		require.Contains(t, strings.Split(text, "\n"), line)
 	}
+	require.Regexp(t, `(?m)^kubernetes_build_info\{.*git_version="v1\.36.*major="1",minor="36".*\} 1$`, text)
 	for _, family := range []string{"process_start_time_seconds", "go_goroutines", "apiserver_response_sizes_count",
 		"apiserver_flowcontrol_current_executing_requests"} {
 		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(family)+`[ {]`, text)
