@@ -11,10 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
-// controller-runtime's envtest, unmodified, with examples/kube-apiserver in place of the real binary and a real etcd.
-func TestEnvtestWithOurServer(t *testing.T) {
+// startEnvtest starts controller-runtime's envtest, unmodified, with examples/kube-apiserver in place of the real binary and a real etcd.
+func startEnvtest(t *testing.T) (*envtest.Environment, *rest.Config) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds the API server and starts processes")
 	}
@@ -32,8 +34,14 @@ func TestEnvtestWithOurServer(t *testing.T) {
 	env.CRDDirectoryPaths = []string{"../operator/config/crd"}
 	env.ErrorIfCRDPathMissing = true
 	cfg, err := env.Start()
-	defer func() { require.NoError(t, env.Stop()) }()
+	t.Cleanup(func() { require.NoError(t, env.Stop()) })
 	require.NoError(t, err)
+	cfg.QPS = -1
+	return env, cfg
+}
+
+func TestEnvtestWithOurServer(t *testing.T) {
+	env, cfg := startEnvtest(t)
 	cs, err := kubernetes.NewForConfig(cfg)
 	require.NoError(t, err)
 	_, err = cs.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", nil), metav1.CreateOptions{})
