@@ -163,8 +163,9 @@ func (o *listOptions) matcher() func(*cache.Object) bool {
 	reqs := o.fields.Requirements()
 	none := o.labels.SelectsNothing() || o.fields.SelectsNothing()
 	noLabels := o.labels.Empty()
+	wanted := wantedLabels(o.labels)
 	return func(obj *cache.Object) bool {
-		if none {
+		if none || !obj.MayHave(wanted) {
 			return false
 		}
 		for i := range reqs {
@@ -174,6 +175,17 @@ func (o *listOptions) matcher() func(*cache.Object) bool {
 		}
 		return noLabels || o.labels.Matches(obj.Attrs.Labels)
 	}
+}
+
+// wantedLabels are the labels that whatever the selector matches has.
+func wantedLabels(s labels.Selector) (wanted cache.LabelSet) {
+	reqs, _ := s.Requirements()
+	for _, r := range reqs {
+		if value, ok := s.RequiresExactMatch(r.Key()); ok {
+			wanted = wanted.With(r.Key(), value)
+		}
+	}
+	return wanted
 }
 
 func fieldOf(o *cache.Object, field string) string {

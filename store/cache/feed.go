@@ -190,6 +190,7 @@ func (c *Cache) object(kv store.KV) *Object {
 	if c.options.Attributes == nil {
 		return o
 	}
+	defer func() { o.labels = labelSetOf(o.Attrs.Labels) }()
 	if attrs, ok := c.hints.take(kv.Key, kv.Value); ok {
 		o.Attrs = attrs
 		return o

@@ -24,6 +24,7 @@ type Object struct {
 	// Err is why Options.Attributes could not read Value; Attrs is empty then.
 	Err error
 
+	labels  LabelSet
 	forms   forms
 	decoded atomic.Pointer[decoded]
 }
@@ -123,7 +124,7 @@ func (o *Object) at(revision int64) *Object {
 	return &Object{
 		Key: o.Key, Namespace: o.Namespace, Name: o.Name,
 		Revision: revision, CreateRevision: o.CreateRevision,
-		Value: o.Value, Attrs: o.Attrs, Err: o.Err,
+		Value: o.Value, Attrs: o.Attrs, Err: o.Err, labels: o.labels,
 	}
 }
 
