@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
@@ -22,27 +21,39 @@ type Ruled interface {
 	ValidationRules() []apiextensionsv1.ValidationRule
 }
 
+// Refined is a type that says of its schema what no tag says: alternatives, an enumeration that all fields of the type share, the form of
+// metadata.name in the schema of a whole object. RefineSchema gets the schema that was derived, and changes it. What the tags of a field say is added afterwards.
+type Refined interface {
+	RefineSchema(*apiextensionsv1.JSONSchemaProps)
+}
+
 // DeriveOptions refine a derived definition. The zero value works.
 type DeriveOptions struct {
 	// Texts describes types and fields; nil leaves descriptions out.
 	Texts Texts
 	// Scale says where the replicas are; nil leaves the subresource out.
 	Scale *apiextensionsv1.CustomResourceSubresourceScale
+	// Columns are printer columns beside those of the tags, and come after them.
+	Columns []apiextensionsv1.CustomResourceColumnDefinition
 }
 
 // Derive makes the definition of a custom resource from the Go type of its objects, with one version, which is stored. Everything
 // comes from the struct and its tags:
 //
 //   - json names the field; one without omitempty is required, unless it is a pointer or has a default;
-//   - default, listType, listMapKey and mapType as in the built-in types;
+//   - default, listType, listMapKey and mapType as in the built-in types; title and example document;
 //   - openapi:"..." holds, separated by commas, required, optional, nullable, enum=A|B, format=F and the limits minimum, maximum,
 //     exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, minItems, maxItems, minProperties and maxProperties; preserve
-//     keeps unknown fields, embedded makes the field an object with kind and metadata of its own;
+//     keeps unknown fields, embedded makes the field an object with kind and metadata of its own, intOrString takes both, schemaless takes anything
+//     and does not look at the type;
+//   - items:"..." holds the same for the items of a list or the values of a map, and itemPattern their pattern;
 //   - pattern is a regular expression; rule is a validation rule of the field, which message, messageExpression, reason, fieldPath and
-//     optionalOldSelf:"true" refine;
-//   - column:"Name" makes a printer column of the field, column:"Name,wide" one that shows with -o wide.
+//     optionalOldSelf:"true" refine; more rules than one come from the type, by [Ruled];
+//   - column:"Name" makes a printer column of the field, column:"Name,wide" one that shows with -o wide;
+//   - selectable:"true" lets field selectors use the field.
 //
-// A field Status makes the status subresource. A recursive type is an error, because schemas have no references.
+// A field Status makes the status subresource. A recursive type is an error, because schemas have no references; the field that closes the
+// circle can be schemaless.
 func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOptions) (*apiextensionsv1.CustomResourceDefinition, error) {
 	s := scheme.New()
 	if err := scheme.Add[T](s, gv, k); err != nil {
@@ -57,14 +68,12 @@ func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOpti
 	if err != nil {
 		return nil, fmt.Errorf("openapi: %v: %w", info.Type, err)
 	}
-	delete(root.Properties, "apiVersion")
-	delete(root.Properties, "kind")
-	delete(root.Properties, "metadata")
-	if len(d.columns) > 0 {
+	d.columns = append(d.columns, o.Columns...)
+	if len(d.columns) > 0 && !slices.ContainsFunc(o.Columns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == "Age" }) {
 		d.columns = append(d.columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
 	}
 	v := apiextensionsv1.CustomResourceDefinitionVersion{
-		Name: gv.Version, Served: true, Storage: true, AdditionalPrinterColumns: d.columns,
+		Name: gv.Version, Served: true, Storage: true, AdditionalPrinterColumns: d.columns, SelectableFields: d.selectable,
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
 	}
 	if _, ok := root.Properties["status"]; ok || o.Scale != nil {
@@ -89,10 +98,15 @@ func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOpti
 	return crd, nil
 }
 
+// behind is the path of what is in a list or map.
+const behind = "[]"
+
 type deriver struct {
 	texts   Texts
 	within  []reflect.Type // structs on the way, to find cycles
 	columns []apiextensionsv1.CustomResourceColumnDefinition
+	// selectable fields, in the order of the struct.
+	selectable []apiextensionsv1.SelectableField
 }
 
 func (d *deriver) text(typeName, field string) string {
@@ -102,7 +116,8 @@ func (d *deriver) text(typeName, field string) string {
 	return d.texts(typeName, field)
 }
 
-// object is the schema of a struct. path is its JSON path; columns are made while it is simple, and empty behind a list or map.
+// object is the schema of a struct. path is its JSON path, "" for the root; columns are made while it
+// is simple, and it is behind behind a list or map.
 func (d *deriver) object(t reflect.Type, path string) (*props, error) {
 	for _, outer := range d.within {
 		if outer == t {
@@ -115,10 +130,22 @@ func (d *deriver) object(t reflect.Type, path string) (*props, error) {
 	if typefacts.AtomicStruct(typefacts.Name(t)) {
 		s.XMapType = new("atomic")
 	}
-	if r, ok := reflect.New(t).Interface().(Ruled); ok {
+	if err := d.fields(s, t, path); err != nil {
+		return nil, err
+	}
+	refine(s, t)
+	return s, nil
+}
+
+// refine adds what the type says by itself.
+func refine(s *props, t reflect.Type) {
+	v := reflect.New(t).Interface()
+	if r, ok := v.(Ruled); ok {
 		s.XValidations = r.ValidationRules()
 	}
-	return s, d.fields(s, t, path)
+	if r, ok := v.(Refined); ok {
+		r.RefineSchema(s)
+	}
 }
 
 func (d *deriver) fields(s *props, t reflect.Type, path string) error {
@@ -142,14 +169,20 @@ func (d *deriver) fields(s *props, t reflect.Type, path string) error {
 			continue
 		}
 		at := path + "." + tag.name
-		field, err := d.value(f.Type, at)
+		options, err := optionsOf(f.Tag, "openapi")
 		if err != nil {
 			return fmt.Errorf("%s: %w", tag.name, err)
+		}
+		field := &props{XPreserveUnknownFields: new(true)}
+		if !options.has("schemaless") {
+			if field, err = d.value(f.Type, at); err != nil {
+				return fmt.Errorf("%s: %w", tag.name, err)
+			}
 		}
 		if text := d.text(typefacts.Name(t), tag.name); text != "" {
 			field.Description = text
 		}
-		if err := d.tags(field, f); err != nil {
+		if err := tagged(field, f.Tag, options); err != nil {
 			return fmt.Errorf("%s: %w", tag.name, err)
 		}
 		if v, ok := typefacts.Default(typefacts.Name(t), tag.name); ok && field.Default == nil {
@@ -161,6 +194,12 @@ func (d *deriver) fields(s *props, t reflect.Type, path string) error {
 			s.Required = append(s.Required, tag.name)
 		}
 		d.column(field, f, at)
+		if f.Tag.Get("selectable") == "true" {
+			if !strings.HasPrefix(at, ".") {
+				return fmt.Errorf("%s: a field in a list or map cannot be selectable", tag.name)
+			}
+			d.selectable = append(d.selectable, apiextensionsv1.SelectableField{JSONPath: at})
+		}
 	}
 	return nil
 }
@@ -178,6 +217,15 @@ func needed(f reflect.StructField, tag jsonTag) bool {
 
 // value is the schema of values of type t.
 func (d *deriver) value(t reflect.Type, path string) (*props, error) {
+	s, err := d.shape(t, path)
+	if err == nil && t.PkgPath() != "" && t.Kind() != reflect.Struct {
+		refine(s, t)
+	}
+	return s, err
+}
+
+// shape is value without what a type that is no struct says by itself.
+func (d *deriver) shape(t reflect.Type, path string) (*props, error) {
 	if t.PkgPath() != "" {
 		if s := wellKnown(typefacts.Name(t)); s != nil {
 			return s, nil
@@ -192,13 +240,13 @@ func (d *deriver) value(t reflect.Type, path string) (*props, error) {
 		if t.Key().Kind() != reflect.String {
 			return nil, fmt.Errorf("a map's keys must be strings, not %v", t.Key())
 		}
-		elem, err := d.value(t.Elem(), "")
+		elem, err := d.value(t.Elem(), behind)
 		return &props{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: elem}}, err
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return &props{Type: "string", Format: "byte"}, nil
 		}
-		elem, err := d.value(t.Elem(), "")
+		elem, err := d.value(t.Elem(), behind)
 		return &props{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: elem}}, err
 	case reflect.Interface:
 		return &props{XPreserveUnknownFields: new(true)}, nil
@@ -229,114 +277,6 @@ func wellKnown(name string) *props {
 	case jsonProps + "JSON":
 		return &props{XPreserveUnknownFields: new(true)}
 	}
-	return nil
-}
-
-// tags adds what the field's tags say.
-func (d *deriver) tags(s *props, f reflect.StructField) error {
-	if err := checkOptions(f); err != nil {
-		return err
-	}
-	if v := f.Tag.Get("listType"); v != "" {
-		s.XListType = &v
-	}
-	if v := f.Tag.Get("listMapKey"); v != "" {
-		s.XListMapKeys = strings.Split(v, ",")
-	}
-	if v := f.Tag.Get("mapType"); v != "" {
-		s.XMapType = &v
-	}
-	s.Pattern = f.Tag.Get("pattern") + s.Pattern
-	if v := openapiTag(f, "format"); v != "" {
-		s.Format = v
-	}
-	s.Nullable = openapiTag(f, "nullable") != ""
-	if openapiTag(f, "preserve") != "" {
-		s.XPreserveUnknownFields = new(true)
-	}
-	s.XEmbeddedResource = s.XEmbeddedResource || openapiTag(f, "embedded") != ""
-	if rule := f.Tag.Get("rule"); rule != "" {
-		s.XValidations = append(s.XValidations, ruleOf(rule, f.Tag))
-	}
-	if enum := openapiTag(f, "enum"); enum != "" {
-		target := s
-		if s.Type == "array" {
-			target = s.Items.Schema
-		}
-		for v := range strings.SplitSeq(enum, "|") {
-			target.Enum = append(target.Enum, literal(target, v))
-		}
-	}
-	if text, ok := f.Tag.Lookup("default"); ok {
-		v := literal(s, text)
-		s.Default = &v
-	}
-	return limitTags(s, f)
-}
-
-// ruleOf is the rule of a field's tags.
-func ruleOf(rule string, tag reflect.StructTag) apiextensionsv1.ValidationRule {
-	r := apiextensionsv1.ValidationRule{
-		Rule: rule, Message: tag.Get("message"), MessageExpression: tag.Get("messageExpression"), FieldPath: tag.Get("fieldPath"),
-	}
-	if reason := apiextensionsv1.FieldValueErrorReason(tag.Get("reason")); reason != "" {
-		r.Reason = &reason
-	}
-	if tag.Get("optionalOldSelf") == "true" {
-		r.OptionalOldSelf = new(true)
-	}
-	return r
-}
-
-// options are what the tag openapi can say.
-var options = []string{
-	"required", "optional", "nullable", "enum", "format", "preserve", "embedded", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
-	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
-}
-
-// checkOptions refuses options that would otherwise have no effect.
-func checkOptions(f reflect.StructField) error {
-	for option := range strings.SplitSeq(f.Tag.Get("openapi"), ",") {
-		if name, _, _ := strings.Cut(option, "="); name != "" && !slices.Contains(options, name) {
-			return fmt.Errorf("the tag openapi does not know %q", name)
-		}
-	}
-	return nil
-}
-
-// literal is a tag's text as JSON: a string for strings, else as written.
-func literal(s *props, text string) apiextensionsv1.JSON {
-	if s.Type == "string" || !json.Valid([]byte(text)) {
-		b, _ := json.Marshal(text) // a string always has a JSON form
-		return apiextensionsv1.JSON{Raw: b}
-	}
-	return apiextensionsv1.JSON{Raw: []byte(text)}
-}
-
-func limitTags(s *props, f reflect.StructField) error {
-	for name, to := range map[string]**float64{"minimum": &s.Minimum, "maximum": &s.Maximum, "multipleOf": &s.MultipleOf} {
-		if text := openapiTag(f, name); text != "" {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			*to = &v
-		}
-	}
-	for name, to := range map[string]**int64{
-		"minLength": &s.MinLength, "maxLength": &s.MaxLength, "minItems": &s.MinItems, "maxItems": &s.MaxItems,
-		"minProperties": &s.MinProperties, "maxProperties": &s.MaxProperties,
-	} {
-		if text := openapiTag(f, name); text != "" {
-			v, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			*to = &v
-		}
-	}
-	s.ExclusiveMinimum = openapiTag(f, "exclusiveMinimum") != ""
-	s.ExclusiveMaximum = openapiTag(f, "exclusiveMaximum") != ""
 	return nil
 }
 

@@ -141,6 +141,104 @@ type Misspelt struct {
 	} `json:"spec"`
 }
 
+// Class shares its enumeration and a rule among all its fields.
+type Class string
+
+func (Class) RefineSchema(s *apiextensionsv1.JSONSchemaProps) {
+	s.Enum = []apiextensionsv1.JSON{{Raw: []byte(`"gold"`)}, {Raw: []byte(`"iron"`)}}
+}
+
+func (*Class) ValidationRules() []apiextensionsv1.ValidationRule {
+	return []apiextensionsv1.ValidationRule{{Rule: "self == oldSelf", Message: "class is immutable"}}
+}
+
+type Shop struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              ShopSpec `json:"spec"`
+}
+
+func (Shop) RefineSchema(s *apiextensionsv1.JSONSchemaProps) {
+	s.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"name": {Type: "string", MaxLength: new(int64(5))},
+	}}
+}
+
+type ShopSpec struct {
+	Class Class             `json:"class" selectable:"true"`
+	Other Class             `json:"other,omitempty"`
+	Tags  []string          `json:"tags,omitempty" items:"maxLength=3,minLength=1" itemPattern:"^[a-z,]+$"`
+	Sizes map[string]int32  `json:"sizes,omitempty" items:"minimum=0,exclusiveMinimum,maximum=9"`
+	Port  string            `json:"port,omitempty" openapi:"intOrString"`
+	Child *ShopSpec         `json:"child,omitempty" openapi:"schemaless"`
+	Title string            `json:"title,omitempty" title:"What it is called" example:"Corner" default:"none"`
+	Parts []ShopPart        `json:"parts,omitempty" listType:"map" listMapKey:"name"`
+	Notes map[string]string `json:"notes,omitempty" mapType:"atomic"`
+}
+
+type ShopPart struct {
+	Name string `json:"name" openapi:"maxLength=9" column:"nowhere"`
+}
+
+func TestDeriveSaysWhatMarkersSay(t *testing.T) {
+	columns := []apiextensionsv1.CustomResourceColumnDefinition{{Name: "Parts", Type: "string", JSONPath: ".spec.parts[*].name"}}
+	d, err := openapi.Derive[*Shop](exampleGroup, scheme.Kind{Resource: "shops", Categories: []string{"all"}}, openapi.DeriveOptions{Columns: columns})
+	require.NoError(t, err)
+	v := d.Spec.Versions[0]
+	require.Equal(t, []string{"all"}, d.Spec.Names.Categories)
+	require.Equal(t, []apiextensionsv1.SelectableField{{JSONPath: ".spec.class"}}, v.SelectableFields)
+	require.Equal(t, []string{"Parts", "Age"}, []string{v.AdditionalPrinterColumns[0].Name, v.AdditionalPrinterColumns[1].Name})
+	require.Empty(t, openapi.CheckSchema(v.Schema.OpenAPIV3Schema, validation.NewPath("schema")))
+	spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+	require.Equal(t, "What it is called", spec.Properties["title"].Title)
+	require.JSONEq(t, `"Corner"`, string(spec.Properties["title"].Example.Raw))
+	s, err := openapi.CompileSchema(v.Schema.OpenAPIV3Schema)
+	require.NoError(t, err)
+	object := func(name, spec string) *metav1.Unstructured {
+		return objectOf(t, "{apiVersion: example.com/v1, kind: Shop, metadata: {name: "+name+"}, spec: "+spec+"}")
+	}
+	for spec, want := range map[string][]string{
+		`{class: gold, tags: [a], sizes: {a: 9}, port: 5, child: {any: [1]}}`: {},
+		`{class: lead}`:                     {"spec.class: NotSupported"},
+		`{class: gold, other: lead}`:        {"spec.other: NotSupported"},
+		`{class: gold, tags: [abcd]}`:       {"spec.tags[0]: TooLong", "<nil>: Invalid"},
+		`{class: gold, tags: [A]}`:          {"spec.tags[0]: Invalid"},
+		`{class: gold, sizes: {a: 0}}`:      {"spec.sizes.a: Invalid"},
+		`{class: gold, port: http}`:         {},
+		`{class: gold, parts: [{name: a}]}`: {},
+	} {
+		require.Equal(t, want, texts(s.Validate(object("x", spec))), spec)
+	}
+	require.Equal(t, []string{"metadata.name: TooLong", "<nil>: Invalid"}, texts(s.Validate(object("longer", `{class: gold}`))))
+	changed := s.ValidateUpdate(object("x", `{class: iron}`), object("x", `{class: gold}`))
+	require.Contains(t, changed.String(), "class is immutable")
+}
+
+type Buried struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Parts []struct {
+			A string `json:"a" selectable:"true"`
+		} `json:"parts"`
+	} `json:"spec"`
+}
+
+type Unitemized struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		A string `json:"a" items:"maxLength=5"`
+	} `json:"spec"`
+}
+
+func TestDeriveRefusesTagsInVain(t *testing.T) {
+	_, err := openapi.Derive[*Buried](exampleGroup, scheme.Kind{Resource: "buried"}, openapi.DeriveOptions{})
+	require.ErrorContains(t, err, "spec: parts: a: a field in a list or map cannot be selectable")
+	_, err = openapi.Derive[*Unitemized](exampleGroup, scheme.Kind{Resource: "unitemized"}, openapi.DeriveOptions{})
+	require.ErrorContains(t, err, "spec: a: the tag items is for lists and maps")
+}
+
 func TestDeriveRefusesUnknownOptions(t *testing.T) {
 	_, err := openapi.Derive[*Misspelt](exampleGroup, scheme.Kind{Resource: "misspelt"}, openapi.DeriveOptions{})
 	require.ErrorContains(t, err, `spec: a: the tag openapi does not know "maxlength"`)

@@ -146,6 +146,21 @@ func TestValidate(t *testing.T) {
 	require.Equal(t, []string{"spec: Required"}, texts(s.Validate(objectOf(t, "{apiVersion: a/v1, kind: W, metadata: {name: x}}"))))
 }
 
+// A schema may restrict the names of objects.
+func TestNamesAreRestricted(t *testing.T) {
+	s := schemaOf(t, `{type: object, properties: {kind: {type: string, enum: [X]}, metadata: {type: object, properties: {name: {type: string, maxLength: 3}, generateName: {type: string, pattern: "^g-$"}}}}}`)
+	object := func(meta string) *metav1.Unstructured {
+		return objectOf(t, "{apiVersion: a/v1, kind: X, metadata: "+meta+"}")
+	}
+	require.Empty(t, s.Validate(object(`{name: abc, labels: {a: b}}`)))
+	require.Equal(t, []string{"metadata.name: TooLong"}, texts(s.Validate(object(`{name: abcd}`)))[:1])
+	require.Equal(t, []string{"metadata.generateName: Invalid"}, texts(s.Validate(object(`{name: abc, generateName: h-}`)))[:1])
+	require.Empty(t, s.ValidateUpdate(object(`{name: abcd, labels: {a: b}}`), object(`{name: abcd}`)), "names that are there stay")
+	other := object(`{name: abc}`)
+	other.Kind = "Y"
+	require.Equal(t, []string{"kind: NotSupported"}, texts(s.Validate(other))[:1])
+}
+
 func TestRatcheting(t *testing.T) {
 	s := schemaOf(t, website)
 	bad := `{host: TOOLONGANDUPPER, size: 1, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`

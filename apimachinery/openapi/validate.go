@@ -86,7 +86,32 @@ func (v *validator) root(s *Structural, obj, old *metav1.Unstructured) {
 		before = oldValue{asMap(old.Fields), true}
 	}
 	v.value(s, nil, asMap(obj.Fields), before)
+	v.identity(s, obj, old)
 	v.rules(s, obj, old)
+}
+
+// identity checks what a schema may say of the members that every object has: its kind and version, and of metadata the names.
+func (v *validator) identity(s *Structural, obj, old *metav1.Unstructured) {
+	now, was := identityOf(obj), identityOf(old)
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		if c := s.Properties[name]; c != nil {
+			v.value(c, validation.NewPath(name), now[name], oldValue{was[name], old != nil})
+		}
+	}
+}
+
+func identityOf(u *metav1.Unstructured) map[string]any {
+	if u == nil {
+		return nil
+	}
+	names := map[string]any{}
+	if u.Name != "" {
+		names["name"] = u.Name
+	}
+	if u.GenerateName != "" {
+		names["generateName"] = u.GenerateName
+	}
+	return map[string]any{"apiVersion": u.APIVersion, "kind": u.Kind, "metadata": names}
 }
 
 func asMap(m map[string]any) any {

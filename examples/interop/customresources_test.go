@@ -227,6 +227,27 @@ func TestCustomResourcesAsUpstream(t *testing.T) {
 	}
 }
 
+// What a schema says of names, kinds and versions is checked as by upstream.
+func TestNamesInSchemasAsUpstream(t *testing.T) {
+	const yaml = `{type: object, properties: {apiVersion: {type: string}, kind: {type: string, enum: [X, Z]}, metadata: {type: object, properties: {name: {type: string, maxLength: 3, pattern: "^[a-c]+$"}, generateName: {type: string, minLength: 3}}}}}`
+	theirs := compileTheirs(t, yaml)
+	props := &apiextensionsv1.JSONSchemaProps{}
+	_, err := codec.UnmarshalYAML([]byte(yaml), props, codec.DecodeOptions{})
+	require.NoError(t, err)
+	mine, err := openapi.CompileSchema(props)
+	require.NoError(t, err)
+	for _, text := range []string{
+		`{apiVersion: a/v1, kind: X, metadata: {name: abc, labels: {x: y}}}`, `{apiVersion: a/v1, kind: X, metadata: {name: abca}}`, `{apiVersion: a/v1, kind: X, metadata: {name: xyz}}`, `{apiVersion: a/v1, kind: Y, metadata: {name: a}}`,
+		`{apiVersion: a/v1, kind: Z, metadata: {name: abc, generateName: a}}`, `{apiVersion: a/v1, kind: X, metadata: {name: xyzxyz, generateName: abc}}`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			v := values(t, text)
+			require.ElementsMatch(t, theirTexts(theirs.validate(k8sruntime.DeepCopyJSON(v), nil)), ourTexts(mine.Validate(ours(t, v))))
+			require.ElementsMatch(t, theirTexts(theirs.validate(k8sruntime.DeepCopyJSON(v), k8sruntime.DeepCopyJSON(v))), ourTexts(mine.ValidateUpdate(ours(t, v), ours(t, v))), "update")
+		})
+	}
+}
+
 // schemas that are wrong in one way or another, or look as if they were.
 var oddSchemas = []string{
 	`{}`, `{type: string}`, `{type: object, nullable: true}`, `{type: object, properties: {a: {}}}`, `{type: object, properties: {a: {type: text}}}`,
