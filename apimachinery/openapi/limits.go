@@ -59,22 +59,29 @@ func (v *validator) object(s *Structural, p *validation.Path, m map[string]any, 
 }
 
 func (v *validator) text(s *Structural, p *validation.Path, x string) {
-	l := &s.limits
-	if l.minLength != nil || l.maxLength != nil {
-		n := int64(utf8.RuneCountInString(x))
-		if l.maxLength != nil && n > *l.maxLength {
-			v.add(validation.TooLongCharacters(p, int(*l.maxLength)))
-		}
-		if l.minLength != nil && n < *l.minLength {
-			v.add(validation.Invalid(p, x, inBody(p, "should be at least %d chars long", *l.minLength)))
-		}
-	}
-	if l.pattern != nil && !l.pattern.MatchString(x) {
-		v.add(validation.Invalid(p, x, inBody(p, "should match '%s'", l.pattern)))
+	if e := s.limits.ofText(p, x); e != nil {
+		v.add(e)
 	}
 	if s.Format != "" && !s.IntOrString && !hasFormat(s.Format, x) {
 		v.add(validation.InvalidType(p, x, inBody(p, "must be of type %s: %q", s.Format, x)))
 	}
+}
+
+// ofText is the first thing that is wrong with a text: its length, then its pattern.
+func (l *limits) ofText(p *validation.Path, x string) *validation.Error {
+	if l.minLength != nil || l.maxLength != nil {
+		n := int64(utf8.RuneCountInString(x))
+		if l.maxLength != nil && n > *l.maxLength {
+			return validation.TooLongCharacters(p, int(*l.maxLength))
+		}
+		if l.minLength != nil && n < *l.minLength {
+			return validation.Invalid(p, x, inBody(p, "should be at least %d chars long", *l.minLength))
+		}
+	}
+	if l.pattern != nil && !l.pattern.MatchString(x) {
+		return validation.Invalid(p, x, inBody(p, "should match '%s'", l.pattern))
+	}
+	return nil
 }
 
 func (v *validator) number(s *Structural, p *validation.Path, f float64, shown any) {

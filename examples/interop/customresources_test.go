@@ -237,7 +237,7 @@ func TestNamesInSchemasAsUpstream(t *testing.T) {
 	mine, err := openapi.CompileSchema(props)
 	require.NoError(t, err)
 	for _, text := range []string{
-		`{apiVersion: a/v1, kind: X, metadata: {name: abc, labels: {x: y}}}`, `{apiVersion: a/v1, kind: X, metadata: {name: abca}}`, `{apiVersion: a/v1, kind: X, metadata: {name: xyz}}`, `{apiVersion: a/v1, kind: Y, metadata: {name: a}}`,
+		`{apiVersion: a/v1, kind: X, metadata: {name: abc, labels: {x: v}}}`, `{apiVersion: a/v1, kind: X, metadata: {name: abca}}`, `{apiVersion: a/v1, kind: X, metadata: {name: xyz}}`, `{apiVersion: a/v1, kind: W, metadata: {name: a}}`,
 		`{apiVersion: a/v1, kind: Z, metadata: {name: abc, generateName: a}}`, `{apiVersion: a/v1, kind: X, metadata: {name: xyzxyz, generateName: abc}}`,
 	} {
 		t.Run(text, func(t *testing.T) {
