@@ -196,6 +196,36 @@ func TestUpdateRetriesConflicts(t *testing.T) {
 	})
 }
 
+// Several make the same object; each gets it, and commits its change to what the others have made of it.
+func TestGetOrCreateAndCommit(t *testing.T) {
+	bubble(t, func(t *testing.T, s *clienttest.Server, c *rest.Conn) {
+		ctx := t.Context()
+		cms := client.For[*corev1.ConfigMap](c)
+		errs := make(chan error)
+		for i := range 8 {
+			go func() {
+				_, err := client.GetOrCreate(ctx, cms, configMap("shared", map[string]string{"first": fmt.Sprint(i)}))
+				if err == nil {
+					_, err = client.Update(ctx, cms, key("shared"), func(cm *corev1.ConfigMap) error {
+						cm.Data[fmt.Sprintf("by-%d", i)] = cm.Data["first"]
+						return nil
+					})
+				}
+				errs <- err
+			}()
+		}
+		for range 8 {
+			require.NoError(t, <-errs)
+		}
+		cm, err := cms.Get(ctx, key("shared"))
+		require.NoError(t, err)
+		require.Len(t, cm.Data, 9)
+		same, err := client.Update(ctx, cms, key("shared"), func(*corev1.ConfigMap) error { return client.ErrNoChange })
+		require.NoError(t, err)
+		require.Equal(t, cm, same)
+	})
+}
+
 func TestWatchResumes(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Server, c *rest.Conn) {
 		ctx := t.Context()

@@ -14,28 +14,31 @@ import (
 // Our discovery finds on our server what client-go's finds there: the same preferred resources, with the same names and verbs.
 func TestPreferredResourcesAgree(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
-	serveWidgets(t, c)
+	widgets := serveWidgets(t, c)
 	type resource struct {
 		kind, singular string
 		namespaced     bool
 		verbs, short   []string
 	}
-	theirs := map[schema.GroupVersionResource]resource{}
-	lists, err := clientset(t, clientGo(c, jsonType)).Discovery().ServerPreferredResources()
-	require.NoError(t, err)
-	for _, l := range lists {
-		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+	theirs, ours := map[schema.GroupVersionResource]resource{}, map[schema.GroupVersionResource]resource{}
+	// Either may ask before the custom resource is published.
+	eventually(t, "both find the custom resource", func() bool {
+		lists, err := clientset(t, clientGo(c, jsonType)).Discovery().ServerPreferredResources()
 		require.NoError(t, err)
-		for _, r := range l.APIResources {
-			theirs[gv.WithResource(r.Name)] = resource{r.Kind, r.SingularName, r.Namespaced, r.Verbs, r.ShortNames}
+		for _, l := range lists {
+			gv, err := schema.ParseGroupVersion(l.GroupVersion)
+			require.NoError(t, err)
+			for _, r := range l.APIResources {
+				theirs[gv.WithResource(r.Name)] = resource{r.Kind, r.SingularName, r.Namespaced, r.Verbs, r.ShortNames}
+			}
 		}
-	}
-	cat, err := discovery.New(c.Conn(), discovery.Options{}).Catalog(t.Context())
-	require.NoError(t, err)
-	ours := map[schema.GroupVersionResource]resource{}
-	for _, r := range cat.Preferred() {
-		ours[r.GVR] = resource{r.GVK.Kind, r.Singular, r.Namespaced, r.Verbs, r.ShortNames}
-	}
+		cat, err := discovery.New(c.Conn(), discovery.Options{}).Catalog(t.Context())
+		require.NoError(t, err)
+		for _, r := range cat.Preferred() {
+			ours[r.GVR] = resource{r.GVK.Kind, r.Singular, r.Namespaced, r.Verbs, r.ShortNames}
+		}
+		return theirs[widgets].kind == "Widget" && ours[widgets].kind == "Widget"
+	})
 	require.Greater(t, len(ours), 60)
 	require.Equal(t, theirs, ours)
 }
