@@ -51,14 +51,16 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		if after, err = t.prune(live, before, after, entries, gone, &w); err != nil {
 			return nil, false, err
 		}
-	}
-	if t.goType == nil {
-		clean(after) // a custom object loses what became empty, and so do its owners
+		if t.goType == nil {
+			clean(after) // a custom object loses what became empty, and so do its owners
+		}
 	}
 	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
 	c.walk(t, before, any(after))
 	c.without(w.Reset)
-	clean(after)
+	if !gone.Empty() {
+		clean(after)
+	}
 	made := &transition{w: &w, before: live, found: &c.changes, after: func() (metav1.Object, error) { return t.fromRoot(live, before, after) }}
 	if err := t.takeOver(entries, made, force); err != nil {
 		return nil, false, err

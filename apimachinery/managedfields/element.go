@@ -64,28 +64,28 @@ func Index(i int) Element {
 }
 
 func keysText(keys []keyField) string {
-	b := make([]byte, 0, 32)
-	for i, k := range keys {
-		b = append(b, "{,"[min(i, 1)])
-		b = appendJSON(b, k.name)
-		b = append(b, ':')
-		b = appendJSON(b, k.value)
-	}
-	if len(keys) == 0 {
-		b = append(b, '{')
+	b := make([]byte, 0, 64)
+	b = append(b, '{')
+	for _, k := range keys {
+		b = appendKey(b, k.name, k.value)
 	}
 	return string(append(b, '}'))
+}
+
+// appendKey writes one key of an item after the brace or the keys before it.
+func appendKey(b []byte, name string, v any) []byte {
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	b = append(appendString(b, name), ':')
+	return appendJSON(b, v)
 }
 
 // appendJSON writes a JSON value as the wire form of sets has it, with <, > and & escaped.
 func appendJSON(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:
-		if plainString(v) {
-			b = append(b, '"')
-			b = append(b, v...)
-			return append(b, '"')
-		}
+		return appendString(b, v)
 	case int64:
 		return strconv.AppendInt(b, v, 10)
 	case bool:
@@ -95,6 +95,14 @@ func appendJSON(b []byte, v any) []byte {
 	if err != nil {
 		return append(b, "null"...) // not a JSON value; nothing decoded from JSON is that
 	}
+	return append(b, text...)
+}
+
+func appendString(b []byte, s string) []byte {
+	if plainString(s) {
+		return append(append(append(b, '"'), s...), '"')
+	}
+	text, _ := json.Marshal(s) // a string always has a JSON form
 	return append(b, text...)
 }
 

@@ -78,6 +78,16 @@ func (f *field) scalar(p unsafe.Pointer) (v any, ok bool) {
 	return scalarAt(kind, p), true
 }
 
+// holds reports whether a scalar field, or what it points to, is there and has the JSON form want.
+func (f *field) holds(p unsafe.Pointer, want any) bool {
+	if s, ok := want.(string); ok && f.memory == scalarValue && f.goType.Kind() == reflect.String {
+		v := *(*string)(p)
+		return v == s && (v != "" || !f.omitEmpty && !f.omitZero)
+	}
+	v, there := f.scalar(p)
+	return there && v == want
+}
+
 func scalarAt(kind reflect.Kind, p unsafe.Pointer) any {
 	switch kind {
 	case reflect.String:
@@ -189,14 +199,9 @@ func (t *Type) elementAt(item unsafe.Pointer) (Element, bool) {
 		if !ok || v == nil {
 			v = f.zero
 		}
-		if v == nil {
-			continue
+		if v != nil {
+			b = appendKey(b, name, v)
 		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(appendJSON(b, name), ':')
-		b = appendJSON(b, v)
 	}
 	return Element{kind: keyKind, text: string(append(b, '}'))}, len(b) > 1
 }

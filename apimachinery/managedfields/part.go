@@ -97,8 +97,7 @@ func (f *field) inside(p unsafe.Pointer) unsafe.Pointer {
 func (f *field) covers(p unsafe.Pointer, config any) bool {
 	switch f.memory {
 	case scalarValue, scalarPointer:
-		v, there := f.scalar(p)
-		return there && v == config
+		return f.holds(p, config)
 	case stringMap:
 		m, ok := config.(map[string]any)
 		return ok && len(m) > 0 && coversStrings(*(*map[string]string)(p), m)
@@ -117,8 +116,11 @@ func (f *field) covers(p unsafe.Pointer, config any) bool {
 	if config == nil || f.zeroAt(p) {
 		return false
 	}
-	v, err := fieldValue(f, p)
-	return err == nil && !isAbsent(v) && equalValues(v, config)
+	if v := reflect.NewAt(f.goType, p); f.omitEmpty && isEmpty(v.Elem()) || f.omitZero && isZero(v.Elem()) {
+		return false
+	}
+	text, err := codec.Marshal(reflect.NewAt(f.goType, p).Interface())
+	return err == nil && spells(text, config)
 }
 
 func (t *Type) coversMembers(p unsafe.Pointer, config map[string]any) bool {
@@ -191,16 +193,18 @@ func (f *field) coversItems(live *slice, config []any) bool {
 func (t *Type) isItem(p unsafe.Pointer, config map[string]any) bool {
 	for _, name := range t.keys {
 		f, _ := t.elem.field(name)
-		v, there := f.scalar(unsafe.Add(p, f.offset))
-		if !there || v == nil {
-			v = f.zero
-		}
-		want, there := config[name]
-		if !there || want == nil {
+		want := config[name]
+		if want == nil {
 			want = f.zero
 		}
-		if v != want {
-			return false
+		if at := unsafe.Add(p, f.offset); want == nil || !f.holds(at, want) {
+			v, there := f.scalar(at)
+			if !there || v == nil {
+				v = f.zero
+			}
+			if v != want {
+				return false
+			}
 		}
 	}
 	return true

@@ -52,6 +52,9 @@ func equalValues(a, b any) bool {
 		if !ok || len(x) != len(y) {
 			return false
 		}
+		if same(a, b) {
+			return true
+		}
 		for k, v := range x {
 			w, ok := y[k]
 			if !ok || !equalValues(v, w) {
@@ -63,6 +66,9 @@ func equalValues(a, b any) bool {
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
 			return false
+		}
+		if same(a, b) {
+			return true
 		}
 		for i := range x {
 			if !equalValues(x[i], y[i]) {
@@ -272,22 +278,21 @@ func (t *Type) element(item any) (Element, error) {
 	if !ok {
 		return Element{}, fmt.Errorf("an item of a list with keys must be an object")
 	}
-	keys := make([]keyField, 0, len(t.keys))
+	b := make([]byte, 0, 64)
+	b = append(b, '{')
 	for _, name := range t.keys {
-		v, ok := m[name]
-		if !ok || v == nil {
+		v := m[name]
+		if v == nil {
 			if f, known := t.elem.field(name); known {
 				v = f.zero
-			} else {
-				v = nil
 			}
 		}
 		if v != nil {
-			keys = append(keys, keyField{name, v})
+			b = appendKey(b, name, v)
 		}
 	}
-	if len(keys) == 0 {
+	if len(b) == 1 {
 		return Element{}, fmt.Errorf("the item has none of the keys %v", t.keys)
 	}
-	return Element{kind: keyKind, text: keysText(keys), parsed: &keyValues{keys: keys}}, nil
+	return Element{kind: keyKind, text: string(append(b, '}'))}, nil
 }
