@@ -65,7 +65,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	if err := t.takeOver(entries, made, force); err != nil {
 		return nil, false, err
 	}
-	unowned := equalEntries(entries, former)
+	unowned := gone.Empty() && equalEntries(entries, former)
 	if unowned && !noted && equalValues(before, after) {
 		return live, false, nil
 	}
@@ -109,14 +109,17 @@ func (t *Type) takeSet(entries []entry, live metav1.Object, set *Set, w *Write) 
 			return nil, nil, nil, err
 		}
 		gone = last.Difference(set)
-	} else if e.set != nil || !bytes.Equal(e.raw, set.AppendJSON(make([]byte, 0, len(e.raw)+64))) {
-		gone = e.fields().Difference(set)
 	}
 	former = slices.Clone(entries)
-	if e.set != nil {
-		e.replace(set)
-	}
 	e.version = w.APIVersion
+	wire := set.AppendJSON(make([]byte, 0, len(e.raw)+64))
+	if e.set == nil && bytes.Equal(e.raw, wire) {
+		return entries, former, gone, nil
+	}
+	if gone == nil {
+		gone = e.beyond(set)
+	}
+	e.set, e.raw = set, wire
 	return entries, former, gone, nil
 }
 
@@ -234,7 +237,7 @@ func equalEntries(a, b []entry) bool {
 		if e == nil || e.version != a[i].version {
 			return false
 		}
-		if unchanged := len(a[i].raw) > 0 && len(e.raw) > 0 && &a[i].raw[0] == &e.raw[0]; !unchanged && !e.fields().Equal(a[i].fields()) {
+		if !e.equal(&a[i]) {
 			return false
 		}
 	}

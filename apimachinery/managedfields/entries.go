@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -30,8 +31,8 @@ type entry struct {
 	owner   owner
 	version string
 	time    *metav1.Time
-	// raw is the wire form while the set is unchanged, set the read form, which is made when it is needed. One
-	// of the two is there: most writes look at few entries, and reading one costs more than the rest of a write.
+	// raw is the wire form, set the read form. Each is made when it is needed, so one of the two is there: most writes look at few entries, and reading
+	// one costs more than the rest of a write.
 	raw []byte
 	set *Set
 }
@@ -62,7 +63,30 @@ func (e *entry) along(t *Set) *Set {
 			return s
 		}
 	}
-	return e.fields()
+	return e.fields().along(t)
+}
+
+// beyond returns the entry's paths that are not in t.
+func (e *entry) beyond(t *Set) *Set {
+	if e.set == nil {
+		if s, ok := beyond(e.raw, t); ok {
+			return s
+		}
+	}
+	return e.fields().Difference(t)
+}
+
+// equal compares the sets of two entries.
+func (e *entry) equal(o *entry) bool {
+	if len(e.raw) > 0 && bytes.Equal(e.raw, o.raw) {
+		return true
+	}
+	if e.set == nil && o.set != nil {
+		if _, grown, ok := join(e.raw, o.set); ok && grown {
+			return false
+		}
+	}
+	return e.fields().Equal(o.fields())
 }
 
 // empty reports whether the entry holds nothing.

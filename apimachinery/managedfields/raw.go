@@ -54,6 +54,81 @@ func (r *rawReader) along(t *Set) (s *Set, self bool) {
 	return s, self
 }
 
+// along returns the paths that lead to paths of t, and of what else is below them one, so that it shows that there is something.
+func (s *Set) along(t *Set) *Set {
+	out := &Set{}
+	for _, it := range t.list() {
+		if own := s.at(&it.el); own != nil {
+			out.items = append(out.items, item{el: own.el, owned: own.owned, sub: own.sub.along(it.sub)})
+		}
+	}
+	if len(out.items) == 0 && !s.Empty() {
+		out.items = append(out.items, item{el: Field(""), owned: true})
+	}
+	return out
+}
+
+// beyond returns the paths that are not in t. ok is false if the wire form is malformed or not in order.
+func beyond(raw []byte, t *Set) (s *Set, ok bool) {
+	r := rawReader{data: raw}
+	s, _ = r.beyond(t)
+	return s, r.ended()
+}
+
+// beyond reads the paths below the object that begins here which are not in t. self says that the path to it is in the set.
+func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
+	s = &Set{}
+	if !r.next('{') {
+		r.bad = true
+		return s, false
+	}
+	if r.next('}') {
+		return s, true
+	}
+	below := false
+	for !r.bad {
+		name, plain := r.name()
+		if name == nil {
+			r.bad = true
+			break
+		}
+		if len(name) == 1 && name[0] == '.' {
+			self = true
+			r.skip()
+		} else {
+			below = true
+			if left := r.member(t, name, plain); !left.empty() {
+				if n := len(s.items); n > 0 && compareElements(&s.items[n-1].el, &left.el) >= 0 {
+					r.bad = true
+				}
+				s.items = append(s.items, left)
+			}
+		}
+		if !r.next(',') {
+			r.bad = r.bad || !r.next('}')
+			break
+		}
+	}
+	return s, self || !below
+}
+
+// member reads what of a member, whose name was read, is not in t.
+func (r *rawReader) member(t *Set, name []byte, plain bool) item {
+	if it := t.wired(name, plain); it != nil {
+		sub, self := r.beyond(it.sub)
+		return item{el: it.el, owned: self && !it.owned, sub: sub}
+	}
+	el, ok := elementOf(name, plain)
+	start := r.pos
+	r.skip()
+	p := setParser{data: r.data[start:r.pos], text: string(r.data[start:r.pos])}
+	sub, self, err := p.object(0)
+	if r.bad = r.bad || !ok || err != nil || p.pos != len(p.data); r.bad {
+		return item{}
+	}
+	return item{el: el, owned: self || len(sub.items) == 0, sub: sub}
+}
+
 type rawReader struct {
 	data []byte
 	pos  int

@@ -46,6 +46,15 @@ func TestSpliceAgreesWithSets(t *testing.T) {
 		union := a.Union(b)
 		require.Equal(t, string(union.AppendJSON(nil)), string(longer), "seed %d", seed)
 		require.Equal(t, !union.Equal(a), grown, "seed %d", seed)
+
+		rest, ok := beyond(raw, b)
+		require.True(t, ok, "seed %d", seed)
+		require.Equal(t, a.Difference(b).String(), rest.String(), "seed %d", seed)
+
+		led, ok := along(raw, b)
+		require.True(t, ok, "seed %d", seed)
+		require.Equal(t, led.String(), a.along(b).String(), "seed %d", seed)
+		require.Equal(t, a.Intersection(b).String(), led.Intersection(b).String(), "seed %d", seed)
 		require.Equal(t, string(a.AppendJSON(nil)), string(raw), "seed %d: the operand was changed", seed)
 	}
 }
@@ -64,7 +73,11 @@ func FuzzSplice(f *testing.F) {
 		if err != nil {
 			cut(raw, b)
 			join(raw, b)
+			beyond(raw, b)
 			return
+		}
+		if rest, ok := beyond(raw, b); ok {
+			require.Equal(t, a.Difference(b).String(), rest.String())
 		}
 		raw = a.AppendJSON(nil)
 		shorter, ok := cut(raw, b)
