@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
-	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -22,7 +21,7 @@ const (
 	UseVariable ExpressionUse = "Variable"
 	// UseValidation is of a validating policy; returns bool.
 	UseValidation ExpressionUse = "Validation"
-	// UseMessage is of a validating policy or a schema rule; returns string.
+	// UseMessage is of a validating policy; returns string.
 	UseMessage ExpressionUse = "Message"
 	// UseAuditAnnotation is of a validating policy; returns string or null.
 	UseAuditAnnotation ExpressionUse = "AuditAnnotation"
@@ -30,8 +29,6 @@ const (
 	UseApplyConfiguration ExpressionUse = "ApplyConfiguration"
 	// UseJSONPatch is of a mutating policy; returns a list of JSON patches.
 	UseJSONPatch ExpressionUse = "JSONPatch"
-	// UseSchemaRule is of a custom resource's schema: self and oldSelf of the schema's type; returns bool.
-	UseSchemaRule ExpressionUse = "SchemaRule"
 	// UseDeviceSelector is of a device class or claim: device; returns bool.
 	UseDeviceSelector ExpressionUse = "DeviceSelector"
 )
@@ -44,13 +41,12 @@ type Expression struct {
 	Text string
 	// Object is what the expression is part of: a policy's variables and parameters are there.
 	Object metav1.Object
-	// Schema is the type of self in a schema rule; nil otherwise.
-	Schema *apiextensionsv1.JSONSchemaProps
 }
 
 // AddExpressionRules makes the rules of the kinds that hold CEL expressions compile them as well:
 // check says what is wrong with one, and the field is then reported as invalid. AddRules must come
-// first. It stands apart because a compiler is large, and whoever serves these kinds brings one.
+// first. It stands apart because a compiler is large, and whoever serves these kinds brings one. Rules in the schemas of custom
+// resources are not among them: openapi.AddRules checks them with their schema.
 func AddExpressionRules(s *scheme.Scheme, check func(Expression) error) error {
 	return errors.Join(
 		alsoCompile(s, check, func(c *admissionregistrationv1.ValidatingWebhookConfiguration) (out []Expression) {
@@ -67,7 +63,6 @@ func AddExpressionRules(s *scheme.Scheme, check func(Expression) error) error {
 		}),
 		alsoCompile(s, check, validatingExpressions),
 		alsoCompile(s, check, mutatingExpressions),
-		alsoCompile(s, check, schemaExpressions),
 		alsoCompile(s, check, func(c *resourcev1.DeviceClass) []Expression {
 			return selectors(c, c.Spec.Selectors, validation.NewPath("spec", "selectors"))
 		}),
@@ -169,18 +164,6 @@ func mutatingExpressions(m *admissionregistrationv1.MutatingAdmissionPolicy) []E
 			out = append(out, Expression{Use: UseJSONPatch, Path: q.Child("jsonPatch", "expression"), Text: j.Expression, Object: m})
 		}
 	}
-	return out
-}
-
-func schemaExpressions(c *apiextensionsv1.CustomResourceDefinition) []Expression {
-	var out []Expression
-	apiextensionsv1.EachSchema(c, func(s *apiextensionsv1.JSONSchemaProps, p *validation.Path) {
-		for i, rule := range s.XValidations {
-			q := p.Child("x-kubernetes-validations").Index(i)
-			out = append(out, Expression{Use: UseSchemaRule, Path: q.Child("rule"), Text: rule.Rule, Object: c, Schema: s},
-				Expression{Use: UseMessage, Path: q.Child("messageExpression"), Text: rule.MessageExpression, Object: c, Schema: s})
-		}
-	})
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/celcheck"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -92,7 +93,7 @@ func (f filler) fill(v reflect.Value, depth int) {
 
 func TestRulesNeverPanic(t *testing.T) {
 	s := serverScheme(t)
-	require.NoError(t, api.AddExpressionRules(s, compiled))
+	require.NoError(t, api.AddExpressionRules(s, celcheck.Check))
 	kinds := s.All()
 	all := seeds.Of(t, 60*len(kinds)) // each is for one kind
 	for i, info := range kinds {

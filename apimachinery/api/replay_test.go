@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
@@ -57,6 +58,7 @@ func serverScheme(t testing.TB) *scheme.Scheme {
 	t.Helper()
 	s := api.Scheme().Clone()
 	require.NoError(t, api.AddRules(s))
+	require.NoError(t, openapi.AddRules(s))
 	return s
 }
 

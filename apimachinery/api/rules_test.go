@@ -136,7 +136,7 @@ func TestCreateRules(t *testing.T) {
 		{"crd", "spec.versions.0.schema.openAPIV3Schema.properties.metadata", `{"type":"object","properties":{"labels":{"type":"object"}}}`, "spec.validation.openAPIV3Schema.properties[metadata] Forbidden"},
 		{"crd", "spec.versions.0.schema.openAPIV3Schema.properties.l", `{"type":"array","items":{"type":"object","properties":{"k":{"type":"string"}}},"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"]}`,
 			"spec.validation.openAPIV3Schema.properties[l].items.properties[k].default Required"},
-		{"crd", "spec.versions.0.schema.openAPIV3Schema.properties.spec.anyOf", `[{"properties":{"nope":{"minimum":1}}}]`, "spec.validation.openAPIV3Schema.properties[spec].anyOf[0].properties[nope] Required"},
+		{"crd", "spec.versions.0.schema.openAPIV3Schema.anyOf", `[{"properties":{"nope":{"minimum":1}}}]`, "spec.validation.openAPIV3Schema.properties[nope] Required"},
 		{"crd", "spec.versions.0.additionalPrinterColumns", `[{"name":"A","type":"x","jsonPath":".a"}]`, "spec.additionalPrinterColumns[0].type Invalid"},
 		{"crd", "spec.conversion", `{"strategy":"None","webhook":{"conversionReviewVersions":["v1"]}}`, "spec.conversion.conversionReviewVersions Forbidden"},
 	} {

@@ -30,7 +30,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
-	"github.com/keelson-dev/keelson/store/crd"
 )
 
 // theirSchema is upstream's machinery for one schema.
@@ -311,26 +310,133 @@ var oddSchemas = []string{
 	`{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{x-kubernetes-preserve-unknown-fields: true}`, `{type: object, x-kubernetes-embedded-resource: true}`, `{type: object, properties: {a: {type: string, x-kubernetes-embedded-resource: true}}}`, `{type: object, x-kubernetes-int-or-string: true}`, `{type: object, properties: {a: {x-kubernetes-int-or-string: true, allOf: [{anyOf: [{type: integer}, {type: string}]}, {pattern: "^a"}]}}}`, `{type: object, properties: {a: {type: string, id: x, $schema: "http://s"}}}`, `{type: object, definitions: {a: {type: string}}, dependencies: {a: [b]}}`,
 }
 
-// Definitions are refused as by upstream, at the same fields for the same reasons, costs of rules included.
+// checkBoth checks the definition in yaml, created over old if that is not empty, with upstream's code and with ours.
+func checkBoth(t *testing.T, yaml, old string) (theirs field.ErrorList, ours validation.ErrorList) {
+	t.Helper()
+	read := func(yaml string) (*apiextensions.CustomResourceDefinition, *apiextensionsv1.CustomResourceDefinition) {
+		text, err := codec.YAMLToJSON([]byte(strings.ReplaceAll(yaml, "\t", " ")))
+		require.NoError(t, err)
+		var v1 k8sext.CustomResourceDefinition
+		require.NoError(t, codec.Unmarshal(text, &v1))
+		k8sext.SetDefaults_CustomResourceDefinition(&v1)
+		k8sext.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
+		internal := &apiextensions.CustomResourceDefinition{}
+		require.NoError(t, k8sext.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, internal, nil))
+		mine := &apiextensionsv1.CustomResourceDefinition{}
+		require.NoError(t, codec.Unmarshal(text, mine))
+		apiextensionsv1.DefaultCustomResourceDefinition(mine)
+		internal.Status.StoredVersions = mine.Status.StoredVersions
+		return internal, mine
+	}
+	internal, mine := read(yaml)
+	if old == "" {
+		return extvalidation.ValidateCustomResourceDefinition(context.Background(), internal), openapi.CheckDefinition(mine)
+	}
+	oldInternal, oldMine := read(old)
+	internal.ResourceVersion, oldInternal.ResourceVersion = "1", "1"
+	return extvalidation.ValidateCustomResourceDefinitionUpdate(context.Background(), internal, oldInternal), openapi.CheckDefinitionUpdate(mine, oldMine)
+}
+
+// Schemas of definitions are refused as by upstream, at the same fields for the same reasons, costs of rules included.
 func TestDefinitionsAsUpstream(t *testing.T) {
 	for _, schema := range oddSchemas {
 		t.Run(schema, func(t *testing.T) {
-			yaml := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.a.test}, spec: {group: a.test, scope: Namespaced, names: {plural: widgets, kind: Widget},
-			versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: ` + schema + `}}]}}`
-			text, err := codec.YAMLToJSON([]byte(strings.ReplaceAll(yaml, "\t", " ")))
-			require.NoError(t, err)
-			var v1 k8sext.CustomResourceDefinition
-			require.NoError(t, codec.Unmarshal(text, &v1))
-			k8sext.SetDefaults_CustomResourceDefinition(&v1)
-			k8sext.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
-			internal := &apiextensions.CustomResourceDefinition{}
-			require.NoError(t, k8sext.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, internal, nil))
-			internal.Status.StoredVersions = []string{"v1"}
+			theirs, ours := checkBoth(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.a.test}, spec: {group: a.test, scope: Namespaced, names: {plural: widgets, kind: Widget},
+			versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: `+schema+`}}]}}`, "")
+			require.ElementsMatch(t, theirTexts(theirs), ourTexts(ours))
+		})
+	}
+}
 
-			mine := &apiextensionsv1.CustomResourceDefinition{}
-			require.NoError(t, codec.Unmarshal(text, mine))
-			apiextensionsv1.DefaultCustomResourceDefinition(mine)
-			require.ElementsMatch(t, theirTexts(extvalidation.ValidateCustomResourceDefinition(context.Background(), internal)), ourTexts(crd.Validate(mine)))
+// oddDefinitions are definitions that are wrong around their schemas: $ stands for what is right.
+var oddDefinitions = []string{
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS}`,
+	`spec: {}`,
+	`spec: {group: nodots, $SCOPE, $NAMES, $VERSIONS}`,
+	`spec: {group: A_.b, $SCOPE, $NAMES, $VERSIONS}`,
+	`spec: {$GROUP, $NAMES, $VERSIONS}`,
+	`spec: {$GROUP, scope: Global, $NAMES, $VERSIONS}`,
+	`spec: {$GROUP, $SCOPE, names: {}, $VERSIONS}`,
+	`spec: {$GROUP, $SCOPE, names: {plural: Widgets_, singular: W_, kind: W_, listKind: "", shortNames: ["", A], categories: [all, A_]}, $VERSIONS}`,
+	`spec: {$GROUP, $SCOPE, names: {plural: widgets, kind: Widget, listKind: Widget}, $VERSIONS}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, preserveUnknownFields: true}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, preserveUnknownFields: true, conversion: {strategy: Webhook, webhook: {clientConfig: {url: "https://a"}, conversionReviewVersions: [v1]}}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string, default: x}}}}}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: Other}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: Webhook}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: None, webhook: {clientConfig: {url: "https://a"}, conversionReviewVersions: [v1]}}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: Webhook, webhook: {clientConfig: {}, conversionReviewVersions: [v2, v2, V_]}}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: Webhook, webhook: {clientConfig: {url: "http://a#b"}, conversionReviewVersions: [v1, v1]}}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: Webhook, webhook: {clientConfig: {url: "https://?x=1"}, conversionReviewVersions: [v1beta1]}}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: "", namespace: "", port: 99999, path: a}}, conversionReviewVersions: [v1]}}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: a, namespace: b, port: 443, path: /a//B_/}}, conversionReviewVersions: [v1]}}}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: V_1, served: true, storage: true, deprecationWarning: gone, $SCHEMA}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, deprecated: true, deprecationWarning: "", $SCHEMA}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, deprecated: true, deprecationWarning: "a\nb", $SCHEMA}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, deprecated: true, deprecationWarning: "` + strings.Repeat("x", 257) + `", $SCHEMA}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA}, {name: v2, served: true, storage: false, $SCHEMA}, {name: v2, served: true, storage: true, $SCHEMA}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA}, {name: v2, served: true, storage: false}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: text}}}, {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: word}}}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: text}}}, {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: text}}}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA, subresources: {scale: {specReplicasPath: a, statusReplicasPath: .spec.b, labelSelectorPath: .metadata.c}}}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA, subresources: {scale: {}}}, {name: v2, served: true, storage: false, $SCHEMA, subresources: {status: {}}}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA, subresources: {scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.a}}, additionalPrinterColumns: [{name: "", type: "", jsonPath: ""}, {name: a, type: word, format: word, jsonPath: a}]}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA, additionalPrinterColumns: [{name: a, type: date, jsonPath: .a, format: date}]}, {name: v2, served: true, storage: false, $SCHEMA, additionalPrinterColumns: [{name: a, type: number, jsonPath: "{.a}"}]}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA, selectableFields: [{jsonPath: ""}, {jsonPath: .spec.nope}, {jsonPath: .spec}, {jsonPath: .spec.a}, {jsonPath: .spec.a}]}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, $SCHEMA, selectableFields: [{jsonPath: .spec.a}]}, {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {o: {type: object}}}}, selectableFields: [{jsonPath: .o}]}]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {` + strings.Join(letters(func(c string) string { return c + ": {type: string}" }), ", ") + `}}}, selectableFields: [` + strings.Join(letters(func(c string) string { return "{jsonPath: ." + c + "}" }), ", ") + `]}]}`,
+	`spec: {group: a.k8s.io, $SCOPE, $NAMES, $VERSIONS}`,
+	`metadata: {name: widgets.a.k8s.io, annotations: {api-approved.kubernetes.io: yes it is}}, spec: {group: a.k8s.io, $SCOPE, $NAMES, $VERSIONS}`,
+	`metadata: {name: widgets.a.k8s.io, annotations: {api-approved.kubernetes.io: "https://a.test/1"}}, spec: {group: a.k8s.io, $SCOPE, $NAMES, $VERSIONS}`,
+	`metadata: {name: widgets.a.k8s.io, annotations: {api-approved.kubernetes.io: unapproved for now}}, spec: {group: a.k8s.io, $SCOPE, $NAMES, $VERSIONS}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS}, status: {storedVersions: [v0, v1]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS}, status: {storedVersions: [v0]}`,
+	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS}, status: {acceptedNames: {plural: A_, kind: K, listKind: K}}`,
+}
+
+// letters is what f makes of the first nine letters.
+func letters(f func(string) string) (out []string) {
+	for c := 'a'; c <= 'i'; c++ {
+		out = append(out, f(string(c)))
+	}
+	return out
+}
+
+var right = strings.NewReplacer("$GROUP", "group: a.test", "$SCOPE", "scope: Namespaced", "$NAMES", "names: {plural: widgets, kind: Widget}",
+	"$VERSIONS", "versions: [{name: v1, served: true, storage: true, $SCHEMA}]",
+)
+
+func definitionOf(odd string) string {
+	if !strings.HasPrefix(odd, "metadata") {
+		odd = "metadata: {name: widgets.a.test}, " + odd
+	}
+	schema := strings.NewReplacer("$SCHEMA", "schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}, o: {type: object}}}}}}")
+	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, " + schema.Replace(right.Replace(odd)) + "}"
+}
+
+// Definitions are refused as by upstream around their schemas too, when they are created and when they are changed.
+func TestDefinitionsAroundSchemasAsUpstream(t *testing.T) {
+	// The value in a message can be upstream's own structure, which is not ours; the rest is compared.
+	type finding struct{ field, reason, detail string }
+	compare := func(t *testing.T, yaml, old string) {
+		theirs, ours := checkBoth(t, yaml, old)
+		want, got := map[finding]bool{}, map[finding]bool{}
+		for _, e := range theirs {
+			if old != "" && e.Field == "metadata.name" {
+				continue // is for whoever checks the metadata that every object has
+			}
+			want[finding{e.Field, e.Type.String(), e.Detail}] = true
+		}
+		for _, e := range ours {
+			got[finding{e.Field, e.Type.String(), e.Detail}] = true
+		}
+		require.Equal(t, want, got)
+	}
+	established := `, status: {storedVersions: [v1], conditions: [{type: Established, status: "True"}]}`
+	for _, odd := range oddDefinitions {
+		t.Run(odd, func(t *testing.T) { compare(t, definitionOf(odd), "") })
+		t.Run("update "+odd, func(t *testing.T) {
+			compare(t, definitionOf(odd), definitionOf(`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS}`+established))
 		})
 	}
 }

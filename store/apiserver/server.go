@@ -104,7 +104,7 @@ func New(o Options) (*Server, error) {
 // BuiltinScheme returns a new scheme of all built-in kinds with their rules, to which an embedder may add its own.
 func BuiltinScheme() (*scheme.Scheme, error) {
 	s := scheme.New()
-	if err := errors.Join(api.AddToScheme(s), api.AddRules(s), api.AddExpressionRules(s, celcheck.Check)); err != nil {
+	if err := errors.Join(api.AddToScheme(s), api.AddRules(s), api.AddExpressionRules(s, celcheck.Check), openapi.AddRules(s)); err != nil {
 		return nil, err
 	}
 	return s, nil

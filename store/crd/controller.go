@@ -55,7 +55,8 @@ type Controller struct {
 	settled chan struct{}      // closed and replaced when known changes
 }
 
-// New returns a controller over the resources of reg and adds the rules of definitions to them. reg must serve definitions.
+// New returns a controller over the resources of reg, whose definitions it gives their strategy. reg must serve definitions, of a scheme
+// with the rules of openapi.AddRules.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
 	if o.Converter == nil {
 		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial})

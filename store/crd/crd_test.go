@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,10 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/store/apiserver"
-	"github.com/keelson-dev/keelson/store/crd"
 )
 
 type tree = map[string]any
@@ -329,6 +326,8 @@ func TestDiscoveryAndOpenAPI(t *testing.T) {
 		c.do("POST", definitions, widget, 201)
 		c.conditions("widgets.a.test", ready)
 		list := c.do("GET", "/apis/a.test/v1", nil, 200)
+		require.Equal(t, []any{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}, at(list, "resources", 0, "verbs"), "in the order of the API server")
+		require.Equal(t, []any{"get", "patch", "update"}, at(list, "resources", 1, "verbs"))
 		require.Equal(t, "widgets", at(list, "resources", 0, "name"))
 		require.Equal(t, []any{"wd"}, at(list, "resources", 0, "shortNames"))
 		index := c.do("GET", "/openapi/v3", nil, 200)
@@ -515,20 +514,6 @@ func TestDefinitionsAreCheckedAsUpstream(t *testing.T) {
 	})
 }
 
-func TestValidateNeedsNoServer(t *testing.T) {
-	d := &apiextensionsv1.CustomResourceDefinition{}
-	_, err := codec.UnmarshalYAML([]byte(widget), d, codec.DecodeOptions{})
-	require.NoError(t, err)
-	apiextensionsv1.DefaultCustomResourceDefinition(d)
-	require.Empty(t, crd.Validate(d))
-	d.Spec.Group = "x.k8s.io"
-	fields := []string{}
-	for _, e := range crd.Validate(d) {
-		fields = append(fields, e.Field)
-	}
-	require.True(t, slices.Contains(fields, "metadata.annotations[api-approved.kubernetes.io]"), fields)
-}
-
 func BenchmarkCreateCustom(b *testing.B) {
 	c := start(b, apiserver.Options{NoBootstrap: true})
 	c.do("POST", definitions, widget, 201)
@@ -536,17 +521,6 @@ func BenchmarkCreateCustom(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		c.do("POST", widgets, json.RawMessage(fmt.Sprintf(`{"apiVersion":"a.test/v1","kind":"Widget","metadata":{"name":"w%d"},"spec":{"color":"red"}}`, i)), 201)
 	}
-}
-
-func ExampleValidate() {
-	d := &apiextensionsv1.CustomResourceDefinition{}
-	d.Name = "sites.example.com"
-	d.Spec.Group, d.Spec.Scope = "example.com", apiextensionsv1.NamespaceScoped
-	d.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "sites", Kind: "Site"}
-	d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}}
-	apiextensionsv1.DefaultCustomResourceDefinition(d)
-	fmt.Println(crd.Validate(d))
-	// Output: spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required
 }
 
 var _ http.Handler = (*apiserver.Server)(nil)

@@ -142,25 +142,18 @@ func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
 
 // approval keeps the condition that says whether a definition in a group of Kubernetes' own has been approved.
 func approval(d *definition) bool {
-	if !protectedGroup(d.Spec.Group) {
+	if !apiextensionsv1.IsProtectedGroup(d.Spec.Group) {
 		return dropCondition(&d.Status, apiextensionsv1.KubernetesAPIApprovalPolicyConformant)
 	}
 	c := condition{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionTrue, Reason: "ApprovedAnnotation"}
-	switch text := d.Annotations[approvedAnnotation]; {
+	switch text := d.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; {
 	case text == "":
 		c.Status, c.Reason = apiextensionsv1.ConditionFalse, "MissingAnnotation"
-		c.Message = "protected groups must have approval annotation " + approvedAnnotation
+		c.Message = "protected groups must have approval annotation " + apiextensionsv1.KubeAPIApprovedAnnotation
 	case strings.HasPrefix(text, "unapproved"):
-		c.Status, c.Reason, c.Message = apiextensionsv1.ConditionFalse, "UnapprovedAnnotation", "not approved: "+text
+		c.Status, c.Reason, c.Message = apiextensionsv1.ConditionFalse, "Unapiextensionsv1.KubeAPIApprovedAnnotation", "not approved: "+text
 	default:
 		c.Message = "approved in " + text
 	}
 	return setCondition(&d.Status, c)
-}
-
-const approvedAnnotation = "api-approved.kubernetes.io"
-
-// protectedGroup reports whether a group belongs to Kubernetes.
-func protectedGroup(group string) bool {
-	return group == "k8s.io" || group == "kubernetes.io" || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".kubernetes.io")
 }

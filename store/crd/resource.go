@@ -82,23 +82,28 @@ func storedInfo(d *definition) (*scheme.Info, error) {
 	return nil, fmt.Errorf("%s has no storage version", d.Name)
 }
 
+// verbs are what custom resources serve, in the order in which discovery has always listed them.
+func verbs() []string {
+	return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+}
+
 // info is the kind of a version.
 func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, terminating bool) (*scheme.Info, error) {
 	n := &d.Status.AcceptedNames
 	k := scheme.Kind{
 		Name: n.Kind, Resource: n.Plural, Singular: n.Singular, Namespaced: d.Spec.Scope == apiextensionsv1.NamespaceScoped,
-		ShortNames: n.ShortNames, Categories: n.Categories, Verbs: scheme.AllVerbs(),
+		ShortNames: n.ShortNames, Categories: n.Categories, Verbs: verbs(),
 	}
 	if terminating {
 		k.Verbs = slices.DeleteFunc(k.Verbs, func(verb string) bool { return verb == "create" })
 	}
 	if sub := v.Subresources; sub != nil {
-		verbs := []string{"get", "patch", "update"}
+		change := []string{"get", "patch", "update"}
 		if sub.Status != nil {
-			k.Subresources = append(k.Subresources, scheme.Subresource{Name: "status", Kind: n.Kind, Verbs: verbs})
+			k.Subresources = append(k.Subresources, scheme.Subresource{Name: "status", Kind: n.Kind, Verbs: change})
 		}
 		if sub.Scale != nil {
-			k.Subresources = append(k.Subresources, scheme.Subresource{Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: verbs})
+			k.Subresources = append(k.Subresources, scheme.Subresource{Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: change})
 		}
 	}
 	gv := schema.GroupVersion{Group: d.Spec.Group, Version: v.Name}

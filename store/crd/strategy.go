@@ -6,29 +6,14 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/scheme"
-	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // finalizer keeps a deleted definition until its objects are gone.
 const finalizer = "customresourcecleanup.apiextensions.k8s.io"
 
-// amend gives the registry's own resource of definitions their rules.
+// amend gives the registry's own resource of definitions their strategy.
 func amend(def registry.Definition) registry.Definition {
-	in := *def.Info
-	base := in.Rules.Default
-	in.Rules = scheme.Rules{
-		NameRule: in.Rules.NameRule,
-		Warnings: in.Rules.Warnings,
-		Default:  base,
-		Validate: func(obj metav1.Object) validation.ErrorList { return Validate(obj.(*definition)) },
-		ValidateUpdate: func(obj, old metav1.Object) validation.ErrorList {
-			return ValidateUpdate(obj.(*definition), old.(*definition))
-		},
-		ValidateStatus: func(obj, _ metav1.Object) validation.ErrorList { return validateStored(obj.(*definition)) },
-	}
-	def.Info = &in
 	s := &def.Strategy
 	s.PrepareCreate = func(_ context.Context, obj metav1.Object) {
 		d := obj.(*definition)

@@ -1,7 +1,6 @@
 package admissionregistrationv1
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
@@ -123,58 +122,14 @@ func validateReviewVersions(versions []string, p *path) validation.ErrorList {
 }
 
 func validateClientConfig(c *WebhookClientConfig, p *path) validation.ErrorList {
-	var r check.Report
 	switch {
 	case (c.URL == nil) == (c.Service == nil):
-		r.Required(p, "exactly one of url or service is required")
+		return validation.ErrorList{validation.Required(p, "exactly one of url or service is required")}
 	case c.URL != nil:
-		r.Add(validateURL(*c.URL, p.Child("url")))
-	default:
-		s, q := c.Service, p.Child("service")
-		r.NonEmpty(q.Child("name"), s.Name)
-		r.NonEmpty(q.Child("namespace"), s.Namespace)
-		if s.Port != nil {
-			r.Each(q.Child("port"), *s.Port, validation.IsPortNumber(int64(*s.Port)))
-		}
-		if s.Path != nil {
-			r.Add(validateURLPath(*s.Path, q.Child("path")))
-		}
+		return validation.WebhookURL(p.Child("url"), *c.URL)
 	}
-	return r.List()
-}
-
-func validateURL(text string, p *path) validation.ErrorList {
-	var r check.Report
-	u, err := url.Parse(text)
-	if err != nil {
-		r.Required(p, "url must be a valid URL: "+err.Error())
-		return r.List()
-	}
-	const form = "; desired format: https://host[/path]"
-	r.If(u.Scheme != "https", p, u.Scheme, "'https' is the only allowed URL scheme"+form)
-	r.If(u.Host == "", p, u.Host, "host must be specified"+form)
-	r.If(u.User != nil, p, "", "user information is not permitted in the URL")
-	r.If(u.Fragment != "", p, u.Fragment, "fragments are not permitted in the URL")
-	r.If(u.RawQuery != "", p, u.RawQuery, "query parameters are not permitted in the URL")
-	return r.List()
-}
-
-func validateURLPath(text string, p *path) validation.ErrorList {
-	var r check.Report
-	if text == "" || text == "/" {
-		return nil
-	}
-	if text[0] != '/' {
-		r.Invalid(p, text, "must start with a '/'")
-		return r.List()
-	}
-	for _, step := range strings.Split(strings.TrimSuffix(text[1:], "/"), "/") {
-		r.If(step == "", p, text, "segment may not be empty")
-		if step != "" {
-			r.Each(p, text, validation.IsDNS1123Subdomain(step))
-		}
-	}
-	return r.List()
+	s := c.Service
+	return validation.WebhookService(p.Child("service"), s.Name, s.Namespace, s.Path, s.Port)
 }
 
 func validateRule(rule *RuleWithOperations, p *path) validation.ErrorList {

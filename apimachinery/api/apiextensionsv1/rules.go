@@ -1,18 +1,9 @@
 package apiextensionsv1
 
-import (
-	"errors"
+import "github.com/keelson-dev/keelson/apimachinery/scheme"
 
-	"github.com/keelson-dev/keelson/apimachinery/scheme"
-)
-
-// AddRules attaches what a server applies to the kinds of this package: defaults, validation of
-// creates, updates and status updates, name rules and warnings. AddToScheme must come first.
+// AddRules attaches the defaults that a server applies to the kinds of this package. AddToScheme must come first. Validation of
+// definitions takes a compiler for the rules in their schemas: openapi.AddRules attaches both.
 func AddRules(s *scheme.Scheme) error {
-	return errors.Join(
-		scheme.RulesFor[*CustomResourceDefinition]{
-			Default: DefaultCustomResourceDefinition, Validate: ValidateCustomResourceDefinition,
-			ValidateUpdate: ValidateCustomResourceDefinitionUpdate, ValidateStatus: ValidateCustomResourceDefinitionStatus,
-		}.Attach(s),
-	)
+	return scheme.RulesFor[*CustomResourceDefinition]{Default: DefaultCustomResourceDefinition}.Attach(s)
 }

@@ -3,8 +3,7 @@
 //
 // Objects are typed dynamically here: a misspelt variable or function is found, a misspelt field of
 // an object is not. Rules in the schemas of custom resources have static types, and are checked
-// with their schema by package openapi; [Check] lets them pass, as it does mutations, of which only
-// the syntax is checked.
+// with their schema by package openapi. Of mutations only the syntax is checked.
 package celcheck
 
 import (
@@ -22,9 +21,6 @@ import (
 // Check says what is wrong with an expression, nil if nothing. It is made for api.AddExpressionRules and
 // may be called concurrently; the environments are made on first use.
 func Check(e api.Expression) error {
-	if e.Use == api.UseSchemaRule || e.Use == api.UseMessage && e.Schema != nil {
-		return nil
-	}
 	env, err := environment(e.Use)
 	if err != nil {
 		return err
