@@ -84,10 +84,6 @@ func (c *comparer) object(x, y map[string]any) bool {
 }
 
 func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
-	if c.depth++; c.depth > maxNesting {
-		return false
-	}
-	defer func() { c.depth-- }()
 	switch {
 	case n.eq.byPtr != nil:
 		return n.eq.byPtr(p, q)
@@ -108,6 +104,23 @@ func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
 		return *(*uint32)(p) == *(*uint32)(q)
 	case opInt64, opUint64:
 		return *(*uint64)(p) == *(*uint64)(q)
+	case opBytes:
+		return bytes.Equal(*(*[]byte)(p), *(*[]byte)(q))
+	case opStrMap:
+		return maps.Equal(*(*map[string]string)(p), *(*map[string]string)(q))
+	}
+	// What may hold more values is counted. There are too many ways back for a deferred call to be cheap.
+	if c.depth++; c.depth > maxNesting {
+		return false
+	}
+	same := c.nested(n, p, q)
+	c.depth--
+	return same
+}
+
+// nested compares values that hold others.
+func (c *comparer) nested(n *node, p, q unsafe.Pointer) bool {
+	switch n.op {
 	case opStruct:
 		return c.structs(n, p, q)
 	case opPtr:
@@ -116,15 +129,11 @@ func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
 			return x == y
 		}
 		return c.values(n.elem, x, y)
-	case opBytes:
-		return bytes.Equal(*(*[]byte)(p), *(*[]byte)(q))
 	case opSlice:
 		x, y := *(*sliceHeader)(p), *(*sliceHeader)(q)
 		return x.len == y.len && c.elements(n.elem, x.data, y.data, x.len)
 	case opArray:
 		return c.elements(n.elem, p, q, n.length)
-	case opStrMap:
-		return maps.Equal(*(*map[string]string)(p), *(*map[string]string)(q))
 	case opMap:
 		return c.mappings(n, n.at(p), n.at(q))
 	case opAny, opIface:

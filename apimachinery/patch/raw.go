@@ -7,13 +7,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
 // decodeTouched reads a JSON object as far as the patch has a say in it. Every
 // other value stays a json.RawMessage, which is copied to the result as it is: a
 // patch of a few fields does not pay for a whole object.
 func decodeTouched(data []byte, patch map[string]any) (map[string]any, error) {
-	if !json.Valid(data) {
+	if !codec.Valid(data) {
 		return decode(data, ErrBadDocument) // for its message
 	}
 	data = bytes.TrimSpace(data)

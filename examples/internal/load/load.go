@@ -64,7 +64,8 @@ type Result struct {
 	Usage []Usage
 }
 
-// Prepare makes the namespace and the service account its pods name.
+// Prepare makes the namespace and the service account its pods name, and lists pods once: a server may start the cache of a kind when it is first
+// asked for, and servers with controllers around them have it running before there are many objects.
 func (l *Load) Prepare(ctx context.Context) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
 	if _, err := client.For[*corev1.Namespace](l.conns[0]).Create(ctx, ns); apierrors.IsAlreadyExists(err) {
@@ -75,6 +76,9 @@ func (l *Load) Prepare(ctx context.Context) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: "default"}}
 	if _, err := client.For[*corev1.ServiceAccount](l.conns[0]).Create(ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
 		return errors.Join(fmt.Errorf("service account: %w", err), l.CleanUp(ctx))
+	}
+	if _, err := client.For[*corev1.Pod](l.conns[0]).List(ctx, client.ListOptions{Namespace: l.Namespace, Limit: 1}); err != nil {
+		return errors.Join(fmt.Errorf("list: %w", err), l.CleanUp(ctx))
 	}
 	return nil
 }

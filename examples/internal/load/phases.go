@@ -28,7 +28,7 @@ type phase struct {
 func objects(l *Load) int { return l.Objects }
 func lists(l *Load) int   { return l.Lists }
 
-// phases are all there are, in the order they make sense in.
+// phases are all there are, in the order they make sense in: lists are of objects as they were made, which the writes after them make larger.
 var phases = []phase{
 	{name: "create", count: objects, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
 		_, err := client.For[*corev1.Pod](conn).Create(ctx, Pod(l.Namespace, n))
@@ -37,6 +37,16 @@ var phases = []phase{
 	{name: "get", count: objects, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
 		_, err := client.For[*corev1.Pod](conn).Get(ctx, l.key(n))
 		return err
+	}},
+	{name: "list", count: lists, do: func(ctx context.Context, l *Load, conn client.Conn, _ int) error {
+		return l.list(ctx, conn, "application/json", client.ListOptions{})
+	}},
+	{name: "list-protobuf", count: lists, do: func(ctx context.Context, l *Load, conn client.Conn, _ int) error {
+		return l.list(ctx, conn, "application/vnd.kubernetes.protobuf", client.ListOptions{})
+	}},
+	{name: "list-label", count: lists, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
+		one := labels.SelectorFromSet(map[string]string{"shard": strconv.Itoa(n % shards)})
+		return l.list(ctx, conn, "application/json", client.ListOptions{LabelSelector: one})
 	}},
 	{name: "update", count: objects, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
 		_, err := client.Update(ctx, client.For[*corev1.Pod](conn), l.key(n), func(p *corev1.Pod) error {
@@ -62,16 +72,6 @@ var phases = []phase{
 		}
 		_, err := client.For[*corev1.ConfigMap](conn).Apply(ctx, cm, client.ApplyOptions{FieldManager: "loadtest", Force: true})
 		return err
-	}},
-	{name: "list", count: lists, do: func(ctx context.Context, l *Load, conn client.Conn, _ int) error {
-		return l.list(ctx, conn, "application/json", client.ListOptions{})
-	}},
-	{name: "list-protobuf", count: lists, do: func(ctx context.Context, l *Load, conn client.Conn, _ int) error {
-		return l.list(ctx, conn, "application/vnd.kubernetes.protobuf", client.ListOptions{})
-	}},
-	{name: "list-label", count: lists, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
-		one := labels.SelectorFromSet(map[string]string{"shard": strconv.Itoa(n % shards)})
-		return l.list(ctx, conn, "application/json", client.ListOptions{LabelSelector: one})
 	}},
 	{name: "watch", whole: fanOut},
 	{name: "delete", count: objects, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
