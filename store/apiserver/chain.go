@@ -31,7 +31,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		r.query = noQuery
 	}
 	r.info = requestInfo(hr, r.query)
-	if !r.info.long() {
+	if hr.Method != http.MethodGet {
 		makeRoom()
 	}
 	defer s.finish(r, t, begun)
@@ -66,7 +66,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 var noQuery = url.Values{}
 
-// makeRoom grows the goroutine's stack at once to what most requests come to need. HTTP/2 serves each request on a new goroutine, whose stack
+// makeRoom grows the goroutine's stack at once to what most writes come to need. HTTP/2 serves each request on a new goroutine, whose stack
 // would otherwise grow in steps, the later ones deep in a decoder, and every step adjusts every frame.
 //
 //go:noinline
