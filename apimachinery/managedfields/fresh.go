@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // fresh writes the fields that a new object sets straight in their wire form, from the Go struct. It writes what comparing the
@@ -186,6 +187,7 @@ func (w *fresh) field(f *field, p unsafe.Pointer, added bool) {
 			w.dst = append(w.dst, "{},"...)
 		}
 		w.close(open)
+	case f.memory == otherValue && f.typ.shape == dictionary && w.quantities(f, p, owned):
 	case f.memory == structList:
 		done = w.list(f, (*slice)(p), owned)
 	case f.memory == stringList:
@@ -211,7 +213,27 @@ func (f *field) leafAt(p unsafe.Pointer, added bool) (there, known bool) {
 	return true, added || f.omitZero || f.omitEmpty && v.Kind() != reflect.Struct && v.Kind() != reflect.Array
 }
 
-func sortedNames(m map[string]string) []string {
+// quantities appends a dictionary of quantities, as the resources of containers are; false if it is something else, or empty.
+func (w *fresh) quantities(f *field, p unsafe.Pointer, owned bool) bool {
+	if f.typ.elem.shape != leaf || f.goType.Kind() != reflect.Map || f.goType.Elem() != quantityType || f.goType.Key().Kind() != reflect.String {
+		return false
+	}
+	m := *(*map[string]resource.Quantity)(p)
+	if len(m) == 0 {
+		return false
+	}
+	open := w.open(owned)
+	for _, k := range sortedNames(m) {
+		w.name(k)
+		w.dst = append(w.dst, "{},"...)
+	}
+	w.close(open)
+	return true
+}
+
+var quantityType = reflect.TypeFor[resource.Quantity]()
+
+func sortedNames[V any](m map[string]V) []string {
 	names := make([]string, 0, len(m))
 	for k := range m {
 		names = append(names, k)
