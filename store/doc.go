@@ -1,7 +1,7 @@
 // Package store is the contract between an API server and the place where its
 // objects are kept: ordered keys, opaque bytes and one total order of revisions.
 //
-// The package holds the contract only. store/memory and store/etcd implement it,
+// The package holds the contract only. store/memory, store/file and store/etcd implement it,
 // store/storetest is the suite that every implementation must pass, and store/cache
 // is the watch cache built on top of it.
 //

@@ -184,7 +184,7 @@ func (p *process) floorOf(b *testing.B, o load.Options, phases ...string) []load
 	return results
 }
 
-func freeAddress(b *testing.B) string {
+func freeAddress(b testing.TB) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)

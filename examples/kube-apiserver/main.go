@@ -1,4 +1,4 @@
-// Command kube-apiserver serves the Kubernetes API from etcd, or from memory.
+// Command kube-apiserver serves the Kubernetes API from etcd, from memory, or from a file.
 //
 //	kube-apiserver --storage-backend=memory --secure-port=6443
 //
@@ -35,6 +35,7 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/etcd"
+	"github.com/keelson-dev/keelson/store/file"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -101,6 +102,13 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 	if o.backend == "memory" {
 		st := memory.New(memory.Options{})
 		return &opened{st, func() { _ = st.Close() }}, nil
+	}
+	if o.backend == "file" {
+		st, err := file.Open(o.storageDir, file.Options{Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		return &opened{st, func() { _ = st.Close() }}, nil // every acknowledged write is synced
 	}
 	eo := etcd.Options{Endpoints: o.etcdServers, Prefix: o.etcdPrefix, CompactInterval: o.etcdCompaction, Logger: log}
 	if o.etcdCAFile != "" || o.etcdCertFile != "" {

@@ -27,6 +27,7 @@ type options struct {
 	authorization                 []string
 
 	backend                               string
+	storageDir                            string
 	etcdServers                           []string
 	etcdPrefix                            string
 	etcdCAFile, etcdCertFile, etcdKeyFile string
@@ -71,7 +72,8 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.anonymous, "anonymous-auth", true, "let requests without credentials in as system:anonymous")
 	f.StringSliceVar(&o.authorization, "authorization-mode", []string{"AlwaysAllow"}, "authorizers, in order: AlwaysAllow, AlwaysDeny, RBAC")
 
-	f.StringVar(&o.backend, "storage-backend", "etcd3", "where objects are kept: etcd3, memory")
+	f.StringVar(&o.backend, "storage-backend", "etcd3", "where objects are kept: etcd3, memory, file (this server alone, without etcd)")
+	f.StringVar(&o.storageDir, "storage-dir", "", "folder of --storage-backend=file")
 	f.StringSliceVar(&o.etcdServers, "etcd-servers", nil, "URLs of etcd, as http[s]://host:port,...")
 	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/registry", "prefix of all keys in etcd")
 	f.StringVar(&o.etcdCAFile, "etcd-cafile", "", "authority of etcd's certificates")
@@ -117,16 +119,19 @@ func (o *options) validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	switch o.backend {
-	case "memory":
+	case "memory", "file":
 		if len(o.etcdServers) > 0 {
-			bad("--etcd-servers does not go with --storage-backend=memory")
+			bad("--etcd-servers does not go with --storage-backend=%s", o.backend)
 		}
 	case "etcd3":
 		if len(o.etcdServers) == 0 {
 			bad("--etcd-servers is required (or give --storage-backend=memory)")
 		}
 	default:
-		bad("--storage-backend=%s: want etcd3 or memory", o.backend)
+		bad("--storage-backend=%s: want etcd3, memory or file", o.backend)
+	}
+	if (o.backend == "file") != (o.storageDir != "") {
+		bad("--storage-backend=file and --storage-dir belong together")
 	}
 	if o.securePort < 1 || o.securePort > 65535 {
 		bad("--secure-port=%d: want 1 to 65535", o.securePort)

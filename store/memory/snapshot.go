@@ -2,6 +2,7 @@ package memory
 
 import (
 	"iter"
+	"time"
 
 	"github.com/keelson-dev/keelson/store"
 )
@@ -41,6 +42,15 @@ func (s Snapshot) Len() int {
 		return 0
 	}
 	return s.st.items.Len()
+}
+
+// Deadline returns when a key expires; the zero time means never.
+func (s Snapshot) Deadline(key string) time.Time {
+	if s.st == nil {
+		return time.Time{}
+	}
+	at, _ := s.st.ttl.byKey.Get(key)
+	return at
 }
 
 // All iterates over the keys in ascending order.

@@ -2,7 +2,8 @@
 // writer at a time, readers without locks, and a bounded log of events for watches.
 //
 // A Store starts in microseconds and has no goroutine of its own until the first key
-// with a TTL is written. It keeps every promise of package store but durability. History
+// with a TTL is written. It keeps every promise of package store but durability, which a Journal
+// adds (store/file). History
 // reaches back as far as its event log (Options): a watch from, or a list at, a
 // revision that the log has lost ends with *store.ExpiredError. That is also the bound
 // for slow watchers, because watches read from the log and have no buffers.
@@ -32,6 +33,9 @@ type Options struct {
 	// MaxBytes is the largest size of a write, keys and values together. Zero
 	// means 1.5 MiB, the limit of etcd; negative means none.
 	MaxBytes int
+	// Journal, if not nil, makes commits durable: each is given to it and seen by nobody before the journal has it. Package
+	// store/file is a store made this way.
+	Journal Journal
 }
 
 func (o Options) withDefaults() Options {
@@ -64,6 +68,9 @@ type Store struct {
 
 	mu       sync.Mutex // guards what follows, and who may swap state
 	closed   bool
+	head     *state   // what the next write is judged by; newer than state by the commits in unseen
+	failed   bool     // the journal has; nothing is written any more
+	unseen   []unseen // commits the journal does not have yet; without a journal there are none
 	log      log
 	watchers map[string]map[*watcher]struct{} // by prefix
 	expiring bool                             // the expiry goroutine runs
@@ -89,6 +96,7 @@ func newStore(o Options, initial *state) *Store {
 		s.origin = 1 // a watch from zero has missed nothing
 	}
 	s.state.Store(initial)
+	s.head = initial
 	return s
 }
 
@@ -222,7 +230,9 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 }
 
 // Capabilities implements store.Store.
-func (s *Store) Capabilities() store.Capabilities { return store.Capabilities{Progress: true} }
+func (s *Store) Capabilities() store.Capabilities {
+	return store.Capabilities{Progress: true, Durable: s.options.Journal != nil}
+}
 
 // Close implements store.Store. It may be called more than once.
 func (s *Store) Close() error {

@@ -60,7 +60,7 @@ func (d deadlines) due(now time.Time) []string {
 // startExpiry starts the expiry goroutine when the first deadline appears, and
 // reports whether a running one must look again. Called with mu held, after a commit.
 func (s *Store) startExpiry(before *state) bool {
-	at, ok := s.state.Load().ttl.first()
+	at, ok := s.head.ttl.first()
 	if !ok {
 		return false
 	}
@@ -95,8 +95,8 @@ func (s *Store) expire() {
 func (s *Store) nextDeadline() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, ok := s.state.Load().ttl.first()
-	if !ok || s.closed {
+	at, ok := s.head.ttl.first()
+	if !ok || s.closed || s.failed {
 		s.expiring = false
 		return time.Time{}, false
 	}
@@ -105,15 +105,16 @@ func (s *Store) nextDeadline() (time.Time, bool) {
 
 func (s *Store) deleteDue() {
 	var interested []*watcher
+	var revision int64
 	s.mu.Lock()
-	st := s.state.Load()
-	if keys := st.ttl.due(time.Now()); len(keys) > 0 && !s.closed {
+	if keys := s.head.ttl.due(time.Now()); len(keys) > 0 && !s.closed {
 		ops := make([]store.Op, len(keys))
 		for i, key := range keys {
 			ops[i] = store.DeleteOp(key, store.AnyRevision)
 		}
-		_, interested = s.commit(st, ops, time.Time{}, nil)
+		revision, interested = s.commit(ops, time.Time{}, nil)
 	}
 	s.mu.Unlock()
 	wake(interested)
+	_ = s.settle(revision, "write") // who writes next is told
 }

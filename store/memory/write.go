@@ -49,23 +49,28 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (
 		s.mu.Unlock()
 		return 0, store.ErrClosed
 	}
-	st := s.state.Load()
-	if err := st.check(ops, guards); err != nil {
+	if s.failed {
 		s.mu.Unlock()
-		return 0, err
+		return 0, &store.UnavailableError{Op: "write", Err: errJournal}
 	}
-	if len(ops) == 0 {
+	before := s.head
+	refused := before.check(ops, guards)
+	if refused != nil || len(ops) == 0 {
 		s.mu.Unlock()
-		return st.revision, nil
+		// The answer tells of a state that must be durable first.
+		if err := s.settle(before.revision, "read"); err != nil {
+			return 0, err
+		}
+		return before.revision, refused
 	}
-	revision, interested := s.commit(st, ops, now, buf[:0])
-	sooner := s.startExpiry(st)
+	revision, interested := s.commit(ops, now, buf[:0])
+	sooner := s.startExpiry(before)
 	s.mu.Unlock()
 	wake(interested)
 	if sooner {
 		poke(s.sooner)
 	}
-	return revision, nil
+	return revision, s.settle(revision, "write")
 }
 
 func (s *Store) checkSize(ops []store.Op) error {
@@ -107,9 +112,10 @@ func (st *state) copyOf(key string) *store.KV {
 	return &c
 }
 
-// commit applies operations that passed check as the next revision. Called with mu
-// held; the watchers it returns are woken after mu is released.
-func (s *Store) commit(st *state, ops []store.Op, now time.Time, interested []*watcher) (int64, []*watcher) {
+// commit applies operations that passed check as the next revision: with a journal they are seen when settle has
+// returned, without one at once. Called with mu held; the watchers it returns are woken after mu is released.
+func (s *Store) commit(ops []store.Op, now time.Time, interested []*watcher) (int64, []*watcher) {
+	st := s.head
 	next := &state{ttl: st.ttl, revision: st.revision + 1}
 	c := &commit{revision: next.revision, events: make([]store.Event, len(ops))}
 	edit := st.items.Edit()
@@ -131,6 +137,17 @@ func (s *Store) commit(st *state, ops []store.Op, now time.Time, interested []*w
 		c.events[i] = e
 	}
 	next.items = edit.Map()
+	s.head = next
+	if s.options.Journal != nil {
+		s.options.Journal.Append(entry(c, next.ttl))
+		s.unseen = append(s.unseen, unseen{c, next})
+		return next.revision, interested
+	}
+	return next.revision, s.show(c, next, interested)
+}
+
+// show makes a commit visible. Called with mu held; the watchers it returns are woken after mu is released.
+func (s *Store) show(c *commit, next *state, interested []*watcher) []*watcher {
 	s.log.add(c, next.items, s.options)
 	s.state.Store(next)
 	for prefix, group := range s.watchers {
@@ -143,7 +160,7 @@ func (s *Store) commit(st *state, ops []store.Op, now time.Time, interested []*w
 			}
 		}
 	}
-	return next.revision, interested
+	return interested
 }
 
 func deadline(now time.Time, ttl time.Duration) time.Time {

@@ -1,0 +1,248 @@
+package file
+
+import (
+	"bufio"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/keelson-dev/keelson/store/memory"
+)
+
+// journal is the writing end of a file. One goroutine at a time writes: whoever first waits for a commit that is not
+// synced writes for all who wait, and those who come meanwhile are the next batch.
+type journal struct {
+	dir   string
+	least int64
+	log   *slog.Logger
+	full  func() // starts a rewrite
+
+	mu      sync.Mutex
+	file    *os.File // this and id are used only by who has set writing
+	id      identity
+	size    int64
+	base    int64  // size when last written anew
+	pending []byte // the next frame, with room for its header
+	last    int64  // the newest commit in it, or before it
+	synced  int64
+	err     error
+	writing bool
+	ended   chan struct{} // closed when writing ends
+	tail    []commit      // commits since a rewrite began
+	anew    bool          // a rewrite is under way
+	closing bool          // none is to begin
+}
+
+// commit is an encoded commit.
+type commit struct {
+	revision int64
+	record   []byte
+}
+
+// Append implements memory.Journal.
+func (j *journal) Append(e memory.Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.pending) == 0 {
+		j.pending = beginFrame(j.pending)
+	}
+	n := len(j.pending)
+	j.pending = appendCommit(j.pending, e)
+	j.last = e.Revision
+	if j.anew {
+		j.tail = append(j.tail, commit{e.Revision, append([]byte(nil), j.pending[n:]...)})
+	}
+}
+
+// Sync implements memory.Journal.
+func (j *journal) Sync(revision int64) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.synced < revision {
+		if j.err != nil {
+			return j.err
+		}
+		if j.writing {
+			j.wait()
+			continue
+		}
+		j.begin()
+		frame, last, at := j.pending, j.last, j.size
+		j.pending = nil
+		j.mu.Unlock()
+		err := write(j.file, j.id, frame, at)
+		j.mu.Lock()
+		if err != nil {
+			j.err = err
+		} else {
+			j.synced = last
+			j.size += int64(len(frame))
+			if cap(frame) <= 1<<20 && j.pending == nil {
+				j.pending = frame[:0]
+			}
+		}
+		j.end()
+		if err == nil && !j.anew && !j.closing && j.size > j.least && j.size > 2*j.base {
+			j.anew = true
+			j.full()
+		}
+	}
+	return nil
+}
+
+// write writes and syncs a frame at the end of a file, which is at an offset.
+func write(f *os.File, id identity, frame []byte, at int64) error {
+	id.endFrame(frame, at)
+	if _, err := f.Write(frame); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// begin and end enclose writing; wait waits for the end of another's. All are called with mu held.
+func (j *journal) begin() { j.writing = true }
+
+func (j *journal) end() {
+	j.writing = false
+	close(j.ended)
+	j.ended = make(chan struct{})
+}
+
+func (j *journal) wait() {
+	ended := j.ended
+	j.mu.Unlock()
+	<-ended
+	j.mu.Lock()
+}
+
+// rewrite puts a new file in the place of the present one: a snapshot that has every commit there is when it is taken, and
+// the commits since. It is called with anew set. After an error the present file stays, unless the error is the journal's.
+func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) {
+	path := filepath.Join(j.dir, newName)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.anew, j.tail = false, nil
+		if err != nil {
+			j.base = j.size // not again before the file has doubled
+			_ = os.Remove(path)
+			_ = f.Close()
+		}
+	}()
+	// Every commit that the snapshot lacks is appended from now on, and so in the tail.
+	s, err := snapshot()
+	if err != nil {
+		return err
+	}
+	id, base, err := writeSnapshot(f, s)
+	if err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil { // most of it, while others write
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.writing {
+		j.wait()
+	}
+	if j.err != nil {
+		return j.err
+	}
+	j.begin()
+	defer j.end()
+	frame := beginFrame(nil)
+	for _, c := range j.tail {
+		if c.revision > s.Revision() {
+			frame = append(frame, c.record...)
+		}
+	}
+	taken, last := j.pending, j.last
+	j.pending = nil
+	j.mu.Unlock()
+	size := base
+	if len(frame) > headerBytes {
+		err = write(f, id, frame, size)
+		size += int64(len(frame))
+	}
+	if err == nil {
+		err = os.Rename(path, filepath.Join(j.dir, dataName))
+	}
+	var unsure error
+	if err == nil {
+		unsure = syncDir(j.dir)
+	}
+	j.mu.Lock()
+	if err != nil {
+		switch {
+		case len(taken) == 0:
+			taken = j.pending
+		case len(j.pending) > 0:
+			taken = append(taken, j.pending[headerBytes:]...)
+		}
+		j.pending = taken
+		return err
+	}
+	_ = j.file.Close()
+	j.file, j.id, j.size, j.base = f, id, size, base
+	if unsure != nil {
+		j.err = unsure // which file a restart would find is not known
+		return nil
+	}
+	j.synced = last
+	return nil
+}
+
+// snapshotFrame is about how large the frames of a snapshot are.
+const snapshotFrame = 1 << 20
+
+// writeSnapshot writes the beginning of a file and returns its identity and size. It is not synced.
+func writeSnapshot(f *os.File, s memory.Snapshot) (id identity, size int64, err error) {
+	w := bufio.NewWriterSize(f, 1<<16)
+	start, id := newStart()
+	if _, err := w.Write(start); err != nil {
+		return 0, 0, err
+	}
+	size = startBytes
+	frame := beginFrame(nil)
+	flush := func() error {
+		id.endFrame(frame, size)
+		size += int64(len(frame))
+		_, err := w.Write(frame)
+		frame = beginFrame(frame[:0])
+		return err
+	}
+	for kv := range s.All() {
+		frame = appendKey(frame, kv, s.Deadline(kv.Key))
+		if len(frame) > snapshotFrame {
+			if err := flush(); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	frame = appendSnapshot(frame, s.Revision())
+	if err := flush(); err != nil {
+		return 0, 0, err
+	}
+	return id, size, w.Flush()
+}
+
+// stop lets no rewrite begin any more.
+func (j *journal) stop() {
+	j.mu.Lock()
+	j.closing = true
+	j.mu.Unlock()
+}
+
+func (j *journal) close() error {
+	j.mu.Lock()
+	last := j.last
+	j.mu.Unlock()
+	return errors.Join(j.Sync(last), j.file.Close())
+}

@@ -1,0 +1,177 @@
+// Package file is the storage contract in one file: a store for a single server that survives its end, without another
+// process beside it.
+//
+// The keys are in memory (store/memory answers all reads and watches); every commit is in the file, synced to the disk,
+// before anybody sees it or is told that it happened. Writers that come at the same time share one sync. The file is a
+// log; when most of it is out of date it is written anew in the background while writes go on, so there is no pause.
+//
+// What is promised beyond package store's contract: Open finds every acknowledged write, whatever ended the process or the
+// machine, as long as the disk keeps what it says it has synced. What a crash left half written, which nobody was told of, is
+// cut off. A file damaged in any other way is refused with a [*CorruptError]; nothing is dropped silently. Revisions go on
+// where they were, and watches may go on from revisions since the file was last written anew.
+//
+// One process at a time may have a directory open. Disk errors are final: the store answers reads from then on and refuses
+// writes with *store.UnavailableError, until it is opened again.
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/memory"
+)
+
+// Options configure a Store. The zero value is useful.
+type Options struct {
+	// Memory bounds the history and the size of writes. Its Journal is set by this package.
+	Memory memory.Options
+	// RewriteBytes is the smallest size at which the file is written anew, which happens when it is also twice as large as
+	// what it was when last written anew. Zero means 64 MiB.
+	RewriteBytes int64
+	// Logger is told when a rewrite fails, which is tried again later, and what was cut off; nil discards.
+	Logger *slog.Logger
+}
+
+// Store is a store.Store in a directory.
+type Store struct {
+	*memory.Store
+	journal *journal
+	lock    *os.File
+	rewrite sync.WaitGroup
+	once    sync.Once
+	err     error // of Close
+}
+
+var _ store.Store = (*Store)(nil)
+
+// names of the files in a directory.
+const (
+	dataName = "keelson.log"
+	newName  = "keelson.log.new"
+	lockName = "lock"
+)
+
+// ErrInUse says that another process, or another Store, has the directory open.
+var ErrInUse = errors.New("file: the directory is in use by another store")
+
+// Open opens the store in a directory, which is made if it does not exist. Errors: ErrInUse, *CorruptError, and those of the
+// file system.
+func Open(dir string, o Options) (*Store, error) {
+	if o.RewriteBytes <= 0 {
+		o.RewriteBytes = 64 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(dir, o)
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	s.lock = lock
+	return s, nil
+}
+
+func open(dir string, o Options) (*Store, error) {
+	path := filepath.Join(dir, dataName)
+	// What a rewrite did not finish is worth nothing.
+	if err := os.Remove(filepath.Join(dir, newName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	c, err := read(f, path)
+	if err == nil {
+		err = trim(f, dir, c, o.Logger)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	s := &Store{}
+	s.journal = &journal{dir: dir, file: f, id: c.id, size: c.end, least: o.RewriteBytes, base: c.snapshotEnd, last: c.revision, synced: c.revision,
+		ended: make(chan struct{}), log: o.Logger}
+	s.journal.full = func() { s.rewrite.Go(s.writeAnew) }
+	o.Memory.Journal = s.journal
+	s.Store = memory.Restore(c.snapshot, c.all, c.entries, o.Memory)
+	return s, nil
+}
+
+// trim cuts off what was half written, and begins a new file.
+func trim(f *os.File, dir string, c *contents, log *slog.Logger) error {
+	size, err := f.Seek(0, 2)
+	if err != nil {
+		return err
+	}
+	if size > c.end {
+		log.Warn("what a crash left half written is cut off", "file", f.Name(), "bytes", size-c.end)
+		if err := f.Truncate(c.end); err != nil {
+			return err
+		}
+	}
+	if c.end == 0 {
+		var start []byte
+		start, c.id = newStart()
+		if _, err := f.WriteAt(start, 0); err != nil {
+			return err
+		}
+		c.end, c.snapshotEnd = startBytes, startBytes
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if _, err := f.Seek(c.end, 0); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// writeAnew replaces the file by one that holds the present state and what has been written since.
+func (s *Store) writeAnew() {
+	err := s.journal.rewrite(func() (memory.Snapshot, error) {
+		// A transaction without operations waits until all commits so far can be seen.
+		_, err := s.Txn(context.Background(), nil, nil)
+		return s.Snapshot(), err
+	})
+	if err != nil && !errors.Is(err, store.ErrClosed) {
+		s.journal.log.Error("cannot write the store's file anew, which is tried again when it has grown further", "err", err)
+	}
+}
+
+// Close implements store.Store. It may be called more than once.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.err = s.Store.Close()
+		s.journal.stop()
+		s.rewrite.Wait()
+		s.err = errors.Join(s.err, s.journal.close(), s.lock.Close())
+	})
+	return s.err
+}
+
+// CorruptError says that a file is damaged where it cannot be from a crash.
+type CorruptError struct {
+	Path   string
+	Offset int64
+	Reason string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("file: %s is damaged at byte %d: %s; restore it from a copy", e.Path, e.Offset, e.Reason)
+}
