@@ -241,7 +241,7 @@ func (c *cluster) newServer(st store.Store) error {
 			Store: st, Registry: registry.Options{ServiceCIDR: c.serviceCIDR},
 			AdvertiseAddress: advertise, AdvertisePort: c.port(), Nodes: c.nodeConn(),
 		},
-		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, Anonymous: true, AuthorizationModes: c.authorization,
+		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
 		ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
 	})
 	return err

@@ -199,7 +199,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			NoCompression: !o.features.Enabled(apiResponseCompression), NoWatchList: !o.features.Enabled(watchList),
 			Metrics: metrics.Hooks(), Handlers: o.handlers(metrics),
 		},
-		Anonymous: o.anonymous, AuthorizationModes: o.authorization, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
+		BootstrapTokens: o.bootstrapTokens, Anonymous: o.anonymous, AuthorizationModes: o.authorization, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
 		EnableAdmission: o.enable, DisableAdmission: o.disable, Logger: log,
 	}
 	if o.clientCAFile != "" {

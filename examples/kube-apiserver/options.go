@@ -23,7 +23,7 @@ type options struct {
 	securePort                    int
 	certDir, certFile, keyFile    string
 	clientCAFile, tokenFile       string
-	anonymous                     bool
+	anonymous, bootstrapTokens    bool
 	authorization                 []string
 
 	backend                               string
@@ -69,6 +69,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.keyFile, "tls-private-key-file", "", "key of --tls-cert-file")
 	f.StringVar(&o.clientCAFile, "client-ca-file", "", "authorities of client certificates")
 	f.StringVar(&o.tokenFile, "token-auth-file", "", "CSV file of static bearer tokens: token,user,uid[,groups]")
+	f.BoolVar(&o.bootstrapTokens, "enable-bootstrap-token-auth", false, "accept the bootstrap tokens in secrets of kube-system")
 	f.BoolVar(&o.anonymous, "anonymous-auth", true, "let requests without credentials in as system:anonymous")
 	f.StringSliceVar(&o.authorization, "authorization-mode", []string{"AlwaysAllow"}, "authorizers, in order: AlwaysAllow, AlwaysDeny, RBAC")
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -38,6 +39,17 @@ func (a pluginAccess) Latest(ctx context.Context, gvr schema.GroupVersionResourc
 func (a pluginAccess) ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error) error {
 	_, err := a.Access.Update(ctx, gvr, key, change, registry.Write{Subresource: "status"})
 	return err
+}
+
+// secrets reads secrets from the cache only: whoever may send requests may ask for any, and must not keep the store busy.
+func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
+	return func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+		obj, err := a.View(ctx, secretsResource, key)
+		if err != nil {
+			return nil, err
+		}
+		return obj.(*corev1.Secret), nil
+	}
 }
 
 // lookup checks that what a service account token is bound to still lives.

@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/certs"
@@ -237,3 +238,40 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 var tokenSpec authenticationv1.TokenRequestSpec
+
+func TestBootstrapTokens(t *testing.T) {
+	const token = "abc123.0123456789abcdef"
+	secret := &corev1.Secret{ObjectMeta: meta("kube-system", "bootstrap-token-abc123"), Type: "bootstrap.kubernetes.io/token", StringData: map[string]string{
+		"token-id": "abc123", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true", "auth-extra-groups": "system:bootstrappers:workers",
+	}}
+	off := start(t)
+	create(t, off.admin(), codec.DeepCopy(secret))
+	_, err := whoami(t, off.token(token))
+	require.True(t, apierrors.IsUnauthorized(err), "unless it is turned on: %v", err)
+
+	p := start(t, func(o *controlplane.Options) { o.BootstrapTokens = true })
+	bearer := p.token(token)
+	_, err = whoami(t, bearer)
+	require.True(t, apierrors.IsUnauthorized(err), "before there is a secret: %v", err)
+	create(t, p.admin(), secret)
+	var u authenticationv1.UserInfo
+	p.eventually("the token counts", func() bool {
+		u, err = whoami(t, bearer)
+		return err == nil
+	})
+	require.Equal(t, "system:bootstrap:abc123", u.Username)
+	require.Equal(t, []string{"system:bootstrappers", "system:bootstrappers:workers", "system:authenticated"}, u.Groups)
+	_, err = client.For[*corev1.Secret](bearer).List(t.Context(), client.ListOptions{})
+	require.True(t, apierrors.IsForbidden(err), "it has no rights of its own: %v", err)
+	review, err := client.For[*authenticationv1.TokenReview](p.admin()).Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}})
+	require.NoError(t, err)
+	require.True(t, review.Status.Authenticated)
+	_, err = whoami(t, p.token("abc123.0123456789abcdeX"))
+	require.True(t, apierrors.IsUnauthorized(err), err)
+
+	require.NoError(t, client.For[*corev1.Secret](p.admin()).Delete(t.Context(), key("kube-system", "bootstrap-token-abc123"), client.DeleteOptions{}))
+	p.eventually("it no longer counts", func() bool {
+		_, err = whoami(t, bearer)
+		return apierrors.IsUnauthorized(err)
+	})
+}

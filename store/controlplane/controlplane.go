@@ -37,6 +37,9 @@ type Options struct {
 	ClientCAFile []byte
 	// StaticTokens are further bearer tokens, see authn.TokenFile; nil means none.
 	StaticTokens authn.TokenAuthenticator
+	// BootstrapTokens accepts the bootstrap tokens stored in kube-system, see [authn.BootstrapTokens]. A new, changed or deleted one
+	// counts as soon as the server's cache has seen it, a moment later.
+	BootstrapTokens bool
 	// Anonymous lets requests without credentials in as system:anonymous.
 	Anonymous bool
 	// AuthorizationModes are asked in order: RBAC, AlwaysAllow, AlwaysDeny. Nil means RBAC.
@@ -113,6 +116,9 @@ func New(o Options) (*ControlPlane, error) {
 		tokens := authn.TokenAuthenticator(c.tokens)
 		if o.StaticTokens != nil {
 			tokens = authn.UnionTokens(o.StaticTokens, c.tokens)
+		}
+		if o.BootstrapTokens {
+			tokens = authn.UnionTokens(tokens, authn.BootstrapTokens(secrets(a)))
 		}
 		so.Authenticator = authenticator(&o, tokens)
 		c.policy = newPolicy(a, o.Logger)

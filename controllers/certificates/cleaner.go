@@ -1,0 +1,85 @@
+package certificates
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// How long requests stay.
+const (
+	keepAnswered = time.Hour      // after they were approved, denied, or failed
+	keepPending  = 24 * time.Hour // after they were made
+)
+
+// AddCleaner registers the controller "csrcleaner" with m. It removes requests an hour after they were approved, denied or
+// failed, pending ones after a day, and all whose certificate has expired.
+func AddCleaner(m *manager.Manager) error {
+	requests := informers.For[*request](m.Informers()).Lister()
+	api := client.For[*request](m.Conn())
+	_, err := controllers.Add(m, "csrcleaner", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		r, err := requests.Get(req)
+		if apierrors.IsNotFound(err) || err == nil && r.DeletionTimestamp != nil {
+			return reconcile.Result{}, nil
+		}
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if wait := time.Until(end(r)); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+		// As it was seen only: it may have been answered, or made anew, since.
+		err = api.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}})
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return reconcile.Result{}, err
+	}), controllers.Options{}, controllers.For[*request]())
+	return err
+}
+
+// end is when a request is to go.
+func end(r *request) time.Time {
+	at := r.CreationTimestamp.Add(keepPending)
+	answered := false
+	for _, t := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
+		c := condition(r, t)
+		if c == nil {
+			continue
+		}
+		since := c.LastUpdateTime
+		if since.IsZero() { // whoever answered did not say when
+			since = r.CreationTimestamp
+		}
+		if e := since.Add(keepAnswered); !answered || e.Before(at) {
+			at, answered = e, true
+		}
+	}
+	if expires := expiry(r.Status.Certificate); !expires.IsZero() && expires.Before(at) {
+		return expires
+	}
+	return at
+}
+
+// expiry is when the first certificate of a chain in PEM expires; zero without one.
+func expiry(chain []byte) time.Time {
+	block, _ := pem.Decode(chain)
+	if block == nil {
+		return time.Time{}
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}
+	}
+	return cert.NotAfter
+}
