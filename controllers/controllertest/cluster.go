@@ -101,7 +101,7 @@ func (c *Cluster) serve() error {
 	pool := c.pki.ca.Pool()
 	var err error
 	c.server, err = controlplane.New(controlplane.Options{
-		Server: so, ClientCAs: func() *x509.CertPool { return pool }, Anonymous: true, ServiceAccountKeys: []any{c.pki.account.Key},
+		Server: so, ClientCAs: func() *x509.CertPool { return pool }, BootstrapTokens: true, Anonymous: true, ServiceAccountKeys: []any{c.pki.account.Key},
 		EnableAdmission: c.opts.EnableAdmission, DisableAdmission: disable, Plugins: c.opts.Plugins, Logger: c.opts.Logger,
 		WebhookDial: c.dialWebhook,
 	})
@@ -280,6 +280,9 @@ func (c *Cluster) Tokens() *authn.Tokens { return c.server.Tokens() }
 
 // RootCA is the authority's certificate in PEM.
 func (c *Cluster) RootCA() []byte { return c.pki.ca.CertPEM() }
+
+// Authority is what the server trusts: clients with certificates it signed are whom these name.
+func (c *Cluster) Authority() *certs.Authority { return c.pki.ca }
 
 func (c *Cluster) certificate(user []client.User) *certs.Pair {
 	c.t.Helper()

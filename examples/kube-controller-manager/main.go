@@ -2,7 +2,11 @@
 package main
 
 import (
+	"crypto"
+	"crypto/tls"
+	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -17,12 +21,15 @@ func main() { component.Exit("kube-controller-manager", run(os.Args[1:])) }
 func run(args []string) error {
 	o := component.Options{Name: "kube-controller-manager", SecurePort: 10257}
 	var c controllermanager.Options
-	var rootCA string
+	var rootCA, signingCert, signingKey string
 	var accounts bool
 	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
 	o.Flags(f)
 	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all, -name leaves one out")
 	f.StringVar(&rootCA, "root-ca-file", "", "certificate published in every namespace as config map kube-root-ca.crt")
+	f.StringVar(&signingCert, "cluster-signing-cert-file", "", "certificate of the authority that signs certificate requests (empty: none are signed)")
+	f.StringVar(&signingKey, "cluster-signing-key-file", "", "key of --cluster-signing-cert-file")
+	f.DurationVar(&c.Signing.Duration, "cluster-signing-duration", 8760*time.Hour, "life of signed certificates, and the longest a request may ask for")
 	f.BoolVar(&accounts, "use-service-account-credentials", false, "let each controller write as its own service account in kube-system")
 	f.DurationVar(&c.NodeLifecycle.GracePeriod, "node-monitor-grace-period", 0, "time without a sign of life after which a node is Unknown (default 50s)")
 	f.DurationVar(&c.NodeLifecycle.StartupGracePeriod, "node-startup-grace-period", 0, "the same for a node that has not reported yet (default 1m)")
@@ -37,6 +44,13 @@ func run(args []string) error {
 			return err
 		}
 		c.RootCA = data
+	}
+	if signingCert != "" || signingKey != "" {
+		pair, err := tls.LoadX509KeyPair(signingCert, signingKey)
+		if err != nil {
+			return fmt.Errorf("--cluster-signing-cert-file and --cluster-signing-key-file: %w", err)
+		}
+		c.Signing.Cert, c.Signing.Key = pair.Leaf, pair.PrivateKey.(crypto.Signer) // all keys crypto/tls knows can sign
 	}
 	ctx, stop := component.Context()
 	defer stop()

@@ -19,6 +19,8 @@ func at(name string, more ...string) *path { return validation.NewPath(name, mor
 const (
 	minExpiration = 10 * 60
 	maxSignerName = 571
+	// legacySignerName stood for whoever signs without rules, before requests named their signer.
+	legacySignerName = "kubernetes.io/legacy-unknown"
 )
 
 func usages() []KeyUsage {
@@ -85,6 +87,7 @@ func validateSignerName(name string, p *path) validation.ErrorList {
 	r.Each(p, domain, validation.IsDNS1123Subdomain(domain))
 	r.Each(p, rest, validation.IsDNS1123Subdomain(rest))
 	r.If(!strings.Contains(domain, "."), p, domain, "should be a domain with at least two segments separated by dots")
+	r.If(name == legacySignerName, p, name, "the legacy signerName is not allowed via this API version")
 	r.If(len(name) > maxSignerName, p, name, validation.MaxLengthText(maxSignerName))
 	return r.List()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/keelson-dev/keelson/controllers/certificates"
 	"github.com/keelson-dev/keelson/controllers/clusterroleaggregation"
 	"github.com/keelson-dev/keelson/controllers/deployment"
 	"github.com/keelson-dev/keelson/controllers/disruption"
@@ -32,6 +33,8 @@ type Options struct {
 	RootCA []byte
 	// NodeLifecycle is passed on.
 	NodeLifecycle nodelifecycle.Options
+	// Signing is passed on; without a certificate nothing is signed.
+	Signing certificates.SigningOptions
 	// Accounts, if set, has each controller write as its own service account of kube-system, whose rights are those of the
 	// ClusterRole system:controller:ACCOUNT. Informers stay with the manager's user.
 	Accounts *Accounts
@@ -67,6 +70,14 @@ var all = []entry{
 	{"node-lifecycle-controller", "node-controller", func(m *manager.Manager, o *Options) error { return nodelifecycle.Add(m, o.NodeLifecycle) }},
 	{"clusterrole-aggregation-controller", "clusterrole-aggregation-controller", func(m *manager.Manager, _ *Options) error { return clusterroleaggregation.Add(m) }},
 	{"service-cidr-controller", "service-cidrs-controller", func(m *manager.Manager, _ *Options) error { return servicecidr.Add(m) }},
+	{"certificatesigningrequest-signing-controller", "certificate-controller", func(m *manager.Manager, o *Options) error {
+		if o.Signing.Cert == nil {
+			return nil
+		}
+		return certificates.AddSigning(m, o.Signing)
+	}},
+	{"certificatesigningrequest-approving-controller", "certificate-controller", func(m *manager.Manager, _ *Options) error { return certificates.AddApproving(m) }},
+	{"certificatesigningrequest-cleaner-controller", "certificate-controller", func(m *manager.Manager, _ *Options) error { return certificates.AddCleaner(m) }},
 	{"taint-eviction-controller", "node-controller", func(m *manager.Manager, _ *Options) error { return tainteviction.Add(m) }},
 }
 
