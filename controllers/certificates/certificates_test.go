@@ -21,6 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -218,6 +219,19 @@ func TestLifeOfACertificate(t *testing.T) {
 		require.Empty(t, get(c, "denied").Status.Certificate)
 		require.Empty(t, get(c, "elsewhere").Status.Certificate)
 		require.Len(t, get(c, "elsewhere").Status.Conditions, 1)
+	})
+}
+
+// TestNoLegacySigner keeps out the name that the signers need no rules for.
+func TestNoLegacySigner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		ask(t, c.Admin(), "good", anyClient, node("a"), []certificatesv1.KeyUsage{forUse}, nil)
+		r := &csr{ObjectMeta: controllertest.Name("", "legacy"), Spec: get(c, "good").Spec}
+		r.Spec.SignerName = "kubernetes.io/legacy-unknown"
+		_, err := client.For[*csr](c.Admin()).Create(t.Context(), r)
+		require.True(t, apierrors.IsInvalid(err), err)
+		require.ErrorContains(t, err, "the legacy signerName is not allowed via this API version")
 	})
 }
 
