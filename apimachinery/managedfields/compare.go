@@ -204,6 +204,14 @@ func (c *comparer) member(t *Type, name string, l, r any) {
 
 // items compares lists whose items are told apart. Items that occur more than once are compared all together.
 func (c *comparer) items(t *Type, l, r []any) {
+	if items, ok := t.pairs(l, r); ok {
+		for i, el := range items {
+			if !same(l[i], r[i]) {
+				c.item(t, el, l[i:i+1], r[i:i+1])
+			}
+		}
+		return
+	}
 	li, lorder, lok := t.index(l)
 	ri, rorder, rok := t.index(r)
 	if !lok || !rok {
@@ -248,6 +256,27 @@ func (c *comparer) item(t *Type, el Element, l, r []any) {
 		rv = r[0]
 	}
 	c.walk(t.elem, lv, rv)
+}
+
+// pairs returns the elements of two short lists that have the same items in the same places, none twice.
+func (t *Type) pairs(l, r []any) (items []Element, ok bool) {
+	if len(l) != len(r) || len(l) > fewItems {
+		return nil, false
+	}
+	items = make([]Element, len(l))
+	for i := range l {
+		el, err := t.element(l[i])
+		if err != nil || slices.ContainsFunc(items[:i], func(o Element) bool { return o.text == el.text }) {
+			return nil, false
+		}
+		if !same(l[i], r[i]) {
+			if other, err := t.element(r[i]); err != nil || other.text != el.text {
+				return nil, false
+			}
+		}
+		items[i] = el
+	}
+	return items, true
 }
 
 // index groups a list's items by element, in order of first occurrence. ok is false if an item cannot be told apart.

@@ -210,6 +210,9 @@ func same(a, b any) bool {
 // mergeItems joins two lists. Items of both follow the applied order; live items that are not applied keep their
 // place among their neighbours. Of a live item that occurs more than once the last one is merged.
 func (t *Type) mergeItems(l, r []any) any {
+	if t.paired(l, r) {
+		return t.mergePairs(l, r)
+	}
 	elements := func(list []any) ([]string, map[string]any) {
 		names, at := make([]string, len(list)), make(map[string]any, len(list))
 		for i, it := range list {
@@ -270,6 +273,45 @@ func (t *Type) mergeItems(l, r []any) any {
 		}
 	}
 	if len(out) == len(l) && allSame(out, l) {
+		return l
+	}
+	return out
+}
+
+// paired reports whether two lists have the same items in the same places. r has none twice.
+func (t *Type) paired(l, r []any) bool {
+	if len(l) != len(r) {
+		return false
+	}
+	for i := range l {
+		if same(l[i], r[i]) {
+			continue
+		}
+		a, err := t.element(l[i])
+		if err != nil {
+			return false
+		}
+		if b, err := t.element(r[i]); err != nil || a.text != b.text {
+			return false
+		}
+	}
+	return true
+}
+
+// mergePairs is mergeItems for lists of the same items in the same places.
+func (t *Type) mergePairs(l, r []any) any {
+	var out []any
+	for i := range l {
+		v := t.elem.merge(l[i], r[i])
+		if same(v, l[i]) {
+			continue
+		}
+		if out == nil {
+			out = slices.Clone(l)
+		}
+		out[i] = v
+	}
+	if out == nil {
 		return l
 	}
 	return out

@@ -2,6 +2,7 @@ package managedfields
 
 import (
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -59,6 +60,15 @@ func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[s
 				continue
 			}
 		}
+		if kept, ok := config[f.name].([]any); ok && !it.owned {
+			if part, ok, err := f.itemParts(at, kept, it.sub); ok || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				out[f.name] = part
+				continue
+			}
+		}
 		value, err := fieldValue(f, at)
 		if err != nil {
 			return nil, err
@@ -70,6 +80,43 @@ func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[s
 	return out, nil
 }
 
+// itemParts is part of each item of a list of structs at p. ok is false if the list and the configured one do not have the same items in the same places, or
+// gone says that items go.
+func (f *field) itemParts(p unsafe.Pointer, config []any, gone *Set) (parts []any, ok bool, err error) {
+	if f.memory != structList || f.typ.elem.shape != structure {
+		return nil, false, nil
+	}
+	live, size := (*slice)(p), f.goType.Elem().Size()
+	if live.len == 0 || live.len != len(config) || slices.ContainsFunc(gone.list(), func(it item) bool { return it.owned }) {
+		return nil, false, nil
+	}
+	for i, c := range config {
+		if m, ok := c.(map[string]any); !ok || len(m) == 0 || !f.typ.isItem(live.at(i, size), m) {
+			return nil, false, nil
+		}
+	}
+	parts = make([]any, len(config))
+	for i, c := range config {
+		at, m := live.at(i, size), c.(map[string]any)
+		var inside *Set
+		if len(gone.list()) > 0 {
+			el, err := f.typ.element(m)
+			if err != nil {
+				return nil, false, err
+			}
+			if it := gone.at(&el); it != nil {
+				inside = it.sub
+			}
+		}
+		if parts[i] = c; !inside.Empty() || !f.typ.elem.coversMembers(at, m) {
+			if parts[i], err = f.typ.elem.partOf(at, m, inside); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	return parts, true, nil
+}
+
 func (f *field) part(p unsafe.Pointer, config any) (any, error) {
 	if m, ok := config.(map[string]any); ok {
 		if at := f.inside(p); at != nil {
@@ -78,6 +125,11 @@ func (f *field) part(p unsafe.Pointer, config any) (any, error) {
 	}
 	if f.covers(p, config) {
 		return config, nil
+	}
+	if list, ok := config.([]any); ok {
+		if parts, ok, err := f.itemParts(p, list, nil); ok || err != nil {
+			return parts, err
+		}
 	}
 	return fieldValue(f, p)
 }

@@ -219,8 +219,48 @@ func (t *Type) rewrite(p unsafe.Pointer, before, after map[string]any) error {
 			}
 			at = unsafe.Add(p, f.offset)
 		}
+		ol, oldList := old.([]any)
+		nl, newList := now.([]any)
+		if oldList && newList && f.sameStructs((*slice)(at), ol, nl) {
+			if err := f.rewriteItems((*slice)(at), ol, nl); err != nil {
+				return within(err, Field(f.name))
+			}
+			continue
+		}
 		if err := f.write(at, now); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// sameStructs reports whether two forms of a list are of as many structs as it has.
+func (f *field) sameStructs(list *slice, before, after []any) bool {
+	if f.memory != structList || f.typ.elem.shape != structure || list.len != len(before) || list.len != len(after) {
+		return false
+	}
+	for i := range list.len {
+		_, was := before[i].(map[string]any)
+		if _, is := after[i].(map[string]any); !was || !is {
+			return false
+		}
+	}
+	return true
+}
+
+// rewriteItems is rewrite of each item of a list of structs.
+func (f *field) rewriteItems(list *slice, before, after []any) error {
+	for i := range list.len {
+		if same(before[i], after[i]) {
+			continue
+		}
+		now := after[i].(map[string]any)
+		if err := f.typ.elem.rewrite(list.at(i, f.goType.Elem().Size()), before[i].(map[string]any), now); err != nil {
+			el, bad := f.typ.element(now)
+			if bad != nil {
+				el = Index(i)
+			}
+			return within(err, el)
 		}
 	}
 	return nil
