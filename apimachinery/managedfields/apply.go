@@ -37,31 +37,11 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	if err != nil {
 		return nil, false, err
 	}
-	before, err := t.part(live, config, gone)
+	before, after, found, err := t.lay(live, config, entries, gone, &w)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, name := range []string{"apiVersion", "kind"} {
-		if v, ok := config[name]; ok {
-			before[name] = v // which typed objects need not carry
-		}
-	}
-	after, _ := t.merge(before, config).(map[string]any)
-	if !gone.Empty() {
-		if after, err = t.prune(live, before, after, entries, gone, &w); err != nil {
-			return nil, false, err
-		}
-		if t.goType == nil {
-			clean(after) // a custom object loses what became empty, and so do its owners
-		}
-	}
-	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
-	c.walk(t, before, any(after))
-	c.without(w.Reset)
-	if !gone.Empty() {
-		clean(after)
-	}
-	made := &transition{w: &w, before: live, found: &c.changes, after: func() (metav1.Object, error) { return t.fromRoot(live, before, after) }}
+	made := &transition{w: &w, before: live, found: found, after: func() (metav1.Object, error) { return t.fromRoot(live, before, after) }}
 	if err := t.takeOver(entries, made, force); err != nil {
 		return nil, false, err
 	}
@@ -85,6 +65,36 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	}
 	meta.ManagedFields = encode(limitUpdaters(entries))
 	return merged, true, nil
+}
+
+// lay merges config into live and removes what is gone. It returns as much of the JSON forms of the object before and after as may differ,
+// and the changes.
+func (t *Type) lay(live metav1.Object, config map[string]any, entries []entry, gone *Set, w *Write) (before, after map[string]any, found *changes, err error) {
+	before, err = t.part(live, config, gone)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, name := range []string{"apiVersion", "kind"} {
+		if v, ok := config[name]; ok {
+			before[name] = v // which typed objects need not carry
+		}
+	}
+	after, _ = t.merge(before, config).(map[string]any)
+	if !gone.Empty() {
+		if after, err = t.prune(live, before, after, entries, gone, w); err != nil {
+			return nil, nil, nil, err
+		}
+		if t.goType == nil {
+			clean(after) // a custom object loses what became empty, and so do its owners
+		}
+	}
+	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
+	c.walk(t, before, any(after))
+	c.without(w.Reset)
+	if !gone.Empty() {
+		clean(after)
+	}
+	return before, after, &c.changes, nil
 }
 
 // sameApart compares two objects, managed fields aside. meta is a's.

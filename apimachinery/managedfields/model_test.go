@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -450,4 +451,23 @@ func TestWrongTypeInApply(t *testing.T) {
 	var bad *managedfields.PatchError
 	require.ErrorAs(t, err, &bad)
 	require.Equal(t, ".spec.template.spec.hostNetwork", bad.Path.String())
+
+	// In an item that stays in its place, too.
+	apply := func(live metav1.Object, item map[string]any) (metav1.Object, error) {
+		inside := map[string]any{"containers": []any{map[string]any{"name": "a"}, item}}
+		config := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": inside}}}
+		merged, _, err := typ.Apply(live, config, managedfields.Write{Manager: "one", APIVersion: "apps/v1"}, false)
+		return merged, err
+	}
+	live, err := apply(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "u"}}, map[string]any{"name": "b", "image": "i", "tty": true})
+	require.NoError(t, err)
+	before := codec.DeepCopy(live.(*appsv1.Deployment))
+	_, err = apply(live, map[string]any{"name": "b", "stdin": "yes"})
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, `.spec.template.spec.containers[name="b"].stdin`, bad.Path.String())
+	require.Equal(t, before, live)
+	after, err := apply(live, map[string]any{"name": "b", "image": "j"})
+	require.NoError(t, err)
+	require.Equal(t, []corev1.Container{{Name: "a"}, {Name: "b", Image: "j"}}, after.(*appsv1.Deployment).Spec.Template.Spec.Containers)
+	require.Equal(t, before, live)
 }

@@ -17,14 +17,14 @@ func along(raw []byte, t *Set) (s *Set, ok bool) {
 
 // along reads the object that begins here. self says that the path to it is in the set.
 func (r *rawReader) along(t *Set) (s *Set, self bool) {
-	s = &Set{}
 	if !r.next('{') {
 		r.bad = true
-		return s, false
+		return nil, false
 	}
 	if r.next('}') {
-		return s, true
+		return nil, true
 	}
+	var items []item
 	others := false
 	for !r.bad {
 		name, plain := r.name()
@@ -34,10 +34,10 @@ func (r *rawReader) along(t *Set) (s *Set, self bool) {
 		}
 		if it := t.wired(name, plain); it != nil {
 			sub, owned := r.along(it.sub)
-			if n := len(s.items); n > 0 && compareElements(&s.items[n-1].el, &it.el) >= 0 {
+			if n := len(items); n > 0 && compareElements(&items[n-1].el, &it.el) >= 0 {
 				r.bad = true
 			}
-			s.items = append(s.items, item{el: it.el, owned: owned, sub: sub})
+			items = append(items, item{el: it.el, owned: owned, sub: sub})
 		} else {
 			self = self || len(name) == 1
 			others = others || len(name) > 1
@@ -48,24 +48,24 @@ func (r *rawReader) along(t *Set) (s *Set, self bool) {
 			break
 		}
 	}
-	if others && len(s.items) == 0 {
-		s.items = append(s.items, item{el: Field(""), owned: true})
+	if others && len(items) == 0 {
+		items = append(items, item{el: Field(""), owned: true})
 	}
-	return s, self
+	return setFrom(items), self
 }
 
 // along returns the paths that lead to paths of t, and of what else is below them one, so that it shows that there is something.
 func (s *Set) along(t *Set) *Set {
-	out := &Set{}
+	var items []item
 	for _, it := range t.list() {
 		if own := s.at(&it.el); own != nil {
-			out.items = append(out.items, item{el: own.el, owned: own.owned, sub: own.sub.along(it.sub)})
+			items = append(items, item{el: own.el, owned: own.owned, sub: own.sub.along(it.sub)})
 		}
 	}
-	if len(out.items) == 0 && !s.Empty() {
-		out.items = append(out.items, item{el: Field(""), owned: true})
+	if len(items) == 0 && !s.Empty() {
+		items = append(items, item{el: Field(""), owned: true})
 	}
-	return out
+	return setFrom(items)
 }
 
 // beyond returns the paths that are not in t. ok is false if the wire form is malformed or not in order.
@@ -77,14 +77,14 @@ func beyond(raw []byte, t *Set) (s *Set, ok bool) {
 
 // beyond reads the paths below the object that begins here which are not in t. self says that the path to it is in the set.
 func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
-	s = &Set{}
 	if !r.next('{') {
 		r.bad = true
-		return s, false
+		return nil, false
 	}
 	if r.next('}') {
-		return s, true
+		return nil, true
 	}
+	var items []item
 	below := false
 	for !r.bad {
 		name, plain := r.name()
@@ -98,10 +98,10 @@ func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
 		} else {
 			below = true
 			if left := r.member(t, name, plain); !left.empty() {
-				if n := len(s.items); n > 0 && compareElements(&s.items[n-1].el, &left.el) >= 0 {
+				if n := len(items); n > 0 && compareElements(&items[n-1].el, &left.el) >= 0 {
 					r.bad = true
 				}
-				s.items = append(s.items, left)
+				items = append(items, left)
 			}
 		}
 		if !r.next(',') {
@@ -109,7 +109,7 @@ func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
 			break
 		}
 	}
-	return s, self || !below
+	return setFrom(items), self || !below
 }
 
 // member reads what of a member, whose name was read, is not in t.

@@ -54,7 +54,10 @@ func (t *Type) remove(v any, s *Set) any {
 
 // withParents adds to s the paths of the structures' fields that longer paths go through.
 func (t *Type) withParents(s *Set) *Set {
-	out := &Set{items: make([]item, 0, len(s.list()))}
+	if len(s.list()) == 0 {
+		return s
+	}
+	out := &Set{items: make([]item, 0, len(s.items))}
 	for _, it := range s.list() {
 		child := t.elem
 		if it.el.kind == fieldKind {

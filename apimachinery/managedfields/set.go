@@ -175,6 +175,14 @@ func (s *Set) Equal(t *Set) bool {
 	}
 }
 
+// setFrom is the set of items in order; nil for none.
+func setFrom(items []item) *Set {
+	if len(items) == 0 {
+		return nil
+	}
+	return &Set{items: items}
+}
+
 func (s *Set) list() []item {
 	if s == nil {
 		return nil
@@ -245,6 +253,9 @@ func (s *Set) Intersection(t *Set) *Set {
 
 // combine maps every item of s, with its counterpart in t or nil, and keeps what is not empty.
 func (s *Set) combine(t *Set, one func(x, y *item) item) *Set {
+	if len(s.list()) == 0 {
+		return s
+	}
 	out := &Set{}
 	s.zip(t, func(x, y *item) {
 		if x == nil {
