@@ -61,6 +61,9 @@ func settle(b []byte, start int) ([]byte, error) {
 			return b, nil // a plain string, as times and quantities are
 		}
 	}
+	if plainObjects(b[start:]) {
+		return b, nil
+	}
 	s := scanner{data: b, picky: true}
 	i := skipSpace(b, start)
 	end, err := s.skip(i)

@@ -1,0 +1,47 @@
+package codec
+
+import "unsafe"
+
+// plainObjects reports whether b surely is one object that holds nothing but objects, compact, with names in which encoding/json escapes only quotes
+// and backslashes. Sets of owned fields are that, and as big as the rest of an object.
+func plainObjects(b []byte) bool {
+	depth, i := 0, 0
+	for {
+		if i+1 >= len(b) || b[i] != '{' {
+			return false
+		}
+		if i++; b[i] == '}' {
+			for i++; i < len(b) && b[i] == '}' && depth > 0; i++ {
+				depth--
+			}
+			if depth == 0 || i == len(b) || b[i] != ',' {
+				return depth == 0 && i == len(b)
+			}
+			i++
+		} else if depth++; depth == maxNesting {
+			return false
+		}
+		end := plainName(b, i)
+		if end < 0 || end == len(b) || b[end] != ':' {
+			return false
+		}
+		i = end + 1
+	}
+}
+
+// plainName returns the end of the string that begins at i, or -1 if there is none or it holds more than plain characters and escaped quotes and backslashes.
+func plainName(b []byte, i int) int {
+	if i == len(b) || b[i] != '"' {
+		return -1
+	}
+	for i++; ; i += 2 {
+		rest := b[i:]
+		i += plainLen(unsafe.String(unsafe.SliceData(rest), len(rest)))
+		switch {
+		case i < len(b) && b[i] == '"':
+			return i + 1
+		case i+1 >= len(b) || b[i] != '\\' || b[i+1] != '"' && b[i+1] != '\\':
+			return -1
+		}
+	}
+}
