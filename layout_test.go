@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,13 +46,14 @@ var forbidden = []string{
 }
 
 type pkg struct {
-	ImportPath string
-	Imports    []string
-	Module     *struct{ Path string }
+	ImportPath, Dir, Name     string
+	Imports                   []string
+	TestGoFiles, XTestGoFiles []string
+	Module                    *struct{ Path string }
 }
 
 func TestImportRules(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Module", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Imports,TestGoFiles,XTestGoFiles,Module", "./...").Output()
 	require.NoError(t, err, "go list: %s", stderr(err))
 	dec := json.NewDecoder(bytes.NewReader(out))
 	seen := 0
@@ -63,8 +66,25 @@ func TestImportRules(t *testing.T) {
 		}
 		seen++
 		checkImports(t, p)
+		checkExample(t, p)
 	}
 	require.Greater(t, seen, 40, "go list found too few packages")
+}
+
+// checkExample: every public package shows how it is used. The packages of API types have nothing but types.
+func checkExample(t *testing.T, p pkg) {
+	rel := strings.TrimPrefix(p.ImportPath, module+"/")
+	if p.ImportPath == module || p.Name == "main" || strings.Contains(rel, "internal") || strings.HasPrefix(rel, "examples") || strings.HasPrefix(rel, "apimachinery/api/") {
+		return
+	}
+	for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+		text, err := os.ReadFile(filepath.Join(p.Dir, name))
+		require.NoError(t, err)
+		if bytes.Contains(text, []byte("\nfunc Example")) {
+			return
+		}
+	}
+	require.Fail(t, "no runnable Example", rel)
 }
 
 func checkImports(t *testing.T, p pkg) {
