@@ -2,7 +2,15 @@ package controllertest_test
 
 import (
 	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,4 +177,78 @@ func TestKubeconfigWorksOutsideABubbleOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		require.Contains(t, fatal(t, func(t testing.TB) { controllertest.Start(t, controllertest.Options{}).Kubeconfig() }), "does not work in a testing/synctest bubble")
 	})
+}
+
+// tunnel is a proxy that knows CONNECT alone and counts the tunnels to each address.
+type tunnel struct {
+	mu  sync.Mutex
+	dug map[string]int
+}
+
+func (p *tunnel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
+		return
+	}
+	p.mu.Lock()
+	p.dug[r.Host]++
+	p.mu.Unlock()
+	far, err := net.Dial("tcp", r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer far.Close()
+	near, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer near.Close()
+	_, _ = io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n")
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = io.Copy(near, far); near.Close() })
+	_, _ = io.Copy(far, near)
+	far.Close()
+	wg.Wait()
+}
+
+func (p *tunnel) to(host string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dug[host]
+}
+
+func TestKubeconfigThroughAProxy(t *testing.T) {
+	c := controllertest.Start(t, controllertest.Options{})
+	p := &tunnel{dug: map[string]int{}}
+	front := httptest.NewServer(p)
+	defer front.Close()
+	file, err := kubeconfig.LoadFile(c.Kubeconfig())
+	require.NoError(t, err)
+	server, err := url.Parse(file.Clusters[0].Cluster.Server)
+	require.NoError(t, err)
+	file.Clusters[0].Cluster.ProxyURL = front.URL
+	path := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, file.WriteFile(path))
+
+	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	require.NoError(t, err)
+	conn, err := rest.New(cfg, rest.Options{})
+	require.NoError(t, err)
+	defer conn.Close()
+	list, err := client.For[*corev1.Namespace](conn).List(t.Context(), client.ListOptions{})
+	require.NoError(t, err)
+	require.NotEmpty(t, list.Items)
+	ours := p.to(server.Host)
+	require.Positive(t, ours)
+
+	kubectl, err := exec.LookPath("kubectl")
+	if err != nil {
+		require.NotEqual(t, "true", os.Getenv("CI"), "CI must have kubectl")
+		t.Skip("kubectl is not installed: only our client went through the proxy")
+	}
+	out, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", path, "--cache-dir", t.TempDir(), "get", "namespaces").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "kube-system")
+	require.Greater(t, p.to(server.Host), ours)
 }

@@ -12,6 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
@@ -119,6 +124,7 @@ func TestKubectl(t *testing.T) {
 	k.run("replaced", "replace", "-n", "foo", "-f", k.file("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: c}\n"))
 	k.run("c", "get", "secret", "s", "-n", "foo", "-o", "go-template={{.data.a | base64decode}}")
 	k.run("Terminating", "get", "namespace", k.terminating("foo"))
+	k.derived()
 	lines := strings.Split(strings.TrimSpace(k.run("kube-system", "get", "namespaces", "--chunk-size=2", "--no-headers")), "\n")
 	require.Len(t, lines, 5)
 }
@@ -138,4 +144,48 @@ func (k *kubectl) file(text string) string {
 	path := filepath.Join(k.t.TempDir(), "f.yaml")
 	require.NoError(k.t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+// Buoy is a custom resource whose definition comes from this type alone.
+type Buoy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BuoySpec   `json:"spec"`
+	Status            BuoyStatus `json:"status,omitempty"`
+}
+
+type BuoySpec struct {
+	Color string `json:"color" openapi:"enum=red|green" column:"Color" selectable:"true" rule:"self == oldSelf" message:"paint stays"`
+	Depth int64  `json:"depth,omitempty" default:"3" openapi:"minimum=1"`
+}
+
+type BuoyStatus struct {
+	Lit bool `json:"lit,omitempty"`
+}
+
+// derived tries a definition that is derived from a Go type: kubectl applies it, explains it and uses it.
+func (k *kubectl) derived() {
+	texts := func(_, field string) string {
+		return map[string]string{"": "A buoy marks a channel.", "depth": "Metres below the buoy.", "color": "The side of the channel."}[field]
+	}
+	d, err := openapi.Derive[*Buoy](schema.GroupVersion{Group: "sea.example.com", Version: "v1"}, scheme.Kind{Resource: "buoys", ShortNames: []string{"bo"}}, openapi.DeriveOptions{Texts: texts})
+	require.NoError(k.t, err)
+	b, err := codec.Marshal(d)
+	require.NoError(k.t, err)
+	k.feed(string(b), "customresourcedefinition.apiextensions.k8s.io/buoys.sea.example.com created", "apply", "-f", "-")
+	k.run("condition met", "wait", "--for=condition=Established", "crd/buoys.sea.example.com", "--timeout=10s")
+	k.run("A buoy marks a channel.", "explain", "buoys")
+	depth := k.run("FIELD: depth <integer>", "explain", "buoys.spec.depth")
+	require.Contains(k.t, depth, "Metres below the buoy.")
+	color := k.run("FIELD: color <string>", "explain", "buoys.spec.color")
+	require.Contains(k.t, color, "The side of the channel.")
+	k.feed("apiVersion: sea.example.com/v1\nkind: Buoy\nmetadata: {name: b}\nspec: {color: red}\n", "buoy.sea.example.com/b created", "apply", "-f", "-")
+	k.run("3", "get", "bo", "b", "-o", "jsonpath={.spec.depth}")
+	k.run("COLOR", "get", "bo", "--field-selector=spec.color=red")
+	out, err := k.try("", "patch", "bo", "b", "--type=merge", "-p", `{"spec":{"color":"green"}}`)
+	require.Error(k.t, err)
+	require.Contains(k.t, out, "paint stays")
+	out, err = k.try("", "patch", "bo", "b", "--type=merge", "-p", `{"spec":{"depth":0}}`)
+	require.Error(k.t, err)
+	require.Contains(k.t, out, "spec.depth")
 }

@@ -37,7 +37,8 @@ func takenNames(others []*definition, but *definition) taken {
 }
 
 // acceptNames decides which of the requested names a definition gets: all that are free, and what it has already where one is
-// not. problem is the condition's reason and message, empty if all are accepted.
+// not. reason is that of the last conflict, as upstream, and message tells all; both are empty if all are
+// accepted.
 func acceptNames(d *definition, t taken) (accepted apiextensionsv1.CustomResourceDefinitionNames, reason, message string) {
 	want := d.Spec.Names
 	accepted = d.Status.AcceptedNames
@@ -46,9 +47,7 @@ func acceptNames(d *definition, t taken) (accepted apiextensionsv1.CustomResourc
 		if !used[name] {
 			return true
 		}
-		if reason == "" {
-			reason = conflict
-		}
+		reason = conflict
 		problems = append(problems, fmt.Sprintf("%q is already in use", name))
 		return false
 	}
