@@ -38,16 +38,18 @@ func (v *validator) rules(s *Structural, obj, old *metav1.Unstructured) {
 	run.value(s, nil, wholeValue(obj), before)
 }
 
-// defaultRules runs the rules of a default: as a value that was always there, and as a new one.
-func (v *validator) defaultRules(s *Structural, p *validation.Path, x any) {
+// defaultRules runs the rules of a default: as a value that was always there, and as a new one. What they cost is taken from
+// budget.
+func (v *validator) defaultRules(s *Structural, p *validation.Path, x any, budget *int64) {
 	if !s.celAt {
 		return
 	}
-	run := &ruleRun{v: v, budget: cel.Budget, all: true}
+	run := &ruleRun{v: v, budget: *budget, all: true}
 	run.value(s, p, x, oldValue{x, true})
 	if len(v.errs) == 0 {
 		run.value(s, p, x, oldValue{})
 	}
+	*budget = run.budget
 }
 
 func blocking(e *validation.Error) bool {

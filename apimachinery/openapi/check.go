@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/cel"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -15,7 +16,7 @@ type props = apiextensionsv1.JSONSchemaProps
 // CheckSchema checks the schema of a custom resource, which is at p: that it is structural, that its keywords fit
 // together, that defaults obey it, and that its rules compile and cannot cost too much.
 func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
-	c := &schemaChecker{}
+	c := &schemaChecker{budget: cel.Budget}
 	c.structure(s, p, "at the root", true)
 	if s.Type != "" && s.Type != "object" {
 		c.add(validation.Invalid(p.Child("type"), s.Type, "must be object at the root"))
@@ -24,7 +25,7 @@ func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
 		c.add(validation.Forbidden(p.Child("nullable"), "nullable cannot be true at the root"))
 	}
 	if len(c.errs) == 0 {
-		c.defaults(s, p)
+		c.defaults(s, nil, p)
 		c.rules(s, p)
 	}
 	return c.errs
@@ -35,6 +36,8 @@ type schemaChecker struct {
 	// described says that what the schemas at hand restrict has to be described by the structure: those that are combined at
 	// the root, as far down as they go, but not those combined further down.
 	described bool
+	// budget is what the rules of all defaults together may still cost.
+	budget int64
 }
 
 func (c *schemaChecker) add(e *validation.Error) {
@@ -332,29 +335,40 @@ func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Pat
 	c.junctors(structure, s, home, p)
 }
 
-// defaults checks that every default obeys its schema and holds nothing the schema would prune.
-func (c *schemaChecker) defaults(s *props, p *validation.Path) {
+// defaults checks that every default obeys its schema and holds nothing the schema would prune. compiled is s with its rules, so
+// that each is compiled once however many defaults it judges; nil if a schema around s cannot be compiled.
+func (c *schemaChecker) defaults(s *props, compiled *Structural, p *validation.Path) {
+	var err error
+	if compiled == nil {
+		if compiled, err = compile(s); err == nil {
+			compiled.attachRules(false)
+		} else {
+			compiled = nil
+		}
+	}
 	if s.Default != nil && len(s.Default.Raw) > 0 {
-		c.oneDefault(s, p.Child("default"))
+		if err != nil {
+			c.add(validation.Invalid(p.Child("default"), string(s.Default.Raw), err.Error()))
+		} else {
+			c.oneDefault(s, compiled, p.Child("default"))
+		}
+	}
+	if compiled == nil {
+		compiled = &Structural{} // whose children are to be compiled by themselves
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		child := s.Properties[name]
-		c.defaults(&child, p.Child("properties").Key(name))
+		c.defaults(&child, compiled.Properties[name], p.Child("properties").Key(name))
 	}
 	if a := s.AdditionalProperties; a != nil && a.Schema != nil {
-		c.defaults(a.Schema, p.Child("additionalProperties"))
+		c.defaults(a.Schema, compiled.Additional, p.Child("additionalProperties"))
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		c.defaults(s.Items.Schema, p.Child("items"))
+		c.defaults(s.Items.Schema, compiled.Items, p.Child("items"))
 	}
 }
 
-func (c *schemaChecker) oneDefault(s *props, p *validation.Path) {
-	compiled, err := compile(s)
-	if err != nil {
-		c.add(validation.Invalid(p, string(s.Default.Raw), err.Error()))
-		return
-	}
+func (c *schemaChecker) oneDefault(s *props, compiled *Structural, p *validation.Path) {
 	value := codec.DeepCopyJSON(compiled.Default)
 	pruned := pruner{}
 	pruned.value(compiled, value)
@@ -369,8 +383,7 @@ func (c *schemaChecker) oneDefault(s *props, p *validation.Path) {
 	v := validator{anyItems: true}
 	v.value(compiled, p, value, oldValue{})
 	if len(v.errs) == 0 {
-		compiled.attachRules(false)
-		v.defaultRules(compiled, p, value)
+		v.defaultRules(compiled, p, value, &c.budget)
 	}
 	for _, e := range v.errs {
 		c.add(e)
