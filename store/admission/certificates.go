@@ -1,0 +1,93 @@
+package admission
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cel"
+)
+
+// certificatePlugin judges requests for certificates.
+type certificatePlugin struct {
+	named
+	subresource string
+	judge       func(ctx context.Context, a *Attributes, csr, old *certificatesv1.CertificateSigningRequest) error
+}
+
+func (p *certificatePlugin) Validate(ctx context.Context, a *Attributes) error {
+	if a.Resource.Group != certificatesv1.GroupVersion.Group || a.Resource.Resource != "certificatesigningrequests" || a.Subresource != p.subresource {
+		return nil
+	}
+	csr, ok := a.Object.(*certificatesv1.CertificateSigningRequest)
+	if !ok {
+		return nil
+	}
+	old, _ := a.Old.(*certificatesv1.CertificateSigningRequest)
+	return p.judge(ctx, a, csr, old)
+}
+
+// newCertificateApproval: who approves or denies needs the verb approve on the signer, not only the right to write the
+// subresource.
+func newCertificateApproval(_ Access, o Options) Plugin {
+	return &certificatePlugin{named{"CertificateApproval", []Operation{Update}}, "approval",
+		func(ctx context.Context, a *Attributes, csr, _ *certificatesv1.CertificateSigningRequest) error {
+			return maySign(ctx, o, a, "approve", csr.Spec.SignerName)
+		}}
+}
+
+// newCertificateSigning: who issues a certificate needs the verb sign on the signer.
+func newCertificateSigning(_ Access, o Options) Plugin {
+	return &certificatePlugin{named{"CertificateSigning", []Operation{Update}}, "status",
+		func(ctx context.Context, a *Attributes, csr, old *certificatesv1.CertificateSigningRequest) error {
+			if old != nil && slices.Equal(old.Status.Certificate, csr.Status.Certificate) && reflect.DeepEqual(old.Status.Conditions, csr.Status.Conditions) {
+				return nil
+			}
+			return maySign(ctx, o, a, "sign", csr.Spec.SignerName)
+		}}
+}
+
+// maySign asks for the right on the signer itself, and on all signers of its domain.
+func maySign(ctx context.Context, o Options, a *Attributes, verb, signer string) error {
+	domain, _, _ := strings.Cut(signer, "/")
+	for _, name := range []string{signer, domain + "/*"} {
+		if o.Authorize == nil {
+			break
+		}
+		q := cel.Question{Verb: verb, Group: certificatesv1.GroupVersion.Group, Resource: "signers", Name: name}
+		if o.Authorize(ctx, a.User, q).Allowed {
+			return nil
+		}
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("user not permitted to %s requests with signerName %q", verb, signer))
+}
+
+// newCertificateSubjectRestriction: nobody becomes an administrator through the signer of API clients.
+func newCertificateSubjectRestriction(Access) Plugin {
+	return &certificatePlugin{named{"CertificateSubjectRestriction", []Operation{Create}}, "",
+		func(_ context.Context, a *Attributes, csr, _ *certificatesv1.CertificateSigningRequest) error {
+			if csr.Spec.SignerName != "kubernetes.io/kube-apiserver-client" {
+				return nil
+			}
+			var request *x509.CertificateRequest
+			block, _ := pem.Decode(csr.Spec.Request)
+			err := fmt.Errorf("it is not PEM")
+			if block != nil {
+				request, err = x509.ParseCertificateRequest(block.Bytes)
+			}
+			if err != nil {
+				return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("failed to parse CSR: %w", err))
+			}
+			if slices.Contains(request.Subject.Organization, "system:masters") {
+				return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name,
+					fmt.Errorf("use of %s signer with system:masters group is not allowed", csr.Spec.SignerName))
+			}
+			return nil
+		}}
+}
