@@ -39,7 +39,7 @@ type scheduler struct {
 	bind     *client.Sub[*corev1.Binding]
 	recorder *events.Recorder
 	queue    *queue
-	sync     []func(context.Context) error
+	handlers []*informers.Registration // what cluster is fed by
 
 	mu      sync.Mutex // guards what follows; never held across I/O
 	cluster *Cluster
@@ -62,10 +62,11 @@ func Add(m *manager.Manager, o Options) error {
 	s := &scheduler{opts: o, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
 		recorder: m.Recorder(o.Name), queue: newQueue(), cluster: NewCluster(o.Random), assumed: map[types.UID]string{}}
 	nodeInf, podInf, nsInf := informers.For[*corev1.Node](m.Informers()), informers.For[*corev1.Pod](m.Informers()), informers.For[*corev1.Namespace](m.Informers())
-	nodeInf.AddHandler(s.onNode, informers.HandlerOptions{})
-	podInf.AddHandler(s.onPod, informers.HandlerOptions{})
-	nsInf.AddHandler(s.onNamespace, informers.HandlerOptions{})
-	s.sync = []func(context.Context) error{nodeInf.WaitForSync, podInf.WaitForSync, nsInf.WaitForSync}
+	s.handlers = []*informers.Registration{
+		nodeInf.AddHandler(s.onNode, informers.HandlerOptions{}),
+		podInf.AddHandler(s.onPod, informers.HandlerOptions{}),
+		nsInf.AddHandler(s.onNamespace, informers.HandlerOptions{}),
+	}
 	m.Add("scheduler", s)
 	return nil
 }
@@ -161,12 +162,12 @@ func (s *scheduler) release(uid types.UID) {
 
 // Run implements manager.Runnable: one goroutine decides, several write.
 func (s *scheduler) Run(ctx context.Context) error {
-	for _, wait := range s.sync {
-		if err := wait(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
+	// The cluster must hold all pods there are before the first decision: that the informers do is not enough.
+	for _, h := range s.handlers {
+		select {
+		case <-h.Synced():
+		case <-ctx.Done():
+			return nil
 		}
 	}
 	slots := make(chan struct{}, s.opts.Binders)
