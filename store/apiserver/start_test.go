@@ -55,7 +55,7 @@ func TestStartBeforeTheStore(t *testing.T) {
 
 // A store that fails now and then delays the start and nothing else.
 func TestStartOverAShakyStore(t *testing.T) {
-	for _, seed := range seeds.Of(t, 5) {
+	for _, seed := range seeds.Slow(t, 5) {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New(memory.Options{})
 			defer func() { require.NoError(t, st.Close()) }()

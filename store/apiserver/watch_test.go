@@ -274,7 +274,7 @@ func TestShutdownEndsWatches(t *testing.T) {
 
 // Events that are ready together are written together, whatever their sizes, and arrive whole and in order.
 func TestWatchOfManySizes(t *testing.T) {
-	for _, seed := range seeds.Of(t, 2) {
+	for _, seed := range seeds.Slow(t, 2) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		s := start(t, apiserver.Options{})
 		const n = 300
