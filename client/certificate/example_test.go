@@ -68,7 +68,7 @@ func sign(request []byte) []byte {
 		panic(err)
 	}
 	ca := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(2), Subject: csr.Subject, NotAfter: time.Now().Add(time.Hour)}, ca, csr.PublicKey, key)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(2), Subject: csr.Subject, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}, ca, csr.PublicKey, key)
 	if err != nil {
 		panic(err)
 	}
