@@ -32,8 +32,6 @@ var (
 const (
 	startBytes  = 32 // of the file's own header
 	headerBytes = 12
-	// frameBytes is the largest length of a frame's records. A commit is at most a few MB.
-	frameBytes = 1 << 30
 )
 
 // The kinds of records.
@@ -194,7 +192,7 @@ func (id identity) readFrame(f io.ReaderAt, at int64) ([]byte, error) {
 		return nil, err
 	}
 	length := int64(binary.LittleEndian.Uint32(header[4:]))
-	if !bytes.Equal(header[:4], frameMark) || length > frameBytes {
+	if !bytes.Equal(header[:4], frameMark) {
 		return nil, nil
 	}
 	// Read in steps: a broken length must not ask for all memory.

@@ -121,20 +121,20 @@ func (j *journal) wait() {
 // the commits since. It is called with anew set. After an error the present file stays, unless the error is the journal's.
 func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) {
 	path := filepath.Join(j.dir, newName)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
+	var f *os.File
 	defer func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.anew, j.tail = false, nil
 		if err != nil {
 			j.base = j.size // not again before the file has doubled
-			_ = os.Remove(path)
 			_ = f.Close()
+			_ = os.Remove(path)
 		}
 	}()
+	if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+		return err
+	}
 	// Every commit that the snapshot lacks is appended from now on, and so in the tail.
 	s, err := snapshot()
 	if err != nil {
