@@ -15,7 +15,7 @@ var (
 	// JSON patch fails.
 	ErrTestFailed = errors.New("test operation failed")
 	// ErrBadDocument is wrapped if the document, not the patch, is not a JSON
-	// object.
+	// object, or for a JSON patch not JSON at all.
 	ErrBadDocument = errors.New("document is not a JSON object")
 )
 

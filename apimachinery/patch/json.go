@@ -28,7 +28,8 @@ func checkSize(patch []byte) error {
 }
 
 // JSON applies a JSON patch to a document. Negative list indexes count from the
-// end. The operations apply all or not at all.
+// end. The operations apply all or not at all. The document may be any JSON object
+// or array.
 func JSON(doc, patch []byte) ([]byte, error) {
 	if err := checkSize(patch); err != nil {
 		return nil, err
@@ -49,6 +50,8 @@ func JSON(doc, patch []byte) ([]byte, error) {
 	switch {
 	case err == nil:
 		return out, nil
+	case errors.Is(err, jsonpatch.ErrInvalid):
+		return nil, fmt.Errorf("%w: %v", ErrBadDocument, err)
 	case errors.Is(err, jsonpatch.ErrTestFailed):
 		return nil, fmt.Errorf("%w: %w: %v", ErrNotApplicable, ErrTestFailed, err)
 	}
@@ -63,6 +66,9 @@ func apply(doc []byte, ops jsonpatch.Patch) (out []byte, err error) {
 			out, err = nil, fmt.Errorf("internal: %v", r)
 		}
 	}()
+	if len(doc) == 0 {
+		return nil, jsonpatch.ErrInvalid // the library gives it back as it is
+	}
 	return ops.ApplyWithOptions(doc, &jsonpatch.ApplyOptions{
 		SupportNegativeIndices:   true,
 		AccumulatedCopySizeLimit: MaxCopied,
