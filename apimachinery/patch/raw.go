@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
@@ -22,12 +23,12 @@ func decodeTouched(data []byte, patch map[string]any) (map[string]any, error) {
 	if data[0] != '{' {
 		return nil, fmt.Errorf("%w: begins with %q", ErrBadDocument, data[0])
 	}
-	return touchedMembers(data, patch)
+	return touchedMembers(data, patch, false)
 }
 
 // touchedMembers is decodeTouched for a valid JSON object without white space
-// around it.
-func touchedMembers(data []byte, patch map[string]any) (map[string]any, error) {
+// around it. Of an element of a list, which its merge key may identify, all scalars are read.
+func touchedMembers(data []byte, patch map[string]any, element bool) (map[string]any, error) {
 	lists := listDirectives(patch)
 	out := make(map[string]any, 8)
 	for rest := data[1:]; ; {
@@ -40,17 +41,23 @@ func touchedMembers(data []byte, patch map[string]any) (map[string]any, error) {
 			continue
 		}
 		end := valueEnd(rest)
-		key, err := memberName(rest[:end])
+		key, err := unquote(rest[:end])
 		if err != nil {
 			return nil, err
 		}
 		rest = skipSpace(rest[end:])
 		rest = skipSpace(rest[1:]) // the colon
 		end = valueEnd(rest)
-		if out[key], err = touchedValue(rest[:end], patch[key], lists[key]); err != nil {
+		raw := rest[:end]
+		rest = rest[end:]
+		if element && !composite(raw) {
+			out[key], err = decodeValue(raw)
+		} else {
+			out[key], err = touchedValue(raw, patch[key], lists[key])
+		}
+		if err != nil {
 			return nil, err
 		}
-		rest = rest[end:]
 	}
 }
 
@@ -74,28 +81,116 @@ func listDirectives(patch map[string]any) map[string]bool {
 }
 
 func touchedValue(raw []byte, patch any, list bool) (any, error) {
+	var elements []any
 	switch patch := patch.(type) {
 	case map[string]any:
 		if raw[0] == '{' {
-			return touchedMembers(raw, patch)
+			return touchedMembers(raw, patch, false)
 		}
 	case []any:
-		list = true
+		list, elements = true, patch
+	case everything:
+		return decodeValue(raw)
 	}
 	if !list {
 		return json.RawMessage(raw), nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var out any
-	if err := d.Decode(&out); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrBadDocument, err)
+	if raw[0] != '[' {
+		return decodeValue(raw)
 	}
-	return out, nil
+	return touchedElements(raw, elements)
 }
 
-func memberName(quoted []byte) (string, error) {
-	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
+// touchedElements reads a list. Any of the patch's elements may turn out to be about any of the list's.
+func touchedElements(raw []byte, patch []any) ([]any, error) {
+	touched := map[string]any{}
+	for _, element := range patch {
+		if element, ok := element.(map[string]any); ok {
+			touch(touched, element)
+		}
+	}
+	out := []any{}
+	for rest := raw[1:]; ; {
+		rest = skipSpace(rest)
+		if rest[0] == ']' {
+			return out, nil
+		}
+		if rest[0] == ',' {
+			rest = rest[1:]
+			continue
+		}
+		end := valueEnd(rest)
+		var v any
+		var err error
+		if rest[0] == '{' {
+			v, err = touchedMembers(rest[:end], touched, true)
+		} else {
+			v, err = decodeValue(rest[:end])
+		}
+		if err != nil {
+			return nil, err
+		}
+		out, rest = append(out, v), rest[end:]
+	}
+}
+
+// everything stands in a patch for any change at all.
+type everything struct{}
+
+// touch adds to what a patch touches what another does. Scalars replace whatever there is, and need not
+// know it.
+func touch(touched, patch map[string]any) {
+	for key, value := range patch {
+		switch value := value.(type) {
+		case map[string]any:
+			switch before := touched[key].(type) {
+			case nil:
+				touched[key] = clone(value)
+			case map[string]any:
+				touch(before, value)
+			default:
+				touched[key] = everything{}
+			}
+		case []any:
+			switch before := touched[key].(type) {
+			case nil:
+				touched[key] = value
+			case []any:
+				touched[key] = slices.Concat(before, value)
+			default:
+				touched[key] = everything{}
+			}
+		}
+	}
+}
+
+// composite tells a JSON object or array from a scalar.
+func composite(raw []byte) bool { return raw[0] == '{' || raw[0] == '[' }
+
+// decodeValue reads a valid JSON value and keeps numbers as they are written.
+func decodeValue(raw []byte) (any, error) {
+	switch raw[0] {
+	case '"':
+		return unquote(raw)
+	case 't', 'f':
+		return raw[0] == 't', nil
+	case 'n':
+		return nil, nil
+	case '{', '[':
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		var out any
+		if err := d.Decode(&out); err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrBadDocument, err)
+		}
+		return out, nil
+	}
+	return json.Number(raw), nil
+}
+
+// unquote reads a JSON string, as encoding/json does: what is not UTF-8 becomes U+FFFD.
+func unquote(quoted []byte) (string, error) {
+	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
 		return string(inner), nil
 	}
 	var name string
@@ -156,8 +251,11 @@ func appendValue(dst []byte, v any) ([]byte, error) {
 			return append(dst, "null"...), nil
 		}
 		var err error
+		var few [16]string
+		keys := slices.AppendSeq(few[:0], maps.Keys(v))
+		slices.Sort(keys)
 		dst = append(dst, '{')
-		for i, key := range slices.Sorted(maps.Keys(v)) {
+		for i, key := range keys {
 			if i > 0 {
 				dst = append(dst, ',')
 			}

@@ -116,9 +116,11 @@ func unique(list []any) []any {
 }
 
 func isScalar(v any) bool {
-	switch v.(type) {
+	switch v := v.(type) {
 	case map[string]any, []any:
 		return false
+	case json.RawMessage:
+		return !composite(v)
 	}
 	return true
 }
