@@ -135,6 +135,8 @@ type ListOptions struct {
 	After string
 	// Revision is the revision to read at; zero means the current one.
 	Revision int64
+	// KeysOnly says that the items' values are not needed: a store that spares something by that leaves them out.
+	KeysOnly bool
 }
 
 // ListResult is a range of keys at one revision.

@@ -18,6 +18,7 @@ func TestFeatureGates(t *testing.T) {
 	for _, c := range []struct{ gates, err string }{
 		{"", ""},
 		{"WatchList=false", ""},
+		{"DetectCacheInconsistency=false", ""},
 		{"WatchList=false,APIResponseCompression=true,SidecarContainers=true", ""},
 		{"AllAlpha=true,AllBeta=false", ""},
 		{"Nonsense=true", "unrecognized feature gate: Nonsense"},

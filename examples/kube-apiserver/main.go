@@ -32,6 +32,7 @@ import (
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/etcd"
@@ -190,8 +191,10 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	metrics.Features(o.features)
 	co := controlplane.Options{
 		Server: apiserver.Options{
-			Store:            st,
-			Registry:         registry.Options{ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second)},
+			Store: st,
+			Registry: registry.Options{
+				ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second), Cache: o.caches(), CacheMetrics: metrics.Cache,
+			},
 			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort,
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
 			RequestTimeout: o.requestTimeout, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay,
@@ -233,6 +236,14 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		return nil, err
 	}
 	return cp, metrics.Watch(cp.Server)
+}
+
+// caches are the options of watch caches.
+func (o *options) caches() cache.Options {
+	if o.features.Enabled(detectInconsistency) {
+		return cache.Options{}
+	}
+	return cache.Options{CheckEvery: -1}
 }
 
 // handlers are the paths beside the API. Who may use them is up to authorization, as for all others.

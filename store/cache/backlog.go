@@ -10,12 +10,13 @@ import (
 )
 
 // AtLeast returns a snapshot that has reached revision. Where the store cannot report progress, a quiet cache would wait for
-// ever: it reads the store instead, and a revision that the store has not reached is *store.FutureRevisionError.
+// ever, and one that has been found wrong is of no use: it reads the store instead, and a revision that the store has not reached is *store.FutureRevisionError.
 func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) {
-	if c.store.Capabilities().Progress {
+	doubted := c.doubted.Load()
+	if c.store.Capabilities().Progress && !doubted {
 		return c.Wait(ctx, revision)
 	}
-	if snap := c.snapshot.Load(); snap.revision >= revision {
+	if snap := c.snapshot.Load(); snap.revision >= revision && !doubted {
 		return snap, nil
 	}
 	snap, err := c.quorum(ctx)
@@ -29,18 +30,24 @@ func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) 
 // kept, because the pages of a list ask for the same one again and again. Errors: *store.ExpiredError if the store
 // has forgotten it and it is not one of those, *store.FutureRevisionError if it has not reached it.
 func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
-	snap, err := c.SnapshotAt(revision)
-	if err == nil {
-		return snap, nil
-	}
-	if _, behind := errors.AsType[*store.FutureRevisionError](err); behind && c.store.Capabilities().Progress {
-		return nil, err // Wait would have brought the cache there
+	doubted := c.doubted.Load()
+	if !doubted {
+		snap, err := c.SnapshotAt(revision)
+		if err == nil {
+			return snap, nil
+		}
+		if _, behind := errors.AsType[*store.FutureRevisionError](err); behind && c.store.Capabilities().Progress {
+			return nil, err // Wait would have brought the cache there
+		}
 	}
 	items, at, err := c.read(ctx, revision)
 	if err != nil {
 		return nil, err
 	}
-	snap = fromStore(items, at)
+	snap := fromStore(items, at)
+	if doubted {
+		return snap, nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remember(snap)
@@ -79,7 +86,7 @@ var errCaughtUp = errors.New("cache: the watch has reached the log")
 // outlived a restart of the server need no list. It returns when the log is reached, or with *store.ExpiredError if the
 // store has forgotten too.
 func (c *Cache) backlog(ctx context.Context, w *watcher, expired error, deliver func([]Event) error) error {
-	if !c.backlogs.enter() {
+	if c.hasMissed(w.options.From) || !c.backlogs.enter() {
 		return expired
 	}
 	defer c.backlogs.leave()

@@ -33,6 +33,9 @@ type Options struct {
 	// watches of clients that outlived the server's restart, or that began with a write before the cache was started, go
 	// on without a list. Zero means 1,000, negative none.
 	Backfill int64
+	// CheckEvery is about how often the cache is compared with the store: see the package comment. Zero means five minutes,
+	// negative never.
+	CheckEvery time.Duration
 	// Logger receives relists and undecodable objects. Nil discards.
 	Logger *slog.Logger
 	// Metrics are called as things happen. Nil functions are skipped.
@@ -51,6 +54,8 @@ type Metrics struct {
 	Watchers func(delta int)
 	// Slow is called when a watch is cut off.
 	Slow func()
+	// Checked is called after each comparison with the store.
+	Checked func(c Check)
 }
 
 func (o Options) withDefaults() Options {
@@ -65,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Backfill == 0 {
 		o.Backfill = 1000
+	}
+	if o.CheckEvery == 0 {
+		o.CheckEvery = 5 * time.Minute
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -88,6 +96,7 @@ type Cache struct {
 	shared   sharedProgress
 	hints    hints
 	backlogs backlogs
+	doubted  atomic.Bool // the cache has been found wrong and has not been filled again yet
 
 	mu      sync.Mutex
 	epoch   int64 // counts the lists of the store; a watch belongs to one
@@ -95,6 +104,9 @@ type Cache struct {
 	routed  int64 // revision up to which every watch has been told of its changes
 	waiters []waiter
 	recent  []*Snapshot // states that SnapshotAt made and At read lately
+	refill  func()      // ends the watch of the store and lists it again; nil while that is going on anyway
+	sound   int64       // the latest revision at which the cache was known to be right
+	missed  span        // of revisions
 }
 
 // patience is how long a consistent read waits for the cache before it reads the store.
@@ -244,7 +256,7 @@ func (c *Cache) forget(reached chan struct{}) {
 // trouble, it lists the store instead.
 func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
 	can := c.store.Capabilities()
-	if !can.Progress {
+	if !can.Progress || c.doubted.Load() {
 		return c.quorum(ctx)
 	}
 	ask := c.store.Progress

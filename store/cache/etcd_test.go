@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +31,22 @@ func TestOverEtcd(t *testing.T) {
 		_, err := s.Create(ctx, fmt.Sprintf("/pods/before/%d", i), []byte("u"), none)
 		require.NoError(t, err)
 	}
-	f := start(t, s, cache.Options{Backfill: 10})
+	var good, wrong atomic.Int32
+	f := start(t, s, cache.Options{Backfill: 10, CheckEvery: 10 * time.Millisecond, Metrics: cache.Metrics{Checked: func(c cache.Check) {
+		switch c {
+		case cache.CheckSucceeded:
+			good.Add(1)
+		case cache.CheckFailed:
+			wrong.Add(1)
+		}
+	}}})
+	defer func() {
+		for good.Load() == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		require.Positive(t, good.Load())
+		require.Zero(t, wrong.Load(), "the cache is what etcd holds, also across its restart")
+	}()
 	for i := range 20 {
 		rev := f.create(fmt.Sprintf("/pods/a/%d", i), "u")
 		other := f.create(fmt.Sprintf("/other/%d", i), "u")

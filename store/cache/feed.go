@@ -42,6 +42,7 @@ func (c *Cache) Run(ctx context.Context) error {
 			retry = minRetry
 			if c.epoch == 1 { // only Run changes it
 				tasks.Go(func() { c.announce(ctx, target) })
+				tasks.Go(func() { c.check(ctx) })
 			}
 			err = c.follow(ctx)
 		}
@@ -79,9 +80,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// follow applies the store's events until the watch expires, ctx ends or the store closes.
+// follow applies the store's events until the watch expires, the cache is found wrong, ctx ends or the store closes.
 // Other failures resume the watch where it was.
 func (c *Cache) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.setRefill(func() { cancel(errInconsistent) })
+	defer c.setRefill(nil)
 	retry := minRetry
 	for {
 		err := c.store.Watch(ctx, c.prefix, c.snapshot.Load().revision, store.WatchOptions{}, func(b store.Batch) error {
@@ -89,13 +94,16 @@ func (c *Cache) follow(ctx context.Context) error {
 			retry = minRetry
 			return nil
 		})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		var expired *store.ExpiredError
-		if ctx.Err() != nil || errors.Is(err, store.ErrClosed) || errors.As(err, &expired) {
+		if errors.Is(err, store.ErrClosed) || errors.As(err, &expired) {
 			return err
 		}
 		c.options.Logger.Warn("watch cache resumes its watch", "prefix", c.prefix, "err", err)
 		if !pause(ctx, retry) {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		retry = min(2*retry, maxRetry)
 	}
@@ -109,7 +117,7 @@ func (c *Cache) list(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	at := int64(0)
-	if c.store.Capabilities().Progress && c.options.Backfill > 0 {
+	if c.store.Capabilities().Progress && c.options.Backfill > 0 && !c.doubted.Load() {
 		at = max(1, current-c.options.Backfill)
 	}
 	items, revision, err := c.read(ctx, at)
@@ -210,6 +218,7 @@ func (c *Cache) replace(items ordered.Map[*Object], revision int64) {
 	c.log.reset(revision)
 	c.recent = nil
 	c.routed = revision
+	c.trust(revision)
 	done := c.publish(next)
 	c.mu.Unlock()
 	finish(done)

@@ -67,6 +67,9 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	case o.Limit > 0:
 		options = append(options, clientv3.WithLimit(int64(o.Limit)))
 	}
+	if o.KeysOnly {
+		options = append(options, clientv3.WithKeysOnly())
+	}
 	resp, err := s.client.Get(bounded, from, options...)
 	if err != nil {
 		return store.ListResult{}, s.listFailure(ctx, o.Revision, err)

@@ -66,7 +66,7 @@ func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int6
 const patience = 3 * time.Second
 
 func (r *Resource) atLeast(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
-	if snap := c.Snapshot(); snap.Revision() >= revision {
+	if snap := c.Snapshot(); snap.Revision() >= revision && !c.Doubted() {
 		return snap, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)

@@ -17,8 +17,10 @@ import (
 
 // Options configure a Registry. The zero value works.
 type Options struct {
-	// Cache configures the watch caches; Attributes is set by the registry.
+	// Cache configures the watch caches; Attributes and Logger are set by the registry.
 	Cache cache.Options
+	// CacheMetrics returns the hooks of a resource's watch cache; nil means those of Cache.
+	CacheMetrics func(gr schema.GroupResource) cache.Metrics
 	// EventTTL is how long Events are kept. Zero means an hour.
 	EventTTL Seconds
 	// ServiceCIDR is the range of cluster IPs, or two of different families separated by a comma. Empty means DefaultServiceCIDR.

@@ -52,6 +52,9 @@ func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	o := r.options.Cache
 	o.Attributes = res.attributes
 	o.Logger = r.logger.With("resource", res.gr.String())
+	if r.options.CacheMetrics != nil {
+		o.Metrics = r.options.CacheMetrics(res.gr)
+	}
 	w := &watched{cache: cache.New(r.store, res.prefix, o), source: res, generation: generation, fields: res.def.Strategy.FieldNames}
 	w.ready = w.cache.Ready()
 	r.watched[res.prefix] = w

@@ -307,6 +307,14 @@ func testListAtRevision(t *testing.T, ctx context.Context, s store.Store) {
 			items = append(items, kv.Key+"="+string(kv.Value))
 		}
 		require.Equal(t, want, items, "at %d", rev)
+		bare, err := s.List(ctx, "/a/", store.ListOptions{Revision: rev, KeysOnly: true})
+		require.NoError(t, err)
+		require.Equal(t, rev, bare.Revision)
+		require.Len(t, bare.Items, len(got.Items))
+		for i, kv := range bare.Items {
+			kv.Value = got.Items[i].Value // there or not
+			require.Equal(t, got.Items[i], kv)
+		}
 	}
 	_, err = s.List(ctx, "/a/", store.ListOptions{Revision: r4 + 1000})
 	var future *store.FutureRevisionError

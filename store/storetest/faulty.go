@@ -38,6 +38,9 @@ type Hooks struct {
 	After func(ctx context.Context, r Request) error
 	// Batch is called before each batch of a watch; its error ends the watch.
 	Batch func(ctx context.Context, prefix string, b store.Batch) error
+	// Drop is called for each event of a watch; those for which it is true are never delivered, and nobody is told. That is no fault
+	// a store may have: it is for what looks after stores that are broken.
+	Drop func(prefix string, e store.Event) bool
 }
 
 // Faulty is a store that fails as its hooks want it.
@@ -173,12 +176,23 @@ func (f *Faulty) Watch(ctx context.Context, prefix string, from int64, o store.W
 	if _, err := f.before(ctx, "watch", prefix); err != nil {
 		return err
 	}
-	if f.hooks.Batch == nil {
+	if f.hooks.Batch == nil && f.hooks.Drop == nil {
 		return f.Store.Watch(ctx, prefix, from, o, deliver)
 	}
 	return f.Store.Watch(ctx, prefix, from, o, func(b store.Batch) error {
-		if err := f.hooks.Batch(ctx, prefix, b); err != nil {
-			return err
+		if f.hooks.Batch != nil {
+			if err := f.hooks.Batch(ctx, prefix, b); err != nil {
+				return err
+			}
+		}
+		if f.hooks.Drop != nil {
+			kept := make([]store.Event, 0, len(b.Events)) // the batch is shared
+			for _, e := range b.Events {
+				if !f.hooks.Drop(prefix, e) {
+					kept = append(kept, e)
+				}
+			}
+			b.Events = kept
 		}
 		return deliver(b)
 	})

@@ -49,6 +49,30 @@ func TestFaultyBreaksWatches(t *testing.T) {
 	require.ErrorIs(t, err, storetest.ErrInjected)
 }
 
+func TestFaultyDropsEvents(t *testing.T) {
+	s := storetest.NewFaulty(memory.New(memory.Options{}), storetest.Hooks{
+		Drop: func(_ string, e store.Event) bool { return e.KV.Key == "/a/x" },
+	})
+	defer s.Close()
+	for _, key := range []string{"/a/x", "/a/y"} {
+		_, err := s.Create(t.Context(), key, nil, store.WriteOptions{})
+		require.NoError(t, err)
+	}
+	enough := errors.New("enough")
+	var seen []string
+	err := s.Watch(t.Context(), "/a/", 0, store.WatchOptions{}, func(b store.Batch) error {
+		for _, e := range b.Events {
+			seen = append(seen, e.KV.Key)
+		}
+		if b.Revision < 3 {
+			return nil
+		}
+		return enough
+	})
+	require.ErrorIs(t, err, enough)
+	require.Equal(t, []string{"/a/y"}, seen)
+}
+
 // TestConformanceOfAPassiveWrapper runs the suite through Faulty itself.
 func TestConformanceOfAPassiveWrapper(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) store.Store {

@@ -17,7 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
-// Metrics is the measurements of one server: give Hooks to it, tell Watch of it, and serve Handler as /metrics.
+// Metrics is the measurements of one server: give Hooks and Cache to it, tell Watch of it, and serve Handler as /metrics.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -30,6 +30,7 @@ type Metrics struct {
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
 	flows                  flows
+	caches                 caches
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
 	watchSeries   *memo[schema.GroupVersionResource, watchSeries]
@@ -77,6 +78,7 @@ func New() *Metrics {
 				[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, "flow_schema", "priority_level", "execute"),
 		},
 	}
+	m.caches = newCaches(r)
 	m.requestSeries = newMemo(m.seriesOf)
 	m.watchSeries = newMemo(func(r schema.GroupVersionResource) watchSeries {
 		return watchSeries{m.watchEvents.WithLabelValues(r.Group, r.Version, r.Resource), m.watchSizes.WithLabelValues(r.Group, r.Version, r.Resource)}

@@ -9,17 +9,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // What is served is what dashboards for Kubernetes ask for.
 func TestFamilies(t *testing.T) {
 	m := apimetrics.New()
-	s, err := apiserver.New(apiserver.Options{Metrics: m.Hooks(), Handlers: map[string]http.Handler{"/metrics": m.Handler()}})
+	checked := registry.Options{Cache: cache.Options{CheckEvery: time.Millisecond}, CacheMetrics: m.Cache}
+	s, err := apiserver.New(apiserver.Options{Metrics: m.Hooks(), Registry: checked, Handlers: map[string]http.Handler{"/metrics": m.Handler()}})
 	require.NoError(t, err)
 	require.NoError(t, m.Watch(s))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -43,7 +47,11 @@ func TestFamilies(t *testing.T) {
 	get("/api/v1/namespaces")
 	get("/api/v1/endpoints")
 	get("/readyz")
+	checks := `apiserver_storage_consistency_checks_total{group="",resource="namespaces",status="success"} `
 	text := get("/metrics")
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(text, checks) && time.Now().Before(deadline); text = get("/metrics") {
+	}
+	require.Contains(t, text, checks)
 	for _, line := range []string{
 		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="namespaces",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
 		`apiserver_request_duration_seconds_count{component="apiserver",dry_run="",group="",resource="namespaces",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
@@ -53,6 +61,7 @@ func TestFamilies(t *testing.T) {
 		`apiserver_resource_objects{group="",resource="namespaces"} 4`,
 		`apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1`,
 		`kubernetes_healthcheck{name="ping",type="readyz"} 1`,
+		`apiserver_watch_cache_initializations_total{group="",resource="namespaces"} 1`,
 		`apiserver_flowcontrol_nominal_limit_seats{priority_level="workload-low"} 245`,
 	} {
 		require.Contains(t, strings.Split(text, "\n"), line)
