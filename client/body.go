@@ -168,9 +168,9 @@ func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
 	if e.kind == "Status" && e.apiVersion == "v1" {
 		return zero, nil
 	}
-	obj, err := c.Decode(e)
-	if err != nil {
-		return fail(err)
+	obj, bad := c.decode(e)
+	if bad != nil {
+		return fail(bad.Err)
 	}
 	return obj, nil
 }
@@ -205,21 +205,20 @@ func (c *Client[T]) decode(e Encoded) (T, *DecodeError) {
 	return obj, nil
 }
 
-// setKind fills apiVersion and kind where they are empty: list items and protobuf bodies come without.
+// setKind fills apiVersion and kind where they are empty: list items and protobuf bodies come without. Metadata gets the kind it is of, if
+// that is known: the one it comes with says only that it is metadata.
 func (c *Client[T]) setKind(v reflect.Value) {
 	if c.tm < 0 {
 		return
 	}
 	tm := v.Field(c.tm)
 	kind, version := tm.FieldByName("Kind"), tm.FieldByName("APIVersion")
-	if kind.String() != "" {
-		return
-	}
 	gvk := c.res.GVK
-	if gvk.Kind == "" && !c.res.Metadata {
+	switch {
+	case gvk.Kind != "" && (c.res.Metadata || kind.String() == ""):
+	case kind.String() != "" || !c.res.Metadata:
 		return
-	}
-	if c.res.Metadata {
+	default:
 		gvk = schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"}
 	}
 	kind.SetString(gvk.Kind)

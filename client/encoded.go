@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/internal/scan"
@@ -79,6 +80,24 @@ func (e *Encoded) Label(key string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Controller returns the owner reference with controller=true, read from the bytes without decoding the object, and whether there is
+// one. Its strings share memory with Body.
+func (e *Encoded) Controller() (metav1.OwnerReference, bool) {
+	read := scan.JSONController
+	if e.Form == Protobuf {
+		read = scan.ProtoController
+	}
+	o, ok := read(e.Body)
+	if !ok {
+		return metav1.OwnerReference{}, false
+	}
+	ref := metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: types.UID(o.UID), Controller: new(true)}
+	if o.BlockDeletion {
+		ref.BlockOwnerDeletion = new(true)
+	}
+	return ref, true
 }
 
 // WithoutManagedFields returns a copy without metadata.managedFields, in memory of its own.

@@ -323,12 +323,17 @@ func TestSubresourcesDynamicAndMetadata(t *testing.T) {
 		m, err := meta.Get(ctx, key("web"))
 		require.NoError(t, err)
 		require.Equal(t, "web", m.Name)
-		require.Equal(t, "PartialObjectMetadata", m.Kind)
+		require.Equal(t, "apps/v1 Deployment", m.APIVersion+" "+m.Kind, "what it is metadata of")
 		_, err = meta.Update(ctx, m)
 		require.Error(t, err)
 		ml, err := meta.List(ctx, client.ListOptions{Namespace: "default"})
 		require.NoError(t, err)
 		require.Len(t, ml.Items, 1)
+		require.Equal(t, "apps/v1 Deployment", ml.Items[0].APIVersion+" "+ml.Items[0].Kind)
+		unknown := client.Resource{GVR: appsv1.GroupVersion.WithResource("deployments"), Metadata: true}
+		m, err = client.ForResource[*metav1.PartialObjectMetadata](c, unknown).Get(ctx, key("web"))
+		require.NoError(t, err)
+		require.Equal(t, "PartialObjectMetadata", m.Kind)
 	})
 }
 

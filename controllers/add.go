@@ -19,10 +19,14 @@ type Options struct {
 }
 
 // Add makes a controller named name out of r and its sources and adds it to m. Workers start when every
-// source has synced. The controller is returned for Enqueue and for its queue's debug view.
+// source has synced; a kind that is not served has no objects, and its source begins when it is. The controller is returned for Enqueue and for its queue's debug view. A type that the connection's scheme does
+// not know is an error.
 func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sources ...Source) (*controller.Controller, error) {
 	if len(sources) == 0 {
 		return nil, fmt.Errorf("controllers: %s has no sources: pass controllers.For[T]() at least", name)
+	}
+	if r == nil {
+		return nil, fmt.Errorf("controllers: %s has no reconciler", name)
 	}
 	if o.Logger == nil {
 		o.Logger = m.Logger()
@@ -43,7 +47,7 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sou
 	for _, s := range sources {
 		wait, err := s.attach(m, c)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("controllers: %s: %w", name, err))
 		}
 		if wait != nil {
 			waits = append(waits, wait)

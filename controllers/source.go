@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/controller"
@@ -15,13 +17,14 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Source feeds a controller's queue. Made by For, Owns, Watches and Channel.
+// Source feeds a controller's queue. Made by For, Owns, Watches, From and Channel.
 type Source interface {
 	// attach starts feeding and returns what to wait for before the first reconcile; nil means nothing.
 	attach(m *manager.Manager, c *controller.Controller) (wait func(context.Context) error, err error)
 }
 
-// Predicate says whether an event matters. All of a source's predicates must agree.
+// Predicate says whether an event matters. All of a source's predicates must agree. It may be called from several goroutines. What
+// it decodes (Old, New, Object) is nil when that is not possible.
 type Predicate[T metav1.Object] func(informers.Event[T]) bool
 
 type sourceFunc func(*manager.Manager, *controller.Controller) (func(context.Context) error, error)
@@ -32,49 +35,66 @@ func (f sourceFunc) attach(m *manager.Manager, c *controller.Controller) (func(c
 
 // For enqueues the key of every changed object of type T.
 func For[T metav1.Object](predicates ...Predicate[T]) Source {
-	return watch(func(e informers.Event[T], add func(reconcile.Request)) { add(e.Key) }, predicates)
+	return watch(Self[T], predicates)
 }
 
-// Owns enqueues the owner of every changed T whose controlling owner is of type O.
+// Owns enqueues the owner of every changed T whose controlling owner is of type O, whatever the version it names. An object that
+// changed owners enqueues both. It decodes nothing; predicates may.
 func Owns[O, T metav1.Object](predicates ...Predicate[T]) Source {
 	return sourceFunc(func(m *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
 		owner, err := scheme.InfoFor[O](m.Conn().Scheme())
 		if err != nil {
 			return nil, err
 		}
-		enqueue := func(obj T, add func(reconcile.Request)) {
-			ref := metav1.ControllerOf(obj)
-			if ref == nil || ref.Kind != owner.GVK.Kind {
-				return
-			}
-			if gvk := owner.GVK; ref.APIVersion != gvk.GroupVersion().String() && group(ref.APIVersion) != gvk.Group {
+		return watch(Owner[T](owner.GVK.GroupKind(), owner.Namespaced), predicates).attach(m, c)
+	})
+}
+
+// Self maps an event to the object itself, for [From].
+func Self[T metav1.Object](e informers.Event[T]) []reconcile.Request {
+	return []reconcile.Request{e.Key}
+}
+
+// Owner returns the function that maps an event to the controlling owner of the object, and to that of its state before, if they are
+// of the group and kind; see [Owns]. namespaced says whether such owners live in namespaces: then it is the object's own.
+func Owner[T metav1.Object](owner schema.GroupKind, namespaced bool) func(informers.Event[T]) []reconcile.Request {
+	return func(e informers.Event[T]) []reconcile.Request {
+		var out []reconcile.Request
+		add := func(ref metav1.OwnerReference, ok bool) {
+			if !ok || ref.Kind != owner.Kind || group(ref.APIVersion) != owner.Group {
 				return
 			}
 			key := types.NamespacedName{Name: ref.Name}
-			if owner.Namespaced {
-				key.Namespace = obj.GetNamespace()
+			if namespaced {
+				key.Namespace = e.Key.Namespace
 			}
-			add(key)
+			if !slices.Contains(out, key) {
+				out = append(out, key)
+			}
 		}
-		return watch(func(e informers.Event[T], add func(reconcile.Request)) {
-			if e.Type != informers.Deleted {
-				enqueue(e.New(), add)
-			}
-			// An object that changed owners concerns the old one too.
-			if e.Type != informers.Added {
-				enqueue(e.Old(), add)
-			}
-		}, predicates).attach(m, c)
-	})
+		add(e.Controller())
+		add(e.OldController())
+		return out
+	}
 }
 
 // Watches enqueues what mapTo returns for every changed T.
 func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
-	return watch(func(e informers.Event[T], add func(reconcile.Request)) {
-		for _, req := range mapTo(e) {
-			add(req)
-		}
-	}, predicates)
+	return watch(mapTo, predicates)
+}
+
+// From enqueues what mapTo returns for every change that the informer tells of. It is for informers that T alone does not name:
+// metadata only or any kind ([informers.ForResource]), some namespaces or a selector ([informers.Options]), another cluster. With an informer
+// of the manager's own set:
+//
+//	secrets := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), client.Resource{GVR: ..., GVK: ..., Namespaced: true, Metadata: true})
+//	controllers.From(secrets, controllers.Self)
+//
+// Of another set, somebody else must run the set: the first reconcile waits for it.
+func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
+	return sourceFunc(func(_ *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
+		return feed(c, inf, inf.Client().Resource().GVK.Kind, mapTo, predicates)
+	})
 }
 
 // Channel enqueues every request received from ch until it is closed.
@@ -97,31 +117,45 @@ func Channel(ch <-chan reconcile.Request) Source {
 	})
 }
 
-func watch[T metav1.Object](handle func(informers.Event[T], func(reconcile.Request)), predicates []Predicate[T]) Source {
+// watch feeds from the informer that the manager has for T.
+func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T]) Source {
 	return sourceFunc(func(m *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
 		info, err := scheme.InfoFor[T](m.Conn().Scheme())
 		if err != nil {
-			return nil, fmt.Errorf("controllers: %s: %w", c.Name(), err)
-		}
-		causes := map[informers.EventType]string{}
-		for _, t := range []informers.EventType{informers.Added, informers.Updated, informers.Deleted} {
-			causes[t] = info.GVK.Kind + " " + t.String()
-		}
-		inf := informers.For[T](m.Informers())
-		inf.AddHandler(func(e informers.Event[T]) {
-			for _, p := range predicates {
-				if !p(e) {
-					return
-				}
+			var obj T
+			switch any(obj).(type) {
+			case *metav1.PartialObjectMetadata, *metav1.Unstructured:
+				err = fmt.Errorf("%T does not say which resource: use controllers.From with informers.ForResource", obj)
 			}
-			opts := workqueue.AddOptions{Cause: causes[e.Type]}
-			if e.Initial {
-				opts.Priority = workqueue.LowPriority
-			}
-			handle(e, func(req reconcile.Request) { c.Queue().AddWith(req, opts) })
-		}, informers.HandlerOptions{})
-		return inf.WaitForSync, nil
+			return nil, err
+		}
+		return feed(c, informers.For[T](m.Informers()), info.GVK.Kind, mapTo, predicates)
 	})
+}
+
+func feed[T metav1.Object](c *controller.Controller, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T]) (func(context.Context) error, error) {
+	if mapTo == nil || slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return p == nil }) {
+		return nil, fmt.Errorf("the source of %s has a nil function", kind)
+	}
+	causes := map[informers.EventType]string{}
+	for _, t := range []informers.EventType{informers.Added, informers.Updated, informers.Deleted} {
+		causes[t] = kind + " " + t.String()
+	}
+	inf.AddHandler(func(e informers.Event[T]) {
+		for _, p := range predicates {
+			if !p(e) {
+				return
+			}
+		}
+		opts := workqueue.AddOptions{Cause: causes[e.Type]}
+		if e.Initial {
+			opts.Priority = workqueue.LowPriority
+		}
+		for _, req := range mapTo(e) {
+			c.Queue().AddWith(req, opts)
+		}
+	}, informers.HandlerOptions{Name: c.Name()})
+	return inf.WaitForServed, nil
 }
 
 // GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels.
@@ -137,12 +171,17 @@ func LabelsChanged[T metav1.Object](e informers.Event[T]) bool {
 	return !maps.Equal(e.OldLabels(), e.Labels)
 }
 
-// AnnotationsChanged passes creations, deletions and changes of annotations.
+// AnnotationsChanged passes creations, deletions and changes of annotations, and changes of an object that cannot be decoded.
 func AnnotationsChanged[T metav1.Object](e informers.Event[T]) bool {
 	if e.Type != informers.Updated {
 		return true
 	}
-	return !maps.Equal(e.Old().GetAnnotations(), e.New().GetAnnotations())
+	before, after := e.Old(), e.New()
+	var none T
+	if any(before) == any(none) || any(after) == any(none) {
+		return true
+	}
+	return !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
 
 // Any passes what at least one of the predicates passes.

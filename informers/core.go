@@ -38,6 +38,9 @@ type core[T metav1.Object] struct {
 	gate chan struct{}
 	// syncGate is closed when synced first becomes true.
 	syncGate chan struct{}
+	// absentGate is closed when the server has first said that it does not serve the resource.
+	absentGate chan struct{}
+	absent     bool
 	// spawn starts a goroutine of the informer; nil until it runs.
 	spawn func(func(ctx context.Context))
 }

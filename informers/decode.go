@@ -112,6 +112,23 @@ func (c *core[T]) sharedOrError(o *object[T]) (T, error) {
 	return obj, nil
 }
 
+// controller returns the controlling owner of an object, from its bytes if there are any.
+func (c *core[T]) controller(o *object[T]) (metav1.OwnerReference, bool) {
+	if o.body != "" {
+		e := o.encoded()
+		return e.Controller()
+	}
+	obj, err := c.sharedOrError(o)
+	if err != nil {
+		c.fail(err)
+		return metav1.OwnerReference{}, false
+	}
+	if ref := metav1.ControllerOf(obj); ref != nil {
+		return *ref, true
+	}
+	return metav1.OwnerReference{}, false
+}
+
 // ErrNotKept says that an object's past state was not kept, because of SetOptions.MemoryBudget.
 var ErrNotKept = errors.New("informers: the memory budget did not allow to keep this state")
 

@@ -96,5 +96,22 @@ func (e Event[T]) OldLabels() map[string]string {
 	return e.old.labelMap()
 }
 
+// Controller returns the owner reference with controller=true of the object after the change, or of its last state if it is deleted,
+// and whether there is one. It decodes nothing, unless the informer keeps objects decoded or gave up their bytes.
+func (e Event[T]) Controller() (metav1.OwnerReference, bool) {
+	if e.new != nil {
+		return e.core.controller(e.new)
+	}
+	return e.OldController()
+}
+
+// OldController is Controller of the state before the change; there is none for Added.
+func (e Event[T]) OldController() (metav1.OwnerReference, bool) {
+	if e.old == nil {
+		return metav1.OwnerReference{}, false
+	}
+	return e.core.controller(e.old)
+}
+
 // Handler is told of changes. See the package comment for what is promised to it.
 type Handler[T metav1.Object] func(Event[T])

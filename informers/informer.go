@@ -44,6 +44,11 @@ func (i *Informer[T]) HasSynced() bool { return i.hasSynced() }
 // WaitForSync waits until HasSynced. The error of ctx is wrapped with the last failure.
 func (i *Informer[T]) WaitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
 
+// WaitForServed waits until HasSynced, or until the server has said that it does not serve the resource (its
+// CustomResourceDefinition is not installed): then there are no objects, so that the empty copy is right, and the informer goes on waiting for
+// it. It lets a program work that can do without.
+func (i *Informer[T]) WaitForServed(ctx context.Context) error { return i.core.waitForServed(ctx) }
+
 // Client returns a client for the informer's resource whose writes the informer shows at once.
 func (i *Informer[T]) Client() *client.Client[T] { return i.core.client }
 
@@ -115,6 +120,9 @@ func (i *Informer[T]) Status() Status {
 
 func (i *Informer[T]) resource() client.Resource             { return i.core.client.Resource() }
 func (i *Informer[T]) waitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
+func (i *Informer[T]) waitForServed(ctx context.Context) error {
+	return i.core.waitForServed(ctx)
+}
 
 func (i *Informer[T]) hasSynced() bool {
 	i.core.mu.RLock()

@@ -75,17 +75,26 @@ func (c *core[T]) start(spawn func(func(ctx context.Context))) {
 // errNotSynced is the error of a wait that ended before the copy was complete.
 var errNotSynced = errors.New("informers: not synced")
 
-func (c *core[T]) waitForSync(ctx context.Context) error {
+func (c *core[T]) waitForSync(ctx context.Context) error { return c.wait(ctx, nil) }
+
+func (c *core[T]) waitForServed(ctx context.Context) error { return c.wait(ctx, c.absentGate) }
+
+// wait waits for the sync or for the other channel.
+func (c *core[T]) wait(ctx context.Context, other <-chan struct{}) error {
 	if c.err != nil {
 		return c.err
 	}
 	select {
 	case <-c.syncGate:
 		return nil
+	case <-other:
+		return nil
 	default:
 	}
 	select {
 	case <-c.syncGate:
+		return nil
+	case <-other:
 		return nil
 	case <-ctx.Done():
 	}

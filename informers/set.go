@@ -92,6 +92,7 @@ type member interface {
 	resource() client.Resource
 	begin()
 	waitForSync(ctx context.Context) error
+	waitForServed(ctx context.Context) error
 	own(w client.Write)
 	hasSynced() bool
 }
@@ -183,12 +184,17 @@ func (s *Set) running() context.Context {
 
 // WaitForSync waits until every informer the set has now holds its whole collection. The error of ctx is
 // wrapped with the name and the last failure of one that does not. An informer that cannot work fails it at once.
-func (s *Set) WaitForSync(ctx context.Context) error {
+func (s *Set) WaitForSync(ctx context.Context) error { return s.wait(ctx, member.waitForSync) }
+
+// WaitForServed is WaitForSync for all but the informers whose resource the server does not serve; see [Informer.WaitForServed].
+func (s *Set) WaitForServed(ctx context.Context) error { return s.wait(ctx, member.waitForServed) }
+
+func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error) error {
 	s.mu.Lock()
 	list := s.order
 	s.mu.Unlock()
 	for _, m := range list {
-		if err := m.waitForSync(ctx); err != nil {
+		if err := wait(m, ctx); err != nil {
 			return err
 		}
 	}
@@ -272,7 +278,7 @@ func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], o Opti
 }
 
 func newInformer[T metav1.Object](s *Set, c *client.Client[T], o Options[T], err error) *Informer[T] {
-	k := &core[T]{set: s, client: c, o: o, err: err, spaces: map[string]map[string]*object[T]{}, syncGate: make(chan struct{})}
+	k := &core[T]{set: s, client: c, o: o, err: err, spaces: map[string]map[string]*object[T]{}, syncGate: make(chan struct{}), absentGate: make(chan struct{})}
 	i := &Informer[T]{core: k}
 	spaces := o.Namespaces
 	if len(spaces) == 0 {

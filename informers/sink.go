@@ -221,6 +221,10 @@ func (s *source[T]) Gone() {
 			c.change(old, nil, false, true)
 		}
 	}
+	if !c.absent {
+		c.absent = true
+		close(c.absentGate)
+	}
 	c.over.drop(func(e *own[T]) bool { return s.namespace == "" || s.namespace == e.key.Namespace }, c.reindex)
 	hs := slices.Clone(c.handlers)
 	c.mu.Unlock()

@@ -17,7 +17,8 @@ func For(c client.Conn, gvr schema.GroupVersionResource) *client.Client[*metav1.
 }
 
 // Metadata returns a client that reads, watches, patches and deletes by metadata only: the server sends
-// nothing else. It cannot create or update.
+// nothing else. It cannot create or update. Objects carry the kind they are of if the scheme of c knows the resource, else
+// PartialObjectMetadata.
 func Metadata(c client.Conn, gvr schema.GroupVersionResource) *client.Client[*metav1.PartialObjectMetadata] {
 	r := Resource(c, gvr)
 	r.Metadata = true

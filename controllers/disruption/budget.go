@@ -92,22 +92,10 @@ func statusOf(pdb *policyv1.PodDisruptionBudget, n need, current int32, disrupte
 	if allowed == 0 {
 		c.Status, c.Reason = metav1.ConditionFalse, policyv1.InsufficientPodsReason
 	}
+	conditions := slices.Clone(pdb.Status.Conditions)
+	metav1.SetCondition(&conditions, c)
 	return policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: pdb.Generation, DisruptedPods: disrupted, DisruptionsAllowed: allowed, CurrentHealthy: current,
-		DesiredHealthy: n.healthy, ExpectedPods: n.expected, Conditions: setCondition(pdb.Status.Conditions, c),
+		DesiredHealthy: n.healthy, ExpectedPods: n.expected, Conditions: conditions,
 	}
-}
-
-// setCondition returns the conditions with c in them, which keeps its time unless its status changes.
-func setCondition(all []metav1.Condition, c metav1.Condition) []metav1.Condition {
-	i := slices.IndexFunc(all, func(old metav1.Condition) bool { return old.Type == c.Type })
-	if c.LastTransitionTime = metav1.Now(); i < 0 {
-		return append(slices.Clone(all), c)
-	}
-	if all[i].Status == c.Status {
-		c.LastTransitionTime = all[i].LastTransitionTime
-	}
-	all = slices.Clone(all)
-	all[i] = c
-	return all
 }

@@ -133,7 +133,7 @@ func (b *budgets) write(ctx context.Context, pdb *policyv1.PodDisruptionBudget, 
 func (b *budgets) failSafe(ctx context.Context, pdb *policyv1.PodDisruptionBudget, why error) error {
 	next := codec.DeepCopy(pdb.Status)
 	next.DisruptionsAllowed, next.ObservedGeneration = 0, pdb.Generation
-	next.Conditions = setCondition(next.Conditions, metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
+	metav1.SetCondition(&next.Conditions, metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
 		Reason: policyv1.SyncFailedReason, Message: why.Error(), ObservedGeneration: pdb.Generation})
 	if err := b.write(ctx, pdb, next); err != nil {
 		return err

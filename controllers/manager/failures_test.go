@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
@@ -106,3 +107,21 @@ func TestLeftGoroutinesFailTheTest(t *testing.T) {
 }
 
 func leftBehind() { <-make(chan struct{}) }
+
+// What keeps an informer from its work is logged through the manager's logger: a program without a right does not wait in silence.
+func TestAMissingRightIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		var log logged
+		m := manager.New(c.Conn(client.User{Name: "nobody"}), manager.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		reconciler := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			panic("must not be called")
+		})
+		_, err := controllers.Add(m, "maps", reconciler, controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+		require.NoError(t, err)
+		c.Run(m)
+		c.Sleep(time.Second)
+		require.Contains(t, log.String(), "resource=configmaps")
+		require.Contains(t, log.String(), `User \"nobody\" cannot watch resource \"configmaps\"`)
+	})
+}

@@ -3,7 +3,8 @@
 //
 // [Manager.Run] starts in this order and stops in the reverse one: informers; runnables of all
 // replicas (webhook and metrics servers); leader election; and, while leading, the led runnables,
-// after the informers have synced. It returns when everything it started has returned. The lease is
+// after the informers have synced; one whose resource is not served, because its CustomResourceDefinition is not installed, holds up
+// nobody, and works as soon as it is. Run returns when everything it started has returned. The lease is
 // released only after the led runnables have returned.
 package manager
 
@@ -44,9 +45,9 @@ type Elector interface {
 type Options struct {
 	// Elector decides when the led runnables run; nil runs them at once.
 	Elector Elector
-	// Informers configures the shared informers.
+	// Informers configures the shared informers. Without a Logger and OnError of its own their failures go to Logger.
 	Informers informers.SetOptions
-	// Logger is handed to controllers; nil discards.
+	// Logger is handed to controllers, and told what keeps informers from their work, such as a missing right; nil discards.
 	Logger *slog.Logger
 	// Monitor, if not nil, is told of every controller that is added; package controllers/metrics has one.
 	Monitor Monitor
@@ -80,6 +81,9 @@ type Manager struct {
 func New(conn client.Conn, o Options) *Manager {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Informers.Logger == nil {
+		o.Informers.Logger = o.Logger
 	}
 	set := informers.NewSet(conn, o.Informers)
 	return &Manager{conn: set.Conn(), set: set, opts: o, log: o.Logger, all: &group{}, led: &group{}, recorders: map[string]*events.Recorder{}}
@@ -150,7 +154,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	run(m.all.run)
 	run(func(ctx context.Context) error {
 		lead := func(ctx context.Context) error {
-			if err := m.set.WaitForSync(ctx); err != nil {
+			if err := m.set.WaitForServed(ctx); err != nil {
 				return err
 			}
 			return m.led.run(ctx)

@@ -74,6 +74,36 @@ func TestManagedFieldsAnywhere(t *testing.T) {
 	}
 }
 
+func TestController(t *testing.T) {
+	refs := []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "Node", Name: "n", UID: "1"},
+		{APIVersion: "v1", Kind: "Node", Name: "n", UID: "2", Controller: new(false)},
+		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a\"b", UID: "3", Controller: new(true), BlockOwnerDeletion: new(true)},
+		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "second", UID: "4", Controller: new(true)},
+	}
+	for n, want := range []Owner{{}, {}, {}, {APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a\"b", UID: "3", BlockDeletion: true, controller: true}} {
+		cm := sample()
+		cm.OwnerReferences = refs[:n]
+		if n == 3 {
+			cm.OwnerReferences = refs
+		}
+		j, err := codec.Marshal(cm)
+		require.NoError(t, err)
+		p, err := codec.MarshalProto(cm)
+		require.NoError(t, err)
+		got, ok := JSONController(j)
+		require.Equal(t, n == 3, ok)
+		require.Equal(t, want, got)
+		got, ok = ProtoController(p)
+		require.Equal(t, n == 3, ok)
+		require.Equal(t, want, got)
+	}
+	for _, s := range []string{``, `{"metadata":null}`, `{"metadata":{"ownerReferences":null}}`, `{"metadata":{"ownerReferences":[null, 1, {"controller":"true"}]}}`, `{"metadata":{"ownerReferences":[{"controller":true`} {
+		_, ok := JSONController([]byte(s))
+		require.False(t, ok, s)
+	}
+}
+
 func TestLists(t *testing.T) {
 	l := &metav1.List[*corev1.ConfigMap]{Items: []*corev1.ConfigMap{sample(), sample()}}
 	l.ResourceVersion, l.Continue, l.RemainingItemCount = "9", "c", new(int64(3))
@@ -113,6 +143,8 @@ func FuzzScan(f *testing.F) {
 			require.Equal(t, m.Name, again.Name)
 		}
 		_, _ = ProtoMeta(b)
+		_, _ = JSONController(b)
+		_, _ = ProtoController(b)
 		_ = ProtoWithoutManaged(b)
 		_, _, _, _ = JSONList(b, func([]byte) {})
 		_, _, _, _ = ProtoList(b, func([]byte) {})

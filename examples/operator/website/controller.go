@@ -53,7 +53,7 @@ type reconciler struct {
 // left alone by the server; what belongs to a Website that is gone, the garbage collector removes.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	site, err := r.sites.Get(req)
-	if apierrors.IsNotFound(err) || err == nil && site.DeletionTimestamp != nil {
+	if apierrors.IsNotFound(err) || err == nil && metav1.IsTerminating(site) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *reconciler) report(ctx context.Context, site *Website, s observed) erro
 	before := codec.DeepCopy(site.Status)
 	s.condition.Type, s.condition.ObservedGeneration = "Ready", site.Generation
 	site.Status.ObservedGeneration, site.Status.ReadyReplicas, site.Status.URL = site.Generation, s.ready, s.url
-	site.Status.setCondition(s.condition)
+	metav1.SetCondition(&site.Status.Conditions, s.condition)
 	if codec.Equal(&before, &site.Status) {
 		return nil
 	}

@@ -49,12 +49,7 @@ func site(name string) *website.Website {
 }
 
 func ready(c *controllertest.Cluster, name string) bool {
-	for _, cond := range controllertest.Get[*website.Website](c, "default", name).Status.Conditions {
-		if cond.Type == "Ready" {
-			return cond.Status == metav1.ConditionTrue
-		}
-	}
-	return false
+	return metav1.ConditionIs(controllertest.Get[*website.Website](c, "default", name).Status.Conditions, "Ready", metav1.ConditionTrue)
 }
 
 func TestWebsiteBecomesReady(t *testing.T) {

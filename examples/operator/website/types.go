@@ -48,28 +48,3 @@ func Register(s *scheme.Scheme) error {
 	return scheme.Add[*Website](s, GroupVersion, scheme.Kind{Resource: "websites", Namespaced: true, ShortNames: []string{"site"},
 		Subresources: []scheme.Subresource{{Name: "status", Kind: "Website", Verbs: []string{"get", "patch", "update"}}}})
 }
-
-// condition returns the condition of a type, or nil.
-func (s *WebsiteStatus) condition(typ string) *metav1.Condition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == typ {
-			return &s.Conditions[i]
-		}
-	}
-	return nil
-}
-
-// setCondition replaces the condition of c's type; the time of transition only moves when the status does.
-func (s *WebsiteStatus) setCondition(c metav1.Condition) {
-	old := s.condition(c.Type)
-	if old == nil {
-		c.LastTransitionTime = metav1.Now().Truncated()
-		s.Conditions = append(s.Conditions, c)
-		return
-	}
-	c.LastTransitionTime = old.LastTransitionTime
-	if old.Status != c.Status {
-		c.LastTransitionTime = metav1.Now().Truncated()
-	}
-	*old = c
-}

@@ -1,0 +1,52 @@
+package controllers_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/controllers"
+)
+
+func TestOwn(t *testing.T) {
+	s := api.Scheme()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "owner", UID: "1"}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "s"}}
+	plain := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "n", UID: "9"}
+	secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1"}, plain}
+	want := []metav1.OwnerReference{plain, {APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1", Controller: new(true), BlockOwnerDeletion: new(true)}}
+	for range 2 {
+		require.NoError(t, controllers.Own(s, owner, secret))
+		require.Equal(t, want, secret.OwnerReferences, "once, however often it is called")
+	}
+	require.True(t, metav1.IsControlledBy(secret, "1"))
+
+	var owned *controllers.OwnedError
+	err := controllers.Own(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other", UID: "2"}}, secret)
+	require.ErrorAs(t, err, &owned)
+	require.EqualError(t, err, "controllers: a/s is controlled by ConfigMap owner already")
+	require.Equal(t, want, secret.OwnerReferences)
+
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "3"}}
+	for text, call := range map[string]func() error{
+		"it has no uid": func() error {
+			return controllers.Own(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "new"}}, &corev1.Secret{})
+		},
+		"objects of that namespace only": func() error {
+			return controllers.Own(s, owner, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b"}})
+		},
+		"cannot own /n: an owner in a namespace": func() error { return controllers.Own(s, owner, node) },
+		"the kind of a *controllers_test.Website is not known": func() error {
+			return controllers.Own(s, &Website{ObjectMeta: metav1.ObjectMeta{Namespace: "a", UID: "1"}}, secret)
+		},
+		"a reference to no object": func() error { return controllers.Own(s, (*corev1.ConfigMap)(nil), secret) },
+	} {
+		require.ErrorContains(t, call(), text)
+	}
+	require.NoError(t, controllers.Own(s, node, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b"}}), "who has no namespace owns anywhere")
+	kind := metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Website"}
+	require.NoError(t, controllers.Own(s, &metav1.Unstructured{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{Namespace: "a", UID: "1"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}))
+}

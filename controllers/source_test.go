@@ -1,0 +1,217 @@
+package controllers_test
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/dynamic"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// seen is a reconciler that notes its requests.
+type seen struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (s *seen) Reconcile(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, req.String())
+	return reconcile.Result{}, nil
+}
+
+// take returns the requests since it was last called.
+func (s *seen) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := s.keys
+	s.keys = nil
+	return keys
+}
+
+// preserving lets Websites hold what the Go type cannot.
+func preserving(t *testing.T, o controllertest.Options) *controllertest.Cluster {
+	s, err := withWebsites()
+	require.NoError(t, err)
+	o.CRDs, o.Scheme = os.DirFS("testdata/loose"), s
+	return controllertest.Start(t, o)
+}
+
+// An owned object that cannot be decoded still tells its owner, and passes predicates that would have to decode it.
+func TestUndecodableObjectsReachTheirOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var owners, sites seen
+		c := preserving(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+			if _, err := controllers.Add(m, "owners", &owners, controllers.Options{}, controllers.Owns[*corev1.ConfigMap, *Website]()); err != nil {
+				return err
+			}
+			_, err := controllers.Add(m, "sites", &sites, controllers.Options{}, controllers.For[*Website](controllers.AnnotationsChanged[*Website]))
+			return err
+		}}})
+		owner := controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "owner")})
+		other := controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "other")})
+		bad := &metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Website"}, ObjectMeta: controllertest.Name("default", "bad"),
+			Fields: map[string]any{"spec": map[string]any{"replicas": "many"}}}
+		refer := func(cm *corev1.ConfigMap) []metav1.OwnerReference {
+			return []metav1.OwnerReference{metav1.NewControllerRef(cm, corev1.GroupVersion.WithKind("ConfigMap"))}
+		}
+		bad.OwnerReferences = refer(owner)
+		api := dynamic.For(c.Admin(), websiteKind.GroupVersion().WithResource("websites"))
+		bad, err := api.Create(t.Context(), bad)
+		require.NoError(t, err)
+		c.Settle()
+		require.Equal(t, []string{"default/owner"}, owners.take())
+		require.Equal(t, []string{"default/bad"}, sites.take())
+
+		bad.OwnerReferences = refer(other)
+		bad, err = api.Update(t.Context(), bad)
+		require.NoError(t, err)
+		c.Settle()
+		require.ElementsMatch(t, []string{"default/owner", "default/other"}, owners.take(), "who lost it and who got it")
+		require.Equal(t, []string{"default/bad"}, sites.take(), "whether annotations changed cannot be known")
+		require.NoError(t, api.Delete(t.Context(), metav1.KeyOf(bad)))
+		c.Settle()
+		require.Equal(t, []string{"default/other"}, owners.take())
+	})
+}
+
+// Owners are told apart by group and kind, not by version; who is not the controller is no owner.
+func TestOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var owners seen
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+			_, err := controllers.Add(m, "owners", &owners, controllers.Options{}, controllers.Owns[*appsv1.Deployment, *corev1.ConfigMap]())
+			return err
+		}}})
+		for name, ref := range map[string]metav1.OwnerReference{
+			"same":    {APIVersion: "apps/v1", Kind: "Deployment", Name: "yes", UID: "1", Controller: new(true)},
+			"older":   {APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "old", UID: "1", Controller: new(true)},
+			"group":   {APIVersion: "extensions/v1", Kind: "Deployment", Name: "no", UID: "1", Controller: new(true)},
+			"kind":    {APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "no", UID: "1", Controller: new(true)},
+			"another": {APIVersion: "apps/v1", Kind: "Deployment", Name: "no", UID: "1"},
+		} {
+			cm := &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", name)}
+			cm.OwnerReferences = []metav1.OwnerReference{ref}
+			controllertest.Create(c, cm)
+		}
+		c.Settle()
+		require.ElementsMatch(t, []string{"default/yes", "default/old"}, owners.take())
+	})
+}
+
+// An informer of the caller's choice feeds a controller: metadata only, and one namespace only.
+func TestFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got, owners, some seen
+		secrets := client.Resource{GVR: corev1.GroupVersion.WithResource("secrets"), GVK: corev1.GroupVersion.WithKind("Secret"), Namespaced: true, Metadata: true}
+		var lister informers.Lister[*metav1.PartialObjectMetadata]
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+			meta := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), secrets)
+			lister = meta.Lister()
+			add := func(name string, r reconcile.Reconciler, s controllers.Source) {
+				_, err := controllers.Add(m, name, r, controllers.Options{}, s)
+				require.NoError(t, err)
+			}
+			add("secrets", &got, controllers.From(meta, controllers.Self, controllers.LabelsChanged))
+			add("owners", &owners, controllers.From(meta, controllers.Owner[*metav1.PartialObjectMetadata](corev1.GroupVersion.WithKind("Node").GroupKind(), false)))
+			add("some", &some, controllers.From(informers.For(m.Informers(), informers.Options[*corev1.Secret]{Namespaces: []string{"kube-system"}}), controllers.Self))
+			return nil
+		}}})
+		secret := &corev1.Secret{ObjectMeta: controllertest.Name("default", "s"), Data: map[string][]byte{"password": []byte("x")}}
+		secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "1", Controller: new(true)}}
+		controllertest.Create(c, secret)
+		controllertest.Create(c, &corev1.Secret{ObjectMeta: controllertest.Name("kube-system", "t")})
+		c.Settle()
+		require.ElementsMatch(t, []string{"default/s", "kube-system/t"}, got.take())
+		require.Equal(t, []string{"/node-1"}, owners.take())
+		require.Equal(t, []string{"kube-system/t"}, some.take())
+		controllertest.Update(c, "default", "s", func(s *corev1.Secret) { s.Data["password"] = []byte("y") })
+		c.Settle()
+		require.Empty(t, got.take(), "no label changed")
+		m, err := lister.Get(types.NamespacedName{Namespace: "default", Name: "s"})
+		require.NoError(t, err)
+		require.Equal(t, "Secret", m.Kind)
+	})
+}
+
+// Wrong calls are refused when the controller is added, with what to do instead.
+func TestAddRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		m := manager.New(c.Admin(), manager.Options{})
+		var r seen
+		for want, add := range map[string]func() error{
+			"controllers: c has no sources: pass controllers.For[T]()": func() error {
+				_, err := controllers.Add(m, "c", &r, controllers.Options{})
+				return err
+			},
+			"controllers: c has no reconciler": func() error {
+				_, err := controllers.Add(m, "c", nil, controllers.Options{}, controllers.For[*corev1.Pod]())
+				return err
+			},
+			"controllers: c: the source of Pod has a nil function": func() error {
+				_, err := controllers.Add(m, "c", &r, controllers.Options{}, controllers.Watches[*corev1.Pod](nil))
+				return err
+			},
+			"controllers: c: *metav1.PartialObjectMetadata does not say which resource: use controllers.From": func() error {
+				_, err := controllers.Add(m, "c", &r, controllers.Options{}, controllers.For[*metav1.PartialObjectMetadata]())
+				return err
+			},
+			"controllers: c: scheme: *controllers_test.Website is not registered: call scheme.Add[*controllers_test.Website]": func() error {
+				_, err := controllers.Add(m, "c", &r, controllers.Options{}, controllers.Owns[*Website, *corev1.Pod]())
+				return err
+			},
+		} {
+			require.ErrorContains(t, add(), want)
+		}
+	})
+}
+
+// A kind that is not installed keeps no controller from working, not even the one that watches it, which hears of its objects once it is.
+func TestAMissingKindHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := withWebsites()
+		require.NoError(t, err)
+		var both, maps seen
+		c := controllertest.Start(t, controllertest.Options{Scheme: s, Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+			if _, err := controllers.Add(m, "both", &both, controllers.Options{}, controllers.For[*corev1.Node](), controllers.For[*Website]()); err != nil {
+				return err
+			}
+			_, err := controllers.Add(m, "maps", &maps, controllers.Options{}, controllers.For[*corev1.Node]())
+			return err
+		}}})
+		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "n")})
+		c.Sleep(time.Second)
+		require.Equal(t, []string{"/n"}, both.take())
+		require.Equal(t, []string{"/n"}, maps.take())
+		loose, err := os.ReadFile("testdata/loose/websites.yaml")
+		require.NoError(t, err)
+		require.NoError(t, createDefinition(t.Context(), c, loose))
+		c.Sleep(time.Minute)
+		controllertest.Create(c, &Website{ObjectMeta: controllertest.Name("default", "late")})
+		c.Settle()
+		require.Equal(t, []string{"default/late"}, both.take())
+		require.Empty(t, maps.take())
+	})
+}
+
+func createDefinition(ctx context.Context, c *controllertest.Cluster, manifest []byte) error {
+	_, err := c.Admin().Do(ctx, &client.Request{Method: "POST", Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", Body: manifest, ContentType: "application/yaml"})
+	return err
+}
