@@ -173,6 +173,12 @@ func TestStrategicErrors(t *testing.T) {
 		require.Error(t, err, "%.80s", text)
 		require.Equal(t, code, patch.Code(err), "%.80s: %v", text, err)
 	}
+	for _, doc := range []string{"", " ", "{", `{"a":}`, `{} {}`, `{"a":{]}`} {
+		for _, text := range []string{`[]`, `[{"op":"remove","path":""}]`, `[{"op":"add","path":"","value":1}]`, `[{"op":"add","path":"/a","value":1}]`} {
+			_, err := patch.JSON([]byte(doc), []byte(text))
+			require.ErrorIs(t, err, patch.ErrBadDocument, "%q with %s", doc, text)
+		}
+	}
 	_, err := patch.Strategic([]byte(`[]`), []byte(`{}`), objectType)
 	require.ErrorIs(t, err, patch.ErrBadDocument)
 	require.Equal(t, 500, patch.Code(err))
