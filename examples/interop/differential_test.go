@@ -60,7 +60,12 @@ func TestQuantitiesAgree(t *testing.T) {
 			continue
 		}
 		same := func(u *upresource.Quantity, o *resource.Quantity, what string) {
-			require.Equal(t, u.String(), o.String(), "seed %d: %s of %q and %q", seed, what, s1, s2)
+			// Above E there is no suffix: upstream writes 1e21 as 1 then, ours writes 1000E.
+			if again := upresource.MustParse(u.String()); again.Cmp(*u) == 0 {
+				require.Equal(t, u.String(), o.String(), "seed %d: %s of %q and %q", seed, what, s1, s2)
+			}
+			again := resource.MustParse(o.String())
+			require.Zero(t, again.Cmp(*o), "seed %d: %s of %q and %q is %s", seed, what, s1, s2, o)
 			// Where the digits do not fit an int64 upstream's values wrap around, ours stay at the limit; a negative
 			// fraction is rounded the wrong way by upstream (-0.8 to 1), away from zero by ours.
 			digits := u.DeepCopy()
