@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand"
 	"reflect"
@@ -158,8 +157,8 @@ func FuzzRulesOnJSON(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := info.New()
-		require.NoError(t, json.Unmarshal(body, again))
+		again, _, err := decode(s, body)
+		require.NoError(t, err)
 		apply(info, obj, again)
 	})
 }
