@@ -9,6 +9,7 @@ var release = featuregate.MajorMinor(1, 36)
 
 // The features that can be switched; see the usage text of --feature-gates.
 const (
+	unsafeDeletion         featuregate.Feature = "AllowUnsafeMalformedObjectDeletion"
 	apiResponseCompression featuregate.Feature = "APIResponseCompression"
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
 	watchList              featuregate.Feature = "WatchList"
@@ -30,6 +31,7 @@ func features() (*featuregate.Gate, error) {
 	}
 	g := featuregate.New(release)
 	return g, g.Add(map[featuregate.Feature][]featuregate.Spec{
+		unsafeDeletion:         {alpha(32)},
 		apiResponseCompression: {alpha(8), beta(16)},
 		detectInconsistency:    {beta(34)},
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -49,8 +51,19 @@ func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	} else if err := r.deleteQuery(&o); err != nil {
 		return nil, err
 	}
+	if !r.server.options.UnsafeDelete {
+		o.IgnoreStoreReadErrorWithClusterBreakingPotential = nil
+	}
 	return &o, validateDeleteOptions(&o)
 }
+
+// unreadableToo reports that an object is to be deleted because it cannot be read.
+func unreadableToo(o *metav1.DeleteOptions) bool {
+	p := o.IgnoreStoreReadErrorWithClusterBreakingPotential
+	return p != nil && *p
+}
+
+var unsafePath = validation.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential")
 
 // decodeLoosely accepts DeleteOptions of any group-version.
 func (r *request) decodeLoosely(data []byte, m media, o *metav1.DeleteOptions) error {
@@ -93,6 +106,9 @@ func (r *request) deleteQuery(o *metav1.DeleteOptions) error {
 	if version != "" {
 		o.Preconditions.ResourceVersion = &version
 	}
+	if name := "ignoreStoreReadErrorWithClusterBreakingPotential"; r.query.Has(name) {
+		o.IgnoreStoreReadErrorWithClusterBreakingPotential = new(flag(r.query, name))
+	}
 	o.DryRun = r.query["dryRun"]
 	return nil
 }
@@ -107,6 +123,19 @@ func validateDeleteOptions(o *metav1.DeleteOptions) error {
 		errs = append(errs, validation.NotSupported(validation.NewPath("propagationPolicy"), *p, append(policies, "nil")))
 	}
 	errs = append(errs, validateDryRun(o.DryRun)...)
+	if unreadableToo(o) {
+		for _, other := range []struct {
+			name string
+			set  bool
+		}{
+			{"dryRun", len(o.DryRun) > 0}, {"propagationPolicy", o.PropagationPolicy != nil}, {"orphanDependents", o.OrphanDependents != nil},
+			{"gracePeriodSeconds", o.GracePeriodSeconds != nil}, {"preconditions", o.Preconditions != nil},
+		} {
+			if other.set {
+				errs = append(errs, validation.Invalid(unsafePath, true, "cannot be set together with ."+other.name))
+			}
+		}
+	}
 	if len(errs) > 0 {
 		return invalidOptions("DeleteOptions", errs...)
 	}
@@ -129,6 +158,10 @@ func (s *Server) delete(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
+	if unreadableToo(o) {
+		s.deleteUnreadable(ctx, rt, r)
+		return
+	}
 	d, err := rt.res.Delete(ctx, r.key(rt.info.Namespaced), o, r.write(writeOptions{dryRun: len(o.DryRun) > 0}, o))
 	if err != nil {
 		r.fail(err)
@@ -144,6 +177,21 @@ func (s *Server) delete(rt *route, r *request) {
 	}
 	gr := rt.info.GVR.GroupResource()
 	r.succeed(http.StatusOK, &metav1.StatusDetails{Name: d.Object.GetName(), Group: gr.Group, Kind: gr.Resource, UID: metav1.MetaOf(d.Object).UID})
+}
+
+// deleteUnreadable deletes an object that cannot be read, for which there is a verb of its own: neither finalizers nor admission are asked.
+func (s *Server) deleteUnreadable(ctx context.Context, rt *route, r *request) {
+	a := r.attributes()
+	a.Verb = "unsafe-delete-ignore-read-errors"
+	if d, reason, err := s.decide(ctx, a); d != authz.Allow {
+		r.fail(apierrors.NewForbidden(r.info.GVR.GroupResource(), r.info.Name, errors.New(forbidden(a, reason, err))))
+		return
+	}
+	if err := rt.res.DeleteUnreadable(ctx, r.key(rt.info.Namespaced)); err != nil {
+		r.fail(err)
+		return
+	}
+	r.succeed(http.StatusOK, &metav1.StatusDetails{Name: r.info.Name, Kind: rt.info.GVK.Kind})
 }
 
 func (s *Server) deleteCollection(rt *route, r *request) {
@@ -162,12 +210,19 @@ func (s *Server) deleteCollection(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
+	if unreadableToo(o) {
+		r.fail(invalidOptions("DeleteOptions", validation.Invalid(unsafePath, true, "is not allowed with DELETECOLLECTION, try again after removing the option")))
+		return
+	}
 	ctx, err := s.fenced(r)
 	if err != nil {
 		r.fail(err)
 		return
 	}
 	page, err := s.page(rt, r, lo)
+	if err == nil {
+		err = page.unreadable(rt)
+	}
 	if err != nil {
 		r.fail(err)
 		return

@@ -3,10 +3,13 @@ package apiserver
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -136,6 +139,34 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 		return onePage(snap, rt, r, o), nil
 	}
 	return collect(snap, prefix, after, limit, o.matcher()), nil
+}
+
+// maxCauses is how many objects of a list that cannot be read are named.
+const maxCauses = 100
+
+// unreadable is the 500 for a list with objects that cannot be read, which names them, or nil.
+func (p *page) unreadable(rt *route) error {
+	var causes []metav1.StatusCause
+	for _, o := range p.items {
+		if o.Err == nil {
+			continue
+		}
+		if len(causes) == maxCauses {
+			causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
+			break
+		}
+		causes = append(causes, metav1.StatusCause{
+			Type: metav1.CauseTypeUnexpectedServerResponse, Field: o.Key,
+			Message: fmt.Sprintf("corrupt object: not decodable: revision=%d: %v", o.Revision, o.Err),
+		})
+	}
+	if len(causes) == 0 {
+		return nil
+	}
+	gr := rt.info.GVR.GroupResource()
+	err := apierrors.New(http.StatusInternalServerError, metav1.StatusReasonStoreReadError, fmt.Sprintf("failed to read one or more %s from the storage", gr))
+	err.ErrStatus.Details = &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource, Name: "list", Causes: causes}
+	return err
 }
 
 // onePage answers a list of one name.

@@ -78,6 +78,10 @@ type Options struct {
 	NoCompression bool
 	// NoWatchList refuses watches that begin with all objects (sendInitialEvents); clients list first instead.
 	NoWatchList bool
+	// UnsafeDelete lets those who have the verb unsafe-delete-ignore-read-errors on a resource delete objects that cannot be decoded, with the delete
+	// option ignoreStoreReadErrorWithClusterBreakingPotential; without it the option is ignored. What such an object held, such as the cluster
+	// IP of a service, is given back by repair or never.
+	UnsafeDelete bool
 	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
 	MinWatch time.Duration
 	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or less, down

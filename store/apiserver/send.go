@@ -123,6 +123,9 @@ func (r *request) sendPage(rt *route, out output, p *page) {
 		err = r.sendList(rt, out, p, rt.info.ListKind(), false)
 	}
 	if err != nil {
+		if named := p.unreadable(rt); named != nil {
+			err = named
+		}
 		r.fail(err)
 	}
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
 )
@@ -49,6 +51,34 @@ func (r *Resource) Delete(ctx context.Context, key types.NamespacedName, options
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, r.storeError(err, key.Name, "delete")
+		}
+	}
+}
+
+// DeleteUnreadable removes an object whose stored bytes cannot be decoded: at once, whatever finalizers it may have had, and without admission. An object
+// that can be read, or does not exist, is a 422; one that only cannot be converted can be read.
+func (r *Resource) DeleteUnreadable(ctx context.Context, key types.NamespacedName) error {
+	for {
+		kv, _, err := r.registry.store.Get(ctx, r.key(key))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return r.storeError(err, key.Name, "get")
+		}
+		readable := err != nil // there is nothing to read
+		if !readable {
+			_, err = r.decodeStored(kv.Value)
+			readable = err == nil
+		}
+		if readable {
+			p := validation.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential")
+			return apierrors.NewInvalid(schema.GroupKind{Group: r.gr.Group, Kind: r.gr.Resource}, key.Name, validation.ErrorList{ // as upstream names it here
+				validation.Invalid(p, true, "is exclusively used to delete corrupt object(s), try again by removing this option")})
+		}
+		_, err = r.commit(ctx, store.DeleteOp(kv.Key, kv.Revision), nil)
+		if err == nil {
+			return nil
+		}
+		if !raced(err) { // else it may have become readable
+			return r.storeError(err, key.Name, "delete")
 		}
 	}
 }

@@ -192,6 +192,9 @@ func (r *Resource) JSONHead() []byte {
 
 // Proto returns the object's protobuf body: the stored bytes and a segment with the version.
 func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
+	if o.Err != nil {
+		return nil, nil, apierrors.NewStoreReadError(r.gr, o.Name, o.Err)
+	}
 	if r.def.FromStored == nil && r.def.OnRead == nil {
 		_, _, raw, err := codec.DecodeEnvelope(o.Value)
 		if err == nil {
