@@ -39,15 +39,30 @@ func (c *cluster) openStore(ctx context.Context) (store.Store, func(), error) {
 	return st, func() { _ = st.Close() }, nil
 }
 
-// embeddedStore runs etcd in this process, on a socket in the data folder.
+// embeddedStore is a store on an etcd in this process.
 func (c *cluster) embeddedStore(ctx context.Context) (store.Store, func(), error) {
 	c.say("starting the embedded etcd in %s", c.dataDir)
+	endpoint, closeEtcd, err := embeddedEtcd(ctx, filepath.Join(c.dataDir, "etcd"))
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := etcd.New(ctx, etcd.Options{Endpoints: []string{endpoint}, Logger: c.log})
+	if err != nil {
+		closeEtcd()
+		return nil, nil, err
+	}
+	closeStore := c.runStore(ctx, st)
+	return st, func() { closeStore(); closeEtcd() }, nil
+}
+
+// embeddedEtcd runs etcd in this process with its data in dir, and returns where it listens once it answers.
+func embeddedEtcd(ctx context.Context, dir string) (endpoint string, end func(), err error) {
 	cfg := embed.NewConfig()
-	cfg.Name, cfg.Dir = "default", filepath.Join(c.dataDir, "etcd")
+	cfg.Name, cfg.Dir = "default", dir
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	client, cleanup, err := etcdURL()
 	if err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
 	// The only member listens to no peers, and its client is this process: the advertised addresses are mere names,
 	// of which the peer's must stay the same.
@@ -59,28 +74,21 @@ func (c *cluster) embeddedStore(ctx context.Context) (store.Store, func(), error
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		cleanup()
-		return nil, nil, fmt.Errorf("embedded etcd: %w", err)
+		return "", nil, fmt.Errorf("embedded etcd: %w", err)
 	}
-	closeEtcd := func() { e.Close(); cleanup() }
+	end = func() { e.Close(); cleanup() }
 	select {
 	case <-e.Server.ReadyNotify():
-	case err := <-e.Err():
-		closeEtcd()
-		return nil, nil, fmt.Errorf("embedded etcd: %w", err)
+		return client.String(), end, nil
+	case err = <-e.Err():
+		err = fmt.Errorf("embedded etcd: %w", err)
 	case <-time.After(time.Minute):
-		closeEtcd()
-		return nil, nil, errors.New("embedded etcd did not become ready within a minute")
+		err = errors.New("embedded etcd did not become ready within a minute")
 	case <-ctx.Done():
-		closeEtcd()
-		return nil, nil, context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	st, err := etcd.New(ctx, etcd.Options{Endpoints: []string{client.String()}, Logger: c.log})
-	if err != nil {
-		closeEtcd()
-		return nil, nil, err
-	}
-	closeStore := c.runStore(ctx, st)
-	return st, func() { closeStore(); closeEtcd() }, nil
+	end()
+	return "", nil, err
 }
 
 // runStore runs the backend's own loops, compaction above all, and returns how to end them and close it.

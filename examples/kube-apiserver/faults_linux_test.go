@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -51,7 +52,7 @@ func TestFaults(t *testing.T) {
 		}
 		t.Skipf("faults of real processes: %s", why)
 	}
-	for _, name := range []string{"ip", "nsenter", "etcd"} {
+	for _, name := range []string{"ip", "nsenter", etcdBinary()} {
 		if _, err := exec.LookPath(name); err != nil {
 			skip(name + " is not installed")
 		}
@@ -81,6 +82,9 @@ func TestFaults(t *testing.T) {
 	}
 	require.NoError(t, err, "in the namespace")
 }
+
+// etcdBinary is the etcd of the tests, as storetest.StartEtcd chooses it.
+func etcdBinary() string { return cmp.Or(os.Getenv("KEELSON_ETCD"), "etcd") }
 
 // hosts are the network namespaces, each with the address of its place in the list.
 var hosts = []string{"etcd0", "etcd1", "etcd2", "api0", "api1", "tester"}
@@ -237,7 +241,7 @@ func (c *cluster) command(host string, i int) []string {
 	}
 	me := "http://" + address(i)
 	return []string{
-		"etcd", "--name=" + host, "--data-dir=" + filepath.Join(c.dir, host), "--listen-client-urls=" + me + ":2379", "--advertise-client-urls=" + me + ":2379",
+		etcdBinary(), "--name=" + host, "--data-dir=" + filepath.Join(c.dir, host), "--listen-client-urls=" + me + ":2379", "--advertise-client-urls=" + me + ":2379",
 		"--listen-peer-urls=" + me + ":2380", "--initial-advertise-peer-urls=" + me + ":2380", "--initial-cluster=" + strings.Join(members, ","),
 		"--heartbeat-interval=50", "--election-timeout=500",
 	}

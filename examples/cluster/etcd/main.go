@@ -1,0 +1,70 @@
+// Command etcd is the etcd the cluster embeds, as a program of its own, with etcd's flags: for tests against a newer one than the system's.
+//
+//	go build -o /tmp/etcd ./examples/cluster/etcd && KEELSON_ETCD=/tmp/etcd go test ./store/etcd
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "etcd:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	cfg, err := config(args)
+	if err != nil {
+		return err
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	select {
+	case <-stop:
+		return nil
+	case <-e.Server.StopNotify():
+		return errors.New("the member was removed from its cluster")
+	case err := <-e.Err():
+		return err
+	}
+}
+
+// config reads etcd's flags. Those of addresses etcd declares but leaves to its program to read.
+func config(args []string) (*embed.Config, error) {
+	cfg := embed.NewConfig()
+	f := flag.NewFlagSet("etcd", flag.ContinueOnError)
+	cfg.AddFlags(f)
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	for name, to := range map[string]*[]url.URL{
+		"listen-client-urls": &cfg.ListenClientUrls, "advertise-client-urls": &cfg.AdvertiseClientUrls,
+		"listen-peer-urls": &cfg.ListenPeerUrls, "initial-advertise-peer-urls": &cfg.AdvertisePeerUrls,
+	} {
+		*to = nil
+		for text := range strings.SplitSeq(f.Lookup(name).Value.String(), ",") {
+			u, err := url.Parse(text)
+			if err != nil {
+				return nil, fmt.Errorf("--%s: %w", name, err)
+			}
+			*to = append(*to, *u)
+		}
+	}
+	return cfg, cfg.Validate()
+}
