@@ -137,6 +137,9 @@ type ListOptions struct {
 	Revision int64
 	// KeysOnly says that the items' values are not needed: a store that spares something by that leaves them out.
 	KeysOnly bool
+	// Since, if not zero, leaves out the keys last written at that revision or before: with ListResult.Total it tells who
+	// knows the range as it was at Since what has become of it, for less than the range itself.
+	Since int64
 }
 
 // ListResult is a range of keys at one revision.
@@ -148,8 +151,11 @@ type ListResult struct {
 	// More is true if Limit cut the range short; the last item's key is the After
 	// of the next call (with the same Revision, for one consistent range).
 	More bool
-	// Remaining is the number of keys behind the last item; zero unless More.
+	// Remaining is the number of keys behind the last item; zero unless More, and where ListOptions.Since was given.
 	Remaining int64
+	// Total is the number of keys in the range at Revision, those that Since and Limit left out included. It is set where
+	// ListOptions.Since was given.
+	Total int64
 }
 
 // EventType says what happened to a key.

@@ -16,7 +16,7 @@ func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) 
 	if c.store.Capabilities().Progress && !doubted {
 		return c.Wait(ctx, revision)
 	}
-	if snap := c.snapshot.Load(); snap.revision >= revision && !doubted {
+	if snap := c.latest(); snap.revision >= revision && !doubted {
 		return snap, nil
 	}
 	snap, err := c.quorum(ctx)
@@ -38,6 +38,9 @@ func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
 		}
 		if _, behind := errors.AsType[*store.FutureRevisionError](err); behind && c.store.Capabilities().Progress {
 			return nil, err // Wait would have brought the cache there
+		}
+		if past := c.past.Load(); past != nil && past.revision == revision {
+			return past, nil
 		}
 	}
 	items, at, err := c.read(ctx, revision)

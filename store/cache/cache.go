@@ -93,7 +93,9 @@ type Cache struct {
 	snapshot atomic.Pointer[Snapshot]
 	routes   routes
 	nudger   nudger
-	shared   sharedProgress
+	progress shared[int64]     // questions for the store's revision
+	through  shared[*Snapshot] // reads of the store past the cache
+	past     atomic.Pointer[Snapshot]
 	hints    hints
 	backlogs backlogs
 	doubted  atomic.Bool // the cache has been found wrong and has not been filled again yet
@@ -128,8 +130,9 @@ func New(s store.Store, prefix string, o Options) *Cache {
 		stopped: make(chan struct{}),
 		routes:  newRoutes(prefix),
 		log:     changeLog{limit: o.EventLog, limitBytes: o.EventLogBytes},
+
+		progress: newShared[int64](), through: newShared[*Snapshot](),
 	}
-	c.shared.init(s)
 	c.snapshot.Store(&Snapshot{})
 	return c
 }
@@ -253,17 +256,12 @@ func (c *Cache) forget(reached chan struct{}) {
 // Consistent returns a snapshot that includes every write acknowledged before the call: it asks
 // the store for its revision and waits for the cache to reach it. Where the store cannot
 // report progress, or the cache does not get there within three seconds because its watch is in
-// trouble, it lists the store instead.
+// trouble, it asks the store what has changed instead.
 func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
-	can := c.store.Capabilities()
-	if !can.Progress || c.doubted.Load() {
+	if !c.store.Capabilities().Progress || c.doubted.Load() {
 		return c.quorum(ctx)
 	}
-	ask := c.store.Progress
-	if can.Durable { // over a network: share the round trip
-		ask = c.shared.progress
-	}
-	revision, err := ask(ctx, c.prefix)
+	revision, err := c.revision(ctx)
 	if err != nil {
 		return nil, err
 	}

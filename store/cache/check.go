@@ -142,6 +142,7 @@ func (c *Cache) distrust(snap *Snapshot) {
 	refill := c.refill
 	if snap.epoch == c.epoch {
 		c.doubted.Store(true)
+		c.past.Store(nil) // it may have been made with what is wrong
 	} else {
 		refill = nil
 	}

@@ -158,15 +158,6 @@ func (c *Cache) read(ctx context.Context, at int64) (ordered.Map[*Object], int64
 	}
 }
 
-// quorum reads the current state from the store itself, using the objects that are known.
-func (c *Cache) quorum(ctx context.Context) (*Snapshot, error) {
-	items, revision, err := c.read(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	return fromStore(items, revision), nil
-}
-
 // objects decodes keys, on all processors if there are many.
 func (c *Cache) objects(kvs []store.KV, known *Snapshot) []*Object {
 	out := make([]*Object, len(kvs))
@@ -229,6 +220,9 @@ func (c *Cache) replace(items ordered.Map[*Object], revision int64) {
 // publish makes a snapshot current and returns the waits that it ends. Called with mu held.
 func (c *Cache) publish(next *Snapshot) []waiter {
 	c.snapshot.Store(next)
+	if past := c.past.Load(); past != nil && past.revision <= next.revision {
+		c.past.Store(nil)
+	}
 	var done []waiter
 	keep := c.waiters[:0]
 	for _, w := range c.waiters {

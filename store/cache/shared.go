@@ -4,70 +4,68 @@ import (
 	"context"
 	"errors"
 	"sync"
-
-	"github.com/keelson-dev/keelson/store"
 )
 
-// sharedProgress lets concurrent consistent readers share one question to the store: those that
-// arrive while one is under way wait for the next, which begins after they came
-// and is therefore new enough for all of them.
-type sharedProgress struct {
-	store store.Store
-	slot  chan struct{} // held by the question under way
+// shared lets concurrent readers share one question to the store: those that arrive while one is under way wait
+// for the next, which begins after they came and whose answer is therefore new enough for all of them.
+type shared[T any] struct {
+	slot chan struct{} // held by the question under way
 
 	mu   sync.Mutex
-	next *question // not begun yet
+	next *question[T] // not begun yet
 }
 
-type question struct {
-	done     chan struct{}
-	revision int64
-	err      error
+type question[T any] struct {
+	done   chan struct{}
+	answer T
+	err    error
 }
 
-func (p *sharedProgress) init(s store.Store) { p.store, p.slot = s, make(chan struct{}, 1) }
+func newShared[T any]() shared[T] { return shared[T]{slot: make(chan struct{}, 1)} }
 
-func (p *sharedProgress) progress(ctx context.Context, prefix string) (int64, error) {
+// do returns the answer of a call of ask that began after do was called.
+func (s *shared[T]) do(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	for {
-		q, leads := p.join()
+		q, leads := s.join()
 		if leads {
-			p.ask(ctx, prefix, q)
+			s.ask(ctx, q, ask)
 		}
 		select {
 		case <-q.done:
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			var zero T
+			return zero, ctx.Err()
 		}
 		if !leads && (errors.Is(q.err, context.Canceled) || errors.Is(q.err, context.DeadlineExceeded)) && ctx.Err() == nil {
 			continue // the one who asked gave up
 		}
-		return q.revision, q.err
+		return q.answer, q.err
 	}
 }
 
 // join returns the next question and whether the caller must ask it.
-func (p *sharedProgress) join() (*question, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.next != nil {
-		return p.next, false
+func (s *shared[T]) join() (*question[T], bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil {
+		return s.next, false
 	}
-	p.next = &question{done: make(chan struct{})}
-	return p.next, true
+	s.next = &question[T]{done: make(chan struct{})}
+	return s.next, true
 }
 
-func (p *sharedProgress) ask(ctx context.Context, prefix string, q *question) {
+func (s *shared[T]) ask(ctx context.Context, q *question[T], ask func(context.Context) (T, error)) {
 	defer close(q.done)
 	select {
-	case p.slot <- struct{}{}:
-		defer func() { <-p.slot }()
+	case s.slot <- struct{}{}:
+		defer func() { <-s.slot }()
 	case <-ctx.Done():
 		q.err = ctx.Err()
 	}
-	p.mu.Lock()
-	p.next = nil // whoever comes now is too late for this one
-	p.mu.Unlock()
+	s.mu.Lock()
+	s.next = nil // whoever comes now is too late for this one
+	s.mu.Unlock()
 	if q.err == nil {
-		q.revision, q.err = p.store.Progress(ctx, prefix)
+		q.answer, q.err = ask(ctx)
 	}
 }

@@ -61,9 +61,13 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	if o.Revision > 0 {
 		options = append(options, clientv3.WithRev(o.Revision))
 	}
+	if o.Since > 0 {
+		options = append(options, clientv3.WithMinModRev(o.Since+1))
+	}
 	switch {
 	case from >= to: // behind the whole prefix: ask for the revision only
 		from, options = s.full("/\x00"), append(options[1:], clientv3.WithCountOnly())
+		o.Since = 0
 	case o.Limit > 0:
 		options = append(options, clientv3.WithLimit(int64(o.Limit)))
 	}
@@ -78,6 +82,9 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	if o.Revision > 0 {
 		result.Revision = o.Revision
 	}
+	if o.Since > 0 {
+		result.Total, result.More = resp.Count, resp.More
+	}
 	if len(resp.Kvs) == 0 {
 		return result, nil
 	}
@@ -85,8 +92,10 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	for i, kv := range resp.Kvs {
 		result.Items[i] = s.kv(kv)
 	}
-	result.Remaining = resp.Count - int64(len(resp.Kvs))
-	result.More = result.Remaining > 0
+	if o.Since == 0 {
+		result.Remaining = resp.Count - int64(len(resp.Kvs))
+		result.More = result.Remaining > 0
+	}
 	return result, nil
 }
 

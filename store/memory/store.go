@@ -143,6 +143,19 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 		return result, nil
 	}
 	count := items.Count(from, to)
+	if o.Since > 0 {
+		result.Total = int64(count)
+		for _, kv := range items.Range(from, to) {
+			if kv.Revision <= o.Since {
+				continue
+			}
+			if result.More = o.Limit > 0 && len(result.Items) == o.Limit; result.More {
+				break
+			}
+			result.Items = append(result.Items, *kv)
+		}
+		return result, nil
+	}
 	n := count
 	if o.Limit > 0 && o.Limit < n {
 		n = o.Limit

@@ -322,6 +322,47 @@ func testListAtRevision(t *testing.T, ctx context.Context, s store.Store) {
 	require.Equal(t, r4+1000, future.Requested)
 }
 
+// What was written since a revision, and how many keys there are: together they say what became of a range.
+func testListSince(t *testing.T, ctx context.Context, s store.Store) {
+	var revs []int64
+	for i := range 6 {
+		revs = append(revs, create(t, ctx, s, fmt.Sprintf("/a/%d", i), "1"))
+	}
+	create(t, ctx, s, "/b/0", "1")
+	_, err := s.Update(ctx, "/a/1", value("2"), revs[1], none)
+	require.NoError(t, err)
+	_, err = s.Delete(ctx, "/a/0", store.AnyRevision, none)
+	require.NoError(t, err)
+	last := create(t, ctx, s, "/c", "1")
+	for _, c := range []struct {
+		o     store.ListOptions
+		want  []string
+		total int64
+		more  bool
+	}{
+		{store.ListOptions{Since: revs[3]}, []string{"/a/1", "/a/4", "/a/5"}, 5, false},
+		{store.ListOptions{Since: revs[4]}, []string{"/a/1", "/a/5"}, 5, false},
+		{store.ListOptions{Since: revs[5]}, []string{"/a/1"}, 5, false},
+		{store.ListOptions{Since: last}, []string{}, 5, false},
+		{store.ListOptions{Since: last + 100}, []string{}, 5, false},
+		{store.ListOptions{Since: 1, Limit: 2}, []string{"/a/1", "/a/2"}, 5, true},
+		{store.ListOptions{Since: revs[4], Limit: 2}, []string{"/a/1", "/a/5"}, 5, false},
+		{store.ListOptions{Since: revs[3], After: "/a/2"}, []string{"/a/4", "/a/5"}, 3, false},
+		{store.ListOptions{Since: revs[3], After: "/z"}, []string{}, 0, false},
+		{store.ListOptions{Since: revs[3], Revision: revs[4]}, []string{"/a/4"}, 5, false},
+	} {
+		got, err := s.List(ctx, "/a/", c.o)
+		require.NoError(t, err)
+		require.Equal(t, c.want, keys(got.Items), "%+v", c.o)
+		require.Equal(t, c.total, got.Total, "%+v", c.o)
+		require.Equal(t, c.more, got.More, "%+v", c.o)
+		require.Zero(t, got.Remaining)
+		if c.o.Revision == 0 {
+			require.Equal(t, last, got.Revision)
+		}
+	}
+}
+
 func testWatchFromRevision(t *testing.T, ctx context.Context, s store.Store) {
 	r1 := create(t, ctx, s, "/a/x", "1")
 	r2, err := s.Update(ctx, "/a/x", value("2"), r1, none)

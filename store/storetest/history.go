@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,12 +170,29 @@ func (h *history) list() {
 		o.Revision = h.m.history[h.rnd.IntN(len(h.m.history))].revision
 		state = h.m.at(o.Revision)
 	}
+	if h.rnd.IntN(4) == 0 {
+		h.listSince(prefix, o.After)
+	}
 	got, err := h.s.List(h.ctx, prefix, o)
 	require.NoError(h.t, err, "seed %d: list %q %+v", h.seed, prefix, o)
 	want, remaining := list(state, prefix, o.Limit, o.After)
 	require.Equal(h.t, want, got.Items, "seed %d: list %q %+v", h.seed, prefix, o)
 	require.Equal(h.t, remaining, got.Remaining, "seed %d", h.seed)
 	require.Equal(h.t, remaining > 0, got.More)
+}
+
+// listSince reads what has changed since some revision.
+func (h *history) listSince(prefix, after string) {
+	o := store.ListOptions{After: after, Since: h.m.history[h.rnd.IntN(len(h.m.history))].revision}
+	got, err := h.s.List(h.ctx, prefix, o)
+	require.NoError(h.t, err, "seed %d: list %q %+v", h.seed, prefix, o)
+	all, _ := list(h.m.state, prefix, 0, after)
+	require.EqualValues(h.t, len(all), got.Total, "seed %d: list %q %+v", h.seed, prefix, o)
+	newer := slices.DeleteFunc(all, func(kv store.KV) bool { return kv.Revision <= o.Since })
+	require.Equal(h.t, len(newer), len(got.Items), "seed %d: list %q %+v", h.seed, prefix, o)
+	for i := range newer {
+		require.Equal(h.t, newer[i], got.Items[i], "seed %d: list %q %+v", h.seed, prefix, o)
+	}
 }
 
 func (h *history) checkWatches() {

@@ -43,6 +43,7 @@ var cases = []struct {
 	{"ListPages", testListPages},
 	{"ListBounds", testListBounds},
 	{"ListAtRevision", testListAtRevision},
+	{"ListSince", testListSince},
 	{"WatchFromRevision", testWatchFromRevision},
 	{"WatchPrefix", testWatchPrefix},
 	{"WatchTxnIsOneBatch", testWatchTxn},

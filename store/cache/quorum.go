@@ -1,0 +1,139 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/internal/ordered"
+)
+
+// forDeletions is how long a read of the store waits for its watch to say what has been deleted, before it reads everything.
+const forDeletions = 100 * time.Millisecond
+
+// quorum returns a state that includes every write acknowledged before the call, from the store itself: for stores that cannot report
+// progress, and for a cache whose watch is in trouble. Concurrent callers share a read, and as long as the store has not moved on the last one
+// is good.
+func (c *Cache) quorum(ctx context.Context) (*Snapshot, error) {
+	revision, err := c.revision(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if snap := c.latest(); snap.revision >= revision && !c.doubted.Load() {
+		return snap, nil
+	}
+	return c.through.do(ctx, c.readThrough)
+}
+
+// revision returns the store's revision, by a question shared with others.
+func (c *Cache) revision(ctx context.Context) (int64, error) {
+	ask := func(ctx context.Context) (int64, error) { return c.store.Progress(ctx, c.prefix) }
+	if !c.store.Capabilities().Durable { // not over a network
+		return ask(ctx)
+	}
+	return c.progress.do(ctx, ask)
+}
+
+// latest is the newest state known: that of the watch, or what was read from the store since.
+func (c *Cache) latest() *Snapshot {
+	snap := c.snapshot.Load()
+	if past := c.past.Load(); past != nil && past.revision > snap.revision {
+		return past
+	}
+	return snap
+}
+
+// readThrough asks the store for what has changed since the state known, as one linearizable read, and makes the present state of both.
+//
+// That is sound without any report of progress. Let S be the exact state at r, D the keys written after r as they are at H, and n the number of
+// keys at H. A key that exists at H was written after r, and is in D, or was not, and is then in S as it is now. So the keys at H are
+// among those of S with D put over it; if those are n as well, none of them is missing, and S with D is the state at H. They are more than n
+// only where keys of S were deleted. The watch tells which soon, and any later state of it may take the place of S.
+func (c *Cache) readThrough(ctx context.Context) (*Snapshot, error) {
+	known, epoch := c.latest(), c.snapshot.Load().epoch
+	if known.revision == 0 || c.doubted.Load() {
+		return c.readAll(ctx)
+	}
+	page, err := c.store.List(ctx, c.prefix, store.ListOptions{Since: known.revision, Limit: pageSize})
+	if err != nil {
+		return nil, err
+	}
+	if page.More {
+		return c.readAll(ctx)
+	}
+	changed := c.objects(page.Items, known)
+	deadline, cancel := context.WithTimeout(ctx, forDeletions)
+	defer cancel()
+	for {
+		if snap := over(known, changed, page); snap != nil {
+			c.keep(snap, epoch)
+			return snap, nil
+		}
+		reached, next := c.await(max(known.revision, c.snapshot.Load().revision) + 1)
+		if reached != nil {
+			select {
+			case <-reached:
+				next = c.snapshot.Load()
+			case <-c.stopped:
+				c.forget(reached)
+				return nil, ErrStopped
+			case <-deadline.Done():
+				c.forget(reached)
+				return c.readAll(ctx)
+			}
+		}
+		if known = next; known.revision >= page.Revision {
+			return known, nil
+		}
+	}
+}
+
+// over puts what has changed over a state and returns that of the store, or nil if there are keys too many.
+func over(known *Snapshot, changed []*Object, page store.ListResult) *Snapshot {
+	items, edit := known.items, (*ordered.Editor[*Object])(nil)
+	for _, o := range changed {
+		if old, ok := known.Get(o.Key); ok && old.Revision == o.Revision {
+			continue
+		}
+		if edit == nil {
+			edit = known.items.Edit()
+		}
+		edit.Set(o.Key, o)
+	}
+	if edit != nil {
+		items = edit.Map()
+	}
+	switch {
+	case int64(items.Len()) != page.Total:
+		return nil
+	case edit == nil:
+		return &Snapshot{items: items, revision: page.Revision, seq: known.seq, epoch: known.epoch}
+	default:
+		return fromStore(items, page.Revision)
+	}
+}
+
+// readAll reads everything, using the objects that are known.
+func (c *Cache) readAll(ctx context.Context) (*Snapshot, error) {
+	epoch := c.snapshot.Load().epoch
+	items, revision, err := c.read(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	snap := fromStore(items, revision)
+	c.keep(snap, epoch)
+	return snap, nil
+}
+
+// keep remembers a state read from the store until the watch has come further. epoch is that of the cache when the read began: what was made
+// with the help of a cache that has been found wrong since is not kept.
+func (c *Cache) keep(snap *Snapshot, epoch int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.doubted.Load() || c.epoch != epoch {
+		return
+	}
+	if past := c.past.Load(); snap.revision > c.snapshot.Load().revision && (past == nil || snap.revision > past.revision) {
+		c.past.Store(snap)
+	}
+}
