@@ -121,7 +121,8 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 			f.Exact = revision
 		}
 	}
-	if err := rt.res.Warm(r.Context()); err != nil {
+	f, err := rt.res.Warm(r.Context(), f)
+	if err != nil {
 		return nil, err
 	}
 	snap, err := rt.res.Snapshot(r.Context(), f)

@@ -93,10 +93,10 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 			"sendInitialEvents is forbidden for watch: the store cannot report progress"))
 	}
 	wo.InitialEvents = o.initial != nil && *o.initial
-	if err := rt.res.Warm(r.Context()); err != nil {
+	f, err := rt.res.Warm(r.Context(), registry.Freshness{Any: o.version == "0", AtLeast: o.revision})
+	if err != nil {
 		return wo, err
 	}
-	f := registry.Freshness{Any: o.version == "0", AtLeast: o.revision}
 	if !wo.InitialEvents && o.revision > 0 {
 		wo.From = o.revision
 		return wo, nil

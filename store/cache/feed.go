@@ -14,7 +14,10 @@ import (
 )
 
 const (
-	pageSize = 5000 // keys per list request
+	// Keys per list request: as many as make a few MiB, because a response is held whole, and copied, before it is looked at.
+	firstPage = 500
+	pageSize  = 5000
+	pageBytes = 4 << 20
 	minRetry = 50 * time.Millisecond
 	maxRetry = 5 * time.Second
 )
@@ -138,24 +141,57 @@ func (c *Cache) list(ctx context.Context) (int64, error) {
 	return current, nil
 }
 
-// read lists the store at a revision (zero: the current one) in pages of one revision.
+// read lists the store at a revision (zero: the current one) in pages of one revision. The next page is on its way while one is decoded.
 func (c *Cache) read(ctx context.Context, at int64) (ordered.Map[*Object], int64, error) {
+	type answer struct {
+		store.ListResult
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	pages := make(chan answer)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	tasks.Go(func() {
+		defer close(pages)
+		o := store.ListOptions{Limit: firstPage, Revision: at}
+		for more := true; more; {
+			page, err := c.store.List(ctx, c.prefix, o)
+			if more = err == nil && page.More; more {
+				o.After, o.Revision, o.Limit = page.Items[len(page.Items)-1].Key, page.Revision, nextPage(page.Items)
+			}
+			select {
+			case pages <- answer{page, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
 	known := c.snapshot.Load()
 	edit := ordered.Map[*Object]{}.Edit()
-	o := store.ListOptions{Limit: pageSize, Revision: at}
-	for {
-		page, err := c.store.List(ctx, c.prefix, o)
-		if err != nil {
-			return ordered.Map[*Object]{}, 0, fmt.Errorf("cache: list %s: %w", c.prefix, err)
+	revision := int64(0)
+	for page := range pages {
+		if page.err != nil {
+			return ordered.Map[*Object]{}, 0, fmt.Errorf("cache: list %s: %w", c.prefix, page.err)
 		}
 		for _, obj := range c.objects(page.Items, known) {
 			edit.Set(obj.Key, obj)
 		}
-		if !page.More {
-			return edit.Map(), page.Revision, nil
-		}
-		o.After, o.Revision = page.Items[len(page.Items)-1].Key, page.Revision
+		revision = page.Revision
 	}
+	if err := ctx.Err(); err != nil {
+		return ordered.Map[*Object]{}, 0, err
+	}
+	return edit.Map(), revision, nil
+}
+
+// nextPage is how many keys like these make a page.
+func nextPage(items []store.KV) int {
+	bytes := 0
+	for i := range items {
+		bytes += len(items[i].Value)
+	}
+	return min(max(pageBytes/max(bytes/len(items), 1), firstPage), pageSize)
 }
 
 // objects decodes keys, on all processors if there are many.

@@ -107,20 +107,24 @@ func (r *Registry) want(w *watched) bool {
 const warmUp = 3 * time.Second
 
 // Warm starts the resource's watch cache and waits until it has caught up. Errors: 429 with a time to try again if that takes more than three
-// seconds, 503 when the registry ends, and that of ctx.
-func (r *Resource) Warm(ctx context.Context) error {
+// seconds, 503 when the registry ends, and that of ctx. A cache that this call has started holds what the store held after the call began:
+// then f, if it asks for a consistent state, is returned as asking for that one, which spares it the store.
+func (r *Resource) Warm(ctx context.Context, f Freshness) (Freshness, error) {
 	select {
 	case <-r.watched.ready:
-		return nil
+		return f, nil
 	default:
 	}
 	waiting, cancel := context.WithTimeout(ctx, warmUp)
 	defer cancel()
-	_, err := r.reader(waiting)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return apierrors.NewTooManyRequests("storage is (re)initializing: the watch cache of "+r.gr.String()+" is being filled", 1)
+	c, fresh, err := r.startReader(waiting)
+	switch {
+	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
+		return f, apierrors.NewTooManyRequests("storage is (re)initializing: the watch cache of "+r.gr.String()+" is being filled", 1)
+	case err == nil && fresh && f == Freshness{}:
+		f.AtLeast = c.Began()
 	}
-	return err
+	return f, err
 }
 
 // reader returns the running cache, started and caught up.
