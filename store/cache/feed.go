@@ -18,8 +18,8 @@ const (
 	firstPage = 500
 	pageSize  = 5000
 	pageBytes = 4 << 20
-	minRetry = 50 * time.Millisecond
-	maxRetry = 5 * time.Second
+	minRetry  = 50 * time.Millisecond
+	maxRetry  = 5 * time.Second
 )
 
 // Run feeds the cache: it lists the prefix, follows it with a watch, and lists again when the
