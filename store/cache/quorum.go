@@ -50,7 +50,8 @@ func (c *Cache) latest() *Snapshot {
 // among those of S with D put over it; if those are n as well, none of them is missing, and S with D is the state at H. They are more than n
 // only where keys of S were deleted. The watch tells which soon, and any later state of it may take the place of S.
 func (c *Cache) readThrough(ctx context.Context) (*Snapshot, error) {
-	known, epoch := c.latest(), c.snapshot.Load().epoch
+	epoch := c.snapshot.Load().epoch // first
+	known := c.latest()
 	if known.revision == 0 || c.doubted.Load() {
 		return c.readAll(ctx)
 	}
