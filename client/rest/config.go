@@ -112,6 +112,11 @@ type Options struct {
 	Retries int
 	// Metrics are told what happens.
 	Metrics Metrics
+	// CBOR, if set, makes the Conn prefer CBOR (application/cbor) wherever JSON would travel: of the custom resources, and of
+	// all that is not protobuf. The value is cbor.Transcoder{} of package apimachinery/cbor, which so only programs that name it link. It is
+	// an alpha feature of servers (CBORServingAndStorage); one that has it off answers in JSON. A body it refuses with 415 is sent again as JSON, as
+	// are all later ones for the same group-version. JSON, merge and strategic merge patches have no form in CBOR. Callers of the Conn see JSON.
+	CBOR Transcoder
 }
 
 // Metrics are functions a Conn calls; each may be nil. They must not block.

@@ -27,6 +27,7 @@ type Conn struct {
 	limit        *limiter
 	pace         *pacer
 	warned       warned
+	cbor         transcoder
 	state        connState
 }
 
@@ -61,6 +62,7 @@ func New(cfg Config, o Options) (*Conn, error) {
 	if c.opts.Retries == 0 {
 		c.opts.Retries = 10
 	}
+	c.cbor.Transcoder = o.CBOR
 	c.watchesFiles = cfg.TLS.CAFile+cfg.TLS.CertFile+cfg.TLS.KeyFile+cfg.BearerTokenFile != ""
 	c.limit = newLimiter(o.MaxInFlight, o.Metrics.Limit)
 	c.pace = newPacer(o.QPS, o.Burst)
@@ -96,25 +98,34 @@ func (c *Conn) Do(ctx context.Context, r *client.Request) (*client.Response, err
 		defer cancel()
 	}
 	var out *client.Response
-	err := c.attempts(ctx, r, true, func(resp *http.Response) error {
-		body, err := readBody(resp)
-		if err != nil {
+	err := c.cbor.send(ctx, r, func(r *client.Request) error {
+		return c.attempts(ctx, r, true, func(resp *http.Response) error {
+			body, err := readBody(resp)
+			if err != nil {
+				return err
+			}
+			out = &client.Response{Code: resp.StatusCode, Header: flat(resp.Header), Warnings: c.warnings(resp.Header)}
+			out.ContentType, out.Body, err = c.cbor.reply(resp.Header.Get("Content-Type"), body)
 			return err
-		}
-		out = &client.Response{Code: resp.StatusCode, ContentType: resp.Header.Get("Content-Type"), Header: flat(resp.Header), Body: body, Warnings: c.warnings(resp.Header)}
-		return nil
+		})
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // Stream implements client.Conn.
 func (c *Conn) Stream(ctx context.Context, r *client.Request) (*client.Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var out *client.Stream
-	err := c.attempts(ctx, r, false, func(resp *http.Response) error {
-		c.warnings(resp.Header)
-		out = &client.Stream{ContentType: resp.Header.Get("Content-Type"), Header: flat(resp.Header), Body: &streamBody{ReadCloser: resp.Body, cancel: cancel}}
-		return nil
+	err := c.cbor.send(ctx, r, func(r *client.Request) error {
+		return c.attempts(ctx, r, false, func(resp *http.Response) error {
+			c.warnings(resp.Header)
+			out = &client.Stream{Header: flat(resp.Header)}
+			out.ContentType, out.Body = c.cbor.stream(resp.Header.Get("Content-Type"), &streamBody{ReadCloser: resp.Body, cancel: cancel})
+			return nil
+		})
 	})
 	if err != nil {
 		cancel()

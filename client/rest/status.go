@@ -25,7 +25,11 @@ func (c *Conn) statusError(r *client.Request, resp *http.Response) error {
 		body = []byte(resp.Status)
 	}
 	after := retryAfterHeader(resp.Header)
-	if s, ok := decodeStatus(resp.Header.Get("Content-Type"), body); ok {
+	contentType := resp.Header.Get("Content-Type")
+	if typ, text, err := c.cbor.reply(contentType, body); err == nil {
+		contentType, body = typ, text
+	}
+	if s, ok := decodeStatus(contentType, body); ok {
 		if s.Code == 0 {
 			s.Code = int32(resp.StatusCode)
 		}

@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/informers"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -273,15 +274,20 @@ const widgetCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourc
 "status":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}}`
 
 func TestDynamicClientAndCustomResources(t *testing.T) {
-	ctx := t.Context()
 	c := controllertest.Start(t, controllertest.Options{})
 	cfg := clientGo(c, jsonType)
 	dyn, err := dynamic.NewForConfig(cfg)
 	require.NoError(t, err)
+	dynamicClient(t, cfg, dyn)
+}
+
+// dynamicClient does everything with a dynamic client and a custom resource, which it defines.
+func dynamicClient(t *testing.T, cfg *rest.Config, dyn *dynamic.DynamicClient) {
+	ctx := t.Context()
 	crd := &unstructured.Unstructured{}
 	require.NoError(t, crd.UnmarshalJSON([]byte(widgetCRD)))
 	crds := dyn.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	_, err = crds.Create(ctx, crd, metav1.CreateOptions{})
+	_, err := crds.Create(ctx, crd, metav1.CreateOptions{})
 	require.NoError(t, err)
 	eventually(t, "the definition is established", func() bool {
 		got, err := crds.Get(ctx, "widgets.a.test", metav1.GetOptions{})

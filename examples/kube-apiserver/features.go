@@ -12,6 +12,7 @@ const (
 	unsafeDeletion         featuregate.Feature = "AllowUnsafeMalformedObjectDeletion"
 	apiResponseCompression featuregate.Feature = "APIResponseCompression"
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
+	cborServingAndStorage  featuregate.Feature = "CBORServingAndStorage"
 	watchList              featuregate.Feature = "WatchList"
 )
 
@@ -34,6 +35,7 @@ func features() (*featuregate.Gate, error) {
 		unsafeDeletion:         {alpha(32)},
 		apiResponseCompression: {alpha(8), beta(16)},
 		detectInconsistency:    {beta(34)},
+		cborServingAndStorage:  {alpha(32)},
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},
 
 		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},

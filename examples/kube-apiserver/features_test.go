@@ -38,7 +38,7 @@ func TestFeatureGates(t *testing.T) {
 // What is switched off is off, and the metrics say so.
 func TestSwitchedFeatures(t *testing.T) {
 	for on, want := range map[string]string{"true": "1", "false": "0"} {
-		o, err := parse([]string{"--storage-backend=memory", "--feature-gates=WatchList=" + on + ",APIResponseCompression=" + on})
+		o, err := parse([]string{"--storage-backend=memory", "--feature-gates=WatchList=" + on + ",APIResponseCompression=" + on + ",CBORServingAndStorage=" + on})
 		require.NoError(t, err)
 		st := memory.New(memory.Options{})
 		cp, err := o.controlPlane(st, slog.New(slog.DiscardHandler))
@@ -59,6 +59,7 @@ func TestSwitchedFeatures(t *testing.T) {
 		text := get("/metrics", "identity").Body.String()
 		for _, line := range []string{
 			metric + `{name="WatchList",stage="BETA"} ` + want,
+			metric + `{name="CBORServingAndStorage",stage="ALPHA"} ` + want,
 			metric + `{name="APIResponseCompression",stage="BETA"} ` + want,
 			metric + `{name="SidecarContainers",stage=""} 1`,
 		} {
@@ -76,6 +77,11 @@ func TestSwitchedFeatures(t *testing.T) {
 		w = ask(http.MethodPost, large, "identity", `{"metadata":{"name":"large"},"data":{"k":"`+strings.Repeat("x", 200<<10)+`"}}`)
 		require.Equal(t, http.StatusCreated, w.Code, w.Body)
 		require.Equal(t, on == "true", get(large, "gzip").Header().Get("Content-Encoding") == "gzip")
+		r := httptest.NewRequest(http.MethodGet, large, nil)
+		r.Header.Set("Accept", "application/cbor")
+		w = httptest.NewRecorder()
+		cp.ServeHTTP(w, r)
+		require.Equal(t, map[string]int{"true": http.StatusOK, "false": http.StatusNotAcceptable}[on], w.Code)
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.NoError(t, st.Close())

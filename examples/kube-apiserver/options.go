@@ -93,7 +93,7 @@ func parse(args []string) (*options, error) {
 	f.StringSliceVar(&o.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
 	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on or off, as group/version=true; only those served by default are known")
-	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, DetectCacheInconsistency, WatchList; others are locked as they are")
+	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, WatchList; others are locked as they are")
 
 	f.StringVar(&o.kubeletCA, "kubelet-certificate-authority", "", "authority of the kubelets' serving certificates (empty: not verified)")
 	f.StringVar(&o.kubeletCert, "kubelet-client-certificate", "", "client certificate for kubelets")

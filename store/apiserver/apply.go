@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -26,13 +27,17 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	if r.query.Get("fieldManager") == "" {
 		return nil, invalidOptions("PatchOptions", validation.Required(validation.NewPath("fieldManager"), "is required for apply patch"))
 	}
-	data, err := codec.YAMLToJSON(p.data)
+	form, read := "YAML", codec.YAMLToJSON
+	if p.kind == types.ApplyCBORPatchType {
+		form, read = "CBOR", cbor.ToJSON
+	}
+	data, err := read(p.data)
 	if err != nil {
-		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
 	}
 	c := &configuration{force: flag(r.query, "force")}
 	if err := codec.Unmarshal(data, &c.fields); err != nil {
-		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
 	}
 	kind, _ := c.fields["kind"].(string)
 	apiVersion, _ := c.fields["apiVersion"].(string)

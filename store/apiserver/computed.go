@@ -154,8 +154,8 @@ func (r *request) sendItems(h codec.ListHeader, out output, objs []metav1.Object
 	} else {
 		err = codec.WriteListJSON(&b, h, withErrors(each))
 	}
-	if err == nil && out.media == mediaYAML {
-		b, err = codec.JSONToYAML(b)
+	if err == nil && out.media != mediaProto {
+		b, err = out.media.fromJSON(b)
 	}
 	if err != nil {
 		r.fail(apierrors.NewInternalError(err))
@@ -219,6 +219,5 @@ func (e *eventStream) encodeObject(eventType string, obj metav1.Object) ([]byte,
 		b, err := codec.MarshalEnvelope(apiVersion, kind, shown)
 		return codec.AppendEventProto(nil, eventType, b), err
 	}
-	b, err := codec.Marshal(shown)
-	return codec.AppendEventJSON(nil, eventType, b), err
+	return e.frameJSON(eventType, shown)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -27,10 +26,9 @@ func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
 		return nil, err
 	}
 	if len(data) > 0 {
-		m, ok := contentMedia(r.Header.Get("Content-Type"))
-		if !ok {
-			return nil, apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: " +
-				strings.Join([]string{typeJSON, typeYAML, typeProto}, ", "))
+		m, err := r.contentMedia()
+		if err != nil {
+			return nil, err
 		}
 		// DeleteOptions are a kind of every group-version.
 		want := deleteOptionsKind

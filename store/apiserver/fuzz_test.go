@@ -30,6 +30,8 @@ func FuzzRequests(f *testing.F) {
 		{"POST", "/api/v1/namespaces/default/pods/p/eviction", "k8s\x00\x0a\x00", "", "application/vnd.kubernetes.protobuf", ""},
 		{"GET", "/apis/../api//v1/%2e%2e/x?pretty=1&pretty", "", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "", ""},
 		{"POST", "/api/v1/namespaces/default/services", `{"metadata":{"name":"s"},"spec":{"type":"LoadBalancer","ipFamilies":["IPv6"],"clusterIPs":["::1","None"],"ports":[{"port":1,"nodePort":-1}]}}`, "", "", ""},
+		{"POST", "/api/v1/namespaces/default/configmaps", "\xd9\xd9\xf7\xa1\x48metadata\xa1\x44name\x41c", "application/cbor", "application/cbor", ""},
+		{"PATCH", "/api/v1/namespaces/default/configmaps/c?fieldManager=x", "\xa2\x44kind\x49ConfigMap\x4aapiVersion\x42v1", "application/cbor", "application/apply-patch+cbor", ""},
 		{"GET", "/readyz/../x?verbose", "", "", "", ""},
 		{"GET", "/openapi/v3/apis/apps/v1?hash=x", "", "", "", ""},
 		{"GET", "/api/v1/pods", "", "", "", "Impersonate-Group: a\nImpersonate-Extra-%zz: b"},
@@ -40,7 +42,7 @@ func FuzzRequests(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], seed[5])
 	}
-	s, err := apiserver.New(apiserver.Options{RequestTimeout: 2 * time.Second, CORSOrigins: []string{"."}})
+	s, err := apiserver.New(apiserver.Options{RequestTimeout: 2 * time.Second, CBOR: true, CORSOrigins: []string{"."}})
 	require.NoError(f, err)
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan struct{})

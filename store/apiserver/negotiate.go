@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
 // media is an encoding.
@@ -14,12 +18,14 @@ const (
 	mediaJSON media = iota
 	mediaYAML
 	mediaProto
+	mediaCBOR
 )
 
 const (
 	typeJSON  = "application/json"
 	typeYAML  = "application/yaml"
 	typeProto = "application/vnd.kubernetes.protobuf"
+	typeCBOR  = cbor.MediaType
 )
 
 func (m media) contentType() string {
@@ -28,8 +34,22 @@ func (m media) contentType() string {
 		return typeYAML
 	case mediaProto:
 		return typeProto
+	case mediaCBOR:
+		return typeCBOR
 	default:
 		return typeJSON
+	}
+}
+
+// fromJSON turns JSON into the encoding; protobuf is not made of it.
+func (m media) fromJSON(text []byte) ([]byte, error) {
+	switch m {
+	case mediaYAML:
+		return codec.JSONToYAML(text)
+	case mediaCBOR:
+		return cbor.FromJSON(text)
+	default:
+		return text, nil
 	}
 }
 
@@ -53,6 +73,7 @@ type output struct {
 // offers says what a handler can send.
 type offers struct {
 	proto bool // a protobuf form exists
+	cbor  bool // CBOR is on
 	table bool
 	meta  bool
 	watch bool
@@ -121,6 +142,11 @@ func (o offers) match(c clause) (output, bool) {
 			return out, false
 		}
 		out.media = mediaProto
+	case typeCBOR:
+		if !o.cbor {
+			return out, false
+		}
+		out.media = mediaCBOR
 	default:
 		return out, false
 	}
@@ -132,7 +158,7 @@ func (o offers) match(c clause) (output, bool) {
 		return out, c.params["g"] == "" && c.params["v"] == "" // a version of nothing
 	case "Table":
 		out.as = asTable
-		if !o.table || out.media == mediaProto {
+		if !o.table || out.media == mediaProto || out.media == mediaCBOR {
 			return out, false
 		}
 	case "PartialObjectMetadata":
@@ -155,25 +181,39 @@ func (o offers) match(c clause) (output, bool) {
 	return out, true
 }
 
-// contentMedia reads a Content-Type; ok is false for one that cannot be read. Nothing means JSON.
-func contentMedia(contentType string) (media, bool) {
+// contentMedia reads a Content-Type. Nothing means JSON.
+func (r *request) contentMedia() (media, error) {
+	contentType := r.Header.Get("Content-Type")
 	switch contentType {
 	case "", typeJSON:
-		return mediaJSON, true
+		return mediaJSON, nil
 	case typeProto:
-		return mediaProto, true
+		return mediaProto, nil
 	}
 	typ, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		return 0, false
+		typ = ""
 	}
 	switch typ {
 	case typeJSON:
-		return mediaJSON, true
+		return mediaJSON, nil
 	case typeYAML, "text/yaml", "application/x-yaml":
-		return mediaYAML, true
+		return mediaYAML, nil
 	case typeProto:
-		return mediaProto, true
+		return mediaProto, nil
+	case typeCBOR:
+		if r.server.options.CBOR {
+			return mediaCBOR, nil
+		}
 	}
-	return 0, false
+	return 0, apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: " + r.server.mediaTypes())
+}
+
+// mediaTypes lists the encodings, for errors.
+func (s *Server) mediaTypes() string {
+	all := typeJSON + ", " + typeYAML + ", " + typeProto
+	if s.options.CBOR {
+		all += ", " + typeCBOR
+	}
+	return all
 }

@@ -82,6 +82,10 @@ type Options struct {
 	// option ignoreStoreReadErrorWithClusterBreakingPotential; without it the option is ignored. What such an object held, such as the cluster
 	// IP of a service, is given back by repair or never.
 	UnsafeDelete bool
+	// CBOR serves and takes application/cbor beside JSON, watches as application/cbor-seq and applies as
+	// application/apply-patch+cbor, and stores custom resources in it: the alpha feature CBORServingAndStorage. What is stored is
+	// read in either form, with it or without. Tables are not to be had in CBOR.
+	CBOR bool
 	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
 	MinWatch time.Duration
 	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or less, down
@@ -154,6 +158,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Registry.CBOR = o.Registry.CBOR || o.CBOR
 	if o.Registry.Logger == nil {
 		o.Registry.Logger = o.Logger
 	}

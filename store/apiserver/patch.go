@@ -28,6 +28,11 @@ type patchRequest struct {
 	fv   fieldValidation
 }
 
+// applies reports that the patch is a server-side apply.
+func (p *patchRequest) applies() bool {
+	return p.kind == types.ApplyYAMLPatchType || p.kind == types.ApplyCBORPatchType
+}
+
 // readPatch reads body and options of a patch.
 func (r *request) readPatch(strategic bool) (*patchRequest, error) {
 	typ, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -37,6 +42,9 @@ func (r *request) readPatch(strategic bool) (*patchRequest, error) {
 	known := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
 	if !strategic {
 		known = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType}
+	}
+	if r.server.options.CBOR {
+		known = append(known, types.ApplyCBORPatchType)
 	}
 	p := &patchRequest{kind: types.PatchType(typ)}
 	if !slices.Contains(known, p.kind) {
@@ -55,7 +63,7 @@ func (r *request) readPatch(strategic bool) (*patchRequest, error) {
 	if p.fv, err = r.fieldValidation(); err != nil {
 		return nil, err
 	}
-	if p.kind != types.ApplyYAMLPatchType && r.query.Has("force") {
+	if !p.applies() && r.query.Has("force") {
 		return nil, invalidOptions("PatchOptions", validation.Forbidden(validation.NewPath("force"), "may not be specified for non-apply patch"))
 	}
 	if p.data, err = r.readBody(); err != nil {
@@ -120,7 +128,7 @@ func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
 		r.fail(err)
 		return
 	}
-	if p.kind == types.ApplyYAMLPatchType {
+	if p.applies() {
 		s.apply(rt, r, out, p, o)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -159,10 +160,12 @@ func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
 	if err != nil {
 		return err
 	}
-	m, ok := contentMedia(r.Header.Get("Content-Type"))
-	if !ok || m == mediaProto && r.custom() {
-		return apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: " +
-			strings.Join([]string{typeJSON, typeYAML, typeProto}, ", "))
+	m, err := r.contentMedia()
+	if err != nil {
+		return err
+	}
+	if m == mediaProto && r.custom() {
+		return apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - a custom resource has no protobuf form, accepted media types include: " + r.server.mediaTypes())
 	}
 	if len(data) == 0 {
 		return apierrors.NewBadRequest("the request has no body")
@@ -191,6 +194,8 @@ func (r *request) decodeAs(data []byte, m media, obj any, gvk schema.GroupVersio
 		}
 	case mediaYAML:
 		issues, err = codec.UnmarshalYAML(data, obj, o)
+	case mediaCBOR:
+		issues, err = cbor.Unmarshal(data, obj, o)
 	default:
 		issues, err = codec.UnmarshalOptions(data, obj, o)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -22,7 +23,7 @@ func (r *request) fail(err error) {
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		r.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
-	out, _ := negotiate(r.Header.Get("Accept"), offers{proto: true, table: true, meta: true, watch: true})
+	out, _ := negotiate(r.Header.Get("Accept"), offers{proto: true, cbor: r.server.options.CBOR, table: true, meta: true, watch: true})
 	out.as = asObject
 	r.send(int(status.Code), out, statusKind, &status)
 }
@@ -44,9 +45,10 @@ func (r *request) succeed(code int, details *metav1.StatusDetails) {
 
 // accepts negotiates the answer.
 func (r *request) accepts(o offers) (output, error) {
+	o.cbor = r.server.options.CBOR
 	out, ok := negotiate(r.Header.Get("Accept"), o)
 	if !ok {
-		return out, apierrors.NewNotAcceptable("only the following media types are accepted: " + typeJSON + ", " + typeYAML + ", " + typeProto)
+		return out, apierrors.NewNotAcceptable("only the following media types are accepted: " + r.server.mediaTypes())
 	}
 	return out, nil
 }
@@ -60,6 +62,8 @@ func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any)
 		body, err = codec.MarshalEnvelope(gvk.GroupVersion().String(), gvk.Kind, v)
 	case mediaYAML:
 		body, err = codec.MarshalYAML(v)
+	case mediaCBOR:
+		body, err = cbor.Marshal(v)
 	default:
 		body, err = codec.AppendJSON(make([]byte, 0, 2048), v)
 		body = append(body, '\n')
@@ -111,4 +115,4 @@ func (r *request) sendBytes(code int, m media, body []byte) {
 }
 
 // contentTypes are ready-made header values, never changed.
-var contentTypes = [...][]string{mediaJSON: {typeJSON}, mediaYAML: {typeYAML}, mediaProto: {typeProto}}
+var contentTypes = [...][]string{mediaJSON: {typeJSON}, mediaYAML: {typeYAML}, mediaProto: {typeProto}, mediaCBOR: {typeCBOR}}

@@ -12,7 +12,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/columns"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -207,7 +206,7 @@ func (r *request) scaleChange() (func(old *autoscalingv1.Scale) (*autoscalingv1.
 		return nil, registry.Write{}, err
 	}
 	w := r.write(p.wo, patchOptions(r, p))
-	if p.kind == types.ApplyYAMLPatchType {
+	if p.applies() {
 		config, err := r.readConfiguration(p, scaleKind, &autoscalingv1.Scale{})
 		if err != nil {
 			return nil, registry.Write{}, err

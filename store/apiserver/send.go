@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -63,12 +64,10 @@ func (r *request) sendForm(rt *route, out output, o *cache.Object) error {
 		return nil
 	}
 	whole := append(append(make([]byte, 0, len(head)+len(body)+1), head...), body...)
-	if out.media == mediaYAML {
-		if whole, err = codec.JSONToYAML(whole); err != nil {
-			return err
-		}
-	} else {
+	if out.media == mediaJSON {
 		whole = append(whole, '\n')
+	} else if whole, err = out.media.fromJSON(whole); err != nil {
+		return err
 	}
 	r.sendBytes(http.StatusOK, out.media, whole)
 	return nil
@@ -149,6 +148,10 @@ func (r *request) sendList(rt *route, out output, p *page, kind schema.GroupVers
 		end()
 	case mediaYAML:
 		return r.sendYAMLList(h, items)
+	case mediaCBOR:
+		w, end := r.writer(http.StatusOK, size)
+		err = cbor.WriteList(w, h, len(p.items), withErrors(items))
+		end()
 	default:
 		if r.pretty() {
 			var b bytesWriter

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -155,9 +156,12 @@ func (rt *route) formVersion() string {
 
 func (e *eventStream) begin() {
 	h := e.w.Header()
-	if e.out.media == mediaProto {
+	switch e.out.media {
+	case mediaProto:
 		h["Content-Type"] = []string{typeProto + ";stream=watch"}
-	} else {
+	case mediaCBOR:
+		h["Content-Type"] = []string{cbor.SequenceMediaType}
+	default:
 		h["Content-Type"] = contentTypes[mediaJSON]
 	}
 	e.sendWarnings()
@@ -249,11 +253,7 @@ func (e *eventStream) encode(ev *cache.Event) ([]byte, error) {
 			return nil, err
 		}
 		e.headers = true
-		b, err := codec.Marshal(t)
-		if err != nil {
-			return nil, err
-		}
-		return codec.AppendEventJSON(nil, ev.Type.String(), b), nil
+		return e.frameJSON(ev.Type.String(), t)
 	}
 	return ev.Form(e.form, e.frame)
 }
@@ -285,7 +285,7 @@ func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
 		body = body[1:]
 	}
 	b := codec.AppendEventJSONHead(make([]byte, 0, len(head)+len(body)+40), name)
-	return append(append(append(b, head...), body...), '}', '\n'), nil
+	return e.out.media.fromJSON(append(append(append(b, head...), body...), '}', '\n'))
 }
 
 func (e *eventStream) metadataFrame(name string, o *cache.Object) ([]byte, error) {
@@ -301,8 +301,16 @@ func (e *eventStream) metadataFrame(name string, o *cache.Object) ([]byte, error
 		b, err := codec.MarshalEnvelope(apiVersion, kind, partial)
 		return codec.AppendEventProto(nil, name, b), err
 	}
-	b, err := codec.Marshal(partial)
-	return codec.AppendEventJSON(nil, name, b), err
+	return e.frameJSON(name, partial)
+}
+
+// frameJSON is an event in an encoding that is made of JSON.
+func (e *eventStream) frameJSON(name string, shown any) ([]byte, error) {
+	b, err := codec.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	return e.out.media.fromJSON(codec.AppendEventJSON(nil, name, b))
 }
 
 // bookmark is an object of the watched kind with nothing but a version.
@@ -347,8 +355,7 @@ func (e *eventStream) bookmark(ev *cache.Event) ([]byte, error) {
 		b, err := codec.MarshalEnvelope(apiVersion, kind, shown)
 		return codec.AppendEventProto(nil, "BOOKMARK", b), err
 	}
-	b, err := codec.Marshal(shown)
-	return codec.AppendEventJSON(nil, "BOOKMARK", b), err
+	return e.frameJSON("BOOKMARK", shown)
 }
 
 // end says why a watch ended, if the client is still there to hear it and it was not simply time.
@@ -372,12 +379,8 @@ func (e *eventStream) end(err error) {
 			return
 		}
 		b = codec.AppendEventProto(nil, "ERROR", body)
-	} else {
-		body, err := codec.Marshal(&status)
-		if err != nil {
-			return
-		}
-		b = codec.AppendEventJSON(nil, "ERROR", body)
+	} else if b, err = e.frameJSON("ERROR", &status); err != nil {
+		return
 	}
 	_, _ = e.w.Write(b)
 	_ = e.control.Flush()

@@ -27,6 +27,8 @@ type Options struct {
 	ServiceCIDR string
 	// NodePorts is the range of node ports, both ends included. Zero means 30000 to 32767.
 	NodePorts PortRange
+	// CBOR stores custom resources as CBOR and not as JSON. Both are read, whatever it says.
+	CBOR bool
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -89,7 +90,7 @@ type Definition struct {
 	StatusSubresource bool
 	// Scale says where a custom resource keeps its replicas; nil for kinds without the subresource and for built-in ones.
 	Scale *ScalePaths
-	// Custom is true for custom resources: stored as JSON with apiVersion and kind, listed with them too.
+	// Custom is true for custom resources: stored as JSON, or CBOR, with apiVersion and kind, listed with them too.
 	Custom bool
 	// Managed is how fields are owned; nil means by the tags of the Go type, or nothing known for custom resources.
 	Managed *managedfields.Type
@@ -183,6 +184,9 @@ func (r *Resource) encode(obj metav1.Object) ([]byte, error) {
 	}
 	if r.def.Facts.JSON || r.def.Custom {
 		setTypeMeta(obj, r.stored.GVK)
+		if r.def.Custom && r.registry.options.CBOR {
+			return cbor.Marshal(obj)
+		}
 		return codec.Marshal(obj)
 	}
 	setTypeMeta(obj, schema.GroupVersionKind{})
@@ -218,9 +222,12 @@ func (r *Resource) finish(obj metav1.Object, revision int64) metav1.Object {
 func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {
 	obj := r.stored.New()
 	var err error
-	if codec.IsEnvelope(value) {
+	switch {
+	case codec.IsEnvelope(value):
 		_, _, err = codec.UnmarshalEnvelope(value, obj)
-	} else {
+	case cbor.IsCBOR(value):
+		_, err = cbor.Unmarshal(value, obj, codec.DecodeOptions{})
+	default:
 		err = codec.Unmarshal(value, obj)
 	}
 	if err != nil {
