@@ -128,13 +128,21 @@ func (rt *route) apiResources() []metav1.APIResource {
 	i := rt.info
 	out := []metav1.APIResource{{
 		Name: i.Resource, SingularName: i.Singular, Namespaced: i.Namespaced, Kind: i.GVK.Kind,
-		Verbs: i.Verbs, ShortNames: i.ShortNames, Categories: i.Categories, StorageVersionHash: rt.hash,
+		Verbs: rt.verbs(), ShortNames: i.ShortNames, Categories: i.Categories, StorageVersionHash: rt.hash,
 	}}
 	for _, sub := range sortedSubs(i) {
 		out = append(out, metav1.APIResource{Name: i.Resource + "/" + sub.Name, Namespaced: i.Namespaced,
 			Group: sub.Group, Version: sub.Version, Kind: sub.Kind, Verbs: sub.Verbs})
 	}
 	return out
+}
+
+// verbs are those that discovery tells of. A resource that is going away still takes changes, as finalizers need them, but nobody should begin to use it.
+func (rt *route) verbs() []string {
+	if rt.res == nil || !rt.res.Definition().Terminating {
+		return rt.info.Verbs
+	}
+	return []string{"delete", "deletecollection", "get", "list", "watch"}
 }
 
 func sortedSubs(i *scheme.Info) []scheme.Subresource {
@@ -172,7 +180,7 @@ func (rt *route) aggregated() apidiscoveryv2.APIResourceDiscovery {
 	}
 	out := apidiscoveryv2.APIResourceDiscovery{
 		Resource: i.Resource, ResponseKind: rt.responseKind("", "", i.GVK.Kind), Scope: scope, SingularResource: i.Singular,
-		Verbs: i.Verbs, ShortNames: i.ShortNames, Categories: i.Categories,
+		Verbs: rt.verbs(), ShortNames: i.ShortNames, Categories: i.Categories,
 	}
 	for _, sub := range sortedSubs(i) {
 		out.Subresources = append(out.Subresources, apidiscoveryv2.APISubresourceDiscovery{

@@ -39,11 +39,7 @@ func (s *Server) dispatch(r *request) {
 		return
 	}
 	if !rt.info.HasVerb(r.info.Verb) || !rt.applies(&r.info) {
-		err := apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb)
-		if r.info.Verb == "create" && rt.res != nil && rt.res.Definition().Custom {
-			err.ErrStatus.Message = "create not allowed while custom resource definition is terminating" // else they have all verbs
-		}
-		r.fail(err)
+		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
 		return
 	}
 	if rt.res == nil {

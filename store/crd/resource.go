@@ -76,7 +76,7 @@ func one(all func([]metav1.Object) ([]metav1.Object, error)) func(metav1.Object)
 func storedInfo(d *definition) (*scheme.Info, error) {
 	for i := range d.Spec.Versions {
 		if v := &d.Spec.Versions[i]; v.Storage {
-			return info(d, v, false)
+			return info(d, v)
 		}
 	}
 	return nil, fmt.Errorf("%s has no storage version", d.Name)
@@ -88,14 +88,11 @@ func verbs() []string {
 }
 
 // info is the kind of a version.
-func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, terminating bool) (*scheme.Info, error) {
+func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*scheme.Info, error) {
 	n := &d.Status.AcceptedNames
 	k := scheme.Kind{
 		Name: n.Kind, Resource: n.Plural, Singular: n.Singular, Namespaced: d.Spec.Scope == apiextensionsv1.NamespaceScoped,
 		ShortNames: n.ShortNames, Categories: n.Categories, Verbs: verbs(),
-	}
-	if terminating {
-		k.Verbs = slices.DeleteFunc(k.Verbs, func(verb string) bool { return verb == "create" })
 	}
 	if sub := v.Subresources; sub != nil {
 		change := []string{"get", "patch", "update"}
@@ -116,12 +113,12 @@ func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, ter
 
 // version is one served version.
 func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, fields []field) (*registry.Definition, *openapi.Resource, error) {
-	in, err := info(d, v, is(d, apiextensionsv1.Terminating))
+	in, err := info(d, v)
 	if err != nil {
 		return nil, nil, err
 	}
 	def := &registry.Definition{
-		Info: in, Custom: true, Prefix: registry.CustomPrefix(in.GVR.GroupResource()),
+		Info: in, Custom: true, Terminating: is(d, apiextensionsv1.Terminating), Prefix: registry.CustomPrefix(in.GVR.GroupResource()),
 		Facts: registry.Facts{JSON: true, VersionRequired: true, Generation: registry.OnSpec}, StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
 	}
 	if def.Table, err = columns.Custom(v.AdditionalPrinterColumns); err != nil {

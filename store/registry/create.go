@@ -12,6 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/store/admission"
 )
 
+var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
+
 // Create stores a new object and returns it as stored. obj belongs to Create from then on. namespace is the one asked
 // for; obj may leave its own empty.
 func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Object, w Write) (metav1.Object, error) {
@@ -21,6 +23,9 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	m := metav1.MetaOf(obj)
 	if m.ResourceVersion != "" {
 		return nil, apierrors.NewBadRequest("metadata.resourceVersion must not be set on an object to be created")
+	}
+	if r.def.Terminating {
+		return nil, apierrors.NewForbidden(r.gr, m.Name, errTerminating)
 	}
 	setTypeMeta(obj, r.info.GVK)
 	r.complete(obj)

@@ -92,6 +92,8 @@ type Definition struct {
 	Scale *ScalePaths
 	// Custom is true for custom resources: stored as JSON, or CBOR, with apiVersion and kind, listed with them too.
 	Custom bool
+	// Terminating is true for custom resources whose definition is being deleted: their objects can still be changed, but none created.
+	Terminating bool
 	// Managed is how fields are owned; nil means by the tags of the Go type, or nothing known for custom resources.
 	Managed *managedfields.Type
 	// Table is how objects are shown to people; the zero value means the columns of a built-in kind or the default ones.
