@@ -2,6 +2,7 @@ package interop
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand"
 	"strconv"
@@ -123,7 +124,7 @@ func TestQuantityOperationsAgree(t *testing.T) {
 		un, on := u.DeepCopy(), o
 		un.Neg()
 		on.Neg()
-		require.Equal(t, un.String(), on.String(), "seed %d: minus %q", seed, text)
+		sameText(t, &un, &on, fmt.Sprintf("seed %d: minus %q", seed, text))
 		scale := oneOf(r, resource.Nano, resource.Micro, resource.Milli, 0, resource.Kilo, resource.Mega, resource.Giga)
 		ur, or := u.DeepCopy(), o
 		if math.Abs(uf) < 1e15 {
