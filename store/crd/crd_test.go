@@ -551,3 +551,67 @@ func TestNamesAreGivenOnce(t *testing.T) {
 		require.Equal(t, 1, accepted)
 	})
 }
+
+// What is stored at a former storage version is rewritten by any write, also by one that changes nothing, but only once. Then the definition may
+// forget the version.
+func TestWritesRewriteWhatIsStale(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *client) {
+		two := strings.Replace(widget, "  versions:\n", `  versions:
+  - name: v2
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`, 1)
+		c.do("POST", definitions, two, 201)
+		stored := func(name string) string {
+			kv, _, err := c.Registry().Store().Get(t.Context(), "/a.test/widgets/default/"+name)
+			require.NoError(t, err)
+			var obj tree
+			require.NoError(t, json.Unmarshal(kv.Value, &obj))
+			return obj["apiVersion"].(string)
+		}
+		apply := []string{"Content-Type", "application/apply-patch+yaml"}
+		merge := []string{"Content-Type", "application/merge-patch+json"}
+		writes := map[string]func(name string){
+			"put":         func(name string) { c.do("PUT", widgets+"/"+name, c.do("GET", widgets+"/"+name, nil, 200), 200) },
+			"merge-patch": func(name string) { c.do("PATCH", widgets+"/"+name, "{}", 200, merge...) },
+			"apply": func(name string) {
+				c.do("PATCH", widgets+"/"+name+"?fieldManager=me", object(name, "{size: 2}"), 200, apply...)
+			},
+			"status-patch": func(name string) { c.do("PATCH", widgets+"/"+name+"/status", "{}", 200, merge...) },
+			"other-version": func(name string) {
+				path := strings.Replace(widgets, "v1", "v2", 1) + "/" + name
+				c.do("PUT", path, c.do("GET", path, nil, 200), 200)
+			},
+		}
+		for name := range writes {
+			c.do("PATCH", widgets+"/"+name+"?fieldManager=me", object(name, "{size: 2}"), 201, apply...)
+			require.Equal(t, "a.test/v1", stored(name))
+		}
+		d := c.do("GET", definitions+"/widgets.a.test", nil, 200)
+		versions := at(d, "spec", "versions").([]any)
+		versions[0].(tree)["storage"], versions[1].(tree)["storage"] = true, false
+		c.do("PUT", definitions+"/widgets.a.test", d, 200)
+		time.Sleep(time.Second)
+		for name, write := range writes {
+			require.Equal(t, "a.test/v1", stored(name), name)
+			version := func() any { return at(c.do("GET", widgets+"/"+name, nil, 200), "metadata", "resourceVersion") }
+			before := version()
+			c.do("PATCH", widgets+"/"+name+"?fieldManager=me&dryRun=All", object(name, "{size: 2}"), 200, apply...)
+			require.Equal(t, before, version(), "%s: a dry run", name)
+			write(name)
+			require.Equal(t, "a.test/v2", stored(name), name)
+			after := version()
+			require.NotEqual(t, before, after, name)
+			write(name)
+			require.Equal(t, after, version(), "%s: once is enough", name)
+		}
+		c.do("PATCH", definitions+"/widgets.a.test/status", `{status: {storedVersions: [v2]}}`, 200, merge...)
+		d = c.do("GET", definitions+"/widgets.a.test", nil, 200)
+		d["spec"].(tree)["versions"] = at(d, "spec", "versions").([]any)[:1]
+		d = c.do("PUT", definitions+"/widgets.a.test", d, 200)
+		require.Equal(t, []any{"v2"}, at(d, "status", "storedVersions"))
+		time.Sleep(time.Second)
+		require.Len(t, at(c.do("GET", strings.Replace(widgets, "v1", "v2", 1), nil, 200), "items"), len(writes))
+	})
+}

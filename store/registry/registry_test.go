@@ -387,3 +387,36 @@ func Example() {
 	<-done
 	// Output: map[k:v] <nil>
 }
+
+// A built-in object that is stored as JSON, as old servers did, or at another version is stored anew by an apply that changes nothing.
+func TestApplyRewritesWhatIsStale(t *testing.T) {
+	r := start(t)
+	res := r.Resource(configMaps)
+	apply := func() string {
+		obj, _, err := res.Update(t.Context(), key("a"), func(registry.Current) (metav1.Object, error) { return nil, registry.ErrUnchanged }, registry.UpdateOptions{Patch: true})
+		require.NoError(t, err)
+		return obj.GetResourceVersion()
+	}
+	obj, err := res.Create(t.Context(), "default", configMap("a"), registry.Write{})
+	require.NoError(t, err)
+	require.Equal(t, obj.GetResourceVersion(), apply(), "as it should be")
+	kv, _, err := r.Store().Get(t.Context(), "/configmaps/default/a")
+	require.NoError(t, err)
+	var stored corev1.ConfigMap
+	_, _, err = codec.UnmarshalEnvelope(kv.Value, &stored)
+	require.NoError(t, err)
+	asJSON, err := codec.Marshal(&stored)
+	require.NoError(t, err)
+	older, err := codec.MarshalEnvelope("v1beta3", "ConfigMap", &stored)
+	require.NoError(t, err)
+	for _, value := range [][]byte{asJSON, older} {
+		at, err := r.Store().Update(t.Context(), kv.Key, value, store.AnyRevision, store.WriteOptions{})
+		require.NoError(t, err)
+		version := apply()
+		require.NotEqual(t, fmt.Sprint(at), version)
+		now, _, err := r.Store().Get(t.Context(), kv.Key)
+		require.NoError(t, err)
+		require.Equal(t, kv.Value, now.Value)
+		require.Equal(t, version, apply())
+	}
+}

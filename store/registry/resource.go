@@ -238,6 +238,32 @@ func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {
 	return obj, nil
 }
 
+// stale reports that a readable value is of another version, or encoded in another way, than what is written now.
+func (r *Resource) stale(value []byte) bool {
+	asJSON, binary := r.def.Facts.JSON || r.def.Custom, r.def.Custom && r.registry.options.CBOR
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	var err error
+	switch {
+	case codec.IsEnvelope(value):
+		if asJSON {
+			return true
+		}
+		head.APIVersion, _, _, err = codec.DecodeEnvelope(value)
+	case !asJSON || binary != cbor.IsCBOR(value):
+		return true
+	case binary:
+		_, err = cbor.Unmarshal(value, &head, codec.DecodeOptions{})
+	default:
+		err = codec.Unmarshal(value, &head)
+	}
+	if asJSON {
+		return err == nil && head.APIVersion != r.stored.GVK.GroupVersion().String()
+	}
+	return err == nil && head.APIVersion != r.storedVersion
+}
+
 // invalid is the 422 answer.
 func (r *Resource) invalid(name string, errs validation.ErrorList) error {
 	return apierrors.NewInvalid(r.info.GVK.GroupKind(), name, errs)

@@ -97,7 +97,8 @@ func (r *Resource) track(old, obj metav1.Object, w Write) error {
 	return nil
 }
 
-// ErrUnchanged is returned by a Change that leaves the object as it is: nothing is written or checked.
+// ErrUnchanged is returned by a Change that leaves the object as it is: nothing is checked, and nothing is written but an object that is stored
+// at another version or in another encoding than it would be now.
 var ErrUnchanged = errors.New("registry: the object is left as it is")
 
 // Apply merges an applied configuration into the current object, or into nothing, and records the ownership. The result is to be

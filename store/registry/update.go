@@ -179,6 +179,9 @@ func createOptionsOf(w Write) *metav1.CreateOptions {
 func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur *state, change Change, o UpdateOptions) (_ metav1.Object, retry bool, _ error) {
 	obj, err := change(Current{Object: cur.obj, res: r, state: cur})
 	if errors.Is(err, ErrUnchanged) {
+		if r.stale(cur.raw) { // the object is as it should be, but it is not stored so
+			return r.replace(ctx, key, cur, cur.obj, o, false)
+		}
 		return cur.obj, false, nil
 	}
 	if err != nil {
