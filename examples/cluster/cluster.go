@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -49,7 +49,7 @@ type pki struct {
 	admin   *certs.Pair
 	node    *certs.Pair // serving certificate of the nodes' kubelet API
 	kubelet *certs.Pair // client certificate of the API server towards kubelets
-	account *ecdsa.PrivateKey
+	account crypto.Signer
 
 	// Client certificates of the components in this process, each with the rights of its role.
 	manager, scheduler, proxy *certs.Pair

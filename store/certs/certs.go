@@ -4,6 +4,7 @@
 package certs
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -31,7 +32,8 @@ const (
 // Pair is a certificate with its key.
 type Pair struct {
 	Cert *x509.Certificate
-	Key  *ecdsa.PrivateKey
+	// Key is an ECDSA P-256 key if it was made here; one that was read may be any that crypto/tls knows.
+	Key crypto.Signer
 }
 
 // Authority signs certificates.
@@ -92,7 +94,7 @@ func (a *Authority) sign(t *x509.Certificate) (*Pair, error) {
 	return &Pair{cert, key}, nil
 }
 
-func create(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*x509.Certificate, error) {
+func create(t, parent *x509.Certificate, key, signer crypto.Signer) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
@@ -120,13 +122,17 @@ func (p *Pair) CertPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Cert.Raw})
 }
 
-// KeyPEM is the private key in PEM (SEC 1).
+// KeyPEM is the private key in PEM: SEC 1 if it is an ECDSA key, PKCS#8 otherwise.
 func (p *Pair) KeyPEM() []byte {
-	der, err := x509.MarshalECPrivateKey(p.Key)
-	if err != nil {
-		panic(err) // a P-256 key always encodes
+	typ, encode := "PRIVATE KEY", func() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(p.Key) }
+	if key, ok := p.Key.(*ecdsa.PrivateKey); ok {
+		typ, encode = "EC PRIVATE KEY", func() ([]byte, error) { return x509.MarshalECPrivateKey(key) }
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+	der, err := encode()
+	if err != nil {
+		panic(err) // what was made or read here always encodes
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: typ, Bytes: der})
 }
 
 // TLS is the pair as crypto/tls wants it.
@@ -134,22 +140,14 @@ func (p *Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key, Leaf: p.Cert}
 }
 
-// ParsePair reads a certificate and its ECDSA key from PEM.
+// ParsePair reads a certificate and its key from PEM. The key is ECDSA, RSA or Ed25519 in PKCS#8, SEC 1 or PKCS#1, and must be that of the
+// certificate; of several certificates the first counts, and blocks of other types, such as EC PARAMETERS, are passed over. Errors never hold a key.
 func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
-	cb, _ := pem.Decode(certPEM)
-	kb, _ := pem.Decode(keyPEM)
-	if cb == nil || kb == nil {
-		return nil, errors.New("certs: no PEM block found")
-	}
-	cert, err := x509.ParseCertificate(cb.Bytes)
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		return nil, fmt.Errorf("certs: %w", err)
 	}
-	key, err := x509.ParseECPrivateKey(kb.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("certs: %w", err)
-	}
-	return &Pair{cert, key}, nil
+	return &Pair{pair.Leaf, pair.PrivateKey.(crypto.Signer)}, nil // all keys crypto/tls reads can sign
 }
 
 // WriteFile writes data so that a reader sees all of it or nothing, readable by the owner only.
