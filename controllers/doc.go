@@ -12,6 +12,11 @@
 // read from listers without expectations or sleeps and still never act on a state older than their
 // own last write.
 //
+// What T alone does not name, [From] watches through an informer of the caller's: metadata only, any kind, some namespaces, another cluster.
+// Several clusters are several managers: one is a Runnable, so it can be added to another, at any time, and informers of its
+// set feed controllers of the other.
+//
 // The packages below it: reconcile (the contract), controller (queue and workers), manager (start
-// and stop), controllertest (a control plane inside go test), and one per built-in controller.
+// and stop), health, metrics and webhook (what a program serves), controllertest (a control plane inside go
+// test), and one per built-in controller.
 package controllers

@@ -215,3 +215,53 @@ func createDefinition(ctx context.Context, c *controllertest.Cluster, manifest [
 	_, err := c.Admin().Do(ctx, &client.Request{Method: "POST", Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", Body: manifest, ContentType: "application/yaml"})
 	return err
 }
+
+// Several clusters are several managers, one inside another: a member joins and leaves while the program runs, and its controller writes to the
+// hub under the member's name.
+func TestSeveralClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := controllertest.Start(t, controllertest.Options{})
+		m := manager.New(hub.Conn(), manager.Options{})
+		hub.Run(m)
+		join := func(name string) (*controllertest.Cluster, context.CancelFunc) {
+			c := controllertest.Start(t, controllertest.Options{})
+			member := manager.New(c.Conn(), manager.Options{})
+			nodes := informers.For[*corev1.Node](member.Informers())
+			mirror := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+				to := types.NamespacedName{Namespace: "default", Name: name + "-" + req.Name}
+				if !nodes.Lister().Has(req) {
+					return reconcile.Result{}, ignoreNotFound(client.For[*corev1.ConfigMap](m.Conn()).Delete(ctx, to))
+				}
+				_, err := client.For[*corev1.ConfigMap](m.Conn()).Apply(ctx, &corev1.ConfigMap{ObjectMeta: controllertest.Name(to.Namespace, to.Name)}, client.ApplyOptions{FieldManager: name})
+				return reconcile.Result{}, err
+			})
+			_, err := controllers.Add(member, "mirror", mirror, controllers.Options{}, controllers.From(nodes, controllers.Self))
+			require.NoError(t, err)
+			ctx, leave := context.WithCancel(t.Context())
+			m.Add(name, manager.Func(func(whole context.Context) error {
+				defer context.AfterFunc(whole, leave)()
+				return member.Run(ctx)
+			}))
+			return c, leave
+		}
+		a, leave := join("a")
+		b, _ := join("b")
+		for _, c := range []*controllertest.Cluster{a, b} {
+			controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "n")})
+			c.Settle()
+		}
+		has := func(name string) bool {
+			hub.Settle()
+			return controllertest.Exists[*corev1.ConfigMap](hub, "default", name)
+		}
+		require.True(t, has("a-n") && has("b-n"))
+		leave()
+		synctest.Wait()
+		for _, c := range []*controllertest.Cluster{a, b} {
+			controllertest.Delete[*corev1.Node](c, "", "n")
+			c.Settle()
+		}
+		require.True(t, has("a-n"), "nobody watches it any more")
+		require.False(t, has("b-n"))
+	})
+}

@@ -2,6 +2,7 @@ package informers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -199,6 +200,14 @@ func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error
 		}
 	}
 	return nil
+}
+
+// Ready returns nil if every informer the set has now holds its whole collection or has found that it is not served, and otherwise an error
+// that names one that does not, with its last failure. It does not wait; it is meant for readiness checks.
+func (s *Set) Ready() error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("not yet"))
+	return s.WaitForServed(ctx)
 }
 
 // HasSynced reports whether every informer the set has now holds its whole collection.

@@ -60,7 +60,7 @@ func New(conn client.Conn, o Options) (*Kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := manager.New(conn, manager.Options{Logger: o.Logger, Informers: informers.SetOptions{Logger: o.Logger}})
+	m := manager.New(conn, manager.Options{Logger: o.Logger})
 	k := &Kubelet{opts: o, log: o.Logger, m: m, rt: rt, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{}}
 	k.pods = client.For[*corev1.Pod](m.Conn())
 	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{

@@ -3,12 +3,13 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/keelson-dev/keelson/controllers/internal/serve"
 )
 
 // Options configure a Server. The zero value listens on port 9443 of all addresses with the certificate in /tmp/k8s-webhook-server/serving-certs, where
@@ -85,19 +86,8 @@ func (s *Server) Run(ctx context.Context) error {
 		TLSConfig: &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12},
 		ErrorLog:  slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- srv.ServeTLS(l, "", "") }()
-	select {
-	case err := <-ended:
+	if err := serve.Run(ctx, srv, l, s.options.Patience); err != nil {
 		return fmt.Errorf("webhook: %w", err)
-	case <-ctx.Done():
 	}
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Patience)
-	defer cancel()
-	err := srv.Shutdown(waiting)
-	if err != nil {
-		err = errors.Join(fmt.Errorf("webhook: %w", err), srv.Close())
-	}
-	<-ended
-	return err
+	return nil
 }

@@ -23,8 +23,11 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/health"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/metrics"
 	"github.com/keelson-dev/keelson/examples/operator/website"
+	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 )
@@ -43,6 +46,7 @@ func main() {
 type flags struct {
 	kubeconfig, context string
 	leaderElect         bool
+	pages               string
 	lease               types.NamespacedName
 	election            leaderelection.Options
 	verbosity           int
@@ -59,6 +63,7 @@ func parse(args []string) (*flags, error) {
 	f.DurationVar(&o.election.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between attempts to take or renew the lease")
 	f.StringVar(&o.lease.Namespace, "leader-elect-resource-namespace", "default", "namespace of the lease")
 	f.StringVar(&o.lease.Name, "leader-elect-resource-name", "website-operator", "name of the lease")
+	f.StringVar(&o.pages, "health-address", "127.0.0.1:8081", "host and port of /livez, /readyz and /metrics over plain HTTP; empty turns them off")
 	f.IntVarP(&o.verbosity, "v", "v", 2, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	f.Usage = func() {
 		fmt.Fprintf(os.Stderr, "Runs the controller of websites.demo.keelson.dev.\n\nUsage: operator [flags]\n\n%s", f.FlagUsages())
@@ -88,21 +93,29 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	cfg.UserAgent = "website-operator"
-	conn, err := rest.New(cfg, rest.Options{Logger: log})
+	measured := metrics.New()
+	conn, err := rest.New(cfg, rest.Options{Logger: log, Metrics: measured.Client()})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	mo := manager.Options{Logger: log}
+	mo := manager.Options{Logger: log, Monitor: measured, Informers: informers.SetOptions{Metrics: measured.Informers()}}
+	pages := health.New(health.Options{Addr: o.pages, Logger: log})
+	pages.Handle("GET /metrics", measured)
 	if o.leaderElect {
-		o.election.Logger = log
+		o.election.Logger, o.election.Metrics = log, measured.Leader(o.lease.Name)
 		elector, err := leaderelection.New(leaselock.New(conn, o.lease, leaselock.Options{}), o.election)
 		if err != nil {
 			return err
 		}
 		mo.Elector = elector
+		pages.Live("leader-election", func(context.Context) error { return elector.Healthy(20 * time.Second) })
 	}
 	m := manager.New(conn, mo)
+	pages.Ready("informers", func(context.Context) error { return m.Informers().Ready() })
+	if o.pages != "" {
+		m.AddAlways("health", pages)
+	}
 	if err := website.Add(m); err != nil {
 		return err
 	}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"io"
+	"net"
+	"net/http"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -36,11 +39,26 @@ func TestRunAgainstAServer(t *testing.T) {
 	s := api.Scheme().Clone()
 	require.NoError(t, website.Register(s))
 	c := controllertest.Start(t, controllertest.Options{CRDs: os.DirFS("config/crd"), Scheme: s})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, []string{"--kubeconfig", c.Kubeconfig(), "-v", "0"}) }()
+	go func() {
+		done <- run(ctx, []string{"--kubeconfig", c.Kubeconfig(), "-v", "0", "--health-address", address})
+	}()
 	controllertest.Create(c, &website.Website{ObjectMeta: controllertest.Name("default", "hello"), Spec: website.WebsiteSpec{Image: "web:1"}})
 	require.Eventually(t, func() bool { return controllertest.Exists[*appsv1.Deployment](c, "default", "hello") }, 20*time.Second, 10*time.Millisecond)
+	for path, want := range map[string]string{"/readyz?verbose": "[+]leader-election ok\n[+]informers ok\n", "/metrics": `controller_runtime_reconcile_total{controller="website"`} {
+		resp, err := http.Get("http://" + address + path)
+		require.NoError(t, err)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Contains(t, string(text), want)
+	}
+	http.DefaultClient.CloseIdleConnections()
 	stop()
 	require.NoError(t, <-done)
 	lease := controllertest.Get[*coordinationv1.Lease](c, "default", "website-operator")

@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -25,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/health"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/metrics"
 	"github.com/keelson-dev/keelson/informers"
@@ -129,7 +128,7 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		return err
 	}
 	defer conn.Close()
-	mo := manager.Options{Logger: log, Monitor: measured, Informers: informers.SetOptions{Logger: log, Metrics: measured.Informers()}}
+	mo := manager.Options{Logger: log, Monitor: measured, Informers: informers.SetOptions{Metrics: measured.Informers()}}
 	var elector *leaderelection.Elector
 	recorder := events.New(conn, events.Options{Component: o.Name, Logger: log})
 	if o.LeaderElect {
@@ -154,71 +153,39 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		return err
 	}
 	if o.SecurePort != 0 {
-		s, err := newHealth(net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), elector)
+		pages, err := o.pages(log, m, elector, measured)
 		if err != nil {
 			return err
 		}
-		if ip := net.ParseIP(o.BindAddress); ip != nil && ip.IsLoopback() {
-			// There is no authentication here, so what tells of the cluster is for this machine only.
-			s.measured = measured
-		}
-		m.AddAlways("health server", s)
+		m.AddAlways("health server", pages)
 	}
 	return m.Run(ctx)
 }
 
-// health serves /healthz, /livez and /readyz, and, unless measured is nil, /metrics and /debug/queues.
-type health struct {
-	listener net.Listener
-	cert     tls.Certificate
-	elector  *leaderelection.Elector
-	measured *metrics.Metrics
-}
-
-func newHealth(addr string, elector *leaderelection.Elector) (*health, error) {
-	l, err := net.Listen("tcp", addr)
+// pages makes the health server.
+func (o *Options) pages(log *slog.Logger, m *manager.Manager, elector *leaderelection.Elector, measured *metrics.Metrics) (*health.Server, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)))
 	if err != nil {
 		return nil, err
 	}
 	ca, err := certs.NewAuthority("health")
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
 	pair, err := ca.Serving("localhost", "localhost", "127.0.0.1")
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
-	return &health{listener: l, cert: pair.TLS(), elector: elector}, nil
-}
-
-// Run implements manager.Runnable.
-func (h *health) Run(ctx context.Context) error {
-	mux := http.NewServeMux()
-	check := func(w http.ResponseWriter, _ *http.Request) {
-		if h.elector != nil {
-			if err := h.elector.Healthy(20 * time.Second); err != nil {
-				http.Error(w, "leader election: "+err.Error(), http.StatusInternalServerError)
-				return
-			}
-		}
-		fmt.Fprint(w, "ok")
+	cert := pair.TLS()
+	h := health.New(health.Options{Listener: l, Logger: log, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }})
+	if elector != nil {
+		h.Live("leaderElection", func(context.Context) error { return elector.Healthy(20 * time.Second) })
 	}
-	for _, p := range []string{"/healthz", "/livez", "/readyz"} {
-		mux.HandleFunc("GET "+p, check)
+	h.Ready("informer-sync", func(context.Context) error { return m.Informers().Ready() })
+	if ip := net.ParseIP(o.BindAddress); ip != nil && ip.IsLoopback() {
+		// There is no authentication here, so what tells of the cluster is for this machine only.
+		h.Handle("GET /metrics", measured)
+		h.Handle("GET /debug/queues", measured.Queues())
 	}
-	if h.measured != nil {
-		mux.Handle("GET /metrics", h.measured)
-		mux.Handle("GET /debug/queues", h.measured.Queues())
-	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS12}}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() {
-		<-ctx.Done()
-		_ = s.Close() // health checks are over at once
-	})
-	if err := s.ServeTLS(h.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return h, nil
 }

@@ -1,0 +1,136 @@
+package health_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/controllers/health"
+	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/pipenet"
+)
+
+// Alive and ready are different questions.
+func Example() {
+	started := false
+	h := health.New(health.Options{})
+	h.Live("deadlock", func(context.Context) error { return nil })
+	h.Ready("started", func(context.Context) error {
+		if !started {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	for range 2 {
+		for _, path := range []string{"/livez", "/readyz"} {
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
+			fmt.Println(path, answer.Code)
+		}
+		started = true
+	}
+	// Output:
+	// /livez 200
+	// /readyz 500
+	// /livez 200
+	// /readyz 200
+}
+
+func get(h http.Handler, path string) (int, string) {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
+	return answer.Code, strings.TrimSpace(answer.Body.String())
+}
+
+func TestChecks(t *testing.T) {
+	var log bytes.Buffer
+	h := health.New(health.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.Panics(t, func() { h.Live("", func(context.Context) error { return nil }) })
+	require.Panics(t, func() { h.Live("a/b", func(context.Context) error { return nil }) })
+	require.Panics(t, func() { h.Live("a", nil) })
+	var broken error
+	h.Live("alive", func(context.Context) error { return broken })
+	h.Ready("warm", func(context.Context) error { return nil })
+	require.Panics(t, func() { h.Ready("alive", func(context.Context) error { return nil }) })
+	h.Handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "measured") }))
+	for _, want := range []struct {
+		path string
+		code int
+		body string
+	}{
+		{"/healthz", 200, "ok"}, {"/livez", 200, "ok"}, {"/readyz", 200, "ok"}, {"/metrics", 200, "measured"},
+		{"/readyz?verbose", 200, "[+]alive ok\n[+]warm ok\nreadyz check passed"}, {"/livez?verbose", 200, "[+]alive ok\nlivez check passed"},
+		{"/readyz/warm", 200, "ok"}, {"/livez/warm", 404, "404 page not found"}, {"/readyz/none", 404, "404 page not found"},
+	} {
+		code, body := get(h, want.path)
+		require.Equal(t, want.code, code, want.path)
+		require.Equal(t, want.body, body, want.path)
+	}
+	broken = errors.New("the secret reason")
+	for _, want := range []struct {
+		path string
+		code int
+		body string
+	}{
+		{"/readyz", 500, "[-]alive failed: reason withheld\n[+]warm ok\nreadyz check failed"}, {"/livez", 500, "[-]alive failed: reason withheld\nlivez check failed"},
+		{"/livez?exclude=alive", 200, "ok"}, {"/livez/alive", 500, "failed: reason withheld"}, {"/readyz/warm", 200, "ok"},
+	} {
+		code, body := get(h, want.path)
+		require.Equal(t, want.code, code, want.path)
+		require.Equal(t, want.body, body, want.path)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "the secret reason"), "once: %s", &log)
+	broken = nil
+	code, _ := get(h, "/livez")
+	require.Equal(t, 200, code)
+	require.Contains(t, log.String(), "passes again")
+}
+
+// Checks that panic or hang fail alone, over TLS and in a program that ends.
+func TestBadChecks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca, err := certs.NewAuthority("ca")
+		require.NoError(t, err)
+		pair, err := ca.Serving("health", "health")
+		require.NoError(t, err)
+		cert, l := pair.TLS(), pipenet.New()
+		h := health.New(health.Options{Listener: l, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }})
+		h.Ready("panics", func(context.Context) error { panic("no") })
+		hung, calls := make(chan struct{}), 0
+		h.Ready("hangs", func(context.Context) error { calls++; <-hung; return nil })
+		h.Ready("fine", func(context.Context) error { return nil })
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.Run(ctx) }()
+		tr := &http.Transport{DialContext: l.Dial, TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}}
+		began := time.Now()
+		resp, err := (&http.Client{Transport: tr}).Get("https://health/readyz")
+		require.NoError(t, err)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, 500, resp.StatusCode)
+		require.Equal(t, "[-]panics failed: reason withheld\n[-]hangs failed: reason withheld\n[+]fine ok\nreadyz check failed\n", string(text))
+		require.Equal(t, 5*time.Second, time.Since(began))
+		code, _ := get(h, "/readyz/hangs")
+		require.Equal(t, 500, code)
+		require.Equal(t, 1, calls, "what hangs is not called again")
+		tr.CloseIdleConnections()
+		stop()
+		require.NoError(t, <-done)
+		close(hung)
+		require.ErrorContains(t, health.New(health.Options{Addr: "256.0.0.1:1"}).Run(t.Context()), "health: ")
+	})
+}
