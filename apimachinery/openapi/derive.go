@@ -27,7 +27,7 @@ type Refined interface {
 	RefineSchema(*apiextensionsv1.JSONSchemaProps)
 }
 
-// DeriveOptions refine a derived definition. The zero value works.
+// DeriveOptions refine a derived version. The zero value works.
 type DeriveOptions struct {
 	// Texts describes types and fields; nil leaves descriptions out.
 	Texts Texts
@@ -35,6 +35,13 @@ type DeriveOptions struct {
 	Scale *apiextensionsv1.CustomResourceSubresourceScale
 	// Columns are printer columns beside those of the tags, and come after them.
 	Columns []apiextensionsv1.CustomResourceColumnDefinition
+	// Stored marks the version that objects are stored in; see [DeriveVersions].
+	Stored bool
+	// Unserved leaves the version out of the API. Objects may still be stored in it.
+	Unserved bool
+	// Deprecated warns everybody who uses the version, in words of the server's or in those of DeprecationWarning, which implies it.
+	Deprecated         bool
+	DeprecationWarning string
 }
 
 // Derive makes the definition of a custom resource from the Go type of its objects, with one version, which is stored. Everything
@@ -54,27 +61,30 @@ type DeriveOptions struct {
 //
 // A field Status makes the status subresource. A recursive type is an error, because schemas have no references; the field that closes the
 // circle can be schemaless.
+//
+// A definition that a server would refuse is an error, as at [DeriveVersions], which makes definitions with several versions.
 func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOptions) (*apiextensionsv1.CustomResourceDefinition, error) {
-	s := scheme.New()
-	if err := scheme.Add[T](s, gv, k); err != nil {
-		return nil, err
-	}
-	info, err := scheme.InfoFor[T](s)
-	if err != nil {
-		return nil, err
-	}
+	return DeriveVersions(gv.Group, k, DefinitionOptions{}, VersionOf[T](gv.Version, o))
+}
+
+// version derives one version from a type.
+func (o DeriveOptions) version(name string, info *scheme.Info) (definitionVersion, error) {
 	d := deriver{texts: o.Texts}
 	root, err := d.object(info.Type, "")
 	if err != nil {
-		return nil, fmt.Errorf("openapi: %v: %w", info.Type, err)
+		return definitionVersion{}, fmt.Errorf("%v: %w", info.Type, err)
 	}
 	d.columns = append(d.columns, o.Columns...)
 	if len(d.columns) > 0 && !slices.ContainsFunc(o.Columns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == "Age" }) {
 		d.columns = append(d.columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
 	}
-	v := apiextensionsv1.CustomResourceDefinitionVersion{
-		Name: gv.Version, Served: true, Storage: true, AdditionalPrinterColumns: d.columns, SelectableFields: d.selectable,
+	v := definitionVersion{
+		Name: name, Served: !o.Unserved, Storage: o.Stored, Deprecated: o.Deprecated || o.DeprecationWarning != "",
+		AdditionalPrinterColumns: d.columns, SelectableFields: d.selectable,
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
+	}
+	if o.DeprecationWarning != "" {
+		v.DeprecationWarning = &o.DeprecationWarning
 	}
 	if _, ok := root.Properties["status"]; ok || o.Scale != nil {
 		v.Subresources = &apiextensionsv1.CustomResourceSubresources{Scale: o.Scale}
@@ -82,20 +92,7 @@ func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOpti
 			v.Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
 		}
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	crd.SetGroupVersionKind(apiextensionsv1.GroupVersion.WithKind("CustomResourceDefinition"))
-	crd.Name = info.GVR.Resource + "." + gv.Group
-	crd.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: gv.Group, Scope: apiextensionsv1.ClusterScoped, Versions: []apiextensionsv1.CustomResourceDefinitionVersion{v},
-		Names: apiextensionsv1.CustomResourceDefinitionNames{
-			Plural: info.GVR.Resource, Singular: info.Singular, Kind: info.GVK.Kind, ListKind: info.GVK.Kind + "List",
-			ShortNames: info.ShortNames, Categories: info.Categories,
-		},
-	}
-	if info.Namespaced {
-		crd.Spec.Scope = apiextensionsv1.NamespaceScoped
-	}
-	return crd, nil
+	return v, nil
 }
 
 // behind is the path of what is in a list or map.
