@@ -90,9 +90,14 @@ func (r *ruleRun) value(s *Structural, p *validation.Path, x any, old oldValue) 
 	switch x := x.(type) {
 	case map[string]any:
 		before, _ := old.value.(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(x)) {
-			member, c := x[name], s.child(name)
-			if c == nil || !c.celAt {
+		names := s.names
+		if s.Additional != nil && s.Additional.celAt {
+			names = slices.Sorted(maps.Keys(x))
+		}
+		for _, name := range names {
+			member, there := x[name]
+			c := s.child(name)
+			if !there || c == nil || !c.celAt {
 				continue
 			}
 			at := p.Child(name)

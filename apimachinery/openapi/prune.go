@@ -12,9 +12,39 @@ import (
 
 // Prune removes the fields of obj that the schema does not describe, and returns their paths, such as spec.a[0].b, at most 100.
 func (s *Structural) Prune(obj *metav1.Unstructured) []string {
+	if s.describes(obj.Fields, true) {
+		return nil
+	}
 	p := pruner{}
 	p.object(s, obj.Fields, true)
 	return p.pruned
+}
+
+// describes reports that there is nothing to prune, as in most objects, which is seen without putting members in order and making paths.
+func (s *Structural) describes(v any, whole bool) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if whole && isMeta(name) {
+				continue
+			}
+			c := s.child(name)
+			if c == nil && !s.Preserve || c != nil && !c.describes(member, c.Embedded) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if s.Items != nil {
+				if !s.Items.describes(item, s.Items.Embedded) {
+					return false
+				}
+			} else if m, ok := item.(map[string]any); ok && len(m) > 0 && !s.Preserve {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 type pruner struct {

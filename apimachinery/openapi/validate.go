@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -227,10 +228,17 @@ func (v *validator) members(s *Structural, p *validation.Path, m map[string]any,
 	if s.Additional == nil {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if _, described := s.Properties[name]; !described && !(p == nil && isMeta(name)) {
-			v.value(s.Additional, p.Child(name), m[name], was(name))
+	additional := func(names iter.Seq[string]) {
+		for name := range names {
+			if _, described := s.Properties[name]; !described && !(p == nil && isMeta(name)) {
+				v.value(s.Additional, p.Child(name), m[name], was(name))
+			}
 		}
+	}
+	found := len(v.errs)
+	if additional(maps.Keys(m)); len(v.errs) > found { // once more, for errors in order
+		v.errs = v.errs[:found]
+		additional(slices.Values(slices.Sorted(maps.Keys(m))))
 	}
 }
 
@@ -269,6 +277,9 @@ func (v *validator) items(s *Structural, p *validation.Path, list []any, old old
 				byKey[key] = it
 			}
 		}
+	}
+	if s.Items == nil && s.ListType != "set" && s.ListType != "map" {
+		return
 	}
 	seen := map[string]int{}
 	for i, it := range list {

@@ -159,9 +159,14 @@ func BenchmarkProcess(b *testing.B) {
 				results = append(results, p.put(b, o, phases[writes:last]...)...)
 				p.floorOf(b, o, "update", "patch", "watch")
 				results = append(results, p.put(b, o, phases[last:]...)...)
-				var resident int64
+				var resident, ofEtcd int64
 				for _, r := range results {
 					cpu, now := r.PerOperation()
+					if etcd != nil { // the server's process is the first
+						store := r.Usage[1]
+						ofEtcd = max(ofEtcd, store.Resident)
+						b.ReportMetric(float64(store.CPU.Nanoseconds())/1000/float64(max(len(r.Times), 1)), r.Phase+"-etcd-us/op")
+					}
 					resident = max(resident, now)
 					b.ReportMetric(float64(cpu.Nanoseconds())/1000, r.Phase+"-us/op")
 					if r.Phase == "watch" {
@@ -169,6 +174,9 @@ func BenchmarkProcess(b *testing.B) {
 					}
 				}
 				b.ReportMetric(float64(resident>>20), "MiB")
+				if etcd != nil {
+					b.ReportMetric(float64(ofEtcd>>20), "etcd-MiB")
+				}
 				p.kill()
 			}
 		})
