@@ -50,9 +50,21 @@ func (c *comparer) dynamic(a, b any) bool {
 	case string:
 		y, ok := b.(string)
 		return ok && x == y
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y
+	case int64:
+		y, ok := b.(int64)
+		return ok && x == y
+	case float64:
+		y, ok := b.(float64)
+		return ok && x == y
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		return ok && c.object(x, y)
+	case []any:
+		y, ok := b.([]any)
+		return ok && c.array(x, y)
 	}
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !vb.IsValid() || va.Type() != vb.Type() {
@@ -77,6 +89,22 @@ func (c *comparer) object(x, y map[string]any) bool {
 	for k, v := range x {
 		w, ok := y[k]
 		if !ok || !c.dynamic(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparer) array(x, y []any) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	if c.depth++; c.depth > maxNesting {
+		return false
+	}
+	defer func() { c.depth-- }()
+	for i := range x {
+		if !c.dynamic(x[i], y[i]) {
 			return false
 		}
 	}

@@ -222,6 +222,23 @@ func TestCopyOfInterfaces(t *testing.T) {
 	require.Equal(t, map[string]any{"a": nil}, codec.DeepCopyJSON(map[string]any{"a": nil}))
 }
 
+func TestEqualOfJSONValues(t *testing.T) {
+	values := []any{nil, true, false, int64(1), int64(2), 1.0, 1.5, "", "1", []any{}, []any{int64(1)}, []any{int64(1), nil}, []any{[]any{int64(1)}},
+		map[string]any{}, map[string]any{"a": nil}, map[string]any{"a": []any{map[string]any{"b": 1.5}}}, map[string]any{"a": []any{map[string]any{"b": true}}}}
+	for i, a := range values {
+		for k, b := range values {
+			require.Equal(t, i == k, codec.Equal(a, codec.DeepCopy(b)), "%v and %v", a, b)
+			require.Equal(t, i == k, codec.Equal([]any{a}, []any{b}), "%v and %v in lists", a, b)
+		}
+	}
+	require.True(t, codec.Equal([]any(nil), []any{}))
+	deep := []any{}
+	for range 20_000 {
+		deep = []any{deep}
+	}
+	require.False(t, codec.Equal(deep, deep), "nested too deeply to compare")
+}
+
 func TestEqualIsSemantic(t *testing.T) {
 	a := &corev1.Pod{}
 	a.CreationTimestamp = metav1.Time{Time: time.Unix(100, 0).UTC()}

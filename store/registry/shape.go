@@ -122,7 +122,7 @@ func sameMembers(a, b map[string]any, keepStatus bool) bool {
 			continue
 		}
 		w, ok := b[k]
-		if !ok || !reflect.DeepEqual(v, w) {
+		if !ok || !codec.Equal(v, w) {
 			return false
 		}
 	}
