@@ -46,6 +46,7 @@ type options struct {
 	maxInFlight, maxMutating           int
 	priorityAndFairness, profiling     bool
 	requestTimeout, shutdownDelay      time.Duration
+	shutdownRetryAfter                 bool
 	minWatch                           int
 	eventTTL                           time.Duration
 	nodePorts                          string
@@ -104,6 +105,7 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.requestTimeout, "request-timeout", time.Minute, "bound on requests that are no watches or streams")
 	f.IntVar(&o.minWatch, "min-request-timeout", 1800, "seconds after which a watch is ended at the earliest")
 	f.DurationVar(&o.shutdownDelay, "shutdown-delay-duration", 0, "how long to serve on, not ready, after SIGTERM")
+	f.BoolVar(&o.shutdownRetryAfter, "shutdown-send-retry-after", false, "after --shutdown-delay-duration, go on listening while requests are being served, but send new ones away with 429")
 	f.BoolVar(&o.profiling, "profiling", true, "serve profiles at /debug/pprof/")
 	f.StringSliceVar(&o.corsOrigins, "cors-allowed-origins", nil, "regular expressions of origins whose pages may use the API")
 	f.StringSliceVar(&o.hsts, "strict-transport-security-directives", nil, "directives of the header Strict-Transport-Security")

@@ -37,6 +37,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	defer s.finish(r, t, begun)
 	defer s.guard(r, t)
 	r.audit()
+	if s.refusing.Load() && !probes(r.info.Path) {
+		t.Header().Set("Connection", "close") // HTTP/2 says so too, in its own way
+		r.fail(apierrors.NewTooManyRequests("The apiserver is shutting down, please try again later.", 5))
+		return
+	}
 	if !s.policy.apply(r) {
 		return
 	}
@@ -65,6 +70,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 }
 
 var noQuery = url.Values{}
+
+// probes reports whether a path is for those who watch over the server, until its end.
+func probes(path string) bool {
+	for _, p := range []string{"/readyz", "/livez", "/healthz", "/metrics"} {
+		if strings.HasPrefix(path, p) {
+			return true
+		}
+	}
+	return false
+}
 
 // makeRoom grows the goroutine's stack at once to what most writes come to need. HTTP/2 serves each request on a new goroutine, whose stack
 // would otherwise grow in steps, the later ones deep in a decoder, and every step adjusts every frame.

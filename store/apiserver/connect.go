@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -260,7 +261,10 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 			r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
 		},
 	}
-	proxy.ServeHTTP(r.w, r.Request)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(r.server.cutting, cancel)()
+	proxy.ServeHTTP(r.w, r.WithContext(ctx))
 }
 
 // logError is what a kubelet says about logs it cannot give.

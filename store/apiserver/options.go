@@ -97,6 +97,9 @@ type Options struct {
 	// ShutdownDelay is how long the server goes on as before, but not ready, when Run's context has ended, so that load balancers
 	// stop sending clients to it. Zero means not at all.
 	ShutdownDelay time.Duration
+	// ShutdownSendRetryAfter goes on listening after ShutdownDelay for as long as requests are being served, but answers new ones with 429, to try
+	// again elsewhere, health checks and metrics apart. Otherwise new connections are refused by then.
+	ShutdownSendRetryAfter bool
 	// GoawayChance is the share of HTTP/2 requests, 0 to 0.02, whose clients are told to connect anew, so that clients behind a
 	// load balancer spread over several servers. Watches are not cut.
 	GoawayChance float64

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -478,7 +479,11 @@ func TestTooManyRequests(t *testing.T) {
 }
 
 func TestAPanicIsA500(t *testing.T) {
-	s := start(t, apiserver.Options{Handlers: map[string]http.Handler{"/boom": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") })}})
+	var log strings.Builder
+	s := start(t, apiserver.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Handlers: map[string]http.Handler{
+		"/boom": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("because") })}})
 	require.Equal(t, "InternalError", s.do("GET", "/boom", nil).ok(500).str("reason"))
 	s.do("GET", configMaps, nil).ok(200)
+	s.stop()
+	require.Regexp(t, `level=ERROR msg="a request panicked" method=GET path=/boom panic=because stack=.*parts_test.go`, log.String())
 }

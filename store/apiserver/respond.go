@@ -2,7 +2,9 @@ package apiserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,9 +18,12 @@ import (
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// fail answers with the Status of err.
+// fail answers with the Status of err. What breaks inside because the request's time is up, a webhook's answer above all, is a timeout.
 func (r *request) fail(err error) {
 	status := apierrors.ToStatus(err)
+	if status.Code == http.StatusInternalServerError && errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+		status = apierrors.ToStatus(apierrors.NewTimeout("request did not complete within the allotted timeout", 0))
+	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		r.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))

@@ -11,16 +11,20 @@ import (
 )
 
 // Serve answers connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2 with prior knowledge included) if
-// config is nil. Then it goes on for Options.ShutdownDelay, stops accepting, waits for requests being served, and closes l. Run must be
-// running beside it; give both the same ctx.
+// config is nil. Then it goes on for Options.ShutdownDelay, stops accepting, or with Options.ShutdownSendRetryAfter goes on accepting only to send
+// clients away, waits for requests being served, and closes l. Run must be running beside it; give both the same ctx.
 func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() {
 		s.linger(serving)
+		if s.options.ShutdownSendRetryAfter {
+			s.refusing.Store(true)
+			s.await(s.limits.idle(false), s.options.RequestTimeout)
+		}
 		stop()
 	})()
-	return ServeHandler(serving, l, config, s, s.options.RequestTimeout, s.logger)
+	return ServeHandler(serving, l, config, s, s.options.RequestTimeout+2*streamPatience, s.logger)
 }
 
 // ServeHandler is Serve for a handler around a server. patience bounds the wait for requests being served.

@@ -46,13 +46,17 @@ type Server struct {
 	booted   chan struct{}   // closed when bootstrap is done
 	ending   context.Context // ends when Run's ctx does: watches stop
 	end      context.CancelFunc
-	mu       sync.Mutex // guards who swaps routes
+	cutting  context.Context // ends after ending, when streams to nodes and services have had their time: they are cut
+	cut      context.CancelFunc
+	refusing atomic.Bool // new requests are sent away, with Options.ShutdownSendRetryAfter
+	mu       sync.Mutex  // guards who swaps routes
 }
 
 // New returns a server. It reads and writes nothing until Run.
 func New(o Options) (*Server, error) {
 	s := &Server{booted: make(chan struct{})}
 	s.ending, s.end = context.WithCancel(context.Background())
+	s.cutting, s.cut = context.WithCancel(context.Background())
 	if s.store = o.Store; s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
@@ -126,7 +130,8 @@ func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 func (s *Server) Ready() <-chan struct{} { return s.booted }
 
 // Run writes the objects every cluster has, as soon as the store can be reached, and runs the server's loops until ctx ends. Then readiness fails, watches
-// are closed, requests being served get a few seconds to end, and Run returns when all goroutines have. It may be called once.
+// are closed, short requests get the time every request has, streams to nodes and services a few seconds more before they are cut, and Run returns
+// when all goroutines have. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.running.Swap(true) {
 		return errors.New("apiserver: Run was called twice")
@@ -158,8 +163,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.draining.Store(true)
 	s.linger(context.WithoutCancel(ctx))
+	s.refusing.Store(s.options.ShutdownSendRetryAfter)
 	s.end()
-	s.drain(5 * time.Second)
+	s.drain()
+	s.cut()
 	stop()
 	tasks.Wait()
 	if s.ownStore {
@@ -181,19 +188,27 @@ func (s *Server) linger(ctx context.Context) {
 	}
 }
 
+// streamPatience is how long streams to nodes and services, which nobody else can end, may go on when all short requests have ended.
+const streamPatience = 5 * time.Second
+
 // drain waits for requests being served, but not for ever: short ones get the time every request has, then long ones that did not end
 // with their watches a little more.
-func (s *Server) drain(most time.Duration) {
+func (s *Server) drain() {
 	for _, wait := range []struct {
 		idle <-chan struct{}
 		most time.Duration
-	}{{s.limits.idle(false), s.options.RequestTimeout}, {s.limits.idle(true), most}} {
-		timer := time.NewTimer(wait.most)
-		select {
-		case <-wait.idle:
-		case <-timer.C:
-			s.logger.Warn("requests are still being served at shutdown")
-		}
-		timer.Stop()
+	}{{s.limits.idle(false), s.options.RequestTimeout}, {s.limits.idle(true), streamPatience}} {
+		s.await(wait.idle, wait.most)
+	}
+}
+
+// await waits until no requests are being served, for at most that long.
+func (s *Server) await(idle <-chan struct{}, most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+		s.logger.Warn("requests are still being served at shutdown")
 	}
 }

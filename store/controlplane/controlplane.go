@@ -172,14 +172,15 @@ func (c *ControlPlane) Ready() <-chan struct{} {
 
 // Run runs the server's loops and keeps the policy current until ctx ends.
 func (c *ControlPlane) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
+	// The server still answers for a while when ctx has ended, by the policy of then.
+	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var tasks sync.WaitGroup
 	if c.rbac {
-		tasks.Go(func() { _ = c.policy.run(ctx, c.Server.Ready()) }) // ends with ctx
+		tasks.Go(func() { _ = c.policy.run(loops, c.Server.Ready()) }) // ends with loops
 	}
 	if len(c.trust) > 0 && c.Server.Registry().Resource(corev1.GroupVersion.WithResource("configmaps")) != nil {
-		tasks.Go(func() { c.publishTrust(ctx, c.Server.Ready()) })
+		tasks.Go(func() { c.publishTrust(loops, c.Server.Ready()) })
 	}
 	err := c.Server.Run(ctx)
 	stop()
