@@ -325,6 +325,7 @@ func TestTerminate(t *testing.T) {
 	}
 	_, _ = io.ReadAll(logs) // cut: a log that is followed has no end of its own
 	l.exits()
+	require.NotContains(t, l.log.String(), "level=ERROR")
 }
 
 // With --shutdown-send-retry-after those who come late are sent elsewhere while others are still being served.

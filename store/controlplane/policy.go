@@ -19,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -190,7 +191,7 @@ func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resour
 		p.look()
 		return nil
 	})
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, cache.ErrStopped) { // the server has ended
 		p.log.Error("cannot follow the policy", "resource", resource, "err", err)
 	}
 }
