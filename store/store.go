@@ -80,6 +80,12 @@ type Store interface {
 	Close() error
 }
 
+// Sized is a Store that knows how large it is.
+type Sized interface {
+	// Size returns the bytes that the store takes on disk or, if it has none, those of the keys and values.
+	Size(ctx context.Context) (int64, error)
+}
+
 // Capabilities are the optional promises of a Store.
 type Capabilities struct {
 	// Progress holds when Progress makes open watches report. Without it a reader that

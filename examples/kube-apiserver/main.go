@@ -191,7 +191,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	metrics.Features(o.features)
 	co := controlplane.Options{
 		Server: apiserver.Options{
-			Store: st,
+			Store: metrics.Store(st),
 			Registry: registry.Options{
 				ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second), Cache: o.caches(), CacheMetrics: metrics.Cache,
 			},

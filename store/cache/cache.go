@@ -54,6 +54,8 @@ type Metrics struct {
 	Watchers func(delta int)
 	// Slow is called when a watch is cut off.
 	Slow func()
+	// Unreadable is called for each object, or version of one, that cannot be decoded.
+	Unreadable func()
 	// Checked is called after each comparison with the store.
 	Checked func(c Check)
 }

@@ -232,6 +232,9 @@ func (c *Cache) object(kv store.KV) *Object {
 	}
 	if o.Attrs, o.Err = c.options.Attributes(kv); o.Err != nil {
 		o.Attrs = Attrs{}
+		if hook := c.options.Metrics.Unreadable; hook != nil {
+			hook()
+		}
 		c.options.Logger.Error("stored object cannot be decoded", "key", kv.Key, "revision", kv.Revision, "err", o.Err)
 	}
 	return o

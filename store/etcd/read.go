@@ -172,3 +172,21 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	}
 	return nil
 }
+
+// Size implements store.Sized: the bytes of the database file of the first endpoint that answers.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	var failures []error
+	for _, endpoint := range s.options.Endpoints {
+		bounded, cancel, err := s.begin(ctx, requestTimeout)
+		if err != nil {
+			return 0, err
+		}
+		status, err := s.client.Status(bounded, endpoint)
+		cancel()
+		if err == nil {
+			return status.DbSize, nil
+		}
+		failures = append(failures, s.failure(ctx, "status", false, err))
+	}
+	return 0, errors.Join(failures...)
+}

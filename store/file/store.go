@@ -154,6 +154,16 @@ func (s *Store) writeAnew() {
 	}
 }
 
+// Size implements store.Sized: the bytes of the file.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	if _, err := s.Progress(ctx, ""); err != nil { // closed, or too late
+		return 0, err
+	}
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	return s.journal.size, nil
+}
+
 // Close implements store.Store. It may be called more than once.
 func (s *Store) Close() error {
 	s.once.Do(func() {

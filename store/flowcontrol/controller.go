@@ -24,8 +24,10 @@ type Options struct {
 
 // Metrics are hooks for measurements. They are called without locks held, and must be quick and safe for concurrent use.
 type Metrics struct {
-	// Executing and Waiting are called with +1 and -1.
-	Executing, Waiting func(schema, level string, delta int)
+	// Executing is called with +1 and the seats a request takes when it begins to run, and with both negative when it ends.
+	Executing func(schema, level string, requests, seats int)
+	// Waiting is called with +1 and -1.
+	Waiting func(schema, level string, delta int)
 	// Started is called when a request may run, with the time it waited.
 	Started func(schema, level string, waited time.Duration)
 	// Rejected is called when one may not.
@@ -198,7 +200,7 @@ func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, err
 		}
 	}
 	if hook := c.options.Metrics.Executing; hook != nil {
-		hook(f.Schema, f.Level, 1)
+		hook(f.Schema, f.Level, 1, s.seats)
 	}
 	return s, nil
 }
@@ -267,7 +269,7 @@ func (s *Seat) Release() {
 	s.given = true
 	c, l := s.c, s.flow.level
 	if hook := c.options.Metrics.Executing; hook != nil {
-		hook(s.flow.Schema, s.flow.Level, -1)
+		hook(s.flow.Schema, s.flow.Level, -1, -s.seats)
 	}
 	if l.exempt {
 		return

@@ -258,3 +258,15 @@ func (s *Store) Close() error {
 	s.tasks.Wait()
 	return nil
 }
+
+// Size implements store.Sized: the bytes of all keys and values. It looks at every key.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	if err := s.check(ctx); err != nil {
+		return 0, err
+	}
+	var n int64
+	for key, kv := range s.state.Load().items.Range("", "") {
+		n += int64(len(key) + len(kv.Value))
+	}
+	return n, nil
+}

@@ -28,3 +28,35 @@ func (r *Registry) Counts(ctx context.Context) map[schema.GroupResource]int64 {
 	}
 	return out
 }
+
+// CacheState describes a running watch cache.
+type CacheState struct {
+	Resource schema.GroupResource
+	// Revision is the one the cache has reached, Bytes the size of the stored objects in it.
+	Revision, Bytes int64
+}
+
+// Caches returns the state of the watch caches that run and have caught up, in no order. It looks at every object.
+func (r *Registry) Caches() []CacheState {
+	var out []CacheState
+	seen := map[*watched]bool{}
+	for _, res := range r.table.Load().byGVR {
+		w := res.watched
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
+		select {
+		case <-w.ready:
+		default:
+			continue
+		}
+		snap := w.cache.Snapshot()
+		state := CacheState{Resource: w.source.gr, Revision: snap.Revision()}
+		for o := range snap.Range("", "") {
+			state.Bytes += int64(len(o.Value))
+		}
+		out = append(out, state)
+	}
+	return out
+}

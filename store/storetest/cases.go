@@ -652,3 +652,21 @@ func testClose(t *testing.T, ctx context.Context, s store.Store) {
 	require.ErrorIs(t, err, store.ErrClosed)
 	require.ErrorIs(t, s.Watch(ctx, "/a/", 0, store.WatchOptions{}, func(store.Batch) error { return nil }), store.ErrClosed)
 }
+
+func testSize(t *testing.T, ctx context.Context, s store.Store) {
+	sized, ok := s.(store.Sized)
+	if !ok {
+		t.Skip("the store does not know its size")
+	}
+	create(t, ctx, s, "/a/x", strings.Repeat("v", 1000))
+	n, err := sized.Size(ctx)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, n, int64(1000))
+	stopped, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = sized.Size(stopped)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, s.Close())
+	_, err = sized.Size(ctx)
+	require.ErrorIs(t, err, store.ErrClosed)
+}

@@ -55,6 +55,7 @@ var cases = []struct {
 	{"Progress", testProgress},
 	{"Compact", testCompact},
 	{"TTL", testTTL},
+	{"Size", testSize},
 	{"ParallelUpdates", testParallelUpdates},
 	{"ContextEnds", testContextEnds},
 	{"Close", testClose},

@@ -13,11 +13,12 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
-// Metrics is the measurements of one server: give Hooks and Cache to it, tell Watch of it, and serve Handler as /metrics.
+// Metrics is the measurements of one server: give Hooks, Cache and a Store to it, tell Watch of it, and serve Handler as /metrics.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -31,6 +32,7 @@ type Metrics struct {
 	healthTotal            *prometheus.CounterVec
 	flows                  flows
 	caches                 caches
+	stored                 *requests
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
 	watchSeries   *memo[schema.GroupVersionResource, watchSeries]
@@ -38,7 +40,8 @@ type Metrics struct {
 
 // flows are the measurements of priority and fairness.
 type flows struct {
-	executing, queued   *prometheus.GaugeVec
+	executing, seats    *prometheus.GaugeVec
+	queued              *prometheus.GaugeVec
 	dispatched, refused *prometheus.CounterVec
 	waits               *prometheus.HistogramVec
 	series              *memo[flow, flowSeries]
@@ -71,6 +74,7 @@ func New() *Metrics {
 		healthTotal: counter(r, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
 		flows: flows{
 			executing:  gauge(r, "apiserver_flowcontrol_current_executing_requests", "Requests that run.", "flow_schema", "priority_level"),
+			seats:      gauge(r, "apiserver_flowcontrol_current_executing_seats", "Seats in use.", "flow_schema", "priority_level"),
 			queued:     gauge(r, "apiserver_flowcontrol_current_inqueue_requests", "Requests that wait.", "flow_schema", "priority_level"),
 			dispatched: counter(r, "apiserver_flowcontrol_dispatched_requests_total", "Requests that were let run.", "flow_schema", "priority_level"),
 			refused:    counter(r, "apiserver_flowcontrol_rejected_requests_total", "Requests that were turned away.", "flow_schema", "priority_level", "reason"),
@@ -78,7 +82,7 @@ func New() *Metrics {
 				[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, "flow_schema", "priority_level", "execute"),
 		},
 	}
-	m.caches = newCaches(r)
+	m.caches, m.stored = newCaches(r), newRequests(r)
 	m.requestSeries = newMemo(m.seriesOf)
 	m.watchSeries = newMemo(func(r schema.GroupVersionResource) watchSeries {
 		return watchSeries{m.watchEvents.WithLabelValues(r.Group, r.Version, r.Resource), m.watchSizes.WithLabelValues(r.Group, r.Version, r.Resource)}
@@ -103,7 +107,7 @@ func (m *Metrics) seriesOf(a apiserver.Measurement) requestSeries {
 
 func (f *flows) seriesOf(k flow) flowSeries {
 	return flowSeries{
-		executing: f.executing.WithLabelValues(k.schema, k.level), queued: f.queued.WithLabelValues(k.schema, k.level),
+		executing: f.executing.WithLabelValues(k.schema, k.level), seats: f.seats.WithLabelValues(k.schema, k.level), queued: f.queued.WithLabelValues(k.schema, k.level),
 		dispatched: f.dispatched.WithLabelValues(k.schema, k.level), waited: f.waits.WithLabelValues(k.schema, k.level, "true"),
 	}
 }
@@ -200,8 +204,12 @@ func (m *Metrics) checked(path, name string, err error) {
 
 func (f *flows) hooks() flowcontrol.Metrics {
 	return flowcontrol.Metrics{
-		Executing: func(schema, level string, delta int) { f.series.of(flow{schema, level}).executing.Add(float64(delta)) },
-		Waiting:   func(schema, level string, delta int) { f.series.of(flow{schema, level}).queued.Add(float64(delta)) },
+		Executing: func(schema, level string, requests, seats int) {
+			s := f.series.of(flow{schema, level})
+			s.executing.Add(float64(requests))
+			s.seats.Add(float64(seats))
+		},
+		Waiting: func(schema, level string, delta int) { f.series.of(flow{schema, level}).queued.Add(float64(delta)) },
 		Started: func(schema, level string, waited time.Duration) {
 			s := f.series.of(flow{schema, level})
 			s.dispatched.Inc()
@@ -225,8 +233,9 @@ func (m *Metrics) Features(g *featuregate.Gate) {
 	}
 }
 
-// Watch adds what is measured when somebody asks: the number of stored objects, and the seats of priority levels; and which build of the server it is.
+// Watch adds what is measured when somebody asks: the number and size of stored objects, where caches are, and the seats of priority levels; and which build of the server it is.
 func (m *Metrics) Watch(s *apiserver.Server) error {
+	m.stored.resources.Store(s.Registry())
 	v := s.Version()
 	gauge(m.registry, "kubernetes_build_info", "The build of the server; always 1.",
 		"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform").
@@ -246,12 +255,14 @@ var (
 	nominal       = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats a priority level is meant to have.", []string{"priority_level"}, nil)
 	lowest        = prometheus.NewDesc("apiserver_flowcontrol_lower_limit_seats", "Seats of a priority level that nobody borrows.", []string{"priority_level"}, nil)
 	highest       = prometheus.NewDesc("apiserver_flowcontrol_upper_limit_seats", "Seats a priority level may have at most.", []string{"priority_level"}, nil)
-	seats         = prometheus.NewDesc("apiserver_flowcontrol_current_executing_seats", "Seats of a priority level in use.", []string{"priority_level"}, nil)
+	estimates     = prometheus.NewDesc("apiserver_resource_size_estimate_bytes", "Size of the stored objects of resources that a watch cache holds.", []string{"group", "resource"}, nil)
+	cacheRevision = prometheus.NewDesc("apiserver_watch_cache_resource_version", "Revision that a watch cache has reached.", []string{"group", "resource"}, nil)
+	storeSize     = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the store, on disk if it has one.", []string{"storage_cluster_id"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*onDemand) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{storedObjects, resources, nominal, lowest, highest, seats} {
+	for _, d := range []*prometheus.Desc{storedObjects, resources, estimates, cacheRevision, storeSize, nominal, lowest, highest} {
 		out <- d
 	}
 }
@@ -267,6 +278,15 @@ func (c *onDemand) Collect(out chan<- prometheus.Metric) {
 		send(storedObjects, float64(n), gr.String())
 		send(resources, float64(n), gr.Group, gr.Resource)
 	}
+	for _, state := range c.server.Registry().Caches() {
+		send(estimates, float64(state.Bytes), state.Resource.Group, state.Resource.Resource)
+		send(cacheRevision, float64(state.Revision), state.Resource.Group, state.Resource.Resource)
+	}
+	if sized, ok := c.server.Registry().Store().(store.Sized); ok {
+		if n, err := sized.Size(ctx); err == nil {
+			send(storeSize, float64(n), "etcd-0") // as Kubernetes calls the first, and here only, one
+		}
+	}
 	flows := c.server.FlowControl()
 	if flows == nil {
 		return
@@ -275,6 +295,5 @@ func (c *onDemand) Collect(out chan<- prometheus.Metric) {
 		send(nominal, float64(l.Nominal), l.Name)
 		send(lowest, float64(l.Guaranteed), l.Name)
 		send(highest, float64(l.Limit), l.Name)
-		send(seats, float64(l.Used), l.Name)
 	}
 }

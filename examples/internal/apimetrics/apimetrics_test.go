@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -23,7 +25,9 @@ import (
 func TestFamilies(t *testing.T) {
 	m := apimetrics.New()
 	checked := registry.Options{Cache: cache.Options{CheckEvery: time.Millisecond}, CacheMetrics: m.Cache}
-	s, err := apiserver.New(apiserver.Options{Metrics: m.Hooks(), Registry: checked, Handlers: map[string]http.Handler{"/metrics": m.Handler()}})
+	st := memory.New(memory.Options{})
+	defer st.Close()
+	s, err := apiserver.New(apiserver.Options{Store: m.Store(st), Metrics: m.Hooks(), Registry: checked, Handlers: map[string]http.Handler{"/metrics": m.Handler()}})
 	require.NoError(t, err)
 	require.NoError(t, m.Watch(s))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,6 +48,15 @@ func TestFamilies(t *testing.T) {
 		require.NoError(t, err)
 		return string(b)
 	}
+	post := func(path, body string) {
+		resp, err := http.Post(front.URL+path, "application/json", strings.NewReader(body))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, 201, resp.StatusCode, path)
+	}
+	post("/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`)
+	get("/api/v1/namespaces/default/configmaps/a")
+	get("/api/v1/configmaps?watch=1&timeoutSeconds=1")
 	get("/api/v1/namespaces")
 	get("/api/v1/endpoints")
 	get("/readyz")
@@ -62,11 +75,21 @@ func TestFamilies(t *testing.T) {
 		`apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1`,
 		`kubernetes_healthcheck{name="ping",type="readyz"} 1`,
 		`apiserver_watch_cache_initializations_total{group="",resource="namespaces"} 1`,
+		`apiserver_storage_objects{resource="configmaps"} 1`,
+		`etcd_requests_total{group="",operation="create",resource="configmaps"} 1`,
+		`etcd_requests_total{group="",operation="get",resource="configmaps"} 1`,
+		`etcd_request_errors_total{group="",operation="create",resource="configmaps"} 0`,
+		`etcd_request_duration_seconds_count{group="",operation="create",resource="configmaps"} 1`,
+		`apiserver_flowcontrol_current_executing_seats{flow_schema="exempt",priority_level="exempt"} 1`,
 		`apiserver_flowcontrol_nominal_limit_seats{priority_level="workload-low"} 245`,
 	} {
 		require.Contains(t, strings.Split(text, "\n"), line)
 	}
 	require.Regexp(t, `(?m)^kubernetes_build_info\{.*git_version="v1\.36.*major="1",minor="36".*\} 1$`, text)
+	require.Regexp(t, `(?m)^apiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} [1-9]`, text)
+	require.Regexp(t, `(?m)^apiserver_resource_size_estimate_bytes\{group="",resource="namespaces"\} [1-9]`, text)
+	require.Regexp(t, `(?m)^apiserver_watch_cache_resource_version\{group="",resource="namespaces"\} [1-9]`, text)
+	requireUpstreams(t, text)
 	for _, family := range []string{"process_start_time_seconds", "go_goroutines", "apiserver_response_sizes_count",
 		"apiserver_flowcontrol_current_executing_requests"} {
 		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(family)+`[ {]`, text)
@@ -74,4 +97,39 @@ func TestFamilies(t *testing.T) {
 	require.False(t, slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool {
 		return strings.Contains(l, "_storage_objects") && strings.HasSuffix(l, " -1")
 	}))
+}
+
+// requireUpstreams wants every family of the server to have a name and the labels that Kubernetes 1.36 has (testdata/families.txt).
+func requireUpstreams(t *testing.T, text string) {
+	t.Helper()
+	facts, err := os.ReadFile("testdata/families.txt")
+	require.NoError(t, err)
+	known := map[string]string{
+		"apiserver_dropped_requests_total": "request_kind", // older than 1.36, which has none like it
+	}
+	for line := range strings.Lines(string(facts)) {
+		name, labels, _ := strings.Cut(strings.TrimSpace(line), " ")
+		known[name] = labels
+	}
+	series := regexp.MustCompile(`^((?:apiserver|etcd|kubernetes|watch_cache)_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$`)
+	label := regexp.MustCompile(`(\w+)="(?:[^"\\]|\\.)*"`)
+	seen := map[string]bool{}
+	for line := range strings.Lines(text) {
+		found := series.FindStringSubmatch(strings.TrimSpace(line))
+		if found == nil {
+			continue
+		}
+		var labels []string
+		for _, l := range label.FindAllStringSubmatch(found[2], -1) {
+			if l[1] != "le" {
+				labels = append(labels, l[1])
+			}
+		}
+		slices.Sort(labels)
+		want, ok := known[found[1]]
+		require.True(t, ok, "Kubernetes has no metric %s", found[1])
+		require.Equal(t, want, strings.Join(labels, ","), found[1])
+		seen[found[1]] = true
+	}
+	require.Greater(t, len(seen), 25)
 }

@@ -45,9 +45,9 @@ type flow struct{ schema, level string }
 
 // flowSeries are the metrics of a flow schema.
 type flowSeries struct {
-	executing, queued prometheus.Gauge
-	dispatched        prometheus.Counter
-	waited            prometheus.Observer
+	executing, seats, queued prometheus.Gauge
+	dispatched               prometheus.Counter
+	waited                   prometheus.Observer
 }
 
 // watchSeries are the metrics of the events of a resource.
