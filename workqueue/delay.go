@@ -148,7 +148,16 @@ func (q *Queue[K]) fire() {
 		return
 	}
 	now := q.tick(q.now())
-	var changes []change
+	changes := q.release(now)
+	q.arm(now)
+	w := q.wake()
+	q.mu.Unlock()
+	w.signal()
+	changes.report(q.metrics)
+}
+
+// release makes the keys ready whose deadline has come.
+func (q *Queue[K]) release(now int64) (all changes) {
 	for len(q.delayed) > 0 && q.delayed[0].at <= now {
 		e := q.delayed[0].e
 		if e.waitAt != 0 && e.waitAt <= now {
@@ -159,14 +168,17 @@ func (q *Queue[K]) fire() {
 		}
 		q.place(e)
 		if c := q.add(e, now, e.waitPriority, e.waitCause); q.metrics != nil {
-			changes = append(changes, c)
+			all = append(all, c)
 		}
 	}
-	q.arm(now)
-	w := q.wake()
-	q.mu.Unlock()
-	w.signal()
-	for _, c := range changes {
-		c.report(q.metrics)
+	return all
+}
+
+// overtake does what the timer is about to do, if the queue is seeded. Where time is virtual the timer and a worker often wake at the same moment, and
+// the order of work must not depend on which of them is first.
+func (q *Queue[K]) overtake() changes {
+	if q.ready.rng == nil || q.state != running {
+		return nil
 	}
+	return q.release(q.tick(q.now()))
 }

@@ -59,6 +59,15 @@ type change struct {
 	from, to int32
 }
 
+// changes are what several adds did.
+type changes []change
+
+func (all changes) report(m *Metrics) {
+	for _, c := range all {
+		c.report(m)
+	}
+}
+
 func (c change) report(m *Metrics) {
 	if m == nil {
 		return

@@ -52,8 +52,8 @@ type Options[K comparable] struct {
 	// Seed, if not 0, is for tests that look for bugs which depend on the order
 	// of work: the next key is drawn from the first 64 of the best priority (and
 	// of a tenant drawn from the first 64) by a generator started with Seed. The
-	// same seed and the same calls give the same order; the bound on waiting
-	// does not hold.
+	// same seed and the same calls give the same order, delays included; the
+	// bound on waiting does not hold.
 	Seed uint64
 }
 

@@ -131,6 +131,7 @@ func (q *Queue[K]) Get(ctx context.Context) (K, error) {
 		return none, err
 	}
 	q.mu.Lock()
+	late := q.overtake()
 	for q.readyLen() == 0 {
 		if q.state != running {
 			q.mu.Unlock()
@@ -159,6 +160,7 @@ func (q *Queue[K]) Get(ctx context.Context) (K, error) {
 	k, priority, waited := e.key, e.priority, max(0, e.started-e.added)
 	q.mu.Unlock()
 	w.signal()
+	late.report(q.metrics)
 	if q.metrics.Depth != nil {
 		q.metrics.Depth(int(priority), -1)
 	}
@@ -177,6 +179,7 @@ func (q *Queue[K]) Done(k K) {
 		q.mu.Unlock()
 		return
 	}
+	late := q.overtake()
 	q.processing.remove(e)
 	q.working--
 	e.processing = false
@@ -199,6 +202,7 @@ func (q *Queue[K]) Done(k K) {
 	if q.metrics == nil {
 		return
 	}
+	late.report(q.metrics)
 	if q.metrics.WorkDuration != nil {
 		q.metrics.WorkDuration(time.Since(q.epoch.Add(time.Duration(started - 1))))
 	}
@@ -237,20 +241,24 @@ func (q *Queue[K]) addWith(k K, priority int32, delay int64, cause string) {
 		q.mu.Unlock()
 		return
 	}
+	late := q.overtake()
 	e, now := q.entries.obtain(k, hash), q.tick(read)
 	e.tenant = tenant
 	switch {
 	case delay > 1:
 		q.delay(e, now, now+delay, false, priority, cause)
 		q.mu.Unlock()
+		late.report(q.metrics)
 	case q.debounce > 0 && delay == 0 && !e.ready && !e.again:
 		q.delay(e, now, now+q.debounce, true, priority, cause)
 		q.mu.Unlock()
+		late.report(q.metrics)
 	default:
 		c := q.add(e, now, priority, cause)
 		w := q.wake()
 		q.mu.Unlock()
 		w.signal()
+		late.report(q.metrics)
 		c.report(q.metrics)
 	}
 }

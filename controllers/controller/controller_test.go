@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/workqueue"
 )
 
 var a, b = reconcile.Request{Name: "a"}, reconcile.Request{Name: "b"}
@@ -168,4 +169,43 @@ func TestRunWaitsForReconciles(t *testing.T) {
 		stop()
 		require.True(t, ended)
 	})
+}
+
+// The seed of the queue alone decides in which order keys are reconciled, retries, delays and what reconciles enqueue included.
+func TestASeedGivesTheOrderOfReconciles(t *testing.T) {
+	order := func(seed uint64) (keys []string) {
+		synctest.Test(t, func(t *testing.T) {
+			runs := map[string]int{}
+			var c *controller.Controller
+			c = controller.New("c", reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+				time.Sleep(time.Millisecond)
+				keys = append(keys, r.Name)
+				runs[r.Name]++
+				switch n := runs[r.Name]; {
+				case n == 1 && len(r.Name) == 3:
+					return reconcile.Result{}, errors.New("once more")
+				case n == 2:
+					return reconcile.Result{RequeueAfter: 7 * time.Millisecond}, nil
+				case n == 3:
+					c.Enqueue(reconcile.Request{Name: r.Name + "+"})
+				}
+				return reconcile.Result{}, nil
+			}), controller.Options{Queue: workqueue.Options[reconcile.Request]{Seed: seed}})
+			for i := range 40 {
+				c.Enqueue(reconcile.Request{Name: fmt.Sprintf("k%02d", i)})
+			}
+			run(t, c)
+			time.Sleep(time.Hour)
+		})
+		return keys
+	}
+	seen := map[string]uint64{}
+	for seed := uint64(1); seed <= 20; seed++ {
+		keys := order(seed)
+		require.Len(t, keys, 4*40, "three runs of each key, and one of what the third enqueued")
+		require.Equal(t, keys, order(seed), "seed %d", seed)
+		other, again := seen[fmt.Sprint(keys)]
+		require.False(t, again, "seeds %d and %d give one order", seed, other)
+		seen[fmt.Sprint(keys)] = seed
+	}
 }

@@ -63,7 +63,7 @@ func TestWatch(t *testing.T) {
 			case e := <-w.ResultChan():
 				require.Equal(t, want, e.Type, "%v", e.Object)
 				return e.Object.(*corev1.ConfigMap)
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				require.Fail(t, "no event")
 				return nil
 			}
@@ -435,17 +435,17 @@ func TestEviction(t *testing.T) {
 	pdb.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, CurrentHealthy: 1, DesiredHealthy: 1, ExpectedPods: 1}
 	_, err = cs.PolicyV1().PodDisruptionBudgets("default").UpdateStatus(ctx, pdb, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	evict := func(name string) error {
+	evict := func(ctx context.Context, name string) error {
 		zero := int64(0)
-		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond) // client-go itself repeats what answers Retry-After
-		defer cancel()
-		return cs.PolicyV1().Evictions("default").Evict(short, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		return cs.PolicyV1().Evictions("default").Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 			DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &zero}})
 	}
-	require.NoError(t, evict("free"))
+	require.NoError(t, evict(ctx, "free"))
 	_, err = cs.CoreV1().Pods("default").Get(ctx, "free", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
-	require.Error(t, evict("held"))
+	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond) // client-go itself repeats what answers Retry-After
+	defer cancel()
+	require.Error(t, evict(short, "held"))
 	_, err = cs.CoreV1().Pods("default").Get(ctx, "held", metav1.GetOptions{})
 	require.NoError(t, err, "the budget holds it")
 }

@@ -53,7 +53,7 @@ func bothTypes(t *testing.T, f func(t *testing.T, contentType string)) {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, 20*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, ok, time.Minute, 5*time.Millisecond, what)
 }
 
 func configMap(name string, data map[string]string) *corev1.ConfigMap {

@@ -149,7 +149,7 @@ func TestWalk(t *testing.T) {
 		left := strings.Fields(k.ok("", "", "get", "pods", "-l", "app=web", "-o", `jsonpath={.items[*].metadata.name}`))
 		pod = left[0]
 		return len(left) == 1
-	}, 20*time.Second, 50*time.Millisecond, "two pods go")
+	}, time.Minute, 50*time.Millisecond, "two pods go")
 	k.ok(`pod "`+pod+`" deleted`, "", "delete", "pod", pod, "--now")
 	k.ok(`deployment.apps "web" deleted from default namespace`, web, "delete", "-f", "-")
 	k.ok("", "", "get", "deploy", "web", "--ignore-not-found")
@@ -157,7 +157,7 @@ func TestWalk(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, errOut, _ := k.try("", "get", "pods", "-l", "app=web")
 		return strings.Contains(errOut, "No resources found")
-	}, 20*time.Second, 50*time.Millisecond, "the pods go too")
+	}, time.Minute, 50*time.Millisecond, "the pods go too")
 	require.Contains(t, k.ok("", "", "api-resources"), "websites")
 	k.ok("Server Version: v1.", "", "version")
 	k.ok("configmaps: 200", "", "get", "cm", "-v=6")
@@ -193,7 +193,7 @@ func TestWatch(t *testing.T) {
 	}()
 	cm := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen, labels: {w: '1'}}\n"
 	k.ok("applied", cm, "apply", "-f", "-")
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "seen") }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "seen") }, time.Minute, 10*time.Millisecond)
 	stop()
 	<-done
 	require.Regexp(t, `^NAME +DATA +AGE\nseen +0 `, out.String())

@@ -49,7 +49,7 @@ func TestRunAgainstAServer(t *testing.T) {
 		done <- run(ctx, []string{"--kubeconfig", c.Kubeconfig(), "-v", "0", "--health-address", address})
 	}()
 	controllertest.Create(c, &website.Website{ObjectMeta: controllertest.Name("default", "hello"), Spec: website.WebsiteSpec{Image: "web:1"}})
-	require.Eventually(t, func() bool { return controllertest.Exists[*appsv1.Deployment](c, "default", "hello") }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return controllertest.Exists[*appsv1.Deployment](c, "default", "hello") }, time.Minute, 10*time.Millisecond)
 	for path, want := range map[string]string{"/readyz?verbose": "[+]leader-election ok\n[+]informers ok\n", "/metrics": `controller_runtime_reconcile_total{controller="website"`} {
 		resp, err := http.Get("http://" + address + path)
 		require.NoError(t, err)

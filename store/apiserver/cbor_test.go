@@ -28,7 +28,7 @@ const (
 // serveBoats defines a custom resource and waits until it is served.
 func serveBoats(t testing.TB, s *server) {
 	s.do("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", boatCRD).ok(201)
-	require.Eventually(t, func() bool { return s.do("GET", boatsPath, nil).code == 200 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.do("GET", boatsPath, nil).code == 200 }, time.Minute, time.Millisecond)
 }
 
 // asCBOR sends JSON as CBOR and returns the JSON of the answer, which must be CBOR.
@@ -190,7 +190,7 @@ func TestCBORStored(t *testing.T) {
 	on.stop()
 
 	off := start(t, apiserver.Options{Store: st})
-	require.Eventually(t, func() bool { return off.do("GET", boatsPath, nil).code == 200 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return off.do("GET", boatsPath, nil).code == 200 }, time.Minute, time.Millisecond)
 	create(off, "b")
 	require.False(t, cbor.IsCBOR(stored("b")))
 	require.Equal(t, []string{"a", "b"}, names(off))
@@ -200,7 +200,7 @@ func TestCBORStored(t *testing.T) {
 	off.stop()
 
 	again := start(t, apiserver.Options{Store: st, CBOR: true})
-	require.Eventually(t, func() bool { return again.do("GET", boatsPath, nil).code == 200 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return again.do("GET", boatsPath, nil).code == 200 }, time.Minute, time.Millisecond)
 	require.Equal(t, []string{"a", "b"}, names(again))
 	again.do("PATCH", boatsPath+"/b", `{"spec":{"oars":5}}`, "Content-Type", "application/merge-patch+json").ok(200)
 	require.True(t, cbor.IsCBOR(stored("b")))

@@ -222,7 +222,7 @@ func TestLastFinalizerOfACachedObject(t *testing.T) {
 		require.Eventually(t, func() bool {
 			obj, err := a.Get(t.Context(), configMaps, name)
 			return err == nil && metav1.MetaOf(obj).DeletionTimestamp != nil
-		}, 5*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		_, err = a.Update(t.Context(), configMaps, name, func(obj metav1.Object) error {
 			obj.SetFinalizers(nil)
 			return nil
