@@ -1,10 +1,12 @@
 package informers_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -286,5 +288,83 @@ func TestAPanickingTransformLeavesOneObjectOut(t *testing.T) {
 		require.Len(t, failures, 1)
 		var p *informers.PanicError
 		require.ErrorAs(t, failures[0], &p)
+	})
+}
+
+// held lets watches of config maps write until the mark that ends their initial events, and keeps that back until release is closed.
+type held struct {
+	http.Handler
+	mu      sync.Mutex
+	asked   []string // requests for config maps: method and query
+	reached chan struct{}
+	release chan struct{}
+}
+
+func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/configmaps") && r.Method == http.MethodGet {
+		h.mu.Lock()
+		h.asked = append(h.asked, r.URL.RawQuery)
+		h.mu.Unlock()
+		w = &heldWriter{ResponseWriter: w, held: h}
+	}
+	h.Handler.ServeHTTP(w, r)
+}
+
+type heldWriter struct {
+	http.ResponseWriter
+	held *held
+	gone bool
+}
+
+func (w *heldWriter) Write(b []byte) (int, error) {
+	if !w.gone && bytes.Contains(b, []byte(metav1.InitialEventsAnnotationKey)) {
+		w.gone = true
+		w.Flush()
+		close(w.held.reached)
+		<-w.held.release
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *heldWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// An informer over very many objects reads them all from one stream, and has synced when the bookmark that ends them has come, no sooner.
+func TestOneStreamBringsAll(t *testing.T) {
+	many := 20_000
+	if testing.Short() {
+		many = 2_000
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &held{reached: make(chan struct{}), release: make(chan struct{})}
+		s := clienttest.Start(t, clienttest.Options{Wrap: func(next http.Handler) http.Handler { h.Handler = next; return h }})
+		c := s.Conn(t, rest.Options{})
+		cms := client.For[*corev1.ConfigMap](c)
+		for i := range many {
+			_, err := cms.Create(t.Context(), cm(fmt.Sprintf("c%05d", i)))
+			require.NoError(t, err)
+		}
+		set := informers.NewSet(c, informers.SetOptions{})
+		inf := informers.For[*corev1.ConfigMap](set)
+		run(t, set)
+		<-h.reached
+		time.Sleep(time.Second)
+		require.False(t, inf.HasSynced())
+		close(h.release)
+		require.NoError(t, inf.WaitForSync(t.Context()))
+		require.True(t, inf.HasSynced())
+		// The namespace may have maps of its own.
+		require.GreaterOrEqual(t, inf.Lister().Len(), many)
+		last, err := inf.Lister().Get(key(fmt.Sprintf("c%05d", many-1)))
+		require.NoError(t, err)
+		require.NotEmpty(t, last.ResourceVersion)
+		time.Sleep(time.Minute)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		require.Len(t, h.asked, 1, "one request")
+		query, err := url.ParseQuery(h.asked[0])
+		require.NoError(t, err)
+		for name, value := range map[string]string{"watch": "true", "sendInitialEvents": "true", "allowWatchBookmarks": "true", "resourceVersionMatch": "NotOlderThan"} {
+			require.Contains(t, []string{value, "1"}, query.Get(name), name)
+		}
 	})
 }
