@@ -130,8 +130,32 @@ func (d *deriver) object(t reflect.Type, path string) (*props, error) {
 	if err := d.fields(s, t, path); err != nil {
 		return nil, err
 	}
+	if typefacts.Name(t) == metaName+"Condition" {
+		limitCondition(s)
+	}
 	refine(s, t)
 	return s, nil
+}
+
+// limitCondition adds the limits of a condition, which every kind keeps and no tag of the type says.
+func limitCondition(s *props) {
+	limit := func(name string, set func(*props)) {
+		field := s.Properties[name]
+		set(&field)
+		s.Properties[name] = field
+	}
+	limit("type", func(s *props) {
+		s.MaxLength = new(int64(316))
+		s.Pattern = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
+	})
+	limit("status", func(s *props) {
+		s.Enum = []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}
+	})
+	limit("reason", func(s *props) {
+		s.MinLength, s.MaxLength, s.Pattern = new(int64(1)), new(int64(1024)), `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`
+	})
+	limit("message", func(s *props) { s.MaxLength = new(int64(32768)) })
+	limit("observedGeneration", func(s *props) { s.Minimum = new(float64(0)) })
 }
 
 // refine adds what the type says by itself.
@@ -163,12 +187,21 @@ func (d *deriver) fields(s *props, t reflect.Type, path string) error {
 			continue
 		}
 		if path == "" && len(d.within) == 1 && isMeta(tag.name) {
+			kind := "string"
+			if tag.name == "metadata" {
+				kind = "object"
+			}
+			s.Properties[tag.name] = props{Type: kind}
 			continue
 		}
 		at := path + "." + tag.name
 		options, err := optionsOf(f.Tag, "openapi")
 		if err != nil {
 			return fmt.Errorf("%s: %w", tag.name, err)
+		}
+		if strings.HasPrefix(typefacts.Name(t), "io.k8s.") {
+			// What Kubernetes' own fields may be is more in each release: an enumeration in a definition would hold on to this one's.
+			delete(options, "enum")
 		}
 		field := &props{XPreserveUnknownFields: new(true)}
 		if !options.has("schemaless") {
