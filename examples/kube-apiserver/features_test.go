@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,6 +84,40 @@ func TestSwitchedFeatures(t *testing.T) {
 		w = httptest.NewRecorder()
 		cp.ServeHTTP(w, r)
 		require.Equal(t, map[string]int{"true": http.StatusOK, "false": http.StatusNotAcceptable}[on], w.Code)
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.NoError(t, st.Close())
+	}
+}
+
+// Profiles are for those who may, and can be switched off.
+func TestProfiles(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,root,1,system:masters\nother,ann,2\n"), 0o600))
+	for on, want := range map[string]int{"true": http.StatusOK, "false": http.StatusNotFound} {
+		o, err := parse([]string{"--storage-backend=memory", "--authorization-mode=RBAC", "--token-auth-file=" + tokens, "--profiling=" + on})
+		require.NoError(t, err)
+		st := memory.New(memory.Options{})
+		cp, err := o.controlPlane(st, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- cp.Run(ctx) }()
+		get := func(path, token string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			if token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			w := httptest.NewRecorder()
+			cp.ServeHTTP(w, r)
+			return w
+		}
+		const heap = "/debug/pprof/heap"
+		require.Equal(t, http.StatusForbidden, get(heap, "").Code)
+		require.Equal(t, http.StatusForbidden, get(heap, "other").Code)
+		w := get(heap, "secret")
+		require.Equal(t, want, w.Code)
+		require.Equal(t, on == "true", strings.HasPrefix(w.Body.String(), "\x1f\x8b"), "a profile is compressed protobuf")
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.NoError(t, st.Close())

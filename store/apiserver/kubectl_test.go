@@ -61,7 +61,8 @@ func TestKubectl(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kubectl takes a few seconds")
 	}
-	s, err := apiserver.New(apiserver.Options{})
+	kinds, sites := computedSites(t)
+	s, err := apiserver.New(apiserver.Options{Scheme: kinds, Computed: []apiserver.Computed{sites}, AdvertiseAddress: "10.9.9.9"})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -76,6 +77,15 @@ func TestKubectl(t *testing.T) {
 		front.Close()
 	})
 	k := &kubectl{t: t, binary: binary, server: front.URL, home: t.TempDir()}
+
+	// What every cluster has, and a resource that a Go program computes.
+	k.run("service/kubernetes   ClusterIP   10.96.0.1", "get", "svc,endpointslices", "-n", "default")
+	k.run("10.9.9.9", "get", "svc,endpointslices", "-n", "default")
+	k.run("demo.test/v1   true         Website", "api-resources", "--api-group=demo.test")
+	k.run("b ", "get", "websites")
+	k.run("kind: Website", "get", "website", "a", "-o", "yaml")
+	seen, _ := k.try("", "get", "websites", "--watch-only", "--request-timeout=2s") // which ends it
+	require.Regexp(t, `(?m)^a +`, seen)
 
 	k.run("Server Version: v1.36", "version")
 	resources := k.run("deployments", "api-resources")

@@ -324,16 +324,18 @@ func TestAnEmbeddersOwnKind(t *testing.T) {
 	require.Equal(t, 406, s.do("GET", sites, nil, "Accept", "application/vnd.kubernetes.protobuf").code)
 }
 
-func TestComputedResources(t *testing.T) {
+// computedSites are the built-in kinds and Website, of which there are two that nobody has stored.
+func computedSites(t *testing.T) (*scheme.Scheme, apiserver.Computed) {
 	s, err := apiserver.BuiltinScheme()
 	require.NoError(t, err)
-	require.NoError(t, scheme.Add[*Website](s, schema.GroupVersion{Group: "demo.test", Version: "v1"}, scheme.Kind{Resource: "websites", Namespaced: true, Verbs: []string{"get", "list", "watch"}}))
-	info, err := scheme.InfoFor[*Website](s)
+	own := scheme.New()
+	require.NoError(t, scheme.Add[*Website](own, schema.GroupVersion{Group: "demo.test", Version: "v1"}, scheme.Kind{Resource: "websites", Namespaced: true, Verbs: []string{"get", "list", "watch"}}))
+	info, err := scheme.InfoFor[*Website](own)
 	require.NoError(t, err)
 	site := func(name string) *Website {
 		return &Website{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	}
-	srv := start(t, apiserver.Options{Computed: []apiserver.Computed{{
+	return s, apiserver.Computed{
 		Info: info,
 		Get: func(_ context.Context, key types.NamespacedName) (metav1.Object, error) {
 			if key.Name != "a" {
@@ -351,7 +353,12 @@ func TestComputedResources(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		},
-	}}})
+	}
+}
+
+func TestComputedResources(t *testing.T) {
+	kinds, computed := computedSites(t)
+	srv := start(t, apiserver.Options{Scheme: kinds, Computed: []apiserver.Computed{computed}})
 	sites := "/apis/demo.test/v1/namespaces/default/websites"
 	require.Equal(t, "Website", srv.do("GET", sites+"/a", nil).ok(200).str("kind"))
 	srv.do("GET", sites+"/b", nil).ok(404)
