@@ -2,20 +2,16 @@ package codec
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// A copier makes one copy. It lives on the stack and keeps few pointers, as each that is stored costs while the collector runs.
+// A copier makes one copy, each part of it on its own. Objects of known shapes are copied in a block instead; see survey.
 type copier struct {
 	depth int
-
-	// The block the copy is made in, if there is one, and how much of it is used.
-	shape *shape
-	block unsafe.Pointer
-	next  int
 }
 
 func (c *copier) enter() {
@@ -29,12 +25,7 @@ func (c *copier) pointee(n *node, src unsafe.Pointer) unsafe.Pointer {
 	if n.copy.how == copyByPtr {
 		return n.copy.ptr(src)
 	}
-	var dst unsafe.Pointer
-	if part := c.take(n, 1); part != nil {
-		dst = unsafe.Add(c.block, part.offset)
-	} else {
-		dst = n.newValue()
-	}
+	dst := n.newValue()
 	if n.copy.how == copyByInto {
 		n.copy.into(src, dst)
 		return dst
@@ -88,16 +79,18 @@ func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
 			c.fix(n.elem, unsafe.Add(dst, off), unsafe.Add(src, off))
 		}
 	case opStrMap:
-		*(*map[string]string)(dst) = maps.Clone(*(*map[string]string)(src))
+		cloneMap[string](dst, src)
 	case opMap:
-		c.mapping(n, dst, src)
+		if n.quantities {
+			cloneMap[resource.Quantity](dst, src)
+		} else {
+			c.mapping(n, dst, src)
+		}
 	case opAny:
-		inner := copier{depth: c.depth}
-		*(*any)(dst) = inner.dynamic(*(*any)(src))
+		*(*any)(dst) = c.dynamic(*(*any)(src))
 	case opIface:
 		if v := n.at(src); !v.IsNil() {
-			inner := copier{depth: c.depth}
-			n.at(dst).Set(reflect.ValueOf(inner.dynamic(v.Interface())))
+			n.at(dst).Set(reflect.ValueOf(c.dynamic(v.Interface())))
 		}
 	}
 }
@@ -112,16 +105,10 @@ func (c *copier) slice(n *node, dst, src unsafe.Pointer) {
 		*to = emptySlice()
 		return
 	}
-	if part := c.take(n.elem, from.len); part != nil {
-		p := unsafe.Add(c.block, part.offset)
-		valueAt(part.model, p).Set(valueAt(part.model, from.data))
-		*to = sliceHeader{p, from.len, from.len}
-	} else {
-		*to = sliceHeader{}
-		n.grow(dst, from.len)
-		to.len = from.len
-		reflect.Copy(n.at(dst), n.at(src))
-	}
+	*to = sliceHeader{}
+	n.grow(dst, from.len)
+	to.len = from.len
+	reflect.Copy(n.at(dst), n.at(src))
 	if n.elem.noPtrs {
 		return
 	}
@@ -139,7 +126,6 @@ func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
 		return
 	}
 	c.enter()
-	inner := copier{depth: c.depth} // contents of maps are not part of the block
 	to := reflect.MakeMapWithSize(n.typ, from.Len())
 	s := n.borrow(2)
 	old := (*sliceHeader)(s.slots).data
@@ -155,7 +141,7 @@ func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
 		fresh := unsafe.Add(old, n.elem.size)
 		freshValue := n.elem.at(fresh)
 		freshValue.Set(oldValue)
-		inner.fix(n.elem, fresh, old)
+		c.fix(n.elem, fresh, old)
 		to.SetMapIndex(s.key, freshValue)
 	}
 	n.giveBack(s)

@@ -25,9 +25,11 @@ func DeepCopy[T any](v T) T {
 		}
 		n := nodeOf(t.Elem())
 		n.mustCopy()
-		c := copier{}
-		c.prepare(n, src)
-		dst := c.pointee(n, src)
+		dst := copyInBlock(n, src)
+		if dst == nil {
+			c := copier{}
+			dst = c.pointee(n, src)
+		}
 		return *(*T)(unsafe.Pointer(&dst))
 	}
 	return copyValue(t, v)

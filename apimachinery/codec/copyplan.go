@@ -66,6 +66,9 @@ func (b *builder) copyMethods(n *node) {
 		c.how = copyPlain // its location is never written to
 		return
 	}
+	if n.quantities {
+		return // a copy of such a map can be but one thing
+	}
 	pt := reflect.PointerTo(t)
 	if _, ok := reflect.Zero(pt).Interface().(assignable); ok && declares(t, assignmentMethod) {
 		c.how = copyPlain

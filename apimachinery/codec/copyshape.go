@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 )
 
 // Copying a Pod is mostly allocating: some twenty pointers and slices. Objects
@@ -22,7 +21,7 @@ const (
 	maxShapeLen   = 48
 )
 
-// An allocation is a pointer's target (count 1) or a slice's elements. It names the node by its number, so that
+// An allocation is a pointer's target (count 1), a slice's elements, or the smallMap of a map (count 1, or 0 for one that is not small). It names the node by its number, so that
 // noting one stores no pointer.
 type allocation struct{ node, count uint32 }
 
@@ -37,6 +36,7 @@ type shape struct {
 
 // A shapePart says where in the block an allocation is.
 type shapePart struct {
+	n      *node // of one value
 	offset uintptr
 	model  reflect.Value // an addressable value of the type, or of an array of it, for valueAt
 }
@@ -105,115 +105,15 @@ func newShape(seq []allocation) *shape {
 	nodes, fields := shared.numbered(), make([]reflect.StructField, len(seq))
 	for i, a := range seq {
 		t := nodes[a.node].typ
-		if a.count > 1 {
+		if a.count != 1 {
 			t = reflect.ArrayOf(int(a.count), t)
 		}
 		fields[i] = reflect.StructField{Name: "F" + strconv.Itoa(i), Type: t}
 	}
 	sh.typ = reflect.StructOf(fields)
 	model := reflect.New(sh.typ).Elem()
-	for i := range seq {
-		sh.parts = append(sh.parts, shapePart{sh.typ.Field(i).Offset, model.Field(i)})
+	for i, a := range seq {
+		sh.parts = append(sh.parts, shapePart{nodes[a.node], sh.typ.Field(i).Offset, model.Field(i)})
 	}
 	return sh
-}
-
-// A measurer lists the allocations of a copy, in the order the copier makes them.
-type measurer struct {
-	seq  [maxShapeLen]allocation
-	len  int
-	size uintptr
-}
-
-// add reports false when the copy is too large for a block.
-func (m *measurer) add(n *node, count int) bool {
-	if m.len == maxShapeLen {
-		return false
-	}
-	m.seq[m.len] = n.allocation(count)
-	m.len++
-	m.size += n.size * uintptr(count)
-	return m.size <= maxShapeBytes
-}
-
-func (m *measurer) pointee(n *node, src unsafe.Pointer) bool {
-	if n.copy.how == copyByPtr || n.size == 0 {
-		return true
-	}
-	return m.add(n, 1) && (n.noPtrs || m.parts(n, src))
-}
-
-// parts follows what the copier's fix follows, but for maps and interfaces,
-// whose contents are not part of a block.
-func (m *measurer) parts(n *node, src unsafe.Pointer) bool {
-	if n.copy.how == copyFields {
-		for i, off := range n.copy.words {
-			if q := unsafe.Add(src, off); *(*unsafe.Pointer)(q) != nil && !m.parts(n.copy.fixes[i].n, q) {
-				return false
-			}
-		}
-		for _, f := range n.copy.fixes[len(n.copy.words):] {
-			if !m.parts(f.n, unsafe.Add(src, f.off)) {
-				return false
-			}
-		}
-		return true
-	}
-	if n.copy.how != copyByOp {
-		return true
-	}
-	switch n.op {
-	case opPtr:
-		q := *(*unsafe.Pointer)(src)
-		return q == nil || m.pointee(n.elem, q)
-	case opSlice:
-		h := (*sliceHeader)(src)
-		if h.len == 0 || n.elem.size == 0 {
-			return true
-		}
-		if uintptr(h.len) > maxShapeBytes || !m.add(n.elem, h.len) {
-			return false
-		}
-		return n.elem.noPtrs || m.elements(n.elem, h.data, h.len)
-	case opArray:
-		return m.elements(n.elem, src, n.length)
-	}
-	return true
-}
-
-func (m *measurer) elements(n *node, src unsafe.Pointer, count int) bool {
-	for i := range count {
-		if !m.parts(n, unsafe.Add(src, uintptr(i)*n.size)) {
-			return false
-		}
-	}
-	return true
-}
-
-// prepare takes a block for a copy of the value of type n at src if its shape is known.
-func (c *copier) prepare(n *node, src unsafe.Pointer) {
-	if n.noPtrs || n.copy.how != copyFields || n.shapes.strikes.Load() > maxStrikes {
-		return
-	}
-	var m measurer
-	if !m.pointee(n, src) || m.len < minShapeLen {
-		return
-	}
-	if sh := n.shapes.find(m.seq[:m.len]); sh != nil {
-		c.shape, c.block = sh, reflect.New(sh.typ).UnsafePointer()
-	}
-}
-
-// take returns the next part of the block, zeroed memory for count values of type n, or nil
-// if there is no block.
-func (c *copier) take(n *node, count int) *shapePart {
-	if c.shape == nil || n.size == 0 {
-		return nil
-	}
-	if c.next >= len(c.shape.allocs) || c.shape.allocs[c.next] != n.allocation(count) {
-		c.shape = nil // the source changed meanwhile, which its owner must not let happen
-		return nil
-	}
-	c.next++
-	return &c.shape.parts[c.next-1]
 }

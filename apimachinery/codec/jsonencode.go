@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // maxNesting bounds the depth of values that are written or copied. It is the
@@ -62,8 +64,8 @@ const maxKept = 64 << 10
 type jsonEncoder struct {
 	buf     []byte
 	keys    []string
-	pairs   []pair
-	amounts []amount
+	pairs   sorter[string]
+	amounts sorter[resource.Quantity]
 	depth   int
 	err     error
 }
@@ -76,7 +78,7 @@ func (c *planCache) encoder() *jsonEncoder {
 }
 
 func (c *planCache) release(e *jsonEncoder) {
-	if e.err != nil || cap(e.keys)+cap(e.pairs)+cap(e.amounts) > 1024 {
+	if e.err != nil || cap(e.keys) > 1024 || e.pairs.large() || e.amounts.large() {
 		return // after an error there may be keys left
 	}
 	c.encoders.Put(e)

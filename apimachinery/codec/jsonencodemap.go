@@ -14,15 +14,15 @@ func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	e.pairs = sortedEntries(e.pairs, m)
-	for i := range e.pairs {
+	var few shortList[string]
+	for i, p := range e.pairs.entries(&few, m) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, e.pairs[i].key), ':')
-		b = appendString(b, e.pairs[i].value)
+		b = append(appendString(b, p.key), ':')
+		b = appendString(b, p.value)
 	}
-	clear(e.pairs)
+	e.pairs.forget()
 	return append(b, '}')
 }
 

@@ -213,9 +213,9 @@ func (d *jsonDecoder) stringMap(n *node, p unsafe.Pointer, i int) int {
 	}
 	defer d.leave()
 	// Maps between types of kind string all have the layout of map[string]string.
-	m := *(*map[string]string)(p)
+	m, ticket := *(*map[string]string)(p), -1
 	if m == nil {
-		m = map[string]string{}
+		m, ticket = newMap[string](d.slab, n)
 		*(*map[string]string)(p) = m
 	}
 	i, done := d.empty(i+1, '}')
@@ -240,6 +240,7 @@ func (d *jsonDecoder) stringMap(n *node, p unsafe.Pointer, i int) int {
 			return -1
 		}
 	}
+	d.slab.filled(ticket, len(m))
 	return i
 }
 

@@ -86,6 +86,7 @@ type node struct {
 	noPtrs bool // holds nothing that copying must follow
 	// quantities marks maps that are treated as quantityMap.
 	quantities bool
+	room       *node // of maps that may be a smallMap: its type
 	size       uintptr
 	length     int // of an array
 	elem       *node
@@ -223,6 +224,14 @@ func (b *builder) fill(n *node) {
 		n.key = b.node(t.Key())
 		n.elem = b.node(t.Elem())
 		n.quantities = holdsQuantities(t)
+		if mapLayoutKnown {
+			switch {
+			case n.op == opStrMap:
+				n.room = b.node(textMapType)
+			case n.quantities:
+				n.room = b.node(quantityMapRoom)
+			}
+		}
 	case opInvalid:
 		n.bad = fmt.Errorf("a %v is not data", t.Kind())
 	}

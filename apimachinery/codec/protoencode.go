@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // MarshalProto returns the protobuf message of v: the body, without the
@@ -43,8 +46,8 @@ type protoWriter struct {
 	buf     []byte
 	start   int // buf[start:] is the result
 	tmp     []byte
-	pairs   []pair
-	amounts []amount
+	pairs   sorter[string]
+	amounts sorter[resource.Quantity]
 	depth   int
 	err     error
 }
@@ -59,7 +62,7 @@ func (c *planCache) writer() *protoWriter {
 }
 
 func (c *planCache) free(w *protoWriter) {
-	if w.err != nil || len(w.buf) > maxKept || cap(w.tmp) > maxKept || cap(w.pairs)+cap(w.amounts) > 1024 {
+	if w.err != nil || len(w.buf) > maxKept || cap(w.tmp) > maxKept || w.pairs.large() || w.amounts.large() {
 		return
 	}
 	c.protos.Put(w)
@@ -152,13 +155,35 @@ func (w *protoWriter) text(at int, s string) int {
 		at = w.grow(at, len(s)+10)
 	}
 	at -= len(s)
-	copy(w.buf[at:], s)
+	copyText(w.buf[at:at+len(s)], s)
 	if len(s) < 0x80 {
 		at--
 		w.buf[at] = byte(len(s))
 		return at
 	}
 	return w.varint(at, uint64(len(s)))
+}
+
+// copyText copies s to dst, which is as long. Most strings are short, and for them a call costs more than the copy:
+// they are moved by two words that overlap.
+func copyText(dst []byte, s string) {
+	raw := unsafe.Slice(unsafe.StringData(s), len(s))
+	switch n := len(dst); {
+	case n > 16 || n != len(raw):
+		copy(dst, raw)
+	case n >= 8:
+		first, last := binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[n-8:])
+		binary.LittleEndian.PutUint64(dst, first)
+		binary.LittleEndian.PutUint64(dst[n-8:], last)
+	case n >= 4:
+		first, last := binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint32(raw[n-4:])
+		binary.LittleEndian.PutUint32(dst, first)
+		binary.LittleEndian.PutUint32(dst[n-4:], last)
+	default:
+		for i, c := range raw {
+			dst[i] = c
+		}
+	}
 }
 
 // message writes the content of the message of type n at p.
@@ -341,12 +366,12 @@ func (w *protoWriter) entry(f *protoField, key string, end, at int) int {
 }
 
 func (w *protoWriter) stringMap(f *protoField, m map[string]string, at int) int {
-	w.pairs = sortedEntries(w.pairs, m)
-	for i := len(w.pairs) - 1; i >= 0; i-- {
+	var few shortList[string]
+	for _, p := range slices.Backward(w.pairs.entries(&few, m)) {
 		end := len(w.buf) - at
-		at = w.varint(w.text(at, w.pairs[i].value), 2<<3|2)
-		at = w.entry(f, w.pairs[i].key, end, at)
+		at = w.varint(w.text(at, p.value), 2<<3|2)
+		at = w.entry(f, p.key, end, at)
 	}
-	clear(w.pairs)
+	w.pairs.forget()
 	return at
 }

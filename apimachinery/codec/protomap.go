@@ -27,9 +27,9 @@ func (r *protoReader) mapping(f *protoField, p unsafe.Pointer, wire protowire.Ty
 }
 
 func (r *protoReader) stringMap(f *protoField, p unsafe.Pointer, i, end int) int {
-	m := *(*map[string]string)(p)
+	m, ticket := *(*map[string]string)(p), -1
 	if m == nil {
-		m = map[string]string{}
+		m, ticket = newMap[string](r.slab, f.n)
 		*(*map[string]string)(p) = m
 	}
 	for {
@@ -40,6 +40,7 @@ func (r *protoReader) stringMap(f *protoField, p unsafe.Pointer, i, end int) int
 		}
 		m[r.key] = r.value1
 		if !r.follows(f, to, end) {
+			r.slab.filled(ticket, len(m))
 			return to
 		}
 		i = to + int(f.tagLen)

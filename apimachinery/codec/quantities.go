@@ -31,16 +31,15 @@ func (e *jsonEncoder) quantities(b []byte, m quantityMap) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	e.amounts = sortedEntries(e.amounts, m)
-	for i := range e.amounts {
+	var few shortList[resource.Quantity]
+	for i, a := range e.amounts.entries(&few, m) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		a := &e.amounts[i]
 		b = append(appendString(b, a.key), ':')
 		b, _ = a.value.AppendJSON(b) // never fails
 	}
-	clear(e.amounts)
+	e.amounts.forget()
 	return append(b, '}')
 }
 
@@ -48,9 +47,9 @@ func (d *jsonDecoder) quantities(n *node, p unsafe.Pointer, i int) int {
 	if !d.enter(i) {
 		return -1
 	}
-	m := *(*quantityMap)(p)
+	m, ticket := *(*quantityMap)(p), -1
 	if m == nil {
-		m = quantityMap{}
+		m, ticket = newMap[resource.Quantity](d.slab, n)
 		*(*quantityMap)(p) = m
 	}
 	i, done := d.empty(i+1, '}')
@@ -74,6 +73,7 @@ func (d *jsonDecoder) quantities(n *node, p unsafe.Pointer, i int) int {
 			return -1
 		}
 	}
+	d.slab.filled(ticket, len(m))
 	d.depth--
 	return i
 }
@@ -93,22 +93,21 @@ func (d *jsonDecoder) oneQuantity(n *node, i int) int {
 }
 
 func (w *protoWriter) quantities(f *protoField, m quantityMap, at int) int {
-	w.amounts = sortedEntries(w.amounts, m)
-	for i := range slices.Backward(w.amounts) {
-		a := &w.amounts[i]
+	var few shortList[resource.Quantity]
+	for _, a := range slices.Backward(w.amounts.entries(&few, m)) {
 		end := len(w.buf) - at
 		w.tmp = a.value.AppendProto(w.tmp[:0])
 		at = w.varint(w.raw(at, w.tmp), uint64(len(w.tmp)))
 		at = w.entry(f, a.key, end, w.varint(at, 2<<3|2))
 	}
-	clear(w.amounts)
+	w.amounts.forget()
 	return at
 }
 
 func (r *protoReader) quantities(f *protoField, p unsafe.Pointer, i, end int) int {
-	m := *(*quantityMap)(p)
+	m, ticket := *(*quantityMap)(p), -1
 	if m == nil {
-		m = quantityMap{}
+		m, ticket = newMap[resource.Quantity](r.slab, f.n)
 		*(*quantityMap)(p) = m
 	}
 	for {
@@ -119,6 +118,7 @@ func (r *protoReader) quantities(f *protoField, p unsafe.Pointer, i, end int) in
 		}
 		m[r.key] = r.quantity
 		if !r.follows(f, to, end) {
+			r.slab.filled(ticket, len(m))
 			return to
 		}
 		i = to + int(f.tagLen)
