@@ -19,8 +19,8 @@
 //     returns a [*DecodeError] and leaves the target zero, never half filled.
 //   - Decoded values share no memory with the input, but parts of one object may
 //     share memory with each other, and then live as long as any of them is
-//     referred to: the pointers and slices (not the maps) of an object that was decoded or copied
-//     may lie in one block of at most 8 KiB; short strings of one decode call are carved from
+//     referred to: the pointers, slices and maps of up to 8 entries of an
+//     object that was decoded or copied may lie in one block of at most 8 KiB; short strings of one decode call are carved from
 //     blocks of at most 1 KiB; the strings of an object that takes up to 4 KiB in
 //     protobuf may be parts of one copy of it. Whoever keeps a single name of many objects
 //     for long keeps less with strings.Clone.
@@ -41,7 +41,7 @@
 //     ParseProto([]byte) error; else the tags of the struct; else, for types
 //     without tags, Marshal() ([]byte, error) and Unmarshal([]byte) error.
 //   - Copying: DeepCopyInto(*T), DeepCopy() *T or DeepCopy() T with exactly T. A method
-//     AssignmentCopies() says that assignment is enough.
+//     AssignmentCopies() says that assignment is enough. Maps of quantities are copied as such, whatever methods they have.
 //   - Comparing: Equal(T) bool or Equal(*T) bool.
 //
 // # Struct tags

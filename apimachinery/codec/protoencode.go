@@ -149,41 +149,58 @@ func (w *protoWriter) tag(at int, f *protoField) int {
 	return at
 }
 
-// text writes a string and its length.
-func (w *protoWriter) text(at int, s string) int {
-	if at < len(s)+10 {
-		at = w.grow(at, len(s)+10)
+// one writes a byte.
+func (w *protoWriter) one(at int, b byte) int {
+	if at == 0 {
+		at = w.grow(at, 32)
 	}
-	at -= len(s)
-	copyText(w.buf[at:at+len(s)], s)
-	if len(s) < 0x80 {
-		at--
-		w.buf[at] = byte(len(s))
-		return at
-	}
-	return w.varint(at, uint64(len(s)))
+	at--
+	w.buf[at] = b
+	return at
 }
 
-// copyText copies s to dst, which is as long. Most strings are short, and for them a call costs more than the copy:
-// they are moved by two words that overlap.
-func copyText(dst []byte, s string) {
-	raw := unsafe.Slice(unsafe.StringData(s), len(s))
-	switch n := len(dst); {
-	case n > 16 || n != len(raw):
-		copy(dst, raw)
-	case n >= 8:
-		first, last := binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[n-8:])
-		binary.LittleEndian.PutUint64(dst, first)
-		binary.LittleEndian.PutUint64(dst[n-8:], last)
-	case n >= 4:
-		first, last := binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint32(raw[n-4:])
-		binary.LittleEndian.PutUint32(dst, first)
-		binary.LittleEndian.PutUint32(dst[n-4:], last)
-	default:
-		for i, c := range raw {
-			dst[i] = c
+// length writes the length of what was written since end bytes were.
+func (w *protoWriter) length(at, end int) int {
+	n := len(w.buf) - at - end
+	if n < 0x80 {
+		return w.one(at, byte(n))
+	}
+	return w.varint(at, uint64(n))
+}
+
+// text writes a string and its length. Most strings are short, and for them a call
+// costs more than the copy: they are moved by two words that overlap.
+func (w *protoWriter) text(at int, s string) int {
+	n := len(s)
+	if at < n+10 {
+		at = w.grow(at, n+10)
+	}
+	at -= n
+	if n > 16 {
+		copy(w.buf[at:], s)
+		if n >= 0x80 {
+			return w.varint(at, uint64(n))
+		}
+	} else {
+		dst, raw := w.buf[at:at+n], unsafe.Slice(unsafe.StringData(s), n)
+		switch {
+		case n >= 8:
+			first, last := binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[n-8:])
+			binary.LittleEndian.PutUint64(dst, first)
+			binary.LittleEndian.PutUint64(dst[n-8:], last)
+		case n >= 4:
+			first, last := binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint32(raw[n-4:])
+			binary.LittleEndian.PutUint32(dst, first)
+			binary.LittleEndian.PutUint32(dst[n-4:], last)
+		default:
+			for i, c := range raw {
+				dst[i] = c
+			}
 		}
 	}
+	at--
+	w.buf[at] = byte(n)
+	return at
 }
 
 // message writes the content of the message of type n at p.
@@ -221,7 +238,7 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 		case actMessage:
 			end := len(w.buf) - at
 			at = w.message(n.pb.fields[i].elem, q, at)
-			at = w.varint(at, uint64(len(w.buf)-at-end))
+			at = w.length(at, end)
 		case actBool:
 			at--
 			w.buf[at] = *(*uint8)(q)
@@ -261,7 +278,7 @@ func (w *protoWriter) byMethod(n *node, p unsafe.Pointer, at int) int {
 	case protoList:
 		s := *(*[]string)(p)
 		for i := len(s) - 1; i >= 0; i-- {
-			at = w.varint(w.text(at, s[i]), 1<<3|2)
+			at = w.one(w.text(at, s[i]), 1<<3|2)
 		}
 	}
 	return at
@@ -276,6 +293,9 @@ func (w *protoWriter) field(f *protoField, p unsafe.Pointer, at int) int {
 		}
 	case cardList:
 		h := (*sliceHeader)(p)
+		if f.scalar == opStruct {
+			return w.messages(f, h, at)
+		}
 		for k := h.len - 1; k >= 0; k-- {
 			at = w.tag(w.value(f, unsafe.Add(h.data, uintptr(k)*f.elem.size), at), f)
 		}
@@ -300,13 +320,23 @@ func (w *protoWriter) field(f *protoField, p unsafe.Pointer, at int) int {
 	return at
 }
 
+// messages writes the messages of a list.
+func (w *protoWriter) messages(f *protoField, list *sliceHeader, at int) int {
+	for k := list.len - 1; k >= 0; k-- {
+		end := len(w.buf) - at
+		at = w.message(f.elem, unsafe.Add(list.data, uintptr(k)*f.elem.size), at)
+		at = w.tag(w.length(at, end), f)
+	}
+	return at
+}
+
 // value writes one value with its length prefix if it has one.
 func (w *protoWriter) value(f *protoField, p unsafe.Pointer, at int) int {
 	switch f.scalar {
 	case opStruct:
 		end := len(w.buf) - at
 		at = w.message(f.elem, p, at)
-		return w.varint(at, uint64(len(w.buf)-at-end))
+		return w.length(at, end)
 	case opString:
 		return w.text(at, *(*string)(p))
 	case opBytes:
@@ -361,15 +391,15 @@ func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer, at int) int {
 
 // entry writes the key of a map entry and what comes before it.
 func (w *protoWriter) entry(f *protoField, key string, end, at int) int {
-	at = w.varint(w.text(at, key), 1<<3|2)
-	return w.tag(w.varint(at, uint64(len(w.buf)-at-end)), f)
+	at = w.one(w.text(at, key), 1<<3|2)
+	return w.tag(w.length(at, end), f)
 }
 
 func (w *protoWriter) stringMap(f *protoField, m map[string]string, at int) int {
 	var few shortList[string]
 	for _, p := range slices.Backward(w.pairs.entries(&few, m)) {
 		end := len(w.buf) - at
-		at = w.varint(w.text(at, p.value), 2<<3|2)
+		at = w.one(w.text(at, p.value), 2<<3|2)
 		at = w.entry(f, p.key, end, at)
 	}
 	w.pairs.forget()

@@ -98,7 +98,7 @@ func (w *protoWriter) quantities(f *protoField, m quantityMap, at int) int {
 		end := len(w.buf) - at
 		w.tmp = a.value.AppendProto(w.tmp[:0])
 		at = w.varint(w.raw(at, w.tmp), uint64(len(w.tmp)))
-		at = w.entry(f, a.key, end, w.varint(at, 2<<3|2))
+		at = w.entry(f, a.key, end, w.one(at, 2<<3|2))
 	}
 	w.amounts.forget()
 	return at
