@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // encodedPod is a random Pod in both encodings, and what each of them says.
@@ -162,4 +163,54 @@ func TestDecodersAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Maps that lie in a block change, grow and shrink like others, and so do their copies, each alone.
+func TestMapsOfOneBlockGrow(t *testing.T) {
+	for _, entries := range []int{0, 1, 7, 8, 9, 40} {
+		pod := &corev1.Pod{}
+		pod.Finalizers = []string{"a"}
+		pod.Labels, pod.Annotations = map[string]string{}, map[string]string{"only": "one"}
+		limits := corev1.ResourceList{}
+		for i := range entries {
+			pod.Labels[fmt.Sprint("label-", i)] = fmt.Sprint("value ", i)
+			limits[corev1.ResourceName(fmt.Sprint("resource-", i))] = resource.NewQuantity(int64(i), resource.DecimalSI)
+		}
+		pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Limits: limits, Requests: corev1.ResourceList{"cpu": limits["resource-0"]}}}}
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: "k"}}
+		text, err := codec.Marshal(pod)
+		require.NoError(t, err)
+		body, err := codec.MarshalProto(pod)
+		require.NoError(t, err)
+		for range 4 {
+			fromJSON, fromProto := &corev1.Pod{}, &corev1.Pod{}
+			require.NoError(t, codec.Unmarshal(text, fromJSON))
+			require.NoError(t, codec.UnmarshalProto(body, fromProto))
+			for _, p := range []*corev1.Pod{fromJSON, fromProto, codec.DeepCopy(pod), codec.DeepCopy(fromProto)} {
+				if p.Labels == nil { // empty ones are not written
+					p.Labels = map[string]string{}
+				}
+				if p.Spec.Containers[0].Resources.Limits == nil {
+					p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{}
+				}
+				c := codec.DeepCopy(p)
+				require.True(t, codec.Equal(pod, c))
+				list := c.Spec.Containers[0].Resources.Limits
+				for i := range 30 {
+					c.Labels[fmt.Sprint("more-", i)] = "x"
+					list[corev1.ResourceName(fmt.Sprint("more-", i))] = resource.NewQuantity(1, resource.DecimalSI)
+				}
+				runtime.GC()
+				require.Len(t, c.Labels, entries+30)
+				require.Len(t, list, entries+30)
+				require.Equal(t, map[string]string{"only": "one"}, c.Annotations)
+				require.True(t, codec.Equal(pod, p), "the source of a copy stays")
+				for i := range 30 {
+					delete(c.Labels, fmt.Sprint("more-", i))
+					delete(list, corev1.ResourceName(fmt.Sprint("more-", i)))
+				}
+				require.True(t, codec.Equal(pod, c))
+			}
+		}
+	}
 }
