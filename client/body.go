@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/internal/scan"
@@ -38,7 +40,11 @@ func (c *Client[T]) object(ctx context.Context, r *Request) (T, error) {
 		return zero, c.err
 	}
 	if r.Method != "POST" && r.Name == "" {
-		return zero, fmt.Errorf("client: %s of %s needs a name", r.Verb(), c.res.GVR.GroupResource())
+		verb := r.Verb()
+		if r.Method == "GET" {
+			verb = "get" // without a name it would be a list
+		}
+		return zero, fmt.Errorf("client: %s of %s needs a name", verb, c.res.GVR.GroupResource())
 	}
 	resp, err := c.do(ctx, r)
 	if err != nil {
@@ -80,8 +86,59 @@ func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
 	return c.object(ctx, r)
 }
 
+// given refuses a nil object.
+func (c *Client[T]) given(obj T) error {
+	var none T
+	if c.err == nil && any(obj) == any(none) {
+		return fmt.Errorf("client: no object to write to %s: it is nil", c.res.GVR.GroupResource())
+	}
+	return c.err
+}
+
+// check refuses what would make another request of r than was meant, or one that the server answers with 404 for no reason that can be
+// seen: an object of a namespace without one, and names that are no part of a path.
+func (c *Client[T]) check(r *Request) error {
+	switch {
+	case !isSegment(r.Namespace):
+		return fmt.Errorf("client: %s of %s: %q cannot be a namespace", r.Verb(), c.res.GVR.GroupResource(), r.Namespace)
+	case !isSegment(r.Name):
+		return fmt.Errorf("client: %s of %s: %q cannot be a name", r.Verb(), c.res.GVR.GroupResource(), r.Name)
+	case c.res.Namespaced && r.Namespace == "" && (r.Name != "" || r.Method == "POST"):
+		return fmt.Errorf("client: %s of %s %s needs a namespace", r.Verb(), c.res.GVR.GroupResource(), r.Name)
+	}
+	return nil
+}
+
+// isSegment reports whether s can be one element of a path.
+func isSegment(s string) bool { return s != "." && s != ".." && !strings.ContainsAny(s, "/%") }
+
+// answered checks that a reply is of the kind that was asked for: a program in front of the server, or another server, may send anything.
+// fits says whether kind is want. A Status of failure is returned as that, whatever the reply's code.
+func (c *Client[T]) answered(resp *Response, e Encoded, fits bool, want string) error {
+	err := fmt.Errorf("the server answered with a %s, not with %s", e.kind, want)
+	switch {
+	case resp.Code >= 300:
+		err = fmt.Errorf("the server redirects (%d) to %q", resp.Code, resp.Header["Location"])
+	case e.kind == "" || fits:
+		return nil
+	case e.kind == "Status" && e.apiVersion == "v1":
+		var s metav1.Status
+		decode := codec.Unmarshal
+		if e.Form == Protobuf {
+			decode = codec.UnmarshalProto
+		}
+		if decode(e.Body, &s) == nil && s.Status == metav1.StatusFailure {
+			return apierrors.FromStatus(&s)
+		}
+	}
+	return &DecodeError{Resource: c.res.GVR, Key: e.Key, Err: err}
+}
+
 // do sends r with the client's Accept header, and again without protobuf if the server refuses it.
 func (c *Client[T]) do(ctx context.Context, r *Request) (*Response, error) {
+	if err := c.check(r); err != nil {
+		return nil, err
+	}
 	r.Accept = c.accept(r.Verb())
 	resp, err := c.conn.Do(ctx, r)
 	if err != nil && r.ContentType != MediaProtobuf && c.proto.Load() && refusesProto(err) {
@@ -146,10 +203,10 @@ func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
 		return zero, &DecodeError{Resource: c.res.GVR, Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, Err: err}
 	}
 	form, err := formOf(resp.ContentType)
-	if err != nil {
+	if err != nil && resp.Code < 300 {
 		return fail(err)
 	}
-	e := Encoded{Form: form, Body: resp.Body}
+	e := Encoded{Form: form, Body: resp.Body, Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}
 	if form == Protobuf {
 		if e.apiVersion, e.kind, e.Body, err = scan.Envelope(resp.Body); err != nil {
 			return fail(err)
@@ -165,7 +222,12 @@ func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
 			return e.kind == "" || e.apiVersion == ""
 		})
 	}
-	if e.kind == "Status" && e.apiVersion == "v1" {
+	if r.Subresource == "" {
+		want := c.res.GVK.Kind
+		if err := c.answered(resp, e, e.kind != "Status" && (want == "" || want == e.kind || c.res.Metadata), "a "+cmp.Or(want, "object of "+c.res.GVR.Resource)); err != nil {
+			return zero, err
+		}
+	} else if e.kind == "Status" && e.apiVersion == "v1" {
 		return zero, nil
 	}
 	obj, bad := c.decode(e)

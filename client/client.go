@@ -89,6 +89,10 @@ func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts ...G
 
 // Create stores a new object and returns it as stored. With an empty name generateName must be set.
 func (c *Client[T]) Create(ctx context.Context, obj T, opts ...CreateOptions) (T, error) {
+	if err := c.given(obj); err != nil {
+		var zero T
+		return zero, err
+	}
 	r := c.request("POST", types.NamespacedName{Namespace: obj.GetNamespace()}, "")
 	r.Query = first(opts).query()
 	return c.write(ctx, r, obj)
@@ -97,6 +101,10 @@ func (c *Client[T]) Create(ctx context.Context, obj T, opts ...CreateOptions) (T
 // Update replaces an object. A resourceVersion in obj makes it fail with a conflict if the object has
 // changed since; without one it overwrites, where the resource allows that.
 func (c *Client[T]) Update(ctx context.Context, obj T, opts ...UpdateOptions) (T, error) {
+	if err := c.given(obj); err != nil {
+		var zero T
+		return zero, err
+	}
 	r := c.request("PUT", metav1.KeyOf(obj), "")
 	r.Query = CreateOptions(first(opts)).query()
 	return c.write(ctx, r, obj)
@@ -104,6 +112,10 @@ func (c *Client[T]) Update(ctx context.Context, obj T, opts ...UpdateOptions) (T
 
 // UpdateStatus replaces an object's status; everything else in obj but metadata is ignored by the server.
 func (c *Client[T]) UpdateStatus(ctx context.Context, obj T, opts ...UpdateOptions) (T, error) {
+	if err := c.given(obj); err != nil {
+		var zero T
+		return zero, err
+	}
 	r := c.request("PUT", metav1.KeyOf(obj), "status")
 	r.Query = CreateOptions(first(opts)).query()
 	return c.write(ctx, r, obj)
@@ -112,6 +124,10 @@ func (c *Client[T]) UpdateStatus(ctx context.Context, obj T, opts ...UpdateOptio
 // Patch changes an object.
 func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, p Patch, opts ...PatchOptions) (T, error) {
 	o := first(opts)
+	if p.Type == "" {
+		var zero T
+		return zero, errors.New("client: Patch.Type is empty: it is one of types.MergePatchType and the like")
+	}
 	r := c.request("PATCH", key, o.Subresource)
 	r.Query, r.Body, r.ContentType = o.query(), p.Data, string(p.Type)
 	return c.object(ctx, r)
@@ -122,8 +138,8 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, p Patch
 // ApplyOptions.Explicit. A pointer, map or slice that is set but empty counts as set.
 func (c *Client[T]) Apply(ctx context.Context, obj T, o ApplyOptions) (T, error) {
 	var zero T
-	if c.err != nil {
-		return zero, c.err
+	if err := c.given(obj); err != nil {
+		return zero, err
 	}
 	if o.FieldManager == "" {
 		return zero, errors.New("client: ApplyOptions.FieldManager is empty")

@@ -43,7 +43,7 @@ func formOf(contentType string) (Form, error) {
 	case MediaJSON, "":
 		return JSON, nil
 	}
-	return JSON, fmt.Errorf("unexpected content type %q", contentType)
+	return JSON, fmt.Errorf("unexpected content type %q: is this the API server, or a page in front of it?", contentType)
 }
 
 // Label is one label of an object.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -156,8 +157,19 @@ func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOp
 		return nil, err
 	}
 	form, err := formOf(resp.ContentType)
-	if err != nil {
+	if err != nil && resp.Code < 300 {
 		return nil, &DecodeError{Resource: c.res.GVR, Err: err}
+	}
+	reply := Encoded{Form: form, Body: resp.Body}
+	if form == Protobuf {
+		if reply.apiVersion, reply.kind, reply.Body, err = scan.Envelope(resp.Body); err != nil {
+			return nil, &DecodeError{Resource: c.res.GVR, Err: err}
+		}
+	} else {
+		reply.apiVersion, reply.kind = leadingKind(resp.Body)
+	}
+	if err := c.answered(resp, reply, strings.HasSuffix(reply.kind, "List"), "a list"); err != nil {
+		return nil, err
 	}
 	l := &EncodedList{}
 	item := func(raw []byte) {
@@ -175,10 +187,7 @@ func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOp
 		l.Items = append(l.Items, e)
 	}
 	if form == Protobuf {
-		var raw []byte
-		if _, _, raw, err = scan.Envelope(resp.Body); err == nil {
-			l.ResourceVersion, l.Continue, l.Remaining, err = scan.ProtoList(raw, item)
-		}
+		l.ResourceVersion, l.Continue, l.Remaining, err = scan.ProtoList(reply.Body, item)
 	} else {
 		l.ResourceVersion, l.Continue, l.Remaining, err = scan.JSONList(resp.Body, item)
 	}
@@ -186,4 +195,20 @@ func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOp
 		return nil, &DecodeError{Resource: c.res.GVR, Err: err}
 	}
 	return l, nil
+}
+
+// leadingKind is the kind a JSON body says it is before its contents, where servers write it.
+func leadingKind(body []byte) (apiVersion, kind string) {
+	_ = scan.Members(body, func(key, value []byte, _, _ int) bool {
+		switch string(key) {
+		case "kind":
+			kind = scan.Text(value)
+		case "apiVersion":
+			apiVersion = scan.Text(value)
+		case "items":
+			return false
+		}
+		return kind == "" || apiVersion == ""
+	})
+	return apiVersion, kind
 }

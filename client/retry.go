@@ -91,6 +91,9 @@ func update[T metav1.Object](ctx context.Context, c *Client[T], key types.Namesp
 // GetOrCreate returns the object of obj's key, creating it as obj if there is none.
 func GetOrCreate[T metav1.Object](ctx context.Context, c *Client[T], obj T) (T, error) {
 	var out T
+	if err := c.given(obj); err != nil {
+		return out, err
+	}
 	err := Retry(ctx, RetryPolicy{On: func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) }, Tries: 4}, func(ctx context.Context) (err error) {
 		if out, err = c.Get(ctx, metav1.KeyOf(obj)); apierrors.IsNotFound(err) {
 			out, err = c.Create(ctx, obj)

@@ -67,6 +67,10 @@ func (s *Sub[B]) Get(ctx context.Context, key types.NamespacedName) (B, error) {
 // Create posts body to the subresource of the object key and returns the answer, which is zero where
 // the server answers with a plain success (binding, eviction).
 func (s *Sub[B]) Create(ctx context.Context, key types.NamespacedName, body B, opts ...CreateOptions) (B, error) {
+	if err := s.c.given(body); err != nil {
+		var zero B
+		return zero, err
+	}
 	r := s.c.request("POST", key, s.name)
 	r.Query = first(opts).query()
 	return s.c.write(ctx, r, body)
@@ -74,6 +78,10 @@ func (s *Sub[B]) Create(ctx context.Context, key types.NamespacedName, body B, o
 
 // Update replaces the subresource of the object key.
 func (s *Sub[B]) Update(ctx context.Context, key types.NamespacedName, body B, opts ...UpdateOptions) (B, error) {
+	if err := s.c.given(body); err != nil {
+		var zero B
+		return zero, err
+	}
 	r := s.c.request("PUT", key, s.name)
 	r.Query = CreateOptions(first(opts)).query()
 	return s.c.write(ctx, r, body)

@@ -30,8 +30,8 @@ type Event[T metav1.Object] struct {
 //
 // Closed connections, timeouts, server errors and silence are recovered from: the watch resumes after the last version
 // seen, so nothing is lost and nothing is given twice. It ends with an error when resuming is impossible
-// (apierrors.IsExpired: list again), when the server refuses the request, and when the very first
-// request fails. An event that cannot be decoded is given as a *DecodeError and the iteration goes on.
+// (apierrors.IsExpired: list again), when the server refuses the request, when the reading of what exists fails, and when what answers
+// first is no API server. OnRetry is told of everything else. An event that cannot be decoded is given as a *DecodeError and the iteration goes on.
 func (c *Client[T]) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		if c.err != nil {
@@ -67,13 +67,14 @@ func (w *watching[T]) run(ctx context.Context) error {
 		if errors.Is(err, errStop) {
 			return nil
 		}
-		if ctx.Err() != nil || firstTry && w.tries == 0 && !errors.Is(err, io.EOF) && isRefusal(err) {
+		if ctx.Err() != nil || isFinal(err) {
+			return err
+		}
+		// Who answers the first time with something else will not become an API server.
+		if _, bad := errors.AsType[*DecodeError](err); bad && firstTry {
 			return err
 		}
 		firstTry = false
-		if isFinal(err) {
-			return err
-		}
 		wait := backoff(w.tries)
 		if after, ok := apierrors.RetryAfter(err); ok {
 			wait = max(wait, after)

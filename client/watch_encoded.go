@@ -97,6 +97,9 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, o EncodedWatchOptions) (*E
 		return nil, c.err
 	}
 	r := c.request("GET", types.NamespacedName{Namespace: o.Namespace}, "")
+	if !isSegment(o.Namespace) {
+		return nil, fmt.Errorf("client: watch of %s: %q cannot be a namespace", c.res.GVR.GroupResource(), o.Namespace)
+	}
 	q := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}}
 	selectors(q, o.LabelSelector, o.FieldSelector)
 	set(q, "resourceVersion", o.ResourceVersion)

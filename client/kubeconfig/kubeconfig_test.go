@@ -121,24 +121,27 @@ users:
 }
 
 func TestBrokenFiles(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	dir := t.TempDir()
 	for name, tc := range map[string]struct{ content, want string }{
-		"yaml":        {"clusters: [", "not a kubeconfig"},
-		"kind":        {"kind: Pod", "kind"},
-		"version":     {"apiVersion: v2", "apiVersion"},
-		"no context":  {"current-context: x\ncontexts: []\nclusters: [{name: c, cluster: {server: s}}]", `there is no context "x"`},
-		"no cluster":  {"current-context: x\ncontexts: [{name: x, context: {cluster: c}}]", `there is no cluster "c"`},
-		"no user":     {"current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: s}}]", `there is no user "u"`},
-		"no server":   {"current-context: x\ncontexts: [{name: x, context: {cluster: c}}]\nclusters: [{name: c, cluster: {}}]", "clusters[c].server"},
-		"proxy":       {user("{}", "server: s, proxy-url: 'ftp://x'"), "clusters[c].proxy-url"},
-		"insecure ca": {user("{}", "server: s, insecure-skip-tls-verify: true, certificate-authority: x"), "excludes"},
-		"gcp":         {user("{auth-provider: {name: gcp}}", "server: s"), "gke-gcloud-auth-plugin"},
-		"no key":      {user("{client-certificate: x}", "server: s"), "users[u]"},
-		"as":          {user("{as-groups: [x]}", "server: s"), "users[u].as"},
-		"exec api":    {user("{exec: {command: x}}", "server: s"), "users[u].exec.apiVersion"},
-		"exec old":    {user("{exec: {command: x, apiVersion: client.authentication.k8s.io/v1alpha1}}", "server: s"), "is not served"},
-		"exec mode":   {user("{exec: {command: x, apiVersion: client.authentication.k8s.io/v1}}", "server: s"), "interactiveMode"},
-		"oidc":        {user("{auth-provider: {name: oidc}}", "server: s"), "idp-issuer-url"},
+		"yaml":            {"clusters: [", "not a kubeconfig"},
+		"kind":            {"kind: Pod", "kind"},
+		"version":         {"apiVersion: v2", "apiVersion"},
+		"no context":      {"current-context: x\ncontexts: []\nclusters: [{name: c, cluster: {server: s}}]", `there is no context "x"`},
+		"no cluster":      {"current-context: x\ncontexts: [{name: x, context: {cluster: c}}]", `there is no cluster "c"`},
+		"no user":         {"current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: s}}]", `there is no user "u"`},
+		"no server":       {"current-context: x\ncontexts: [{name: x, context: {cluster: c}}]\nclusters: [{name: c, cluster: {}}]", "clusters[c].server"},
+		"proxy":           {user("{}", "server: s, proxy-url: 'ftp://x'"), "clusters[c].proxy-url"},
+		"insecure ca":     {user("{}", "server: s, insecure-skip-tls-verify: true, certificate-authority: x"), "excludes"},
+		"gcp":             {user("{auth-provider: {name: gcp}}", "server: s"), "gke-gcloud-auth-plugin"},
+		"no key":          {user("{client-certificate: x}", "server: s"), "users[u]"},
+		"as":              {user("{as-groups: [x]}", "server: s"), "users[u].as"},
+		"exec api":        {user("{exec: {command: x}}", "server: s"), "users[u].exec.apiVersion"},
+		"exec old":        {user("{exec: {command: x, apiVersion: client.authentication.k8s.io/v1alpha1}}", "server: s"), "is not served"},
+		"exec mode":       {user("{exec: {command: x, apiVersion: client.authentication.k8s.io/v1}}", "server: s"), "interactiveMode"},
+		"empty":           {"", "it is empty: no configuration was found"},
+		"no such context": {"kind: Config\ncurrent-context: gone\n", `there is no context "gone"`},
+		"oidc":            {user("{auth-provider: {name: oidc}}", "server: s"), "idp-issuer-url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := kubeconfig.Load(kubeconfig.Options{Path: write(t, dir, name, tc.content)})

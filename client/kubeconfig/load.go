@@ -43,12 +43,15 @@ func Load(o Options) (rest.Config, error) {
 	if err != nil {
 		return rest.Config{}, err
 	}
-	if len(c.Clusters)+len(c.Contexts)+len(c.Users) == 0 && o.Context == "" && o.Cluster == "" {
+	if len(c.Clusters)+len(c.Contexts)+len(c.Users) == 0 && c.CurrentContext == "" && o.Context == "" && o.Cluster == "" {
 		if !o.NoInCluster {
 			cfg, err := InCluster()
 			if err == nil || !errors.Is(err, ErrNoConfig) {
 				return cfg, err
 			}
+		}
+		if o.Path != "" {
+			return rest.Config{}, &Error{Path: o.Path, Err: fmt.Errorf("it is empty: %w", ErrNoConfig)}
 		}
 		return rest.Config{}, &Error{Err: ErrNoConfig}
 	}

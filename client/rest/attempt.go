@@ -149,7 +149,13 @@ func (c *Conn) once(ctx context.Context, r *client.Request, rejected *Credential
 	}
 	if resp.StatusCode >= 400 {
 		defer resp.Body.Close()
-		return resp.StatusCode, cred, c.statusError(r, resp)
+		err := c.statusError(r, resp)
+		if since, ok := t.expired(); ok && resp.StatusCode == http.StatusUnauthorized {
+			if s, ok := errors.AsType[*apierrors.StatusError](err); ok {
+				s.ErrStatus.Message += ": the client certificate expired at " + since.UTC().Format(time.RFC3339)
+			}
+		}
+		return resp.StatusCode, cred, err
 	}
 	if err := done(resp); err != nil {
 		resp.Body.Close()

@@ -343,6 +343,34 @@ func TestCertificatesAndTokensRotate(t *testing.T) {
 	})
 }
 
+// An expired certificate is told apart from a stranger's, and what a server says in plain text is passed on.
+func TestRefusalsSayWhy(t *testing.T) {
+	dir := t.TempDir()
+	serving(t, true, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "PUT" {
+			http.Error(w, "Client sent an HTTP request to an HTTPS server.", 400)
+			return
+		}
+		status(w, 401, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`)
+	}, func(t *testing.T, s *clienttest.Server) {
+		files(t, dir, "one")
+		cfg := s.Config()
+		cfg.TLS.CertFile, cfg.TLS.KeyFile = filepath.Join(dir, "crt"), filepath.Join(dir, "key")
+		c := s.ConnWith(t, cfg, rest.Options{})
+		_, err := c.Do(t.Context(), get("a"))
+		require.EqualError(t, err, "Unauthorized")
+		put := get("a")
+		put.Method = "PUT"
+		_, err = c.Do(t.Context(), put)
+		require.ErrorContains(t, err, "unknown reason (put configmaps a): Client sent an HTTP request to an HTTPS server.")
+		time.Sleep(2 * 24 * time.Hour)
+		cfg.TLS.Insecure, cfg.TLS.CAData, cfg.TLS.CAFile = true, nil, ""
+		_, err = s.ConnWith(t, cfg, rest.Options{}).Do(t.Context(), get("a"))
+		require.True(t, apierrors.IsUnauthorized(err))
+		require.ErrorContains(t, err, "Unauthorized: the client certificate expired at 2000-01-02T00:00:00Z")
+	})
+}
+
 func TestUnauthorizedReadsTheTokenAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	serving(t, false, func(w http.ResponseWriter, r *http.Request) {

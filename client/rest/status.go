@@ -49,7 +49,12 @@ func (c *Conn) statusError(r *client.Request, resp *http.Response) error {
 	if method == "" {
 		method = http.MethodGet
 	}
-	return apierrors.NewGenericServerResponse(resp.StatusCode, method, r.Resource.GroupResource(), r.Name, excerpt(body), after, true)
+	text := excerpt(body)
+	failure := apierrors.NewGenericServerResponse(resp.StatusCode, method, r.Resource.GroupResource(), r.Name, text, after, true)
+	if media, _, _ := mime.ParseMediaType(contentType); resp.StatusCode == http.StatusBadRequest && len(text) < 200 && (media == "" || media == "text/plain") {
+		failure.ErrStatus.Message += ": " + text // such as: Client sent an HTTP request to an HTTPS server.
+	}
+	return failure
 }
 
 func decodeStatus(contentType string, body []byte) (metav1.Status, bool) {

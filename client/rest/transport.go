@@ -70,6 +70,18 @@ func (c *Config) newTransports(f *files, cert *tls.Certificate, https bool) (*tr
 	return t, nil
 }
 
+// expired says when the client certificate expired, if it did: a server answers 401 and does not say why.
+func (t *transports) expired() (time.Time, bool) {
+	if t.main.TLSClientConfig == nil || t.main.TLSClientConfig.GetClientCertificate == nil {
+		return time.Time{}, false
+	}
+	cert, err := t.main.TLSClientConfig.GetClientCertificate(nil)
+	if err != nil || cert.Leaf == nil || time.Now().Before(cert.Leaf.NotAfter) {
+		return time.Time{}, false
+	}
+	return cert.Leaf.NotAfter, true
+}
+
 func (t *transports) closeIdle() {
 	t.main.CloseIdleConnections()
 	t.upgrade.CloseIdleConnections()
