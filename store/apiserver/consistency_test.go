@@ -1,0 +1,50 @@
+package apiserver_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/storetest"
+)
+
+// A store that loses an event misleads clients for minutes, not for ever: they are told to list again, and what they list is right.
+func TestAnEventLostBelowIsMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lose atomic.Bool
+		st := storetest.NewFaulty(memory.New(memory.Options{}), storetest.Hooks{
+			Drop: func(prefix string, _ store.Event) bool { return prefix == "/configmaps/" && lose.Load() },
+		})
+		defer st.Close()
+		s := start(t, apiserver.Options{Store: st})
+		defer s.stop() // before the store
+		s.do("POST", configMaps, configMap("a")).ok(201)
+		s.do("POST", configMaps, configMap("lost")).ok(201)
+		w := s.watch(configMaps + "?watch=1")
+		w.expect("ADDED", "a")
+		w.expect("ADDED", "lost")
+		lose.Store(true)
+		s.do("DELETE", configMaps+"/lost", nil).ok(200)
+		synctest.Wait()
+		lose.Store(false)
+		s.do("POST", configMaps, configMap("b")).ok(201)
+		w.expect("ADDED", "b")
+		require.Equal(t, []string{"a", "b", "lost"}, s.do("GET", configMaps, nil).ok(200).names(), "nobody knows better yet")
+		s.do("GET", configMaps+"/lost", nil).ok(404) // which the store answers
+
+		began := time.Now()
+		e := w.next()
+		require.Equal(t, "ERROR", e.str("type"))
+		require.Equal(t, "Expired", e.str("object.reason"))
+		require.Less(t, time.Since(began), 8*time.Minute)
+		for _, query := range []string{"", "?resourceVersion=0", "?limit=5"} {
+			require.Equal(t, []string{"a", "b"}, s.do("GET", configMaps+query, nil).ok(200).names(), query)
+		}
+	})
+}
