@@ -45,6 +45,9 @@ func (r *Registry) Builtin(s *scheme.Scheme, info *scheme.Info) (Definition, err
 		fields = builtinFields(d.Stored.New())
 	}
 	d.Strategy.FieldNames, d.Strategy.Fields, d.Strategy.NoNamespaceField = fields.names, fields.fields, fields.noNamespace
+	if d.Strategy.FieldPaths = fields.paths; fields.paths == nil {
+		d.Strategy.FieldPaths = fields.names
+	}
 	if b := api.Scheme().ForKind(info.GVK); b == nil || b.Type != info.Type {
 		// A kind of an embedder: like a custom resource, but in protobuf if its type has that form.
 		d.Prefix = CustomPrefix(info.GVR.GroupResource())

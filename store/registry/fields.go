@@ -13,6 +13,7 @@ import (
 
 type fieldRule struct {
 	names       []string
+	paths       []string // what fields looks at, where that is not the names
 	fields      func(obj metav1.Object, add func(name, value string))
 	noNamespace bool
 }
@@ -71,12 +72,15 @@ func builtinFields(obj metav1.Object) fieldRule {
 	switch obj.(type) {
 	case *corev1.Pod:
 		return fieldRule{names: []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-			"spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"}, fields: podFields}
+			"spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"},
+			paths: []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+				"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"}, fields: podFields}
 	case *corev1.Event:
-		return fieldRule{names: append(prefixed("involvedObject.", refNames...), "reason", "reportingComponent", "source", "type"), fields: eventFields}
+		return fieldRule{names: append(prefixed("involvedObject.", refNames...), "reason", "reportingComponent", "source", "type"),
+			paths: []string{"involvedObject", "reason", "reportingComponent", "source", "type"}, fields: eventFields}
 	case *eventsv1.Event:
 		return fieldRule{names: append(prefixed("regarding.", refNames...), "reason", "reportingController", "type"),
-			fields: func(obj metav1.Object, add func(string, string)) {
+			paths: []string{"regarding", "reason", "reportingController", "type"}, fields: func(obj metav1.Object, add func(string, string)) {
 				e := obj.(*eventsv1.Event)
 				add("reason", e.Reason)
 				add("reportingController", e.ReportingController)
@@ -106,7 +110,7 @@ func builtinFields(obj metav1.Object) fieldRule {
 			add("spec.type", string(svc.Spec.Type))
 		}}
 	case *batchv1.Job:
-		return fieldRule{names: []string{"status.successful"}, fields: func(obj metav1.Object, add func(string, string)) {
+		return fieldRule{names: []string{"status.successful"}, paths: []string{"status.succeeded"}, fields: func(obj metav1.Object, add func(string, string)) {
 			add("status.successful", strconv.Itoa(int(obj.(*batchv1.Job).Status.Succeeded)))
 		}}
 	case *certificatesv1.CertificateSigningRequest:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -46,6 +47,9 @@ type Strategy struct {
 	Fields func(obj metav1.Object, add func(name, value string))
 	// FieldNames are the names Fields may report.
 	FieldNames []string
+	// FieldPaths are the members of the stored object that Fields looks at, as for codec.PartOf, so that no others need be decoded for
+	// it. Nil means that it may look at all.
+	FieldPaths []string
 	// NoNamespaceField is true where metadata.namespace is no field selector.
 	NoNamespaceField bool
 	// TTL is how long an object lives, zero for ever.
@@ -118,6 +122,8 @@ type Resource struct {
 	shape    shape
 	registry *Registry
 	watched  *watched
+	selected func() *codec.Part // of stored objects: what selectors need; nil where that is the whole
+	spare    sync.Pool          // stored objects to read it into
 
 	storedVersion string // apiVersion in the stored envelope
 	apiVersion    string // as served
@@ -135,6 +141,7 @@ func newResource(r *Registry, d Definition) *Resource {
 		res.prefix = Prefix(res.stored.GVR.GroupResource())
 	}
 	res.shape = shapeOf(d.Info.Type)
+	res.selected = sync.OnceValue(res.selectedPart)
 	res.storedVersion = res.stored.GVK.GroupVersion().String()
 	if v, ok := storedVersions[res.gr]; ok && !d.Custom {
 		res.storedVersion = v

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -9,6 +11,7 @@ import (
 	"unique"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/cache"
@@ -181,11 +184,36 @@ func (r *Registry) Undelivered(revision int64) []string {
 
 // attributes reads what selectors need of a stored object.
 func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
+	if part := r.selected(); part != nil && codec.IsEnvelope(kv.Value) {
+		obj, ok := r.spare.Get().(metav1.Object)
+		if !ok {
+			obj = r.stored.New()
+		}
+		if err := part.UnmarshalEnvelope(kv.Value, obj); err != nil {
+			return cache.Attrs{}, fmt.Errorf("stored %s: %w", r.gr, err)
+		}
+		attrs := r.attributesOf(obj)
+		reflect.ValueOf(obj).Elem().SetZero()
+		r.spare.Put(obj)
+		return attrs, nil
+	}
 	obj, err := r.decodeStored(kv.Value)
 	if err != nil {
 		return cache.Attrs{}, err
 	}
 	return r.attributesOf(obj), nil
+}
+
+// selectedPart is what attributes reads of objects stored as protobuf.
+func (r *Resource) selectedPart() *codec.Part {
+	if s := &r.def.Strategy; r.def.Facts.JSON || r.def.Custom || s.Fields != nil && s.FieldPaths == nil {
+		return nil
+	}
+	part, err := codec.PartOf(r.stored.Type, append([]string{"metadata.uid", "metadata.labels"}, r.def.Strategy.FieldPaths...)...)
+	if err != nil {
+		return nil // a type of an embedder, of another shape
+	}
+	return part
 }
 
 // attributesOf copies the strings: those of a decoded object share memory, and one label would keep all of them. What other objects
