@@ -62,14 +62,16 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.IntVarP(&o.Verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 }
 
-// Parse parses the arguments; an unknown flag or a stray argument is an error.
+// Parse parses the arguments; an unknown flag or a stray argument is an error that points to --help, which prints all flags.
 func Parse(f *pflag.FlagSet, what string, args []string) error {
 	f.SortFlags = true
 	f.Usage = func() {
-		fmt.Fprintf(os.Stderr, "%s\n\nUsage: %s [flags]\n\n%s", what, f.Name(), f.FlagUsages())
+		fmt.Fprintf(os.Stdout, "%s\n\nUsage: %s [flags]\n\n%s", what, f.Name(), f.FlagUsages())
 	}
-	if err := f.Parse(args); err != nil {
+	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return err
+	} else if err != nil {
+		return fmt.Errorf("%w; see --help", err)
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A wrong flag ends the program before it does anything, and says what was wrong and where the right ones are; help is no error.
+func TestWrongFlags(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--nonsense"}, 1, "kube-apiserver: unknown flag: --nonsense; see --help\n"},
+		{[]string{"--secure-port=zero"}, 1, `kube-apiserver: invalid argument "zero" for "--secure-port" flag: strconv.ParseInt: parsing "zero": invalid syntax; see --help` + "\n"},
+		{[]string{"--storage-backend=memory", "stray"}, 1, `kube-apiserver: unexpected argument "stray"; see --help` + "\n"},
+		{nil, 1, "kube-apiserver: --etcd-servers is required (or give --storage-backend=memory)\n"},
+		{[]string{"--help"}, 0, ""},
+	} {
+		cmd := exec.Command(os.Args[0], c.args...)
+		cmd.Env = append(os.Environ(), asServer+"=1")
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run() // the code says how it ended
+		require.Equal(t, c.code, cmd.ProcessState.ExitCode(), "%v: %s", c.args, &errs)
+		require.Equal(t, c.says, errs.String())
+		require.Equal(t, c.code == 0, strings.Contains(out.String(), "--etcd-servers"), "%v", c.args)
+	}
+}
