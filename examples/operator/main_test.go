@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
@@ -17,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/operator/website"
 
 	"os"
+	"strings"
 	"time"
 )
 
@@ -51,12 +53,15 @@ func TestRunAgainstAServer(t *testing.T) {
 	controllertest.Create(c, &website.Website{ObjectMeta: controllertest.Name("default", "hello"), Spec: website.WebsiteSpec{Image: "web:1"}})
 	require.Eventually(t, func() bool { return controllertest.Exists[*appsv1.Deployment](c, "default", "hello") }, time.Minute, 10*time.Millisecond)
 	for path, want := range map[string]string{"/readyz?verbose": "[+]leader-election ok\n[+]informers ok\n", "/metrics": `controller_runtime_reconcile_total{controller="website"`} {
-		resp, err := http.Get("http://" + address + path)
-		require.NoError(t, err)
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		require.Contains(t, string(text), want)
+		// The reconcile that made the Deployment counts when it has returned.
+		require.EventuallyWithT(t, func(t *assert.CollectT) {
+			resp, err := http.Get("http://" + address + path)
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.True(t, strings.Contains(string(text), want), "%s has no %s", path, want)
+		}, time.Minute, 10*time.Millisecond)
 	}
 	http.DefaultClient.CloseIdleConnections()
 	stop()
