@@ -63,7 +63,7 @@ func (c *Cache) check(ctx context.Context) {
 			timer.Stop()
 			return
 		}
-		snap := c.snapshot.Load()
+		snap := c.fresh(ctx)
 		err := c.compare(ctx, snap)
 		if ctx.Err() != nil {
 			return
@@ -87,6 +87,18 @@ func (c *Cache) check(ctx context.Context) {
 			hook(outcome)
 		}
 	}
+}
+
+// fresh returns a state that the store still knows: where nothing happens a cache may have been at an old revision for long.
+func (c *Cache) fresh(ctx context.Context) *Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if c.store.Capabilities().Progress {
+		if revision, err := c.store.Progress(ctx, c.prefix); err == nil {
+			_, _ = c.Wait(ctx, revision) // else what there is is compared, if it can be
+		}
+	}
+	return c.snapshot.Load()
 }
 
 // compare returns the first difference between a state of the cache and what the store held at its revision, an *inconsistency.

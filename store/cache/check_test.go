@@ -156,6 +156,21 @@ func TestCheckOfAStoreThatIsAway(t *testing.T) {
 	})
 }
 
+// A cache of what never changes is at an old revision, which the store has forgotten.
+func TestCheckOfAQuietCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		f, outcomes := checked(t, s, cache.Options{})
+		f.create("/pods/a/x", "u")
+		for range 5 {
+			time.Sleep(time.Minute)
+			last := f.create(fmt.Sprintf("/other/%d", time.Now().Unix()), "u")
+			require.NoError(t, s.Compact(f.ctx, last))
+			require.Equal(t, cache.CheckSucceeded, <-outcomes)
+		}
+	})
+}
+
 // replaced is a store in whose place another one can be put, as when etcd is restored from a backup.
 type replaced struct {
 	store.Store
