@@ -203,6 +203,11 @@ func lifeOfOurs[T metav1.Object](t *testing.T, conn client.Conn, info *scheme.In
 	patched, err = c.Patch(ctx, key, client.Patch{Type: types.JSONPatchType, Data: []byte(`[{"op":"replace","path":"/metadata/labels/life","value":"json"}]`)})
 	require.NoError(t, err)
 	require.Equal(t, "json", patched.GetLabels()["life"])
+	for _, pair := range [][2]T{{updated, made}, {patched, updated}} {
+		newer, err := metav1.CompareResourceVersions(pair[0].GetResourceVersion(), pair[1].GetResourceVersion())
+		require.NoError(t, err)
+		require.Positive(t, newer, "a later write is newer")
+	}
 
 	applied := info.New().(T)
 	applied.SetName(key.Name)
