@@ -68,10 +68,12 @@ func flags(args []string) (*config, error) {
 	f.StringSliceVar(&c.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
 	f.IntVarP(&c.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	f.Usage = func() {
-		fmt.Fprintf(os.Stderr, "Runs a Kubernetes cluster in one process.\n\nUsage: cluster [flags]\n\n%s", f.FlagUsages())
+		fmt.Printf("Runs a Kubernetes cluster in one process.\n\nUsage: cluster [flags]\n\n%s", f.FlagUsages())
 	}
-	if err := f.Parse(args); err != nil {
+	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("%w; see --help", err)
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))

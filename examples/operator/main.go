@@ -66,10 +66,12 @@ func parse(args []string) (*flags, error) {
 	f.StringVar(&o.pages, "health-address", "127.0.0.1:8081", "host and port of /livez, /readyz and /metrics over plain HTTP; empty turns them off")
 	f.IntVarP(&o.verbosity, "v", "v", 2, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	f.Usage = func() {
-		fmt.Fprintf(os.Stderr, "Runs the controller of websites.demo.keelson.dev.\n\nUsage: operator [flags]\n\n%s", f.FlagUsages())
+		fmt.Printf("Runs the controller of websites.demo.keelson.dev.\n\nUsage: operator [flags]\n\n%s", f.FlagUsages())
 	}
-	if err := f.Parse(args); err != nil {
+	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("%w; see --help", err)
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))

@@ -24,7 +24,7 @@ import (
 
 func TestFlags(t *testing.T) {
 	_, err := parse([]string{"--no-such-flag"})
-	require.ErrorContains(t, err, "no-such-flag")
+	require.ErrorContains(t, err, "no-such-flag; see --help")
 	_, err = parse([]string{"stray"})
 	require.ErrorContains(t, err, "stray")
 	_, err = parse([]string{"--help"})

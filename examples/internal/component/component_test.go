@@ -26,6 +26,30 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/component"
 )
 
+// A wrong flag points to the help; the help is asked for, so it is no error text.
+func TestParse(t *testing.T) {
+	f := pflag.NewFlagSet("a-component", pflag.ContinueOnError)
+	(&component.Options{Name: "a-component"}).Flags(f)
+	require.EqualError(t, component.Parse(f, "A component.", []string{"--nope"}), "unknown flag: --nope; see --help")
+	require.ErrorContains(t, component.Parse(f, "A component.", []string{"stray"}), "see --help")
+
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	stdout := os.Stdout
+	os.Stdout = write
+	done := make(chan error, 1)
+	go func() {
+		defer write.Close()
+		done <- component.Parse(f, "A component.", []string{"--help"})
+	}()
+	text, readErr := io.ReadAll(read)
+	os.Stdout = stdout
+	require.NoError(t, readErr)
+	require.ErrorIs(t, <-done, pflag.ErrHelp)
+	require.Contains(t, string(text), "A component.\n\nUsage: a-component [flags]\n\n")
+	require.Contains(t, string(text), "--leader-elect ")
+}
+
 // TestPagesOfAComponent runs a component against an API server, over TCP: once it leads its health, its measurements and its queues can be read, and the
 // API server has an event of it.
 func TestPagesOfAComponent(t *testing.T) {
