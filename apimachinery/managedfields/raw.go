@@ -1,5 +1,7 @@
 package managedfields
 
+import "iter"
+
 // rawOverlaps reports whether a path of t is in the set with the given wire form, without reading more of it than the
 // paths of t lead to. Malformed bytes hold nothing.
 func rawOverlaps(raw []byte, t *Set) bool {
@@ -17,41 +19,23 @@ func along(raw []byte, t *Set) (s *Set, ok bool) {
 
 // along reads the object that begins here. self says that the path to it is in the set.
 func (r *rawReader) along(t *Set) (s *Set, self bool) {
-	if !r.next('{') {
-		r.bad = true
-		return nil, false
-	}
-	if r.next('}') {
-		return nil, true
-	}
 	var items []item
-	others := false
-	for !r.bad {
-		name, plain := r.name()
-		if name == nil {
-			r.bad = true
-			break
-		}
+	empty, others := true, false
+	for name, plain := range r.members() {
+		empty = false
 		if it := t.wired(name, plain); it != nil {
 			sub, owned := r.along(it.sub)
-			if n := len(items); n > 0 && compareElements(&items[n-1].el, &it.el) >= 0 {
-				r.bad = true
-			}
-			items = append(items, item{el: it.el, owned: owned, sub: sub})
+			items = r.inOrder(items, item{el: it.el, owned: owned, sub: sub})
 		} else {
 			self = self || len(name) == 1
 			others = others || len(name) > 1
 			r.skip()
 		}
-		if !r.next(',') {
-			r.bad = r.bad || !r.next('}')
-			break
-		}
 	}
 	if others && len(items) == 0 {
 		items = append(items, item{el: Field(""), owned: true})
 	}
-	return setFrom(items), self
+	return setFrom(items), self || empty
 }
 
 // along returns the paths that lead to paths of t, and of what else is below them one, so that it shows that there is something.
@@ -77,39 +61,55 @@ func beyond(raw []byte, t *Set) (s *Set, ok bool) {
 
 // beyond reads the paths below the object that begins here which are not in t. self says that the path to it is in the set.
 func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
-	if !r.next('{') {
-		r.bad = true
-		return nil, false
-	}
-	if r.next('}') {
-		return nil, true
-	}
 	var items []item
 	below := false
-	for !r.bad {
-		name, plain := r.name()
-		if name == nil {
-			r.bad = true
-			break
-		}
+	for name, plain := range r.members() {
 		if len(name) == 1 && name[0] == '.' {
 			self = true
 			r.skip()
-		} else {
-			below = true
-			if left := r.member(t, name, plain); !left.empty() {
-				if n := len(items); n > 0 && compareElements(&items[n-1].el, &left.el) >= 0 {
-					r.bad = true
-				}
-				items = append(items, left)
-			}
+			continue
 		}
-		if !r.next(',') {
-			r.bad = r.bad || !r.next('}')
-			break
+		below = true
+		if left := r.member(t, name, plain); !left.empty() {
+			items = r.inOrder(items, left)
 		}
 	}
 	return setFrom(items), self || !below
+}
+
+// members yields the names of the members of the object that begins here; each value is to be read before the next.
+func (r *rawReader) members() iter.Seq2[[]byte, bool] {
+	return func(yield func(name []byte, plain bool) bool) {
+		if !r.next('{') {
+			r.bad = true
+			return
+		}
+		if r.next('}') {
+			return
+		}
+		for !r.bad {
+			name, plain := r.name()
+			if name == nil {
+				r.bad = true
+				return
+			}
+			if !yield(name, plain) {
+				return
+			}
+			if !r.next(',') {
+				r.bad = r.bad || !r.next('}')
+				return
+			}
+		}
+	}
+}
+
+// inOrder appends an item that must come after the others.
+func (r *rawReader) inOrder(items []item, it item) []item {
+	if n := len(items); n > 0 && compareElements(&items[n-1].el, &it.el) >= 0 {
+		r.bad = true
+	}
+	return append(items, it)
 }
 
 // member reads what of a member, whose name was read, is not in t.
