@@ -203,7 +203,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			UnsafeDelete: o.features.Enabled(unsafeDeletion), CBOR: o.features.Enabled(cborServingAndStorage),
 			Metrics: metrics.Hooks(), Handlers: o.handlers(metrics),
 		},
-		BootstrapTokens: o.bootstrapTokens, Anonymous: o.anonymous, AuthorizationModes: o.authorization, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
+		BootstrapTokens: o.bootstrapTokens, Anonymous: o.anonymous, AuthorizationModes: o.authorization, Decided: metrics.Decided, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
 		EnableAdmission: o.enable, DisableAdmission: o.disable, Logger: log,
 	}
 	if o.clientCAFile != "" {

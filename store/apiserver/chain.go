@@ -180,18 +180,29 @@ var everyone = &authn.User{Name: "system:unsecured", Groups: []string{authn.Grou
 func (s *Server) authenticate(r *request) bool {
 	user := everyone
 	if a := s.options.Authenticator; a != nil {
-		resp, ok, err := a.Authenticate(r.Request)
-		if err != nil || !ok || resp == nil || resp.User == nil {
+		var err error
+		if user, err = s.identify(a, r.Request); user == nil {
 			if err != nil {
 				s.logger.Info("authentication failed", "path", r.info.Path, "err", err)
 			}
 			r.fail(apierrors.NewUnauthorized("Unauthorized"))
 			return false
 		}
-		user = resp.User
 	}
 	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
 	return true
+}
+
+// identify asks an authenticator. The user is nil if it does not know the caller.
+func (s *Server) identify(a authn.Authenticator, hr *http.Request) (user *authn.User, err error) {
+	if hook := s.options.Metrics.Authenticated; hook != nil {
+		defer func(asked time.Time) { hook(user, err, time.Since(asked)) }(time.Now())
+	}
+	resp, ok, err := a.Authenticate(hr)
+	if err != nil || !ok || resp == nil {
+		return nil, err
+	}
+	return resp.User, nil
 }
 
 // impersonate lets a caller who may do so act as somebody else.
@@ -319,7 +330,7 @@ func (s *Server) authorize(r *request) bool {
 	case "list", "watch", "deletecollection":
 		a.FieldSelector, a.LabelSelector = r.query.Get("fieldSelector"), r.query.Get("labelSelector")
 	}
-	d, reason, err := s.decide(r.Context(), a)
+	d, reason, err := s.permit(r.Context(), a)
 	if d == authz.Allow {
 		return true
 	}
@@ -339,6 +350,14 @@ func (r *request) attributes() authz.Attributes {
 		APIGroup: r.info.GVR.Group, APIVersion: r.info.GVR.Version, Resource: r.info.GVR.Resource,
 		Subresource: r.info.Subresource, Namespace: r.info.Namespace, Name: r.info.Name,
 	}
+}
+
+// permit decides about a whole request.
+func (s *Server) permit(ctx context.Context, a authz.Attributes) (d authz.Decision, reason string, err error) {
+	if hook := s.options.Metrics.Authorized; hook != nil {
+		defer func(asked time.Time) { hook(d, err, time.Since(asked)) }(time.Now())
+	}
+	return s.decide(ctx, a)
 }
 
 func (s *Server) decide(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {

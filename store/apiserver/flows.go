@@ -208,8 +208,11 @@ func (s *Server) enter(r *request, f flight) bool {
 }
 
 func (s *Server) reject(r *request) {
+	if rt := s.table().byGVR[r.info.GVR]; rt != nil && rt.scoped(&r.info) {
+		r.rt = rt // only measurements need it
+	}
 	if m := s.options.Metrics.Rejected; m != nil {
-		m(r.flight() == flightWriting)
+		m(r.measurement())
 	}
 	r.fail(apierrors.NewTooManyRequests("the server is serving too many requests, please try again later", 1))
 }

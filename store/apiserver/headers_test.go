@@ -91,7 +91,7 @@ func TestMeasurements(t *testing.T) {
 		Request:     func(m apiserver.Measurement) { mu.Lock(); requests = append(requests, m); mu.Unlock() },
 		InFlight:    func(_ bool, delta int) { count(&flights, delta) },
 		LongRunning: func(_ apiserver.Measurement, delta int) { count(&long, delta) },
-		Rejected:    func(bool) { count(&rejected, 1) },
+		Rejected:    func(apiserver.Measurement) { count(&rejected, 1) },
 		WatchEvents: func(_ schema.GroupVersionResource, n, _ int) { count(&events, n) },
 		Deprecated:  func(m apiserver.Measurement) { mu.Lock(); deprecated = append(deprecated, m.Resource); mu.Unlock() },
 		HealthCheck: func(_, _ string, err error) { count(&checks, 1) },

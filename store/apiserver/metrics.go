@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
@@ -14,12 +17,18 @@ import (
 type Metrics struct {
 	// Request is called when a request has been answered.
 	Request func(m Measurement)
+	// Authenticated is called when Options.Authenticator has been asked. user is nil if it does not know the caller; err is why, if that is known.
+	Authenticated func(user *authn.User, err error, elapsed time.Duration)
+	// Authorized is called when Options.Authorizer has been asked about a whole request; impersonation asks further questions, which are not told of.
+	Authorized func(d authz.Decision, err error, elapsed time.Duration)
+	// Admission are the hooks of admission.
+	Admission admission.Metrics
 	// InFlight is called with +1 and -1 as requests that are not long-running begin and end.
 	InFlight func(mutating bool, delta int)
 	// LongRunning is called with +1 and -1 as watches, logs and streams begin and end.
 	LongRunning func(m Measurement, delta int)
 	// Rejected is called when a request is turned away with 429 because too much is going on.
-	Rejected func(mutating bool)
+	Rejected func(m Measurement)
 	// Flows are the hooks of priority and fairness.
 	Flows flowcontrol.Metrics
 	// WatchEvents is called when events of a watch have been written: how many, and their size in bytes.

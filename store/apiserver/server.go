@@ -88,7 +88,7 @@ func New(o Options) (*Server, error) {
 	if s.policy, err = newPolicy(&o); err != nil {
 		return nil, err
 	}
-	s.registry.SetAdmission(o.Admission)
+	s.registry.SetAdmission(o.Admission, o.Metrics.Admission)
 	s.limits.init(o.MaxInFlight, o.MaxMutatingInFlight)
 	if !o.NoPriorityAndFairness && o.MaxInFlight > 0 && o.MaxMutatingInFlight > 0 {
 		s.flows = flowcontrol.New(flowcontrol.Options{Seats: o.MaxInFlight + o.MaxMutatingInFlight, Wait: o.RequestTimeout / 4, Metrics: o.Metrics.Flows})

@@ -44,6 +44,9 @@ type Options struct {
 	Anonymous bool
 	// AuthorizationModes are asked in order: RBAC, AlwaysAllow, AlwaysDeny. Nil means RBAC.
 	AuthorizationModes []string
+	// Decided is called when one of AuthorizationModes has settled a question by allowing or denying: also one that an authorization
+	// review or an admission plugin asks. It must be quick and safe for concurrent use. Nil is skipped.
+	Decided func(mode string, d authz.Decision)
 
 	// ServiceAccountIssuers name the server in tokens; nil means https://kubernetes.default.svc.cluster.local.
 	ServiceAccountIssuers []string
@@ -123,7 +126,7 @@ func New(o Options) (*ControlPlane, error) {
 		so.Authenticator = authenticator(&o, tokens)
 		c.policy = newPolicy(a, o.Logger)
 		rbac := authz.NewRBAC(c.policy)
-		authorizer, err := authorizer(o.AuthorizationModes, rbac)
+		authorizer, err := authorizer(o.AuthorizationModes, rbac, o.Decided)
 		if err != nil {
 			return err
 		}
@@ -219,7 +222,7 @@ func orAnonymous(a authn.Authenticator) authn.Authenticator {
 // modes are the authorization modes New knows.
 var modes = []string{"RBAC", "AlwaysAllow", "AlwaysDeny"}
 
-func authorizer(names []string, rbac *authz.RBAC) (authz.Authorizer, error) {
+func authorizer(names []string, rbac *authz.RBAC, decided func(string, authz.Decision)) (authz.Authorizer, error) {
 	all := []authz.Authorizer{authz.Masters()}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -234,6 +237,10 @@ func authorizer(names []string, rbac *authz.RBAC) (authz.Authorizer, error) {
 			all = append(all, authz.AlwaysDeny())
 		default:
 			return nil, fmt.Errorf("controlplane: unknown authorization mode %q; known are %s", name, strings.Join(modes, ", "))
+		}
+		if decided != nil {
+			last := &all[len(all)-1]
+			*last = &observed{*last, name, decided}
 		}
 	}
 	return authz.Union(all...), nil

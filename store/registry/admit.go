@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -16,10 +17,11 @@ import (
 type chain struct {
 	mutators   []admission.Mutator
 	validators []admission.Validator
+	metrics    admission.Metrics
 }
 
-func newChain(plugins []admission.Plugin) *chain {
-	c := &chain{}
+func newChain(plugins []admission.Plugin, m admission.Metrics) *chain {
+	c := &chain{metrics: m}
 	for _, p := range plugins {
 		if m, ok := p.(admission.Mutator); ok {
 			c.mutators = append(c.mutators, m)
@@ -32,20 +34,24 @@ func newChain(plugins []admission.Plugin) *chain {
 }
 
 // admit runs the mutating plugins, twice if a webhook among them has changed the object.
-func (c *chain) admit(ctx context.Context, a *admission.Attributes) error {
+func (c *chain) admit(ctx context.Context, a *admission.Attributes) (err error) {
+	start := c.now()
+	defer func() { c.passed(admission.Admitting, a, start, err) }()
 	a.Round = &admission.Round{}
 	defer func() { a.Round = nil }()
 	for {
-		if err := c.mutate(ctx, a); err != nil || !a.Round.Next() {
+		if err = c.mutate(ctx, a); err != nil || !a.Round.Next() {
 			return err
 		}
 	}
 }
 
 func (c *chain) mutate(ctx context.Context, a *admission.Attributes) error {
+	began := c.now()
 	for _, m := range c.mutators {
 		if m.Handles(a.Operation) {
-			if err := m.Admit(ctx, a); err != nil {
+			err := m.Admit(ctx, a)
+			if began = c.asked(m, admission.Admitting, a, began, err); err != nil {
 				return refusal(a, err)
 			}
 		}
@@ -54,15 +60,45 @@ func (c *chain) mutate(ctx context.Context, a *admission.Attributes) error {
 }
 
 // validate runs the validating plugins.
-func (c *chain) validate(ctx context.Context, a *admission.Attributes) error {
+func (c *chain) validate(ctx context.Context, a *admission.Attributes) (err error) {
+	start := c.now()
+	began := start
+	defer func() { c.passed(admission.Validating, a, start, err) }()
 	for _, v := range c.validators {
 		if v.Handles(a.Operation) {
-			if err := v.Validate(ctx, a); err != nil {
+			err := v.Validate(ctx, a)
+			if began = c.asked(v, admission.Validating, a, began, err); err != nil {
 				return refusal(a, err)
 			}
 		}
 	}
 	return nil
+}
+
+// now is the time, if something is measured.
+func (c *chain) now() time.Time {
+	if c.metrics.Step == nil && c.metrics.Plugin == nil {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// passed measures a step.
+func (c *chain) passed(s admission.Step, a *admission.Attributes, began time.Time, err error) {
+	if hook := c.metrics.Step; hook != nil {
+		hook(s, a.Operation, err != nil, time.Since(began))
+	}
+}
+
+// asked measures a plugin, and returns when it ended: the next one begins then.
+func (c *chain) asked(p admission.Plugin, s admission.Step, a *admission.Attributes, began time.Time, err error) time.Time {
+	hook := c.metrics.Plugin
+	if hook == nil {
+		return began
+	}
+	ended := time.Now()
+	hook(p.Name(), s, a.Operation, err != nil, ended.Sub(began))
+	return ended
 }
 
 // refusal makes an error without a status of its own a 403.

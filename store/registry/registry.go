@@ -83,8 +83,10 @@ func New(s store.Store, o Options) (*Registry, error) {
 // Store returns the store beneath.
 func (r *Registry) Store() store.Store { return r.store }
 
-// SetAdmission replaces the admission chain of every later write.
-func (r *Registry) SetAdmission(plugins []admission.Plugin) { r.chain.Store(newChain(plugins)) }
+// SetAdmission replaces the admission chain of every later write, and the hooks it is measured by: Step and Plugin.
+func (r *Registry) SetAdmission(plugins []admission.Plugin, m admission.Metrics) {
+	r.chain.Store(newChain(plugins, m))
+}
 
 // Run runs the loops of the caches until ctx ends and all of them have returned. It may be called once.
 func (r *Registry) Run(ctx context.Context) error {

@@ -22,7 +22,7 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests, dropped      *prometheus.CounterVec
+	requests, terminated   *prometheus.CounterVec
 	durations, sizes, slis *prometheus.HistogramVec
 	inFlight, longRunning  *prometheus.GaugeVec
 	deprecated             *prometheus.GaugeVec
@@ -33,6 +33,8 @@ type Metrics struct {
 	flows                  flows
 	caches                 caches
 	stored                 *requests
+	access                 *access
+	admissions             *admissions
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
 	watchSeries   *memo[schema.GroupVersionResource, watchSeries]
@@ -66,7 +68,7 @@ func New() *Metrics {
 		sizes:       histogram(r, "apiserver_response_sizes", "Size of answers in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), about...),
 		inFlight:    gauge(r, "apiserver_current_inflight_requests", "Requests being served, long-running ones left out.", "request_kind"),
 		longRunning: gauge(r, "apiserver_longrunning_requests", "Watches, logs and streams being served.", about...),
-		dropped:     counter(r, "apiserver_dropped_requests_total", "Requests turned away with 429.", "request_kind"),
+		terminated:  counter(r, "apiserver_request_terminations_total", "Requests that were turned away because too much is going on.", append(about, "code")...),
 		deprecated:  gauge(r, "apiserver_requested_deprecated_apis", "Deprecated APIs that have been asked for.", "group", "version", "resource", "subresource", "removed_release"),
 		watchEvents: counter(r, "apiserver_watch_events_total", "Events sent to watches.", "group", "version", "resource"),
 		watchSizes:  histogram(r, "apiserver_watch_events_sizes", "Size of events sent to watches, in bytes.", prometheus.ExponentialBuckets(1024, 2, 8), "group", "version", "resource"),
@@ -82,7 +84,7 @@ func New() *Metrics {
 				[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, "flow_schema", "priority_level", "execute"),
 		},
 	}
-	m.caches, m.stored = newCaches(r), newRequests(r)
+	m.caches, m.stored, m.access, m.admissions = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r)
 	m.requestSeries = newMemo(m.seriesOf)
 	m.watchSeries = newMemo(func(r schema.GroupVersionResource) watchSeries {
 		return watchSeries{m.watchEvents.WithLabelValues(r.Group, r.Version, r.Resource), m.watchSizes.WithLabelValues(r.Group, r.Version, r.Resource)}
@@ -154,7 +156,7 @@ func kindOf(mutating bool) string {
 func (m *Metrics) Hooks() apiserver.Metrics {
 	reading, writing := m.inFlight.WithLabelValues(kindOf(false)), m.inFlight.WithLabelValues(kindOf(true))
 	return apiserver.Metrics{
-		Request: m.request,
+		Request: m.request, Authenticated: m.access.authentication, Authorized: m.access.authorization, Admission: m.admissions.hooks(),
 		InFlight: func(mutating bool, delta int) {
 			if mutating {
 				writing.Add(float64(delta))
@@ -165,7 +167,9 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 		LongRunning: func(a apiserver.Measurement, delta int) {
 			m.longRunning.WithLabelValues(labelsOf(a)...).Add(float64(delta))
 		},
-		Rejected: func(mutating bool) { m.dropped.WithLabelValues(kindOf(mutating)).Inc() },
+		Rejected: func(a apiserver.Measurement) {
+			m.terminated.WithLabelValues(append(labelsOf(a), strconv.Itoa(http.StatusTooManyRequests))...).Inc()
+		},
 		WatchEvents: func(gvr schema.GroupVersionResource, events, bytes int) {
 			s := m.watchSeries.of(gvr)
 			s.events.Add(float64(events))

@@ -1,0 +1,151 @@
+package apimetrics_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/controlplane"
+)
+
+// plane is a measured control plane with policy that runs until the test ends.
+type plane struct {
+	*controlplane.ControlPlane
+	t *testing.T
+}
+
+func startPlane(t *testing.T, change ...func(*controlplane.Options)) *plane {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	tokens, err := authn.TokenFile(strings.NewReader("root,admin,1,system:masters\nann,ann@a.test,2\n"))
+	require.NoError(t, err)
+	m := apimetrics.New()
+	o := controlplane.Options{
+		Server:       apiserver.Options{Metrics: m.Hooks(), Handlers: map[string]http.Handler{"/metrics": m.Handler()}},
+		StaticTokens: tokens, Anonymous: true, ServiceAccountKeys: []any{key}, Decided: m.Decided,
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	cp, err := controlplane.New(o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- cp.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	<-cp.Ready()
+	return &plane{cp, t}
+}
+
+// do sends a request with a token, none if it is empty, and wants an answer of a code.
+func (p *plane) do(token, method, path, body string, code int) string {
+	p.t.Helper()
+	r := httptest.NewRequestWithContext(p.t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	require.Equal(p.t, code, w.Code, w.Body)
+	return w.Body.String()
+}
+
+// has wants lines in /metrics, where everything is as Kubernetes has it.
+func (p *plane) has(lines ...string) {
+	p.t.Helper()
+	text := p.do("root", "GET", "/metrics", "", 200)
+	requireUpstreams(p.t, text)
+	all := strings.Split(text, "\n")
+	for _, line := range lines {
+		if !slices.Contains(all, line) {
+			name, _, _ := strings.Cut(line, "{")
+			of := slices.DeleteFunc(slices.Clone(all), func(l string) bool { return !strings.HasPrefix(l, name+"{") })
+			require.Fail(p.t, "a line is missing", "%s\nfrom\n%s", line, strings.Join(of, "\n"))
+		}
+	}
+}
+
+const configMaps = "/api/v1/namespaces/default/configmaps"
+
+// Who asks, whether they may, and how long it took to find out.
+func TestAccess(t *testing.T) {
+	p := startPlane(t)
+	p.do("root", "GET", configMaps, "", 200)
+	p.do("ann", "GET", configMaps, "", 403)
+	p.do("ann", "GET", "/version", "", 200)
+	p.do("", "GET", "/version", "", 200)
+	p.do("nobody's", "GET", "/version", "", 401)
+	p.has( // the request for these lines has been let in by now
+		`authentication_attempts{result="error"} 1`,
+		`authentication_attempts{result="success"} 5`,
+		`authentication_duration_seconds_count{result="success"} 5`,
+		`authenticated_user_requests{username="admin"} 2`,
+		`authenticated_user_requests{username="email_id"} 2`,
+		`authenticated_user_requests{username="other"} 1`,
+		`authorization_attempts_total{result="allowed"} 4`,
+		`authorization_attempts_total{result="no-opinion"} 1`,
+		`authorization_duration_seconds_count{result="allowed"} 4`,
+		`apiserver_authorization_decisions_total{decision="allowed",name="rbac",type="RBAC"} 2`, // /version: masters need no policy
+	)
+}
+
+// Each step of admission and each plugin in it, by outcome.
+func TestAdmission(t *testing.T) {
+	p := startPlane(t)
+	p.do("root", "POST", configMaps, `{"metadata":{"name":"a"}}`, 201)
+	p.do("root", "POST", "/api/v1/namespaces/nowhere/configmaps", `{"metadata":{"name":"a"}}`, 404)
+	p.do("root", "DELETE", configMaps+"/a", "", 200)
+	p.has(
+		`apiserver_admission_step_admission_duration_seconds_count{operation="CREATE",rejected="true",type="admit"} 1`,
+		`apiserver_admission_step_admission_duration_seconds_count{operation="DELETE",rejected="false",type="validate"} 1`,
+		`apiserver_admission_controller_admission_duration_seconds_count{name="NamespaceLifecycle",operation="CREATE",rejected="true",type="admit"} 1`,
+		`apiserver_admission_controller_admission_duration_seconds_count{name="NamespaceLifecycle",operation="DELETE",rejected="false",type="validate"} 1`,
+	)
+}
+
+// slow is a plugin that holds up the creation of objects called slow.
+type slow struct{ arrived, release chan struct{} }
+
+func (slow) Name() string                        { return "Slow" }
+func (slow) Handles(op admission.Operation) bool { return op == admission.Create }
+func (s slow) Validate(_ context.Context, a *admission.Attributes) error {
+	if a.Name == "slow" {
+		close(s.arrived)
+		<-s.release
+	}
+	return nil
+}
+
+// A request that is turned away because others are still served is counted by what it was for.
+func TestTerminations(t *testing.T) {
+	held := slow{make(chan struct{}), make(chan struct{})}
+	p := startPlane(t, func(o *controlplane.Options) {
+		o.Plugins, o.AuthorizationModes = []admission.Plugin{held}, []string{"AlwaysAllow"}
+		o.Server.NoPriorityAndFairness, o.Server.MaxMutatingInFlight = true, 1
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.do("ann", "POST", configMaps, `{"metadata":{"name":"slow"}}`, 201)
+	}()
+	<-held.arrived
+	p.do("ann", "POST", configMaps, `{"metadata":{"name":"late"}}`, 429)
+	close(held.release)
+	<-done
+	p.has(
+		`apiserver_request_terminations_total{code="429",component="apiserver",group="",resource="configmaps",scope="resource",subresource="",verb="POST",version="v1"} 1`,
+	)
+}

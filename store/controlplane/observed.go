@@ -1,0 +1,32 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
+)
+
+// observed is the authorizer of a mode that tells what it settles.
+type observed struct {
+	authz.Authorizer
+	mode    string
+	decided func(mode string, d authz.Decision)
+}
+
+// Authorize implements authz.Authorizer.
+func (o *observed) Authorize(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {
+	d, reason, err := o.Authorizer.Authorize(ctx, a)
+	if d != authz.NoOpinion {
+		o.decided(o.mode, d)
+	}
+	return d, reason, err
+}
+
+// RulesFor implements authz.RuleResolver for those that can list their rules; of the others nothing is known.
+func (o *observed) RulesFor(ctx context.Context, u *authn.User, namespace string) ([]authz.ResourceRule, []authz.NonResourceRule, bool, error) {
+	if r, ok := o.Authorizer.(authz.RuleResolver); ok {
+		return r.RulesFor(ctx, u, namespace)
+	}
+	return nil, nil, true, nil
+}
