@@ -52,6 +52,8 @@ type Options struct {
 	WebhookDial webhook.DialFunc
 	// Authorize answers what expressions ask; nil answers all questions with an error.
 	Authorize AuthorizeFunc
+	// Metrics are called as webhooks are asked: its function Webhook.
+	Metrics Metrics
 }
 
 // plain makes a New of a function that needs no options.

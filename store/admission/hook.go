@@ -109,6 +109,12 @@ func (e *callError) Error() string {
 }
 func (e *callError) Unwrap() error { return e.err }
 
+// refusedError is the denial of a webhook.
+type refusedError struct{ denial error }
+
+func (e *refusedError) Error() string { return e.denial.Error() }
+func (e *refusedError) Unwrap() error { return e.denial }
+
 // applies returns the form in which the webhook is to be asked about a request, nil if it is not.
 func (h *hook) applies(ctx context.Context, w *webhooks, f *forms) (*Served, error) {
 	if h.err != nil {
@@ -147,8 +153,10 @@ func (h *hook) review(f *forms, form *Served) (*admissionv1.AdmissionReview, err
 			return review, nil
 		}
 	}
-	return nil, &callError{h.name, errors.New("webhook does not accept known AdmissionReview versions (v1, v1beta1)")}
+	return nil, &callError{h.name, errVersions}
 }
+
+var errVersions = errors.New("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 
 // ask asks the webhook. The error is a *callError.
 func (h *hook) ask(ctx context.Context, client *webhook.Client, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
@@ -173,8 +181,11 @@ func (h *hook) report(a *Attributes, r *admissionv1.AdmissionResponse) {
 	}
 }
 
-// failed decides what a failed call means for the request. ok is true where the failure policy lets it pass.
+// failed decides what a failed call, or a denial, means for the request. ok is true where the failure policy lets it pass.
 func (h *hook) failed(ctx context.Context, err error) (ok bool, _ error) {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		return false, refused.denial
+	}
 	if _, isCall := errors.AsType[*callError](err); !isCall {
 		return false, err
 	}

@@ -1,6 +1,13 @@
 package admission
 
-import "time"
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+)
 
 // Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe for concurrent use. Nil functions
 // are skipped.
@@ -9,7 +16,34 @@ type Metrics struct {
 	Step func(s Step, op Operation, rejected bool, elapsed time.Duration)
 	// Plugin is called when one plugin has been asked; a mutating one is asked again in a second round.
 	Plugin func(plugin string, s Step, op Operation, rejected bool, elapsed time.Duration)
+	// Webhook is called when a webhook has been asked, or could not be.
+	Webhook func(c WebhookCall)
 }
+
+// WebhookCall is how asking a webhook about a request went.
+type WebhookCall struct {
+	// Webhook is the name of the webhook in its configuration.
+	Webhook   string
+	Step      Step
+	Operation Operation
+	// Rejected says that the request is refused; FailedOpen that there was no answer but the failure policy lets the request pass.
+	Rejected, FailedOpen bool
+	Failure              WebhookFailure
+	// Code is 200, that of the webhook's refusal, that of a call that failed, or 0 after a fault of the server.
+	Code    int
+	Elapsed time.Duration
+}
+
+// WebhookFailure says why there was no good answer.
+type WebhookFailure string
+
+// The failures of webhooks.
+const (
+	WebhookAnswered    WebhookFailure = "no_error"
+	WebhookUnreachable WebhookFailure = "calling_webhook_error"    // or what it said made no sense
+	WebhookFault       WebhookFailure = "apiserver_internal_error" // of the server or the configuration
+	WebhookAbandoned   WebhookFailure = ""                         // the client did not wait
+)
 
 // Step is a part of admission.
 type Step string
@@ -19,3 +53,34 @@ const (
 	Admitting  Step = "admit"
 	Validating Step = "validate"
 )
+
+// measure tells of the call of a webhook: err is how it ended, open whether the failure policy lets the request pass all the same.
+func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration, err error, open bool) {
+	hook := w.options.Metrics.Webhook
+	if hook == nil {
+		return
+	}
+	c := WebhookCall{Webhook: h.name, Step: s, Operation: op, Rejected: err != nil && !open, FailedOpen: open, Failure: WebhookAnswered, Code: http.StatusOK, Elapsed: elapsed}
+	if no, refused := errors.AsType[*refusedError](err); refused {
+		c.Code = apierrors.CodeOf(no)
+	} else if call, failed := errors.AsType[*callError](err); failed {
+		c.Failure, c.Code = WebhookUnreachable, call.code()
+		if errors.Is(err, context.Canceled) {
+			c.Failure = WebhookAbandoned
+		}
+	} else if err != nil {
+		c.Failure, c.Code = WebhookFault, 0
+	}
+	hook(c)
+}
+
+// code is what the webhook answered if that was an HTTP error.
+func (e *callError) code() int {
+	if errors.Is(e.err, errVersions) {
+		return http.StatusBadRequest
+	}
+	if s, ok := errors.AsType[*apierrors.StatusError](e.err); ok {
+		return int(s.ErrStatus.Code)
+	}
+	return http.StatusServiceUnavailable
+}

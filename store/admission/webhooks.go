@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionv1"
@@ -85,19 +86,23 @@ func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
 
 // consult asks one webhook and does what it says.
 func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form *Served, i int, round *reinvocation) error {
+	began := time.Now()
 	changed, err := p.change(ctx, f, h, form)
+	elapsed := time.Since(began)
 	n := 0
 	if f.a.Round.Second() {
 		n = 1
 	}
 	place := fmt.Sprintf("round_%d_index_%d", n, i)
 	if err != nil {
-		ok, err := h.failed(ctx, err)
+		ok, verdict := h.failed(ctx, err)
+		p.measure(h, Admitting, f.a.Operation, elapsed, err, ok)
 		if ok {
 			f.a.Annotate("failed-open.mutating.webhook.admission.k8s.io/"+place, h.name)
 		}
-		return err
+		return verdict
 	}
+	p.measure(h, Admitting, f.a.Operation, elapsed, nil, false)
 	note, _ := json.Marshal(struct {
 		Configuration string `json:"configuration"`
 		Webhook       string `json:"webhook"`
@@ -120,7 +125,7 @@ func (p *mutatingWebhooks) change(ctx context.Context, f *forms, h *hook, form *
 	}
 	h.report(f.a, response)
 	if !response.Allowed {
-		return false, denial(h.name, response.Result)
+		return false, &refusedError{denial(h.name, response.Result)}
 	}
 	if len(response.Patch) == 0 {
 		return false, nil
@@ -166,6 +171,7 @@ type question struct {
 	hook     *hook
 	review   *admissionv1.AdmissionReview
 	response *admissionv1.AdmissionResponse
+	elapsed  time.Duration
 	err      error
 }
 
@@ -191,13 +197,17 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 	var calls sync.WaitGroup
 	for _, q := range asked {
 		if q.err == nil {
-			calls.Go(func() { q.response, q.err = q.hook.ask(ctx, p.client, q.review, false) })
+			calls.Go(func() {
+				began := time.Now()
+				q.response, q.err = q.hook.ask(ctx, p.client, q.review, false)
+				q.elapsed = time.Since(began)
+			})
 		}
 	}
 	calls.Wait()
 	var first error
 	for i, q := range asked {
-		if err := q.verdict(ctx, a, i); err != nil && first == nil {
+		if err := p.verdict(ctx, q, a, i); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -205,17 +215,22 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 }
 
 // verdict is what an answer means for the request.
-func (q *question) verdict(ctx context.Context, a *Attributes, i int) error {
-	if q.err != nil {
-		ok, err := q.hook.failed(ctx, q.err)
-		if ok {
-			a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), q.hook.name)
+func (p *validatingWebhooks) verdict(ctx context.Context, q *question, a *Attributes, i int) error {
+	err := q.err
+	if err == nil {
+		q.hook.report(a, q.response)
+		if !q.response.Allowed {
+			err = &refusedError{denial(q.hook.name, q.response.Result)}
 		}
-		return err
 	}
-	q.hook.report(a, q.response)
-	if !q.response.Allowed {
-		return denial(q.hook.name, q.response.Result)
+	if err == nil {
+		p.measure(q.hook, Validating, a.Operation, q.elapsed, nil, false)
+		return nil
 	}
-	return nil
+	ok, verdict := q.hook.failed(ctx, err)
+	p.measure(q.hook, Validating, a.Operation, q.elapsed, err, ok)
+	if ok {
+		a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), q.hook.name)
+	}
+	return verdict
 }

@@ -133,7 +133,7 @@ func New(o Options) (*ControlPlane, error) {
 		so.Authorizer = authorizer
 		access := pluginAccess{a}
 		for _, f := range plugins {
-			plugin := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Authorize: answers(authorizer)})
+			plugin := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Authorize: answers(authorizer), Metrics: so.Metrics.Admission})
 			if closer, ok := plugin.(io.Closer); ok {
 				c.close = append(c.close, closer)
 			}

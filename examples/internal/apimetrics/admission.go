@@ -13,6 +13,9 @@ import (
 type admissions struct {
 	steps, plugins *prometheus.HistogramVec
 	series         *memo[asked, prometheus.Observer]
+
+	webhooks                         *prometheus.HistogramVec
+	requests, rejections, failedOpen *prometheus.CounterVec
 }
 
 // asked is a step of admission, or a plugin's part of it.
@@ -28,6 +31,11 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 	a := &admissions{
 		steps:   histogram(r, "apiserver_admission_step_admission_duration_seconds", "Time of a step of admission.", buckets, "type", "operation", "rejected"),
 		plugins: histogram(r, "apiserver_admission_controller_admission_duration_seconds", "Time of an admission plugin.", buckets, "name", "type", "operation", "rejected"),
+		webhooks: histogram(r, "apiserver_admission_webhook_admission_duration_seconds", "Time of an admission webhook.",
+			[]float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25}, "name", "type", "operation", "rejected"),
+		requests:   counter(r, "apiserver_admission_webhook_request_total", "Requests that webhooks were asked about.", "name", "type", "operation", "code", "rejected"),
+		rejections: counter(r, "apiserver_admission_webhook_rejection_count", "Requests refused because of webhooks.", "name", "type", "operation", "error_type", "rejection_code"),
+		failedOpen: counter(r, "apiserver_admission_webhook_fail_open_count", "Requests let pass although a webhook could not be asked.", "name", "type"),
 	}
 	a.series = newMemo(func(k asked) prometheus.Observer {
 		if k.plugin == "" {
@@ -40,11 +48,32 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 
 func (a *admissions) hooks() admission.Metrics {
 	return admission.Metrics{
+		Webhook: a.webhook,
 		Step: func(s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
 			a.series.of(asked{"", s, op, rejected}).Observe(elapsed.Seconds())
 		},
 		Plugin: func(plugin string, s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
 			a.series.of(asked{plugin, s, op, rejected}).Observe(elapsed.Seconds())
 		},
+	}
+}
+
+// highestCode bounds the codes that webhooks may make labels of.
+const highestCode = 600
+
+func (a *admissions) webhook(c admission.WebhookCall) {
+	step, op, rejected := string(c.Step), string(c.Operation), strconv.FormatBool(c.Rejected)
+	if c.Step == admission.Validating {
+		step = "validating" // elsewhere it is called validate
+	}
+	code := strconv.Itoa(min(c.Code, highestCode))
+	a.webhooks.WithLabelValues(c.Webhook, step, op, rejected).Observe(c.Elapsed.Seconds())
+	a.requests.WithLabelValues(c.Webhook, step, op, code, rejected).Inc()
+	switch {
+	case c.Failure == admission.WebhookAbandoned:
+	case c.Rejected:
+		a.rejections.WithLabelValues(c.Webhook, step, op, string(c.Failure), code).Inc()
+	case c.FailedOpen:
+		a.failedOpen.WithLabelValues(c.Webhook, step).Inc()
 	}
 }

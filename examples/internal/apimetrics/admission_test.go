@@ -5,6 +5,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -147,5 +151,60 @@ func TestTerminations(t *testing.T) {
 	<-done
 	p.has(
 		`apiserver_request_terminations_total{code="429",component="apiserver",group="",resource="configmaps",scope="resource",subresource="",verb="POST",version="v1"} 1`,
+	)
+}
+
+// Webhooks that agree, refuse, make no sense, and cannot be reached, are told apart.
+func TestWebhooks(t *testing.T) {
+	p := startPlane(t)
+	hooks := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			Request struct {
+				UID string `json:"uid"`
+			} `json:"request"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		answer := map[string]string{
+			"/yes":    `"uid":"` + review.Request.UID + `","allowed":true`,
+			"/no":     `"uid":"` + review.Request.UID + `","allowed":false,"status":{"code":422,"message":"no"}`,
+			"/odd":    `"uid":"another","allowed":true`,
+			"/mangle": `"uid":"` + review.Request.UID + `","allowed":true,"patchType":"JSONPatch","patch":"` + base64.StdEncoding.EncodeToString([]byte(`[{"op":"remove","path":"/none"}]`)) + `"`,
+		}[r.URL.Path]
+		if answer == "" {
+			http.Error(w, "broken", http.StatusTeapot)
+			return
+		}
+		fmt.Fprint(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{`+answer+`}}`)
+	}))
+	defer hooks.Close()
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hooks.Certificate().Raw}))
+	// Each webhook is for one namespace, so that it is asked once.
+	configure := func(kind, name, policy string) {
+		plural := strings.ToLower(kind) + "s"
+		p.do("root", "POST", "/api/v1/namespaces", `{"metadata":{"name":"`+name+`"}}`, 201)
+		p.do("root", "POST", "/apis/admissionregistration.k8s.io/v1/"+plural, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"`+kind+`","metadata":{"name":"`+name+`"},
+			"webhooks":[{"name":"`+name+`.a.test","clientConfig":{"url":"`+hooks.URL+`/`+name+`","caBundle":"`+ca+`"},"failurePolicy":"`+policy+`","sideEffects":"None",
+			"admissionReviewVersions":["v1"],"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+name+`"}},
+			"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}]}`, 201)
+	}
+	configure("ValidatingWebhookConfiguration", "yes", "Fail")
+	configure("ValidatingWebhookConfiguration", "no", "Ignore")
+	configure("ValidatingWebhookConfiguration", "odd", "Fail")
+	configure("ValidatingWebhookConfiguration", "teapot", "Ignore")
+	configure("MutatingWebhookConfiguration", "mangle", "Ignore")
+	for ns, code := range map[string]int{"yes": 201, "no": 422, "odd": 500, "teapot": 201, "mangle": 500} {
+		p.do("root", "POST", "/api/v1/namespaces/"+ns+"/configmaps", `{"metadata":{"name":"a"}}`, code)
+	}
+	p.has(
+		`apiserver_admission_webhook_request_total{code="200",name="yes.a.test",operation="CREATE",rejected="false",type="validating"} 1`,
+		`apiserver_admission_webhook_request_total{code="422",name="no.a.test",operation="CREATE",rejected="true",type="validating"} 1`,
+		`apiserver_admission_webhook_request_total{code="503",name="odd.a.test",operation="CREATE",rejected="true",type="validating"} 1`,
+		`apiserver_admission_webhook_request_total{code="418",name="teapot.a.test",operation="CREATE",rejected="false",type="validating"} 1`,
+		`apiserver_admission_webhook_request_total{code="0",name="mangle.a.test",operation="CREATE",rejected="true",type="admit"} 1`,
+		`apiserver_admission_webhook_rejection_count{error_type="no_error",name="no.a.test",operation="CREATE",rejection_code="422",type="validating"} 1`,
+		`apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error",name="odd.a.test",operation="CREATE",rejection_code="503",type="validating"} 1`,
+		`apiserver_admission_webhook_rejection_count{error_type="apiserver_internal_error",name="mangle.a.test",operation="CREATE",rejection_code="0",type="admit"} 1`,
+		`apiserver_admission_webhook_fail_open_count{name="teapot.a.test",type="validating"} 1`,
+		`apiserver_admission_webhook_admission_duration_seconds_count{name="yes.a.test",operation="CREATE",rejected="false",type="validating"} 1`,
 	)
 }
