@@ -13,7 +13,7 @@ import (
 // configuration sets: others that it owned alone before are removed. Without force a field of another manager that
 // would change is a *ConflictError and nothing is merged. A malformed configuration is a *PatchError.
 //
-// live is the object as stored; to create one, an empty object of its type. live is not changed. When the apply changes nothing,
+// live is the object as stored; to create one, an empty object of its type, not nil. live is not changed. When the apply changes nothing,
 // live itself is returned and changed is false. The result carries the new managed fields; defaults and
 // validation are the caller's.
 func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force bool) (merged metav1.Object, changed bool, err error) {

@@ -70,7 +70,7 @@ func MapOf(elem *Type) *Type { return &Type{shape: dictionary, elem: elem} }
 // SetOf is the type of lists of distinct scalars, owned by value.
 func SetOf() *Type { return &Type{shape: setList, elem: Atomic} }
 
-// ListOf is the type of lists whose items are told apart by the named fields, scalars. defaults stand for missing keys.
+// ListOf is the type of lists whose items are told apart by the named fields, scalars. A key that an item lacks has the [Member.Default] of its field.
 func ListOf(item *Type, keys []string) *Type {
 	return &Type{shape: keyedList, elem: item, keys: slices.Sorted(slices.Values(keys))}
 }

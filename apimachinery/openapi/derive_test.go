@@ -86,6 +86,19 @@ func TestDerive(t *testing.T) {
 	require.NoError(t, err)
 	n, _ := u.Nested("spec", "replicas")
 	require.Equal(t, int64(1), n)
+
+	for head, want := range map[string]string{
+		"apiVersion: example.com/v1, kind: Boat": `openapi: sites.example.com defines kind "Site" of group "example.com", the object is of kind "Boat" in "example.com/v1"`,
+		"apiVersion: example.org/v1, kind: Site": `openapi: sites.example.com defines kind "Site" of group "example.com", the object is of kind "Site" in "example.org/v1"`,
+		"apiVersion: v1, kind: Site":             `openapi: sites.example.com defines kind "Site" of group "example.com", the object is of kind "Site" in "v1"`,
+		"apiVersion: example.com/v9, kind: Site": `openapi: sites.example.com has no version "v9"`,
+	} {
+		u := objectOf(t, "{"+head+", metadata: {name: x}, spec: {host: a, more: 1}}")
+		errs, err := openapi.Validate(d, u)
+		require.EqualError(t, err, want)
+		require.Empty(t, errs)
+		require.Equal(t, map[string]any{"host": "a", "more": int64(1)}, u.Fields["spec"], "an object of another kind stays as it is")
+	}
 }
 
 type Loop struct {

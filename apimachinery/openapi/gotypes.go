@@ -184,7 +184,7 @@ func (g *typeSchemas) applyTags(s *Schema, owner string, f reflect.StructField, 
 		s.Default = parseDefault(s, text)
 	case hasFact:
 		s.Default = fact
-	case f.Type.Kind() == reflect.Pointer, tag.omitempty && s.Ref == "":
+	case f.Type.Kind() == reflect.Pointer, tag.omitempty && s.Ref == "" && s.Properties == nil:
 	default:
 		s.Default = g.zero(s)
 	}
@@ -205,6 +205,8 @@ func (g *typeSchemas) zero(s *Schema) any {
 		if special(s.Ref) == nil {
 			return map[string]any{}
 		}
+	case s.Properties != nil:
+		return map[string]any{}
 	case s.Type == "string" && s.Format != "byte":
 		return ""
 	case s.Type == "integer", s.Type == "number":
@@ -215,7 +217,7 @@ func (g *typeSchemas) zero(s *Schema) any {
 	return nil
 }
 
-// value is the schema of a value of type t, a reference for structs.
+// value is the schema of a value of type t, a reference for structs that have a name.
 func (g *typeSchemas) value(t reflect.Type) *Schema {
 	if t.PkgPath() != "" && special(typefacts.Name(t)) != nil {
 		return &Schema{Ref: g.add(t)}
@@ -243,6 +245,11 @@ func (g *typeSchemas) value(t reflect.Type) *Schema {
 	case reflect.Map:
 		return &Schema{Type: "object", AdditionalProperties: g.element(t.Elem())}
 	case reflect.Struct:
+		if t.Name() == "" { // a reference needs a name; what refers back to the type has one, so this ends
+			s := &Schema{Type: "object", Properties: map[string]*Schema{}}
+			g.addFields(s, "", t)
+			return s
+		}
 		return &Schema{Ref: g.add(t)}
 	}
 	return &Schema{}

@@ -362,7 +362,10 @@ func BenchmarkValidateCustom(b *testing.B) {
 func ExampleValidate() {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	_, err := codec.UnmarshalYAML([]byte(`
+metadata: {name: websites.example.com}
 spec:
+  group: example.com
+  names: {plural: websites, kind: Website}
   versions:
   - name: v1
     schema:
@@ -380,7 +383,10 @@ spec:
 	for _, n := range []int64{1, 2, 9} {
 		u := &metav1.Unstructured{Fields: map[string]any{"spec": map[string]any{"replicas": n}}}
 		u.APIVersion, u.Kind = "example.com/v1", "Website"
-		errs, _ := openapi.Validate(crd, u)
+		errs, err := openapi.Validate(crd, u)
+		if err != nil {
+			fmt.Println(err) // no object of this definition
+		}
 		fmt.Printf("%d: %v\n", n, errs.Err())
 	}
 	// Output:

@@ -14,9 +14,14 @@ import (
 )
 
 // Validate checks obj against the schema that crd gives for its version, as a server does that creates it: the object
-// is pruned and defaulted first, and changed by that. It needs no server.
+// is pruned and defaulted first, and changed by that. It needs no server. An object that is not of crd's group, kind and versions is an
+// error and stays as it is. Of metadata it checks what the schema says; names, labels and the rest are for [metav1.ValidateMeta].
 func Validate(crd *apiextensionsv1.CustomResourceDefinition, obj *metav1.Unstructured) (validation.ErrorList, error) {
-	_, version, _ := cutVersion(obj.APIVersion)
+	group, version, _ := cutVersion(obj.APIVersion)
+	if group != crd.Spec.Group || obj.Kind != crd.Spec.Names.Kind {
+		return nil, fmt.Errorf("openapi: %s defines kind %q of group %q, the object is of kind %q in %q",
+			crd.Name, crd.Spec.Names.Kind, crd.Spec.Group, obj.Kind, obj.APIVersion)
+	}
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
 		if v.Name != version {
@@ -33,7 +38,7 @@ func Validate(crd *apiextensionsv1.CustomResourceDefinition, obj *metav1.Unstruc
 		s.SetDefaults(obj)
 		return s.Validate(obj), nil
 	}
-	return nil, fmt.Errorf("%s has no version %q", crd.Name, version)
+	return nil, fmt.Errorf("openapi: %s has no version %q", crd.Name, version)
 }
 
 func cutVersion(apiVersion string) (group, version string, ok bool) {

@@ -101,7 +101,8 @@ func harbour() (*apiserver.Server, error) {
 	})
 }
 
-// An API server of one's own kinds, stored and computed, under one's own policy. kubectl and client-go use it like any other.
+// An API server of one's own kinds, stored and computed, under one's own policy. kubectl and client-go use it like any other, once it is
+// served over TLS (see [apiserver.Server.Serve]): in plain text they keep their tokens to themselves.
 func Example_ownKinds() {
 	server, err := harbour()
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 // Serve answers connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2 with prior knowledge included) if
 // config is nil. Then it goes on for Options.ShutdownDelay, stops accepting, or with Options.ShutdownSendRetryAfter goes on accepting only to send
 // clients away, waits for requests being served, and closes l. Run must be running beside it; give both the same ctx.
+//
+// kubectl, and client-go with a kubeconfig, send tokens and passwords over TLS only: a server with an authenticator that is served in plain text
+// answers them 401. Package store/certs makes a certificate in one call.
 func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

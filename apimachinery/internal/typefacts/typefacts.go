@@ -22,7 +22,8 @@ var packages = map[string]string{
 }
 
 // Name returns the OpenAPI name of a named type, such as io.k8s.api.core.v1.Pod, and for a list of
-// objects that of the list, io.k8s.api.core.v1.PodList. Types of other packages are named by their path with its host reversed.
+// objects that of the list, io.k8s.api.core.v1.PodList. Types of other packages are named by their path with its host reversed, and
+// those of other generic types by their arguments as well, with _ for what cannot be in a name.
 func Name(t reflect.Type) string {
 	name := t.Name()
 	if open := strings.IndexByte(name, '['); open > 0 {
@@ -33,7 +34,12 @@ func Name(t reflect.Type) string {
 			}
 			return Name(elem) + "List"
 		}
-		name = name[:open]
+		name = strings.TrimRight(strings.Map(func(r rune) rune {
+			if r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+				return r
+			}
+			return '_'
+		}, name), "_")
 	}
 	if t.PkgPath() == module+"metav1" && name == "RawExtension" {
 		return "io.k8s.apimachinery.pkg.runtime.RawExtension"
