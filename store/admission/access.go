@@ -52,7 +52,7 @@ type Options struct {
 	WebhookDial webhook.DialFunc
 	// Authorize answers what expressions ask; nil answers all questions with an error.
 	Authorize AuthorizeFunc
-	// Metrics are called as webhooks are asked: its function Webhook.
+	// Metrics are called as webhooks and policies are asked: its functions Webhook and Policy.
 	Metrics Metrics
 }
 

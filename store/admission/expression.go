@@ -30,7 +30,7 @@ func newExpression(text string, env func() (*celgo.Env, error)) *expression {
 		}
 		compiled, issues := e.Compile(text)
 		if err := issues.Err(); err != nil {
-			return nil, fmt.Errorf("compilation error: %w", err)
+			return nil, fmt.Errorf("%w: %w", errCompilation, err)
 		}
 		return e.Program(compiled, cel.ProgramOptions()...)
 	})}
@@ -41,6 +41,8 @@ type AuthorizeFunc func(ctx context.Context, user *authn.User, q cel.Question) c
 
 // conditionBudget is the most that the match conditions of one webhook or policy may cost for a request.
 const conditionBudget = cel.Budget / 4
+
+var errCompilation = errors.New("compilation error")
 
 var errBudget = errors.New("validation failed due to running out of cost budget, no further validation rules will be run")
 

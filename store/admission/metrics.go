@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
@@ -18,6 +19,8 @@ type Metrics struct {
 	Plugin func(plugin string, s Step, op Operation, rejected bool, elapsed time.Duration)
 	// Webhook is called when a webhook has been asked, or could not be.
 	Webhook func(c WebhookCall)
+	// Policy is called when an expression of a ValidatingAdmissionPolicy does not hold or fails, once for each action that follows.
+	Policy func(c PolicyCheck)
 }
 
 // WebhookCall is how asking a webhook about a request went.
@@ -44,6 +47,36 @@ const (
 	WebhookFault       WebhookFailure = "apiserver_internal_error" // of the server or the configuration
 	WebhookAbandoned   WebhookFailure = ""                         // the client did not wait
 )
+
+// PolicyCheck is an expression of a policy that does not hold or failed, and what follows.
+type PolicyCheck struct {
+	Policy, Binding string
+	Failure         PolicyFailure
+	// Action is empty where the failure policy lets the request pass.
+	Action  admissionregistrationv1.ValidationAction
+	Elapsed time.Duration // of this expression
+}
+
+// PolicyFailure says what is wrong.
+type PolicyFailure string
+
+// The failures of policies.
+const (
+	PolicyInvalid     PolicyFailure = "invalid_error" // the expression does not hold, or failed
+	PolicyMalformed   PolicyFailure = "compile_error"
+	PolicyOutOfBudget PolicyFailure = "out_of_budget"
+)
+
+// policyFailure says why an expression failed.
+func policyFailure(err error) PolicyFailure {
+	switch {
+	case errors.Is(err, errCompilation):
+		return PolicyMalformed
+	case errors.Is(err, errBudget):
+		return PolicyOutOfBudget
+	}
+	return PolicyInvalid
+}
 
 // Step is a part of admission.
 type Step string

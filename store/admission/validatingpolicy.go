@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/common/types"
 
@@ -86,6 +87,8 @@ type finding struct {
 	message string
 	reason  metav1.StatusReason
 	index   int // of the validation
+	failure PolicyFailure
+	elapsed time.Duration // of the expression
 }
 
 // maxMessage bounds what a messageExpression may say, in bytes.
@@ -95,7 +98,7 @@ func (p *validatingPolicies) Validate(ctx context.Context, a *Attributes) error 
 	if configuresAdmission(a) {
 		return nil
 	}
-	v := verdicts{a: a, values: map[string][]string{}}
+	v := verdicts{a: a, values: map[string][]string{}, hook: p.options.Metrics.Policy}
 	f := newForms(a)
 	err := p.uses(ctx, f, func(u use[*validatingPolicy]) error {
 		v.add(&u, p.check(ctx, f, &u, &v))
@@ -109,11 +112,14 @@ func (p *validatingPolicies) Validate(ctx context.Context, a *Attributes) error 
 
 // check evaluates a policy and returns what speaks against the request.
 func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*validatingPolicy], v *verdicts) []finding {
+	began := time.Now() // evaluating the expression at hand
 	failed := func(err error, i int) []finding {
+		one := finding{err.Error(), metav1.StatusReasonInvalid, i, policyFailure(err), time.Since(began)}
 		if u.policy.ignore {
+			v.measure(u, &one, "")
 			return nil
 		}
-		return []finding{{message: err.Error(), reason: metav1.StatusReasonInvalid, index: i}}
+		return []finding{one}
 	}
 	if u.err != nil {
 		return failed(u.err, 0)
@@ -128,14 +134,16 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 	var found []finding
 	for i := range u.policy.validations {
 		r := &u.policy.validations[i]
+		began = time.Now()
 		switch result, err := e.run(r.expression); {
 		case err != nil:
 			found = append(found, failed(err, i)...)
 		case result != types.True:
-			found = append(found, finding{r.failure(e), r.reason, i})
+			found = append(found, finding{r.failure(e), r.reason, i, PolicyInvalid, time.Since(began)})
 		}
 	}
 	for _, n := range u.policy.annotations {
+		began = time.Now()
 		result, err := e.run(n.expression)
 		if err != nil {
 			found = append(found, failed(fmt.Errorf("error evaluating audit annotation %q: %w", n.key, err), 0)...)
@@ -171,6 +179,14 @@ type verdicts struct {
 	denied   error // the first denial
 	failures []failure
 	values   map[string][]string // audit annotations by key
+	hook     func(PolicyCheck)
+}
+
+// measure tells of a finding. A policy or binding that cannot be used has checked nothing.
+func (v *verdicts) measure(u *use[*validatingPolicy], one *finding, action admissionregistrationv1.ValidationAction) {
+	if v.hook != nil && u.err == nil {
+		v.hook(PolicyCheck{u.policy.name, u.binding.name, one.failure, action, one.elapsed})
+	}
 }
 
 // failure is how a finding is told in the audit log.
@@ -196,6 +212,7 @@ func (v *verdicts) add(u *use[*validatingPolicy], found []finding) {
 			actions = u.binding.actions
 		}
 		for _, action := range actions {
+			v.measure(u, &one, action)
 			switch action {
 			case admissionregistrationv1.Deny:
 				if v.denied == nil {

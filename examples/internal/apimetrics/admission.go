@@ -2,6 +2,7 @@ package apimetrics
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,8 @@ type admissions struct {
 
 	webhooks                         *prometheus.HistogramVec
 	requests, rejections, failedOpen *prometheus.CounterVec
+	checks                           *prometheus.CounterVec
+	checkTimes                       *prometheus.HistogramVec
 }
 
 // asked is a step of admission, or a plugin's part of it.
@@ -26,6 +29,8 @@ type asked struct {
 	rejected  bool
 }
 
+var policyLabels = []string{"policy", "policy_binding", "error_type", "enforcement_action"}
+
 func newAdmissions(r *prometheus.Registry) *admissions {
 	buckets := []float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5}
 	a := &admissions{
@@ -35,6 +40,9 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 			[]float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25}, "name", "type", "operation", "rejected"),
 		requests:   counter(r, "apiserver_admission_webhook_request_total", "Requests that webhooks were asked about.", "name", "type", "operation", "code", "rejected"),
 		rejections: counter(r, "apiserver_admission_webhook_rejection_count", "Requests refused because of webhooks.", "name", "type", "operation", "error_type", "rejection_code"),
+		checks:     counter(r, "apiserver_validating_admission_policy_check_total", "Expressions of policies that spoke against a request or failed.", policyLabels...),
+		checkTimes: histogram(r, "apiserver_validating_admission_policy_check_duration_seconds", "Time of an expression that spoke against a request or failed.",
+			[]float64{0.0000005, 0.001, 0.01, 0.1, 1.0}, policyLabels...),
 		failedOpen: counter(r, "apiserver_admission_webhook_fail_open_count", "Requests let pass although a webhook could not be asked.", "name", "type"),
 	}
 	a.series = newMemo(func(k asked) prometheus.Observer {
@@ -48,7 +56,7 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 
 func (a *admissions) hooks() admission.Metrics {
 	return admission.Metrics{
-		Webhook: a.webhook,
+		Webhook: a.webhook, Policy: a.policy,
 		Step: func(s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
 			a.series.of(asked{"", s, op, rejected}).Observe(elapsed.Seconds())
 		},
@@ -76,4 +84,13 @@ func (a *admissions) webhook(c admission.WebhookCall) {
 	case c.FailedOpen:
 		a.failedOpen.WithLabelValues(c.Webhook, step).Inc()
 	}
+}
+
+func (a *admissions) policy(c admission.PolicyCheck) {
+	action := "allow"
+	if c.Action != "" {
+		action = strings.ToLower(string(c.Action))
+	}
+	a.checks.WithLabelValues(c.Policy, c.Binding, string(c.Failure), action).Inc()
+	a.checkTimes.WithLabelValues(c.Policy, c.Binding, string(c.Failure), action).Observe(c.Elapsed.Seconds())
 }

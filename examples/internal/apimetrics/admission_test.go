@@ -208,3 +208,29 @@ func TestWebhooks(t *testing.T) {
 		`apiserver_admission_webhook_admission_duration_seconds_count{name="yes.a.test",operation="CREATE",rejected="false",type="validating"} 1`,
 	)
 }
+
+// Expressions that speak against requests are counted by what follows.
+func TestPolicies(t *testing.T) {
+	p := startPlane(t)
+	const api = "/apis/admissionregistration.k8s.io/v1/"
+	configure := func(name, expression, failure, actions string) {
+		p.do("root", "POST", api+"validatingadmissionpolicies", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"`+name+`"},
+			"spec":{"failurePolicy":"`+failure+`","validations":[{"expression":"`+expression+`"}],
+			"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}}}`, 201)
+		p.do("root", "POST", api+"validatingadmissionpolicybindings", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding",
+			"metadata":{"name":"`+name+`-b"},"spec":{"policyName":"`+name+`","validationActions":[`+actions+`]}}`, 201)
+	}
+	configure("told", "object.metadata.name == 'a'", "Fail", `"Warn","Audit"`)
+	configure("denied", "object.metadata.name != 'c'", "Fail", `"Deny"`)
+	configure("open", "object.data.none == 'x'", "Ignore", `"Deny"`)
+	for name, code := range map[string]int{"a": 201, "b": 201, "c": 422} {
+		p.do("root", "POST", configMaps, `{"metadata":{"name":"`+name+`"}}`, code)
+	}
+	p.has(
+		`apiserver_validating_admission_policy_check_total{enforcement_action="warn",error_type="invalid_error",policy="told",policy_binding="told-b"} 2`,
+		`apiserver_validating_admission_policy_check_total{enforcement_action="audit",error_type="invalid_error",policy="told",policy_binding="told-b"} 2`,
+		`apiserver_validating_admission_policy_check_total{enforcement_action="deny",error_type="invalid_error",policy="denied",policy_binding="denied-b"} 1`,
+		`apiserver_validating_admission_policy_check_total{enforcement_action="allow",error_type="invalid_error",policy="open",policy_binding="open-b"} 3`,
+		`apiserver_validating_admission_policy_check_duration_seconds_count{enforcement_action="deny",error_type="invalid_error",policy="denied",policy_binding="denied-b"} 1`,
+	)
+}
