@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"runtime/debug"
@@ -81,7 +82,7 @@ func admission(judge func(context.Context, *Request, *admissionv1.AdmissionRespo
 		}
 		r := &Request{AdmissionRequest: review.Request}
 		answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		if err := guarded(func() error { return judge(hr.Context(), r, answer) }); err != nil {
+		if err := guarded(hr, func() error { return judge(hr.Context(), r, answer) }); err != nil {
 			*answer = admissionv1.AdmissionResponse{UID: review.Request.UID, Result: statusOf(err)}
 		}
 		answer.Warnings, answer.AuditAnnotations = r.warnings, r.annotations
@@ -97,15 +98,26 @@ func statusOf(err error) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// guarded calls f and makes an error of its panic.
-func guarded(f func() error) (err error) {
+// guarded calls f for a call and makes an error of its panic. The stack is for the operator's log; only where there is
+// none is it in the error, which whoever uses the API server gets to read.
+func guarded(r *http.Request, f func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v\n%s", p, debug.Stack()))
+		p := recover()
+		if p == nil {
+			return
 		}
+		if log, ok := r.Context().Value(loggerKey{}).(*slog.Logger); ok {
+			log.Error("webhook panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v", p))
+			return
+		}
+		err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v\n%s", p, debug.Stack()))
 	}()
 	return f()
 }
+
+// loggerKey is the context key of the Server's logger.
+type loggerKey struct{}
 
 // read decodes the body of a POST into review, or answers why not.
 func read(w http.ResponseWriter, r *http.Request, review any) bool {

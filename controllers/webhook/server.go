@@ -25,7 +25,8 @@ type Options struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Patience is how long calls under way may take after the end of Run's context; zero means 10 s.
 	Patience time.Duration
-	// Logger is told of certificates that cannot be read, and of broken connections; nil discards.
+	// Logger is told of certificates that cannot be read, of broken connections, and of panics with their stacks; nil discards, and
+	// the stacks are then in the answers instead.
 	Logger *slog.Logger
 }
 
@@ -35,6 +36,7 @@ type Server struct {
 	options Options
 	mux     *http.ServeMux
 	certs   files
+	panics  *slog.Logger // nil if the options have none
 }
 
 // New returns a server without webhooks.
@@ -48,10 +50,11 @@ func New(o Options) *Server {
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Second
 	}
+	panics := o.Logger
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, mux: http.NewServeMux(), certs: files{dir: o.CertDir, log: o.Logger}}
+	s := &Server{options: o, mux: http.NewServeMux(), certs: files{dir: o.CertDir, log: o.Logger}, panics: panics}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		s.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	}
@@ -62,7 +65,12 @@ func New(o Options) *Server {
 func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle(path, h) }
 
 // ServeHTTP serves the handlers.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.panics != nil {
+		r = r.WithContext(context.WithValue(r.Context(), loggerKey{}, s.panics))
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
 // Run serves until ctx ends and the calls under way are answered, or Patience is over. It fails at once if it cannot
 // listen or there is no certificate.
@@ -82,7 +90,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	srv := &http.Server{
-		Handler: s.mux, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		TLSConfig: &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12},
 		ErrorLog:  slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
 	}
