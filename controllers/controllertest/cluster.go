@@ -185,8 +185,10 @@ func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return c.net.Dial(ctx, network, address)
 }
 
-// Transport returns an HTTP transport that reaches the server as user, or as an administrator; its idle connections
-// end with the test.
+// Transport returns an HTTP transport that reaches the server, as [Host], as user or as an administrator; its idle
+// connections end with the test. For client-go:
+//
+//	&rest.Config{Host: controllertest.Host, Transport: c.Transport()}
 func (c *Cluster) Transport(user ...client.User) *http.Transport {
 	c.t.Helper()
 	pair := c.certificate(user)
@@ -201,6 +203,8 @@ func (c *Cluster) Transport(user ...client.User) *http.Transport {
 // Access is how to connect, in values that fit every client library. For client-go:
 //
 //	&rest.Config{Host: a.Host, Dial: a.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
+//
+// See the package comment for what upstream managers need in a bubble.
 type Access struct {
 	Host          string
 	Dial          func(ctx context.Context, network, address string) (net.Conn, error)

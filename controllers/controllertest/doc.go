@@ -22,5 +22,17 @@
 //   - Unmodified client-go and controller-runtime connect with plain values: see [Cluster.Access].
 //   - A [Snapshot] is plain data: a test may go on from it in another bubble, as often as it likes.
 //
+// # Upstream managers in a bubble
+//
+// Three things client-go and controller-runtime 0.24 do are worth knowing:
+//
+//   - Informers poll every 100 ms for having synced, so Settle alone does not get a manager going: c.Sleep(time.Second) does.
+//   - A controller-runtime manager that is told to end before its caches have synced spins until they have. In a bubble, where
+//     a goroutine that is busy stops time, it does so for ever. So sleep that second right after starting it, before
+//     anything that may fail the test.
+//   - A metadata-only watch (builder.OnlyMetadata, metadatainformer) that is ended by its context leaves a goroutine in
+//     watch.Filter, for which the bubble panics. It ends if the wire reports the end of an ended request as io.EOF: see
+//     TestControllerRuntimeMetadataWatch in examples/interop for the RoundTripper to give to rest.Config.Wrap.
+//
 // Outside a bubble everything works in real time, except Settle; [Cluster.Kubeconfig] works only there.
 package controllertest
