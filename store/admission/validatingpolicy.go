@@ -89,6 +89,7 @@ type finding struct {
 	index   int // of the validation
 	failure PolicyFailure
 	elapsed time.Duration // of the expression
+	denies  bool          // whatever the binding's actions
 }
 
 // maxMessage bounds what a messageExpression may say, in bytes.
@@ -114,7 +115,7 @@ func (p *validatingPolicies) Validate(ctx context.Context, a *Attributes) error 
 func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*validatingPolicy], v *verdicts) []finding {
 	began := time.Now() // evaluating the expression at hand
 	failed := func(err error, i int) []finding {
-		one := finding{err.Error(), metav1.StatusReasonInvalid, i, policyFailure(err), time.Since(began)}
+		one := finding{err.Error(), metav1.StatusReasonInvalid, i, policyFailure(err), time.Since(began), false}
 		if u.policy.ignore {
 			v.measure(u, &one, "")
 			return nil
@@ -139,14 +140,17 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 		case err != nil:
 			found = append(found, failed(err, i)...)
 		case result != types.True:
-			found = append(found, finding{r.failure(e), r.reason, i, PolicyInvalid, time.Since(began)})
+			found = append(found, finding{r.failure(e), r.reason, i, PolicyInvalid, time.Since(began), false})
 		}
 	}
 	for _, n := range u.policy.annotations {
 		began = time.Now()
 		result, err := e.run(n.expression)
 		if err != nil {
-			found = append(found, failed(fmt.Errorf("error evaluating audit annotation %q: %w", n.key, err), 0)...)
+			for _, one := range failed(fmt.Errorf("error evaluating audit annotation %q: %w", n.key, err), 0) {
+				one.denies = true
+				found = append(found, one)
+			}
 			continue
 		}
 		if text, ok := result.Value().(string); ok {
@@ -204,11 +208,12 @@ func (v *verdicts) annotate(key, value string) {
 	}
 }
 
-// add does with findings what the binding says. A policy that cannot be used denies.
+// add does with findings what the binding says. A policy that cannot be used denies, and so does an audit annotation
+// that has no value.
 func (v *verdicts) add(u *use[*validatingPolicy], found []finding) {
 	for _, one := range found {
 		actions := []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
-		if u.binding != nil && u.err == nil {
+		if u.binding != nil && u.err == nil && !one.denies {
 			actions = u.binding.actions
 		}
 		for _, action := range actions {

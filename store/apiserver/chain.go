@@ -334,7 +334,11 @@ func (s *Server) authorize(r *request) bool {
 	if d == authz.Allow {
 		return true
 	}
-	text := errors.New(forbidden(a, reason, err))
+	if err != nil { // nobody has said no, so that asking again may help
+		r.fail(apierrors.NewInternalError(fmt.Errorf("authorization: %w", err)))
+		return false
+	}
+	text := errors.New(forbidden(a, reason, nil))
 	if r.info.Resource {
 		r.fail(apierrors.NewForbidden(r.info.GVR.GroupResource(), r.info.Name, text))
 	} else {

@@ -485,6 +485,27 @@ func TestTooManyRequests(t *testing.T) {
 	close(block)
 }
 
+func TestAnAuthorizerThatFailsHasNotSaidNo(t *testing.T) {
+	s := start(t, apiserver.Options{
+		Authenticator: authn.Func(func(*http.Request) (*authn.Response, bool, error) {
+			return &authn.Response{User: &authn.User{Name: "x"}}, true, nil
+		}),
+		Authorizer: authz.Func(func(_ context.Context, a authz.Attributes) (authz.Decision, string, error) {
+			switch a.Verb {
+			case "get":
+				return authz.NoOpinion, "", errors.New("nobody answers")
+			case "list":
+				return authz.Allow, "", errors.New("one rule of many")
+			}
+			return authz.NoOpinion, "not you", nil
+		})})
+	s.do("GET", configMaps, nil).ok(200)
+	got := s.do("GET", configMaps+"/a", nil)
+	require.Equal(t, "InternalError", got.ok(500).str("reason"))
+	require.Contains(t, got.ok(500).str("message"), "authorization: nobody answers")
+	require.Contains(t, s.do("DELETE", configMaps+"/a", nil).ok(403).str("message"), "not you")
+}
+
 func TestAPanicIsA500(t *testing.T) {
 	var log strings.Builder
 	s := start(t, apiserver.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Handlers: map[string]http.Handler{

@@ -104,6 +104,9 @@ func TestPolicyFailurePolicyAndWarnings(t *testing.T) {
   validations: [{expression: "false", message: think twice}]
   auditAnnotations: [{key: replicas, valueExpression: "string(object.spec.replicas)"}]
 `, "  validationActions: [Warn, Audit]\n")
+	p.policy("ValidatingAdmissionPolicy", "noted", onDeployments+`
+  auditAnnotations: [{key: nothing, valueExpression: "string(object.spec.nothing)"}]
+`, "  validationActions: [Audit]\n  matchResources: {objectSelector: {matchLabels: {noted: 'yes'}}}\n")
 	p.policy("ValidatingAdmissionPolicy", "unbound", onDeployments+`
   validations: [{expression: "false"}]
 `, "")
@@ -111,6 +114,11 @@ func TestPolicyFailurePolicyAndWarnings(t *testing.T) {
 	d.Labels = map[string]string{"strict": "yes"}
 	err := tryCreate(t, p.admin(), d)
 	require.EqualError(t, err, `deployments.apps "strict" is forbidden: ValidatingAdmissionPolicy 'broken' with binding 'broken-b' denied request: expression 'object.spec.nothing == 1' resulted in error: no such key: nothing`)
+
+	d = deployment("noted", 1)
+	d.Labels = map[string]string{"noted": "yes"}
+	err = tryCreate(t, p.admin(), d)
+	require.ErrorContains(t, err, `'noted' with binding 'noted-b' denied request: error evaluating audit annotation "nothing": `, "whatever the binding's actions")
 
 	resp, err := p.admin().Do(t.Context(), &client.Request{Method: http.MethodPost, Path: "/apis/apps/v1/namespaces/default/deployments", ContentType: "application/yaml", Body: []byte(`
 apiVersion: apps/v1
