@@ -46,7 +46,8 @@
 //
 // # Struct tags
 //
-// The json tag is read as encoding/json does, omitzero and string included. A
+// The json tag is read as encoding/json does, omitzero and string included, but
+// that a number in a string must be one of JSON: encoding/json takes "007". A
 // field of type map[string]any tagged `json:",unknown"` collects the members no
 // other field claims and writes them, sorted, after all others. The protobuf
 // tag gives a field its number; the wire form follows from the Go type. A named
