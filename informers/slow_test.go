@@ -122,8 +122,10 @@ func TestASlowHandlerIsEnded(t *testing.T) {
 		for i := range 20 {
 			_, err := cms.Create(t.Context(), cm(fmt.Sprint("after", i)))
 			require.NoError(t, err)
+			if i == 0 {
+				<-entered // before there is a backlog that would end it unheard
+			}
 		}
-		<-entered
 		synctest.Wait()
 		var slow *informers.SlowHandlerError
 		require.ErrorAs(t, reg.Err(), &slow)
