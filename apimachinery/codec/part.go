@@ -23,7 +23,7 @@ type Part struct {
 // wanted are the fields to read of a message, in the order of its plan: nil ones are looked through, and those that are whole are read.
 type wanted struct{ fields []*wanted }
 
-var whole = &wanted{}
+var whole, nothing = &wanted{}, &wanted{}
 
 // PartOf returns the part of a struct with these members, named by paths of JSON names such as metadata.labels. A path leads through structs and
 // pointers to structs, not into lists and maps. The error is a [*TypeError], or says which path leads nowhere.
@@ -130,7 +130,7 @@ func (r *partReader) next(plan *protoPlan, i, end int) (f *protoField, wire prot
 	return nil, wire, i + k
 }
 
-// part reads what is wanted of the message of type n in data[i:end] to p.
+// part reads what is wanted of the message of type n in data[i:end] to p, which is not touched if that is nothing.
 func (r *partReader) part(n *node, w *wanted, p unsafe.Pointer, i, end int) bool {
 	if r.depth >= maxNesting {
 		return false
@@ -233,33 +233,18 @@ func (r *partReader) lookValue(f *protoField, wire protowire.Type, i, end int) i
 func (r *partReader) lookMessage(n *node, i, end int) bool {
 	switch n.pb.form {
 	case protoFields:
+		return r.part(n, nothing, nil, i, end)
 	case protoList:
 		return r.lookStrings(i, end)
-	default: // whatever its own methods find
-		p := r.scratch[n]
-		if p == nil {
-			p = n.newValue()
-			r.scratch[n] = p
-		}
-		n.clear(p)
-		return r.message(n, p, i, end)
 	}
-	if r.depth >= maxNesting {
-		return false
+	// Whatever its own methods find.
+	p := r.scratch[n]
+	if p == nil {
+		p = n.newValue()
+		r.scratch[n] = p
 	}
-	r.depth++
-	for i < end {
-		var f *protoField
-		var wire protowire.Type
-		if f, wire, i = r.next(&n.pb, i, end); f != nil {
-			i = r.look(f, wire, i, end)
-		}
-		if i < 0 {
-			return false
-		}
-	}
-	r.depth--
-	return true
+	n.clear(p)
+	return r.message(n, p, i, end)
 }
 
 // lookEntry looks through the entry of a map.
