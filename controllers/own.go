@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/events"
@@ -38,7 +39,7 @@ func Own(s *scheme.Scheme, owner, obj metav1.Object) error {
 		return fmt.Errorf("controllers: %s %s cannot own %s: an owner in a namespace owns objects of that namespace only", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
 	}
 	m := metav1.MetaOf(obj)
-	own := metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: new(true), BlockOwnerDeletion: new(true)}
+	own := metav1.NewControllerRef(owner, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	if now := metav1.ControllerOf(obj); now != nil && now.UID != own.UID {
 		return &OwnedError{Key: metav1.KeyOf(obj), Owner: *now}
 	}
