@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Namespace to work in; it must not exist yet.
 	Namespace string
-	// Objects is how many pods are made, 3 kB each.
+	// Objects is how many pods are made, 4 kB each.
 	Objects int
 	// Clients is how many requests are in flight.
 	Clients int

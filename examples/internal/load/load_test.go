@@ -53,7 +53,7 @@ func TestPodIsOfTheSizeOfRealOnes(t *testing.T) {
 		require.NoError(t, err)
 		resp, err := conn.Do(t.Context(), &client.Request{Path: "/api/v1/namespaces/loadtest/pods/pod-1"})
 		require.NoError(t, err)
-		require.InDelta(t, 5000, len(resp.Body), 1500, "with defaults and managed fields")
+		require.InDelta(t, 3500, len(resp.Body), 600, "with defaults and managed fields")
 	})
 }
 
