@@ -139,7 +139,10 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 	if r.info.Name != "" && rt.info.Namespaced && namespace != "" {
 		return onePage(snap, rt, r, o), nil
 	}
-	return collect(snap, prefix, after, limit, o.matcher()), nil
+	if err := o.convert(rt.res, snap, prefix, after); err != nil {
+		return nil, err
+	}
+	return collect(snap, prefix, after, limit, o.matcher(rt.res)), nil
 }
 
 // maxCauses is how many objects of a list that cannot be read are named.
@@ -173,7 +176,7 @@ func (p *page) unreadable(rt *route) error {
 // onePage answers a list of one name.
 func onePage(snap *cache.Snapshot, rt *route, r *request, o listOptions) *page {
 	p := &page{revision: snap.Revision()}
-	match := o.matcher()
+	match := o.matcher(rt.res)
 	if obj, ok := snap.Get(rt.res.Key(r.key(true))); ok && (match == nil || match(obj)) {
 		p.items, p.bytes = append(p.items, obj), len(obj.Value)
 	}

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -155,8 +156,9 @@ func (o *listOptions) freshness() registry.Freshness {
 	}
 }
 
-// matcher returns the selectors as a function; nil matches everything.
-func (o *listOptions) matcher() func(*cache.Object) bool {
+// matcher returns the selectors as a function; nil matches everything. An object whose fields cannot be known matches, so that whoever
+// reads it gets the error.
+func (o *listOptions) matcher(res *registry.Resource) func(*cache.Object) bool {
 	if o.labels.Empty() && o.fields.Empty() {
 		return nil
 	}
@@ -165,17 +167,29 @@ func (o *listOptions) matcher() func(*cache.Object) bool {
 	noLabels := o.labels.Empty()
 	wanted := wantedLabels(o.labels)
 	return func(obj *cache.Object) bool {
-		if none || !obj.MayHave(wanted) {
+		if none || !obj.MayHave(wanted) || !noLabels && !o.labels.Matches(obj.Attrs.Labels) {
 			return false
 		}
 		for i := range reqs {
-			if !reqs[i].Matches(fieldOf(obj, reqs[i].Field)) {
+			if value, known := res.FieldOf(obj, reqs[i].Field); known && !reqs[i].Matches(value) {
 				return false
 			}
 		}
-		return noLabels || o.labels.Matches(obj.Attrs.Labels)
+		return true
 	}
 }
+
+// convert asks, once, for the conversion of all objects of a snapshot that the selectors can only judge converted.
+func (o *listOptions) convert(res *registry.Resource, snap *cache.Snapshot, prefix, after string) error {
+	if !res.ConvertsFields() || !slices.ContainsFunc(o.fields.Requirements(), func(r fields.Requirement) bool { return !ofMetadata(r.Field) }) {
+		return nil
+	}
+	labeled := listOptions{labels: o.labels}
+	return res.Convert(collect(snap, prefix, after, 0, labeled.matcher(res)).items...)
+}
+
+// ofMetadata reports whether a field selector is of every object.
+func ofMetadata(field string) bool { return field == "metadata.name" || field == "metadata.namespace" }
 
 // wantedLabels are the labels that whatever the selector matches has.
 func wantedLabels(s labels.Selector) (wanted cache.LabelSet) {
@@ -186,16 +200,6 @@ func wantedLabels(s labels.Selector) (wanted cache.LabelSet) {
 		}
 	}
 	return wanted
-}
-
-func fieldOf(o *cache.Object, field string) string {
-	switch field {
-	case "metadata.name":
-		return o.Name
-	case "metadata.namespace":
-		return o.Namespace
-	}
-	return o.Attrs.Fields[field]
 }
 
 // selectable knows the field selectors of a resource.

@@ -76,38 +76,16 @@ func (rt *route) offers(watch bool) offers {
 	return offers{proto: rt.proto, table: true, meta: true, watch: watch}
 }
 
-// renamed are the field selectors of kinds that are stored as another kind.
-var renamed = map[schema.GroupResource]map[string]string{
-	{Group: "events.k8s.io", Resource: "events"}: {
-		"reportingController": "reportingComponent",
-		"regarding.kind":      "involvedObject.kind", "regarding.namespace": "involvedObject.namespace",
-		"regarding.name": "involvedObject.name", "regarding.uid": "involvedObject.uid",
-		"regarding.apiVersion": "involvedObject.apiVersion", "regarding.resourceVersion": "involvedObject.resourceVersion",
-		"regarding.fieldPath": "involvedObject.fieldPath", "reason": "reason", "type": "type",
-	},
-}
-
 // selector implements selectable.
 func (rt *route) selector(sel fields.Selector) (fields.Selector, error) {
 	if sel.Empty() {
 		return sel, nil
 	}
-	names := []string{"metadata.name", "metadata.namespace"}
-	if rt.res != nil {
-		names = rt.res.Selectable()
-	}
-	known := make(map[string]string, len(names))
-	other := renamed[rt.info.GVR.GroupResource()]
-	for _, n := range names {
-		if other == nil || n == "metadata.name" || n == "metadata.namespace" {
-			known[n] = n
-		}
-	}
-	for from, to := range other {
-		known[from] = to
-	}
 	return sel.Transform(func(field, value string) (string, string, error) {
-		name, ok := known[field]
+		name, ok := field, ofMetadata(field)
+		if rt.res != nil {
+			name, ok = rt.res.FieldName(field)
+		}
 		if !ok {
 			return "", "", rt.unselectable(field)
 		}

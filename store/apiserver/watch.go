@@ -72,7 +72,7 @@ func (s *Server) watchContext(r *request, o listOptions) (context.Context, conte
 
 // watchOptions says where a watch begins.
 func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.WatchOptions, error) {
-	wo := cache.WatchOptions{Match: o.matcher()}
+	wo := cache.WatchOptions{Match: o.matcher(rt.res)}
 	if o.bookmarks {
 		wo.Bookmarks = s.bookmarkInterval(r)
 		if o.timeout > 0 {
@@ -80,7 +80,7 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 		}
 	}
 	for _, req := range o.fields.Requirements() {
-		if v, ok := o.fields.RequiresExactMatch(req.Field); ok && req.Field != "metadata.name" && req.Field != "metadata.namespace" {
+		if v, ok := o.fields.RequiresExactMatch(req.Field); ok && !ofMetadata(req.Field) && !rt.res.ConvertsFields() {
 			wo.Field, wo.Value = req.Field, v
 			break
 		}
@@ -107,7 +107,11 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 		return wo, err
 	}
 	wo.From = snap.Revision()
-	return wo, nil
+	namespace := ""
+	if rt.info.Namespaced {
+		namespace = r.info.Namespace
+	}
+	return wo, o.convert(rt.res, snap, rt.res.ListPrefix(namespace), "")
 }
 
 // bookmarkHeader is how a client asks for bookmarks at least every so many seconds, to notice a watch that is dead. The

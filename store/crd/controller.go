@@ -260,9 +260,6 @@ func (c *Controller) serve(d *definition) error {
 		next = &served{generation: d.Generation, names: d.Status.AcceptedNames, terminating: is(d, apiextensionsv1.Terminating)}
 	}
 	gone := old.without(next)
-	if old != nil && !slices.Equal(old.fields, next.fields) {
-		gone = old.gvrs() // the cache of the objects reads other fields now, so it begins anew
-	}
 	if len(gone) > 0 {
 		c.registry.Remove(gone...)
 	}

@@ -3,11 +3,8 @@ package crd
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
-	"github.com/keelson-dev/keelson/apimachinery/jsonpath"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -22,7 +19,6 @@ type served struct {
 	generation  int64
 	names       apiextensionsv1.CustomResourceDefinitionNames
 	terminating bool
-	fields      []string // selectable, of all versions
 	resources   []registry.Definition
 	documents   []openapi.Resource
 }
@@ -34,19 +30,22 @@ func build(d *definition, convert Converter) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := selectable(d)
+	schemas := make([]*openapi.Structural, len(d.Spec.Versions))
+	for i := range d.Spec.Versions {
+		if schemas[i], err = structural(&d.Spec.Versions[i]); err != nil {
+			return nil, fmt.Errorf("version %s: %w", d.Spec.Versions[i].Name, err)
+		}
+	}
+	fields, err := selectable(d, schemas)
 	if err != nil {
 		return nil, err
-	}
-	for _, f := range fields {
-		s.fields = append(s.fields, f.name)
 	}
 	for i := range d.Spec.Versions {
 		v := &d.Spec.Versions[i]
 		if !v.Served {
 			continue
 		}
-		def, doc, err := version(d, v, fields)
+		def, doc, err := version(d, v, schemas[i])
 		if err != nil {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
@@ -55,6 +54,9 @@ func build(d *definition, convert Converter) (*served, error) {
 			// The storage version too: what is stored may be of a former one.
 			def.FromStoredAll = convert.To(d, def.Info.GVK.GroupVersion())
 			def.FromStored, def.ToStored = one(def.FromStoredAll), one(convert.To(d, stored.GVK.GroupVersion()))
+			fields.ofServed(&def.Strategy, v.Name)
+		} else {
+			fields.ofStored(&def.Strategy, v.Name)
 		}
 		s.resources = append(s.resources, *def)
 		s.documents = append(s.documents, *doc)
@@ -112,7 +114,7 @@ func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*s
 }
 
 // version is one served version.
-func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, fields []field) (*registry.Definition, *openapi.Resource, error) {
+func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, s *openapi.Structural) (*registry.Definition, *openapi.Resource, error) {
 	in, err := info(d, v)
 	if err != nil {
 		return nil, nil, err
@@ -134,26 +136,24 @@ func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, 
 	if v.Deprecated {
 		def.Deprecated = deprecation(d, v)
 	}
-	for _, f := range fields {
-		def.Strategy.FieldNames = append(def.Strategy.FieldNames, f.name)
-	}
-	if len(fields) > 0 {
-		def.Strategy.Fields = func(obj metav1.Object, add func(name, value string)) { reportFields(fields, obj, add) }
-	}
 	doc := &openapi.Resource{GVK: in.GVK, GVR: in.GVR, Namespaced: in.Namespaced, Verbs: in.Verbs, Subresources: in.Subresources}
-	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+	if s == nil {
 		return def, doc, nil
 	}
 	doc.Schema = openapi.FromProps(v.Schema.OpenAPIV3Schema)
-	return def, doc, addRules(def, d, v.Schema.OpenAPIV3Schema)
+	return def, doc, addRules(def, d, s)
+}
+
+// structural is the schema of a version, or nil if it has none.
+func structural(v *apiextensionsv1.CustomResourceDefinitionVersion) (*openapi.Structural, error) {
+	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+		return nil, nil
+	}
+	return openapi.CompileSchema(v.Schema.OpenAPIV3Schema)
 }
 
 // addRules makes the resource prune, default and validate by its schema.
-func addRules(def *registry.Definition, d *definition, props *apiextensionsv1.JSONSchemaProps) error {
-	s, err := openapi.CompileSchema(props)
-	if err != nil {
-		return err
-	}
+func addRules(def *registry.Definition, d *definition, s *openapi.Structural) (err error) {
 	if def.Managed, err = s.Ownership(); err != nil {
 		return err
 	}
@@ -206,56 +206,4 @@ func deprecation(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersi
 		text += fmt.Sprintf("; use %s/%s %s", d.Spec.Group, best, d.Status.AcceptedNames.Kind)
 	}
 	return text
-}
-
-// field is a selectable field.
-type field struct {
-	name string // spec.color
-	path *jsonpath.Path
-}
-
-// selectable collects the selectable fields of all versions, since they are read from stored objects.
-func selectable(d *definition) ([]field, error) {
-	var out []field
-	for i := range d.Spec.Versions {
-		for _, f := range d.Spec.Versions[i].SelectableFields {
-			name := trimDot(f.JSONPath)
-			if slices.ContainsFunc(out, func(o field) bool { return o.name == name }) {
-				continue
-			}
-			path, err := jsonpath.Parse(f.JSONPath)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, field{name: name, path: path})
-		}
-	}
-	return out, nil
-}
-
-func trimDot(path string) string {
-	if path != "" && path[0] == '.' {
-		return path[1:]
-	}
-	return path
-}
-
-func reportFields(fields []field, obj metav1.Object, add func(name, value string)) {
-	u, ok := obj.(*metav1.Unstructured)
-	if !ok {
-		return
-	}
-	for _, f := range fields {
-		v, _ := f.path.First(u.Fields)
-		switch v := v.(type) {
-		case string:
-			add(f.name, v)
-		case int64:
-			add(f.name, strconv.FormatInt(v, 10))
-		case bool:
-			add(f.name, strconv.FormatBool(v))
-		default:
-			add(f.name, "")
-		}
-	}
 }

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
@@ -43,6 +42,7 @@ func (r *Registry) Builtin(s *scheme.Scheme, info *scheme.Info) (Definition, err
 		}
 		d.FromStored, d.ToStored = conversions(obj)
 		fields = builtinFields(d.Stored.New())
+		d.Strategy.Selectors = renamedFields(obj)
 	}
 	d.Strategy.FieldNames, d.Strategy.Fields, d.Strategy.NoNamespaceField = fields.names, fields.fields, fields.noNamespace
 	if d.Strategy.FieldPaths = fields.paths; fields.paths == nil {
@@ -73,15 +73,6 @@ func (r *Registry) strategyOf(obj metav1.Object) Strategy {
 func (r *Registry) eventTTL() Strategy {
 	ttl := time.Duration(r.options.EventTTL) * time.Second
 	return Strategy{TTL: func(metav1.Object) time.Duration { return ttl }}
-}
-
-// Selectable returns the names of the field selectors of the resource.
-func (r *Resource) Selectable() []string {
-	names := []string{"metadata.name"}
-	if !r.def.Strategy.NoNamespaceField {
-		names = append(names, "metadata.namespace")
-	}
-	return append(names, slices.Sorted(slices.Values(r.def.Strategy.FieldNames))...)
 }
 
 // on adapts a function about one Go type.

@@ -43,10 +43,15 @@ type Strategy struct {
 	MarkDeleted func(obj metav1.Object)
 	// ReturnsDeleted makes a delete answer with the object instead of a Status.
 	ReturnsDeleted bool
-	// Fields reports the field selectors of the kind beyond metadata.name and metadata.namespace.
+	// Fields reports the field selectors of the kind beyond metadata.name and metadata.namespace, as they are in an object as it is
+	// stored. Where FromStoredAll is set it gets objects of the served version, when somebody selects by these fields: nobody is asked
+	// to convert what is only kept.
 	Fields func(obj metav1.Object, add func(name, value string))
-	// FieldNames are the names Fields may report.
+	// FieldNames are the names Fields may report. A resource that reports under other names than before has its objects read again.
 	FieldNames []string
+	// Selectors are the field selectors that clients have, each with the name under which Fields reports it. Nil means that they are
+	// FieldNames.
+	Selectors map[string]string
 	// FieldPaths are the members of the stored object that Fields looks at, as for codec.PartOf, so that no others need be decoded for
 	// it. Nil means that it may look at all.
 	FieldPaths []string

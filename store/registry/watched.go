@@ -30,8 +30,9 @@ type watched struct {
 	generation int64
 	fields     []string
 	ready      <-chan struct{}
-	written    atomic.Int64 // revision of the last write that went through this registry
-	reads      atomic.Int32 // of single objects while the cache did not run
+	gone       chan struct{} // closed when another cache takes its place, or none
+	written    atomic.Int64  // revision of the last write that went through this registry
+	reads      atomic.Int32  // of single objects while the cache did not run
 }
 
 // hotAfter is how many reads of single objects start the cache: from there on what is read is encoded once.
@@ -47,7 +48,7 @@ func (w *watched) wrote(revision int64) {
 // replaced, which ends its watches, unless it is as new as the resource. Called with r.mu held.
 func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	if w := r.watched[res.prefix]; w != nil {
-		if w.generation == generation || slices.Equal(w.fields, res.def.Strategy.FieldNames) {
+		if w.generation == generation || slices.Equal(w.fields, res.keptFields()) {
 			return w
 		}
 		w.stop()
@@ -58,7 +59,7 @@ func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	if r.options.CacheMetrics != nil {
 		o.Metrics = r.options.CacheMetrics(res.gr)
 	}
-	w := &watched{cache: cache.New(r.store, res.prefix, o), source: res, generation: generation, fields: res.def.Strategy.FieldNames}
+	w := &watched{cache: cache.New(r.store, res.prefix, o), source: res, generation: generation, fields: res.keptFields(), gone: make(chan struct{})}
 	w.ready = w.cache.Ready()
 	r.watched[res.prefix] = w
 	return w
@@ -84,7 +85,10 @@ func (r *Registry) start(w *watched) bool {
 }
 
 func (w *watched) stop() {
-	w.stopped = true
+	if !w.stopped {
+		w.stopped = true
+		close(w.gone)
+	}
 	if w.cancel != nil {
 		w.cancel()
 	}
@@ -154,6 +158,8 @@ func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool,
 	select {
 	case <-w.ready:
 		return w.cache, fresh, nil
+	case <-w.gone:
+		return nil, false, cache.ErrStopped
 	case <-r.registry.run.Done():
 		return nil, false, apierrors.NewServiceUnavailable("the server is shutting down")
 	case <-ctx.Done():
@@ -227,7 +233,7 @@ func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 			attrs.Labels[unique.Make(name).Value()] = unique.Make(value).Value()
 		}
 	}
-	if fields := r.def.Strategy.Fields; fields != nil {
+	if fields := r.def.Strategy.Fields; fields != nil && !r.ConvertsFields() {
 		attrs.Fields = make(map[string]string, len(r.def.Strategy.FieldNames))
 		fields(obj, func(name, value string) { attrs.Fields[name] = unique.Make(value).Value() })
 	}
@@ -237,8 +243,8 @@ func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 // hint spares the cache the decoding of an object that is about to be stored as value.
 func (r *Resource) hint(key string, value []byte, obj metav1.Object) {
 	source := r.watched.source
-	if r.info.GVK != source.stored.GVK || r.def.ToStored != nil || r.def.Custom && source != r {
-		return // its fields may be read from another form of the object
+	if r.def.ToStored != nil || r.info.GVK != source.stored.GVK && !r.def.Custom {
+		return // it is stored in another form
 	}
 	select {
 	case <-r.watched.ready:

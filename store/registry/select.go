@@ -1,0 +1,107 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/cache"
+)
+
+// Selectable returns the names of the field selectors of the resource.
+func (r *Resource) Selectable() []string {
+	names := []string{"metadata.name"}
+	if !r.def.Strategy.NoNamespaceField {
+		names = append(names, "metadata.namespace")
+	}
+	if other := r.def.Strategy.Selectors; other != nil {
+		return append(names, slices.Sorted(maps.Keys(other))...)
+	}
+	return append(names, slices.Sorted(slices.Values(r.def.Strategy.FieldNames))...)
+}
+
+// FieldName is the name by which [Resource.FieldOf] knows a field selector. It is false for what is none.
+func (r *Resource) FieldName(selector string) (name string, ok bool) {
+	s := &r.def.Strategy
+	switch {
+	case selector == "metadata.name", selector == "metadata.namespace" && !s.NoNamespaceField:
+		return selector, true
+	case s.Selectors != nil:
+		name, ok = s.Selectors[selector]
+		return name, ok
+	}
+	return selector, slices.Contains(s.FieldNames, selector)
+}
+
+// FieldOf is the value of a field that [Resource.FieldName] names. It is false for an object whose fields are those of its conversion
+// and that cannot be converted; otherwise see [Resource.ConvertsFields].
+func (r *Resource) FieldOf(o *cache.Object, name string) (value string, ok bool) {
+	switch name {
+	case "metadata.name":
+		return o.Name, true
+	case "metadata.namespace":
+		return o.Namespace, true
+	}
+	if o.Err != nil || !r.ConvertsFields() {
+		return o.Attrs.Fields[name], true
+	}
+	values, err := r.convertedFields(o)
+	if i := slices.Index(r.def.Strategy.FieldNames, name); err == nil && i < len(values) && i >= 0 {
+		return values[i], true
+	}
+	return "", false
+}
+
+// ConvertsFields reports that the fields of selectors beyond the metadata are read from converted objects, so that FieldOf may ask
+// somebody to convert one and it is worth calling Convert for many before.
+func (r *Resource) ConvertsFields() bool {
+	return r.def.FromStoredAll != nil && len(r.def.Strategy.FieldNames) > 0
+}
+
+// keptFields are the names of the fields that the cache keeps of each object.
+func (r *Resource) keptFields() []string {
+	if r.ConvertsFields() {
+		return nil
+	}
+	return r.def.Strategy.FieldNames
+}
+
+// convertedFields are the values of FieldNames in the converted object, kept beside the conversion.
+func (r *Resource) convertedFields(o *cache.Object) (values []string, err error) {
+	if err := r.Convert(o); err != nil { // before the form, which would keep the error
+		return nil, err
+	}
+	text, err := o.Form(cache.FormKey{Version: r.form, MediaType: "json", Kind: "fields"}, func(o *cache.Object) ([]byte, error) {
+		obj, err := r.Decode(o)
+		if err != nil {
+			return nil, err
+		}
+		values := make([]string, len(r.def.Strategy.FieldNames))
+		r.def.Strategy.Fields(obj, func(name, value string) {
+			if i := slices.Index(r.def.Strategy.FieldNames, name); i >= 0 {
+				values[i] = value
+			}
+		})
+		return codec.Marshal(values)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return values, codec.Unmarshal(text, &values)
+}
+
+// renamedFields are the field selectors of kinds that are stored as another kind, with the names there.
+func renamedFields(obj metav1.Object) map[string]string {
+	if _, ok := obj.(*eventsv1.Event); !ok {
+		return nil
+	}
+	return map[string]string{
+		"reportingController": "reportingComponent",
+		"regarding.kind":      "involvedObject.kind", "regarding.namespace": "involvedObject.namespace",
+		"regarding.name": "involvedObject.name", "regarding.uid": "involvedObject.uid",
+		"regarding.apiVersion": "involvedObject.apiVersion", "regarding.resourceVersion": "involvedObject.resourceVersion",
+		"regarding.fieldPath": "involvedObject.fieldPath", "reason": "reason", "type": "type",
+	}
+}
