@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/certificates"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -237,15 +238,20 @@ func (c *cluster) newServer(st store.Store) error {
 		return err
 	}
 	pool := c.pki.ca.Pool()
-	c.server, err = controlplane.New(controlplane.Options{
+	metrics := apimetrics.New()
+	o := controlplane.Options{
 		Server: apiserver.Options{
 			Store: st, Registry: registry.Options{ServiceCIDR: c.serviceCIDR},
 			AdvertiseAddress: advertise, AdvertisePort: c.port(), Nodes: c.nodeConn(),
 		},
 		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
-		ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
-	})
-	return err
+		Decided: metrics.Decided, ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
+	}
+	metrics.Measure(&o.Server)
+	if c.server, err = controlplane.New(o); err != nil {
+		return err
+	}
+	return metrics.Watch(c.server.Server)
 }
 
 // serve runs the server's loops and its listener until ctx ends.

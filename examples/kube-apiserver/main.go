@@ -191,9 +191,9 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	metrics.Features(o.features)
 	co := controlplane.Options{
 		Server: apiserver.Options{
-			Store: metrics.Store(st),
+			Store: st,
 			Registry: registry.Options{
-				ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second), Cache: o.caches(), CacheMetrics: metrics.Cache,
+				ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second), Cache: o.caches(),
 			},
 			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort,
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
@@ -201,11 +201,12 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			CORSOrigins: o.corsOrigins, HSTS: o.hsts, GoawayChance: o.goawayChance,
 			NoCompression: !o.features.Enabled(apiResponseCompression), NoWatchList: !o.features.Enabled(watchList),
 			UnsafeDelete: o.features.Enabled(unsafeDeletion), CBOR: o.features.Enabled(cborServingAndStorage),
-			Metrics: metrics.Hooks(), Handlers: o.handlers(metrics),
+			Handlers: o.handlers(),
 		},
 		BootstrapTokens: o.bootstrapTokens, Anonymous: o.anonymous, AuthorizationModes: o.authorization, Decided: metrics.Decided, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
 		EnableAdmission: o.enable, DisableAdmission: o.disable, Logger: log,
 	}
+	metrics.Measure(&co.Server)
 	if o.clientCAFile != "" {
 		pool, err := loadPool(o.clientCAFile)
 		if err != nil {
@@ -248,8 +249,8 @@ func (o *options) caches() cache.Options {
 }
 
 // handlers are the paths beside the API. Who may use them is up to authorization, as for all others.
-func (o *options) handlers(metrics *apimetrics.Metrics) map[string]http.Handler {
-	h := map[string]http.Handler{"/metrics": metrics.Handler()}
+func (o *options) handlers() map[string]http.Handler {
+	h := map[string]http.Handler{}
 	if o.profiling {
 		h["/debug/pprof"] = http.RedirectHandler("/debug/pprof/", http.StatusFound)
 		h["/debug/pprof/"] = http.HandlerFunc(pprof.Index)

@@ -19,7 +19,6 @@ import (
 
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/admission"
-	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
@@ -37,14 +36,15 @@ func startPlane(t *testing.T, change ...func(*controlplane.Options)) *plane {
 	require.NoError(t, err)
 	m := apimetrics.New()
 	o := controlplane.Options{
-		Server:       apiserver.Options{Metrics: m.Hooks(), Handlers: map[string]http.Handler{"/metrics": m.Handler()}},
 		StaticTokens: tokens, Anonymous: true, ServiceAccountKeys: []any{key}, Decided: m.Decided,
 	}
+	m.Measure(&o.Server)
 	for _, f := range change {
 		f(&o)
 	}
 	cp, err := controlplane.New(o)
 	require.NoError(t, err)
+	require.NoError(t, m.Watch(cp.Server))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- cp.Run(ctx) }()

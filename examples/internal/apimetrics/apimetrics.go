@@ -3,6 +3,7 @@ package apimetrics
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,8 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
-// Metrics is the measurements of one server: give Hooks, Cache, a Store and, if it is a control plane, Decided to it, tell Watch of it, and
-// serve Handler as /metrics.
+// Metrics is the measurements of one server. It measures what is made of the options that Measure has filled, once Watch knows the server; Decided
+// is for the options of a control plane.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -128,9 +129,17 @@ func histogram(r *prometheus.Registry, name, help string, buckets []float64, lab
 	return promauto.With(r).NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Handler serves the measurements.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+// Measure fills the options of a server: its store, caches and requests are measured, and it serves the measurements at /metrics, to those who may.
+func (m *Metrics) Measure(o *apiserver.Options) {
+	if o.Store != nil {
+		o.Store = m.Store(o.Store)
+	}
+	o.Registry.CacheMetrics, o.Metrics = m.Cache, m.Hooks()
+	o.Handlers = maps.Clone(o.Handlers)
+	if o.Handlers == nil {
+		o.Handlers = map[string]http.Handler{}
+	}
+	o.Handlers["/metrics"] = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
 // component is what all requests of this server are measured as.

@@ -24,10 +24,12 @@ import (
 // What is served is what dashboards for Kubernetes ask for.
 func TestFamilies(t *testing.T) {
 	m := apimetrics.New()
-	checked := registry.Options{Cache: cache.Options{CheckEvery: time.Millisecond}, CacheMetrics: m.Cache}
+	checked := registry.Options{Cache: cache.Options{CheckEvery: time.Millisecond}}
 	st := memory.New(memory.Options{})
 	defer st.Close()
-	s, err := apiserver.New(apiserver.Options{Store: m.Store(st), Metrics: m.Hooks(), Registry: checked, Handlers: map[string]http.Handler{"/metrics": m.Handler()}})
+	o := apiserver.Options{Store: st, Registry: checked}
+	m.Measure(&o)
+	s, err := apiserver.New(o)
 	require.NoError(t, err)
 	require.NoError(t, m.Watch(s))
 	ctx, cancel := context.WithCancel(t.Context())
