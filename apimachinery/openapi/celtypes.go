@@ -119,6 +119,9 @@ func (t *celTypes) FindStructFieldType(name, field string) (*types.FieldType, bo
 		return t.Provider.FindStructFieldType(name, field)
 	}
 	f, ok := o.fields[field]
+	if !ok && slices.Contains(reserved, field) { // after a dot it is a name like others
+		f, ok = o.fields[escape(field)]
+	}
 	if !ok {
 		return nil, false
 	}

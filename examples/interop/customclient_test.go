@@ -41,8 +41,14 @@ func widgetKey(name string) types.NamespacedName {
 
 // serveWidgets defines widgets and returns when they are served.
 func serveWidgets(t *testing.T, c *controllertest.Cluster) schema.GroupVersionResource {
+	define(t, c, widgetCRD)
+	return schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "widgets"}
+}
+
+// define makes a custom resource and waits until it is served.
+func define(t *testing.T, c *controllertest.Cluster, definition string) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	require.NoError(t, codec.Unmarshal([]byte(widgetCRD), crd))
+	require.NoError(t, codec.Unmarshal([]byte(definition), crd))
 	crds := client.For[*apiextensionsv1.CustomResourceDefinition](c.Conn())
 	_, err := crds.Create(t.Context(), crd)
 	require.NoError(t, err)
@@ -54,7 +60,6 @@ func serveWidgets(t *testing.T, c *controllertest.Cluster) schema.GroupVersionRe
 			break
 		}
 	}
-	return schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "widgets"}
 }
 
 func makeWidget(t *testing.T, c *controllertest.Cluster, gvr schema.GroupVersionResource, name string, size int64) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/keelson-dev/keelson/controllers/admissionpolicystatus"
 	"github.com/keelson-dev/keelson/controllers/certificates"
 	"github.com/keelson-dev/keelson/controllers/clusterroleaggregation"
 	"github.com/keelson-dev/keelson/controllers/deployment"
@@ -78,6 +79,9 @@ var all = []entry{
 	}},
 	{"certificatesigningrequest-approving-controller", "certificate-controller", func(m *manager.Manager, _ *Options) error { return certificates.AddApproving(m) }},
 	{"certificatesigningrequest-cleaner-controller", "certificate-controller", func(m *manager.Manager, _ *Options) error { return certificates.AddCleaner(m) }},
+	{"validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", func(m *manager.Manager, _ *Options) error {
+		return admissionpolicystatus.Add(m, admissionpolicystatus.Options{})
+	}},
 	{"taint-eviction-controller", "node-controller", func(m *manager.Manager, _ *Options) error { return tainteviction.Add(m) }},
 }
 

@@ -1,0 +1,248 @@
+package admissionpolicystatus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	celgo "github.com/google/cel-go/cel"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/cel"
+	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/client/discovery"
+)
+
+// maxKinds is how many kinds the rules of a policy may name before the others are not looked at.
+const maxKinds = 10
+
+// Checker type-checks policies against the kinds a server serves. Safe for concurrent use.
+type Checker struct {
+	discovery *discovery.Client
+	log       *slog.Logger
+}
+
+// NewChecker checks against the kinds of a server. log is told why a kind could not be checked; nil discards.
+func NewChecker(d *discovery.Client, log *slog.Logger) *Checker {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Checker{d, log}
+}
+
+// Check compiles the expressions and message expressions of a policy's validations for every kind its rules name, and returns what is wrong, by
+// expression and kind. Variables have the types of their expressions and parameters that of paramKind, where the server has a schema of it.
+//
+// Rules with a wildcard group or version, wildcard resources and subresources are skipped, and so are kinds without a schema. Once a rule
+// names ten kinds, nothing further is looked at. It fails if the server does not say what it serves, or ctx ends.
+func (c *Checker) Check(ctx context.Context, p *policy) ([]admissionregistrationv1.ExpressionWarning, error) {
+	kinds, err := c.kinds(ctx, p.Spec.MatchConstraints)
+	if err != nil {
+		return nil, err
+	}
+	s := schemas{c, map[schema.GroupVersion][]byte{}}
+	params := map[string]*openapi.KindType{}
+	if k := p.Spec.ParamKind; k != nil {
+		if gv, err := schema.ParseGroupVersion(k.APIVersion); err == nil {
+			params["params"] = s.of(ctx, gv.WithKind(k.Kind))
+		}
+	}
+	var envs []kindEnv
+	for _, gvk := range kinds {
+		object := s.of(ctx, gvk)
+		if object == nil {
+			continue
+		}
+		env, err := environment(p.Spec.Variables, object, params)
+		if err != nil {
+			return nil, err
+		}
+		envs = append(envs, kindEnv{gvk, env})
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var found []admissionregistrationv1.ExpressionWarning
+	check := func(field, expression string) {
+		if text := findings(envs, expression); text != "" {
+			found = append(found, admissionregistrationv1.ExpressionWarning{FieldRef: field, Warning: text})
+		}
+	}
+	for i := range p.Spec.Validations {
+		v := &p.Spec.Validations[i]
+		check(fmt.Sprintf("spec.validations[%d].expression", i), v.Expression)
+		if v.MessageExpression != "" {
+			check(fmt.Sprintf("spec.validations[%d].messageExpression", i), v.MessageExpression)
+		}
+	}
+	return found, nil
+}
+
+// kindEnv is what expressions about one kind may refer to.
+type kindEnv struct {
+	kind schema.GroupVersionKind
+	env  *celgo.Env
+}
+
+// findings is what the compiler says, kind by kind.
+func findings(envs []kindEnv, expression string) string {
+	var texts []string
+	for _, e := range envs {
+		if _, issues := e.env.Compile(expression); issues.Err() != nil {
+			texts = append(texts, fmt.Sprintf("%s: %s\n", e.kind, issues))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// variablesType is the type of the variable that holds the named expressions of a policy.
+const variablesType = "kubernetes.variables"
+
+// environment is what the expressions of a policy may refer to in requests about objects of one kind.
+func environment(named []admissionregistrationv1.Variable, object *openapi.KindType, params map[string]*openapi.KindType) (*celgo.Env, error) {
+	base, err := cel.Checking()
+	if err != nil {
+		return nil, err
+	}
+	typed := map[string]*openapi.KindType{"object": object, "oldObject": object}
+	maps.Copy(typed, params)
+	env, err := openapi.TypedEnv(base, typed)
+	if err != nil {
+		return nil, err
+	}
+	variables := cel.Objects{variablesType: {}}
+	env, err = env.Extend(celgo.CustomTypeProvider(variables.Over(env.CELTypeProvider())), celgo.Variable("variables", celgo.ObjectType(variablesType)))
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range named { // each may refer to those before it
+		typ := celgo.DynType
+		if compiled, issues := env.Compile(v.Expression); issues.Err() == nil {
+			typ = variableType(compiled.OutputType())
+		}
+		variables[variablesType][v.Name] = typ
+	}
+	return env, nil
+}
+
+// variableType is what is known of a variable: scalars, lists and maps keep their type, an object may have any field.
+func variableType(t *celgo.Type) *celgo.Type {
+	switch t.Kind() {
+	case celgo.BoolKind, celgo.BytesKind, celgo.DoubleKind, celgo.DurationKind, celgo.IntKind, celgo.NullTypeKind, celgo.StringKind, celgo.TimestampKind, celgo.UintKind:
+		return t
+	case celgo.ListKind:
+		return celgo.ListType(variableType(t.Parameters()[0]))
+	case celgo.MapKind:
+		return celgo.MapType(variableType(t.Parameters()[0]), variableType(t.Parameters()[1]))
+	}
+	return celgo.DynType
+}
+
+// schemas reads the types of kinds, each document once.
+type schemas struct {
+	*Checker
+	documents map[schema.GroupVersion][]byte
+}
+
+// of is the type of a kind, nil if it cannot be had: a policy works without.
+func (s *schemas) of(ctx context.Context, gvk schema.GroupVersionKind) *openapi.KindType {
+	gv := gvk.GroupVersion()
+	document, ok := s.documents[gv]
+	if !ok {
+		var err error
+		if document, err = s.discovery.OpenAPI(ctx, gv); err != nil {
+			s.log.Info("no schemas to check policies against", "groupVersion", gv.String(), "error", err)
+		}
+		s.documents[gv] = document
+	}
+	if document == nil {
+		return nil
+	}
+	t, err := openapi.KindTypeIn(document, gvk)
+	if err != nil {
+		s.log.Info("no schema to check policies against", "kind", gvk.String(), "error", err)
+	}
+	return t
+}
+
+// kinds are the kinds the rules name, ordered by group, version and kind.
+func (c *Checker) kinds(ctx context.Context, match *admissionregistrationv1.MatchResources) ([]schema.GroupVersionKind, error) {
+	if match == nil {
+		return nil, nil
+	}
+	catalog, err := c.discovery.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fresh := false
+	set := map[schema.GroupVersionKind]bool{}
+collect:
+	for i := range match.ResourceRules {
+		n := 0
+		for _, gvr := range resources(&match.ResourceRules[i]) {
+			named := kindsOf(catalog, gvr)
+			if len(named) == 0 && !fresh { // it may have come since
+				if catalog, err = c.discovery.Refresh(ctx); err != nil {
+					return nil, err
+				}
+				fresh, named = true, kindsOf(catalog, gvr)
+			}
+			for _, gvk := range named {
+				set[gvk] = true
+				if n++; n == maxKinds {
+					break collect
+				}
+			}
+		}
+	}
+	out := make([]schema.GroupVersionKind, 0, len(set))
+	for gvk := range set {
+		out = append(out, gvk)
+	}
+	slices.SortFunc(out, func(a, b schema.GroupVersionKind) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
+	})
+	return out, nil
+}
+
+// resources are what a rule names, in order; nothing if any group or version will do.
+func resources(rule *admissionregistrationv1.NamedRuleWithOperations) []schema.GroupVersionResource {
+	any := func(list []string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "*") })
+	}
+	if any(rule.APIGroups) || any(rule.APIVersions) {
+		return nil
+	}
+	var out []schema.GroupVersionResource
+	for _, group := range slices.Sorted(slices.Values(rule.APIGroups)) {
+		for _, version := range slices.Sorted(slices.Values(rule.APIVersions)) {
+			for _, resource := range slices.Sorted(slices.Values(rule.Resources)) {
+				if !strings.ContainsAny(resource, "*/") {
+					out = append(out, schema.GroupVersionResource{Group: group, Version: version, Resource: resource})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// kindsOf are the kinds a name in a rule means, as kubectl would take it: singular names do too, and without a group those of all groups are meant.
+func kindsOf(c *discovery.Catalog, gvr schema.GroupVersionResource) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	name := strings.ToLower(gvr.Resource)
+	for i := range c.Resources {
+		r := &c.Resources[i]
+		if r.GVR.Version != gvr.Version || gvr.Group != "" && r.GVR.Group != gvr.Group {
+			continue
+		}
+		if (r.GVR.Resource == name || cmp.Or(r.Singular, strings.ToLower(r.GVK.Kind)) == name) && !slices.Contains(out, r.GVK) {
+			out = append(out, r.GVK)
+		}
+	}
+	return out
+}
