@@ -21,7 +21,7 @@ func CreateTwoWayStrategic(original, modified []byte, t reflect.Type) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return encode(changes)
+	return encode(changes, usualPatch)
 }
 
 // CreateThreeWayStrategic is the strategic merge patch for current that brings
@@ -50,7 +50,7 @@ func CreateThreeWayStrategic(original, modified, current []byte, t reflect.Type)
 	if err != nil {
 		return nil, err
 	}
-	return encode(out)
+	return encode(out, usualPatch)
 }
 
 // CreateThreeWayMerge is CreateThreeWayStrategic as a JSON merge patch, for
@@ -62,7 +62,7 @@ func CreateThreeWayMerge(original, modified, current []byte) ([]byte, error) {
 	}
 	out := keepNulls(diffMerge(docs[0], docs[1]), true)
 	sets := keepNulls(diffMerge(docs[2], docs[1]), false)
-	return encode(overlay(out, sets))
+	return encode(overlay(out, sets), usualPatch)
 }
 
 // keepNulls keeps only the nulls of a merge patch, or all but them.

@@ -113,7 +113,7 @@ func Merge(doc, patch []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(MergeMap(target, changes))
+	return encode(MergeMap(target, changes), len(doc)+len(patch))
 }
 
 // MergeMap is Merge on decoded objects. doc is consumed: the result is built from
@@ -172,7 +172,7 @@ func CreateMerge(original, modified []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(diffMerge(from, to))
+	return encode(diffMerge(from, to), usualPatch)
 }
 
 func diffMerge(from, to map[string]any) map[string]any {
@@ -235,4 +235,8 @@ func decode(data []byte, kind error) (map[string]any, error) {
 	return out, nil
 }
 
-func encode(v map[string]any) ([]byte, error) { return appendValue(make([]byte, 0, 1024), v) }
+// usualPatch is how long a patch that is made usually is at most, in bytes.
+const usualPatch = 1024
+
+// encode returns v in JSON, which is expected to be about size bytes long.
+func encode(v map[string]any, size int) ([]byte, error) { return appendValue(make([]byte, 0, size), v) }

@@ -30,7 +30,7 @@ func Strategic(doc, patch []byte, t reflect.Type) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(out)
+	return encode(out, len(doc)+len(patch))
 }
 
 // StrategicMap is Strategic on decoded objects. doc is consumed: the result is

@@ -110,7 +110,7 @@ func parse(args []string) (*options, error) {
 	f.StringSliceVar(&o.corsOrigins, "cors-allowed-origins", nil, "regular expressions of origins whose pages may use the API")
 	f.StringSliceVar(&o.hsts, "strict-transport-security-directives", nil, "directives of the header Strict-Transport-Security")
 	f.Float64Var(&o.goawayChance, "goaway-chance", 0, "share of HTTP/2 requests, up to 0.02, whose clients are told to connect anew")
-	f.IntVar(&o.gogc, "gogc", 50, "percentage by which garbage may grow the heap, as the variable GOGC, which wins: less is less memory and more CPU time")
+	f.IntVar(&o.gogc, "gogc", 65, "percentage by which garbage may grow the heap, as the variable GOGC, which wins: less is less memory and more CPU time")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	if err := component.Parse(f, "Serves the Kubernetes API from etcd, or from memory.", args); err != nil {
 		return nil, err

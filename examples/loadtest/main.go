@@ -42,7 +42,7 @@ func parse(args []string) (*config, error) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the API server (empty: $KUBECONFIG, then the usual place)")
 	f.StringVar(&c.Namespace, "namespace", "loadtest", "namespace to work in; it must not exist yet and is deleted at the end")
 	f.StringSliceVar(&c.phases, "phases", load.Names(), "what to do, in this order; create comes first in any case, for the others need objects")
-	f.IntVar(&c.Objects, "objects", 1000, "pods to make, 3 kB each")
+	f.IntVar(&c.Objects, "objects", 1000, "pods to make, 4 kB each")
 	f.IntVar(&c.Clients, "clients", 32, "requests in flight")
 	f.IntVar(&c.connections, "connections", 4, "HTTP/2 connections they are spread over")
 	f.IntVar(&c.Lists, "lists", 20, "how often the list phases list")
