@@ -1,6 +1,23 @@
 package codec
 
-import "strconv"
+import (
+	"strconv"
+	"unsafe"
+)
+
+// maxBoxes is how many strings are boxed together: as long as one is used, all are kept.
+const maxBoxes = 32
+
+var stringWord = wordOf[any]("")
+
+// box makes an interface value of s, which lies in memory together with those of other strings of the document.
+func (d *jsonDecoder) box(s string, left int) any {
+	if len(d.boxes) == cap(d.boxes) {
+		d.boxes = make([]string, 0, min(left/24+1, maxBoxes))
+	}
+	d.boxes = append(d.boxes, s)
+	return bind[any](stringWord, unsafe.Pointer(&d.boxes[len(d.boxes)-1]))
+}
 
 // any reads the value at i as encoding/json would into an empty interface,
 // but with integers as int64.
@@ -15,7 +32,10 @@ func (d *jsonDecoder) any(i int) (any, int) {
 		return d.anyArray(i)
 	case '"':
 		s, i := d.text(i, false)
-		return s, i
+		if i < 0 {
+			return nil, i
+		}
+		return d.box(s, len(d.data)-i), i
 	case 't':
 		if d.word(i, "true") {
 			return true, i + 4
@@ -91,22 +111,26 @@ func (d *jsonDecoder) anyArray(i int) (any, int) {
 		return nil, -1
 	}
 	defer d.leave()
-	list := []any{}
+	first := len(d.items)
 	i, done := d.empty(i+1, ']')
 	for more := !done; more; {
 		before := len(d.issues)
 		var v any
 		v, i = d.any(d.next(i))
 		if i < 0 || len(d.issues) > before {
-			d.within(i, before, segment{"", len(list)})
+			d.within(i, before, segment{"", len(d.items) - first})
 			if i < 0 {
 				return nil, -1
 			}
 		}
-		list = append(list, v)
+		d.items = append(d.items, v)
 		if i, more = d.more(i, ']', msgArray); i < 0 {
 			return nil, -1
 		}
 	}
+	list := make([]any, len(d.items)-first)
+	copy(list, d.items[first:])
+	clear(d.items[first:])
+	d.items = d.items[:first]
 	return list, i
 }

@@ -14,7 +14,9 @@ type jsonDecoder struct {
 	max    int
 
 	strings block
-	slab    *slab // of the object being read, or nil
+	boxes   []string // of values in interfaces
+	items   []any    // of the lists being read, until they are whole
+	slab    *slab    // of the object being read, or nil
 	scratch []byte
 	// Values on their way into a map.
 	value1   string
@@ -41,7 +43,11 @@ func (c *planCache) done(d *jsonDecoder) {
 	if cap(scratch) > maxKept {
 		scratch = nil
 	}
-	*d = jsonDecoder{scratch: scratch, turn: d.turn}
+	items := d.items
+	if len(items) > 0 || cap(items) > maxKept/16 { // after an error there are values left
+		items = nil
+	}
+	*d = jsonDecoder{scratch: scratch, items: items, turn: d.turn}
 	c.decoders.Put(d)
 }
 

@@ -43,7 +43,19 @@ func (t *TypeMeta) GroupVersionKind() schema.GroupVersionKind {
 
 // SetGroupVersionKind sets APIVersion and Kind.
 func (t *TypeMeta) SetGroupVersionKind(gvk schema.GroupVersionKind) {
-	t.APIVersion, t.Kind = gvk.GroupVersion().String(), gvk.Kind
+	t.Kind = gvk.Kind
+	if gv := gvk.GroupVersion(); !isText(gv, t.APIVersion) {
+		t.APIVersion = gv.String()
+	}
+}
+
+// isText reports whether text is that of gv, without making it.
+func isText(gv schema.GroupVersion, text string) bool {
+	n := len(gv.Group)
+	if n == 0 {
+		return text == gv.Version
+	}
+	return len(text) == n+1+len(gv.Version) && text[:n] == gv.Group && text[n] == '/' && text[n+1:] == gv.Version
 }
 
 // ObjectMeta is the metadata of every stored object. The field order is that of the wire types,

@@ -84,7 +84,7 @@ func (v *celList) Add(other ref.Val) ref.Val {
 		return types.DefaultTypeAdapter.NativeToValue(v.values()).(traits.Adder).Add(other)
 	}
 	joined := append([]any(nil), v.l...)
-	place := map[string]int{}
+	place := map[any]int{}
 	for i, it := range joined {
 		if key, ok := v.s.itemKey(it); ok {
 			place[key] = i
@@ -128,7 +128,7 @@ func (v *celList) Equal(other ref.Val) ref.Val {
 }
 
 func (v *celList) sameItems(o *celList) bool {
-	place := make(map[string]int, len(o.l))
+	place := make(map[any]int, len(o.l))
 	for i, it := range o.l {
 		if key, ok := v.s.itemKey(it); ok {
 			place[key] = i

@@ -9,6 +9,7 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/cel"
@@ -189,14 +190,14 @@ func (r *celRule) run(value any, before *any, budget *int64) (message string, er
 	if err := r.ready(); err != nil {
 		return "", err
 	}
-	input := map[string]any{"self": celValue(r.scope.s, selfName, value)}
+	input := &celInput{self: celValue(r.scope.s, selfName, value)}
 	switch {
 	case before != nil && r.optionalOld():
-		input["oldSelf"] = types.OptionalOf(celValue(r.scope.s, selfName, *before))
-	case before != nil:
-		input["oldSelf"] = celValue(r.scope.s, selfName, *before)
+		input.old = types.OptionalOf(celValue(r.scope.s, selfName, *before))
+	case before != nil && (r.usesOld || r.message != nil):
+		input.old = celValue(r.scope.s, selfName, *before)
 	case r.optionalOld():
-		input["oldSelf"] = types.OptionalNone
+		input.old = types.OptionalNone
 	}
 	result, err := evaluate(r.program, input, budget)
 	if err != nil {
@@ -209,7 +210,7 @@ func (r *celRule) run(value any, before *any, budget *int64) (message string, er
 }
 
 // failure is what a failed rule says.
-func (r *celRule) failure(input map[string]any, budget *int64) string {
+func (r *celRule) failure(input *celInput, budget *int64) string {
 	if r.message != nil {
 		if text, err := evaluate(r.message, input, budget); err == nil {
 			if s, ok := text.(string); ok && strings.TrimSpace(s) != "" && !strings.Contains(s, "\n") && len(s) <= 5<<10 {
@@ -223,7 +224,26 @@ func (r *celRule) failure(input map[string]any, budget *int64) string {
 	return "failed rule: " + strings.TrimSpace(r.text.Rule)
 }
 
-func evaluate(p celgo.Program, input map[string]any, budget *int64) (any, error) {
+// celInput are the variables of a rule.
+type celInput struct {
+	self, old ref.Val // old is nil if there is none
+}
+
+// ResolveName implements celgo.Activation.
+func (in *celInput) ResolveName(name string) (any, bool) {
+	switch {
+	case name == "self":
+		return in.self, true
+	case name == "oldSelf" && in.old != nil:
+		return in.old, true
+	}
+	return nil, false
+}
+
+// Parent implements celgo.Activation.
+func (in *celInput) Parent() celgo.Activation { return nil }
+
+func evaluate(p celgo.Program, input *celInput, budget *int64) (any, error) {
 	if *budget <= 0 {
 		return nil, errBudget
 	}

@@ -33,9 +33,9 @@ func (v *validator) rules(s *Structural, obj, old *metav1.Unstructured) {
 	run := &ruleRun{v: v, budget: cel.Budget}
 	before := oldValue{}
 	if old != nil {
-		before = oldValue{wholeValue(old), true}
+		before = oldValue{s.wholeValue(old), true}
 	}
-	run.value(s, nil, wholeValue(obj), before)
+	run.value(s, nil, s.wholeValue(obj), before)
 }
 
 // defaultRules runs the rules of a default: as a value that was always there, and as a new one. What they cost is taken from
@@ -60,8 +60,11 @@ func blocking(e *validation.Error) bool {
 	return false
 }
 
-// wholeValue is an object with what rules see of its metadata.
-func wholeValue(u *metav1.Unstructured) map[string]any {
+// wholeValue is an object with what rules see of its metadata, if there are any that can.
+func (s *Structural) wholeValue(u *metav1.Unstructured) map[string]any {
+	if len(s.rules) == 0 && !s.restrictsIdentity {
+		return u.Fields
+	}
 	m := make(map[string]any, len(u.Fields)+3)
 	for k, v := range u.Fields {
 		m[k] = v
@@ -82,9 +85,12 @@ func (r *ruleRun) value(s *Structural, p *validation.Path, x any, old oldValue) 
 	if !s.celAt || x == nil || r.budget <= 0 {
 		return
 	}
-	for _, rule := range s.rules {
-		if !r.rule(rule, p, x, old) {
-			return
+	if len(s.rules) > 0 {
+		unchanged := !r.all && old.ok && sameJSON(x, old.value)
+		for _, rule := range s.rules {
+			if !r.rule(rule, p, x, old, unchanged) {
+				return
+			}
 		}
 	}
 	switch x := x.(type) {
@@ -100,8 +106,11 @@ func (r *ruleRun) value(s *Structural, p *validation.Path, x any, old oldValue) 
 			if !there || c == nil || !c.celAt {
 				continue
 			}
-			at := p.Child(name)
-			if _, described := s.Properties[name]; !described {
+			at := somewhere
+			if _, described := s.Properties[name]; r.v.blind {
+			} else if described {
+				at = p.Child(name)
+			} else {
 				at = p.Key(name)
 			}
 			was, ok := before[name]
@@ -115,7 +124,7 @@ func (r *ruleRun) value(s *Structural, p *validation.Path, x any, old oldValue) 
 }
 
 func (r *ruleRun) items(s *Structural, p *validation.Path, list []any, old oldValue) {
-	byKey := map[string]any{}
+	byKey := map[any]any{}
 	before, ok := old.value.([]any)
 	same := ok && old.ok && sameJSON(list, old.value)
 	if ok && old.ok && s.ListType == "map" {
@@ -132,12 +141,12 @@ func (r *ruleRun) items(s *Structural, p *validation.Path, list []any, old oldVa
 		} else if key, ok := s.itemKey(it); ok {
 			was.value, was.ok = byKey[key]
 		}
-		r.value(s.Items, p.Index(i), it, was)
+		r.value(s.Items, r.v.item(p, i), it, was)
 	}
 }
 
-// rule runs one rule. It returns false when the budget is spent.
-func (r *ruleRun) rule(rule *celRule, p *validation.Path, x any, old oldValue) bool {
+// rule runs one rule; on a value that is unchanged only if it compares with the old one. It returns false when the budget is spent.
+func (r *ruleRun) rule(rule *celRule, p *validation.Path, x any, old oldValue, unchanged bool) bool {
 	if err := rule.ready(); err != nil {
 		r.v.add(validation.Invalid(p, jsonType(x), "rule compile error: "+err.Error()))
 		return true
@@ -149,7 +158,7 @@ func (r *ruleRun) rule(rule *celRule, p *validation.Path, x any, old oldValue) b
 	if rule.usesOld && before == nil && !rule.optionalOld() {
 		return true
 	}
-	if old.ok && !rule.usesOld && !r.all && sameJSON(x, old.value) {
+	if unchanged && !rule.usesOld {
 		return true
 	}
 	message, err := rule.run(x, before, &r.budget)

@@ -122,7 +122,7 @@ func (v *validator) combinations(s *Structural, p *validation.Path, x any) {
 		v.add(validation.Invalid(nil, "", fmt.Sprintf("%q ", p.String())+fmt.Sprintf(format, args...)))
 	}
 	trial := func(c *Structural) validation.ErrorList {
-		t := validator{}
+		t := validator{blind: v.blind}
 		t.value(c, p, x, oldValue{})
 		return t.errs
 	}

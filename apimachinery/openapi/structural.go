@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -44,7 +45,9 @@ type Structural struct {
 	limits limits
 	rules  []*celRule
 	celAt  bool // rules here or below
-	props  *apiextensionsv1.JSONSchemaProps
+	// restrictsIdentity is set if the schema says more of the members that every object has than their types.
+	restrictsIdentity bool
+	props             *apiextensionsv1.JSONSchemaProps
 }
 
 // limits are the keywords that restrict values.
@@ -150,6 +153,10 @@ func (s *Structural) compileChildren(p *apiextensionsv1.JSONSchemaProps) (err er
 			}
 		}
 		s.names = slices.Sorted(maps.Keys(s.Properties))
+		s.restrictsIdentity = slices.ContainsFunc(identityNames, func(name string) bool {
+			child, ok := p.Properties[name]
+			return ok && !bare(child, map[string]string{"metadata": "object"}[name])
+		})
 	}
 	if a := p.AdditionalProperties; a != nil {
 		switch {
@@ -165,6 +172,15 @@ func (s *Structural) compileChildren(p *apiextensionsv1.JSONSchemaProps) (err er
 		s.Items, err = compile(p.Items.Schema)
 	}
 	return err
+}
+
+// bare reports whether a schema says nothing of a value but its type, which is object, or string if that is empty.
+func bare(p apiextensionsv1.JSONSchemaProps, typ string) bool {
+	if p.Type != cmp.Or(typ, "string") {
+		return false
+	}
+	p.Type, p.Description, p.Title = "", "", ""
+	return codec.Equal(&p, &apiextensionsv1.JSONSchemaProps{})
 }
 
 // Props returns what the schema was compiled from. It must not be changed.

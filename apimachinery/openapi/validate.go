@@ -52,17 +52,42 @@ func cutVersion(apiVersion string) (group, version string, ok bool) {
 
 // Validate checks a new object.
 func (s *Structural) Validate(obj *metav1.Unstructured) validation.ErrorList {
-	v := validator{}
-	v.root(s, obj, nil)
-	return v.errs
+	return s.validate(obj, nil)
 }
 
 // ValidateUpdate checks a changed object. What is wrong in a part of the object that did not change is let pass
 // (ratcheting), so that a schema can be tightened while objects exist. Rules that compare with the old object are applied.
 func (s *Structural) ValidateUpdate(obj, old *metav1.Unstructured) validation.ErrorList {
-	v := validator{}
+	return s.validate(obj, old)
+}
+
+// validate looks for anything that is wrong first, and says where only if it has found something: most objects are fine.
+func (s *Structural) validate(obj, old *metav1.Unstructured) validation.ErrorList {
+	v := validator{blind: true}
+	if v.root(s, obj, old); len(v.errs) == 0 {
+		return nil
+	}
+	v = validator{}
 	v.root(s, obj, old)
 	return v.errs
+}
+
+// somewhere is the place of all values to a validator that is blind.
+var somewhere = validation.NewPath("?")
+
+// child and item are the places of parts of a value at p.
+func (v *validator) child(p *validation.Path, name string) *validation.Path {
+	if v.blind {
+		return somewhere
+	}
+	return p.Child(name)
+}
+
+func (v *validator) item(p *validation.Path, i int) *validation.Path {
+	if v.blind {
+		return somewhere
+	}
+	return p.Index(i)
 }
 
 // maxErrors bounds the errors of one object.
@@ -72,6 +97,8 @@ type validator struct {
 	errs validation.ErrorList
 	// anyItems lets duplicates in sets and map lists pass, as defaults may have them.
 	anyItems bool
+	// blind looks for errors only, and not where they are.
+	blind bool
 }
 
 func (v *validator) add(e *validation.Error) {
@@ -96,10 +123,15 @@ func (v *validator) root(s *Structural, obj, old *metav1.Unstructured) {
 	v.rules(s, obj, old)
 }
 
+var identityNames = []string{"apiVersion", "kind", "metadata"}
+
 // identity checks what a schema may say of the members that every object has: its kind and version, and of metadata the names.
 func (v *validator) identity(s *Structural, obj, old *metav1.Unstructured) {
+	if !s.restrictsIdentity {
+		return
+	}
 	now, was := identityOf(obj), identityOf(old)
-	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+	for _, name := range identityNames {
 		if c := s.Properties[name]; c != nil {
 			v.value(c, validation.NewPath(name), now[name], oldValue{was[name], old != nil})
 		}
@@ -228,7 +260,7 @@ func (v *validator) members(s *Structural, p *validation.Path, m map[string]any,
 		if !ok || (p == nil || s.Embedded) && isMeta(name) {
 			continue
 		}
-		v.value(s.Properties[name], p.Child(name), x, was(name))
+		v.value(s.Properties[name], v.child(p, name), x, was(name))
 	}
 	if s.Additional == nil {
 		return
@@ -236,7 +268,7 @@ func (v *validator) members(s *Structural, p *validation.Path, m map[string]any,
 	additional := func(names iter.Seq[string]) {
 		for name := range names {
 			if _, described := s.Properties[name]; !described && !(p == nil && isMeta(name)) {
-				v.value(s.Additional, p.Child(name), m[name], was(name))
+				v.value(s.Additional, v.child(p, name), m[name], was(name))
 			}
 		}
 	}
@@ -274,9 +306,9 @@ func (v *validator) embedded(p *validation.Path, m map[string]any) {
 }
 
 func (v *validator) items(s *Structural, p *validation.Path, list []any, old oldValue) {
-	var byKey map[string]any
+	var byKey map[any]any
 	if before, ok := old.value.([]any); ok && old.ok && s.ListType == "map" {
-		byKey = make(map[string]any, len(before))
+		byKey = make(map[any]any, len(before))
 		for _, it := range before {
 			if key, ok := s.itemKey(it); ok {
 				byKey[key] = it
@@ -286,9 +318,9 @@ func (v *validator) items(s *Structural, p *validation.Path, list []any, old old
 	if s.Items == nil && s.ListType != "set" && s.ListType != "map" {
 		return
 	}
-	seen := map[string]int{}
+	seen := map[any]int{}
 	for i, it := range list {
-		at := p.Index(i)
+		at := v.item(p, i)
 		was := oldValue{}
 		if key, ok := s.itemKey(it); ok {
 			if seen[key]++; seen[key] == 2 && !v.anyItems {
@@ -326,21 +358,41 @@ func (s *Structural) keyValue(item map[string]any, name string) any {
 	return x
 }
 
-// itemKey tells the items of sets and map lists apart; ok is false for other lists and for items without keys.
-func (s *Structural) itemKey(it any) (key string, ok bool) {
+// itemKey tells the items of sets and map lists apart; ok is false for other lists and for items without keys. Keys of equal items
+// are equal.
+func (s *Structural) itemKey(it any) (key any, ok bool) {
 	switch s.ListType {
 	case "set":
-		return canonical(it), true
+		return keyOf(it), true
 	case "map":
 		m, isMap := it.(map[string]any)
 		if !isMap {
-			return "", false
+			return nil, false
+		}
+		if len(s.ListKeys) == 1 {
+			return keyOf(s.keyValue(m, s.ListKeys[0])), true
 		}
 		keys := make([]any, len(s.ListKeys))
 		for i, name := range s.ListKeys {
 			keys[i] = s.keyValue(m, name)
 		}
-		return canonical(keys), true
+		return keyOf(keys), true
 	}
-	return "", false
+	return nil, false
+}
+
+// composite is the canonical text of a list or an object.
+type composite string
+
+// keyOf is a comparable value that equal JSON values share and different ones do not.
+func keyOf(v any) any {
+	switch n := v.(type) {
+	case map[string]any, []any:
+		return composite(canonical(v))
+	case float64:
+		if n == float64(int64(n)) {
+			return int64(n)
+		}
+	}
+	return v
 }
