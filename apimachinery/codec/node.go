@@ -117,6 +117,9 @@ type node struct {
 	introOnce sync.Once
 	intro     *Plan
 
+	crossOnce sync.Once
+	cross     *crossing
+
 	// bad is why the shape has no JSON form and cannot be copied.
 	bad error
 }
@@ -133,6 +136,7 @@ type planCache struct {
 	protos   sync.Pool // *protoWriter
 	readers  sync.Pool // *protoReader
 	slabs    sync.Pool // *slab
+	crossers sync.Pool // *crosser
 }
 
 var shared = &planCache{}

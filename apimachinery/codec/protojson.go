@@ -1,0 +1,426 @@
+package codec
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// ProtoToJSON returns the JSON of the protobuf message of struct type t that the pieces are, one after the other: byte for byte what [Marshal] writes
+// of what [UnmarshalProto] reads, and the errors of those. What encoders write is brought over directly, which
+// takes a third of the time and makes no garbage.
+func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
+	n := nodeOf(t)
+	c := shared.crosser()
+	data := c.join(pieces)
+	if n.checkProto() == nil && n.checkJSON() == nil {
+		if cross := n.crossing(); cross != nil {
+			if b, ok := c.message(c.buf[:0], cross, data); ok {
+				out := slices.Clone(b)
+				c.buf = b
+				shared.crossed(c)
+				return out, nil
+			}
+		}
+	}
+	v := reflect.New(t).Interface()
+	if err := UnmarshalProto(data, v); err != nil {
+		return nil, err
+	}
+	return Marshal(v)
+}
+
+// A crosser is one message on its way from protobuf to JSON. Whatever is unusual in it makes it give up: then the long way, by a Go value,
+// finds out what there is to say.
+type crosser struct {
+	buf    []byte
+	whole  []byte
+	spans  []span
+	merged [][]byte
+	depth  int
+
+	values   map[*node]unsafe.Pointer // zero between uses
+	reader   protoReader
+	encoder  jsonEncoder
+	quantity resource.Quantity
+}
+
+// A span is where a member lies in its message: of lists, maps and what becomes a Go value, the occurrences without the first tag; else the content of
+// the last one. Nothing ends at 0, so the zero span is of what does not occur. A negative from is an index into merged, after minus one.
+type span struct{ from, to int }
+
+func (c *planCache) crosser() *crosser {
+	if x, ok := c.crossers.Get().(*crosser); ok {
+		return x
+	}
+	return &crosser{values: map[*node]unsafe.Pointer{}}
+}
+
+// crossed gives a crosser back that did not give up.
+func (c *planCache) crossed(x *crosser) {
+	if cap(x.buf) > maxKept || cap(x.whole) > maxKept || cap(x.spans) > 4096 || cap(x.merged) > 16 {
+		return
+	}
+	x.merged = x.merged[:0]
+	x.reader = protoReader{turn: x.reader.turn}
+	c.crossers.Put(x)
+}
+
+func (c *crosser) join(pieces [][]byte) []byte {
+	if len(pieces) == 1 {
+		return pieces[0]
+	}
+	c.whole = c.whole[:0]
+	for _, p := range pieces {
+		c.whole = append(c.whole, p...)
+	}
+	return c.whole
+}
+
+// enter counts a level of nesting as jsonEncoder.enter does, which knows best what to say close to the limit.
+func (c *crosser) enter() bool {
+	c.encoder.depth++
+	return c.encoder.depth < maxNesting-1
+}
+
+// message appends the JSON of the message that data is.
+func (c *crosser) message(b []byte, cross *crossing, data []byte) ([]byte, bool) {
+	if c.depth >= maxNesting {
+		return b, false
+	}
+	c.depth++
+	base := len(c.spans)
+	c.spans = slices.Grow(c.spans, len(cross.members))[:base+len(cross.members)]
+	clear(c.spans[base:])
+	if !c.find(&cross.level, base, data, 0, len(data)) {
+		return b, false
+	}
+	start := len(b)
+	for i := range cross.members {
+		m := &cross.members[i]
+		s := c.spans[base+i]
+		if s.to == 0 {
+			b = append(b, m.absent...)
+			continue
+		}
+		var ok bool
+		if b, ok = c.member(b, m, data, s); !ok {
+			return b, false
+		}
+	}
+	if len(b) == start {
+		b = append(b, '{')
+	} else {
+		b[start] = '{' // where the first comma is
+	}
+	c.spans = c.spans[:base]
+	c.depth--
+	return append(b, '}'), true
+}
+
+// find notes where in data[i:end] the members are whose spans begin at base.
+func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
+	pb := l.pb
+	for i < end {
+		at, k := i, 0
+		if t := data[i]; t < 0x80 {
+			k = int(pb.byTag[t])
+			i++
+		} else if i+1 < end && data[i+1] < 0x80 {
+			tag := int(t&0x7f) | int(data[i+1])<<7
+			if num := tag >> 3; num < len(pb.byNum) {
+				if k = int(pb.byNum[num]); k > 0 && int(pb.fields[k-1].wire) != tag&7 {
+					return false
+				}
+			}
+			i += 2
+		}
+		if k == 0 {
+			if i = skipUnknown(pb, data, at, end); i < 0 {
+				return false
+			}
+			continue
+		}
+		k--
+		from := i
+		content := i
+		switch protowire.Type(pb.fields[k].wire) {
+		case protowire.BytesType:
+			var l int
+			if l, content = length(data, i, end); content < 0 {
+				return false
+			}
+			i = content + l
+		case protowire.VarintType:
+			n := 1
+			if i == end {
+				return false
+			}
+			if data[i] >= 0x80 {
+				if _, n = protowire.ConsumeVarint(data[i:end]); n < 0 {
+					return false
+				}
+			}
+			i += n
+		case protowire.Fixed32Type:
+			i += 4
+		default:
+			i += 8
+		}
+		if i > end {
+			return false
+		}
+		place := &l.places[k]
+		if place.inline != nil {
+			if !c.find(place.inline, base, data, content, i) {
+				return false
+			}
+			continue
+		}
+		s := &c.spans[base+place.member]
+		switch {
+		case place.again == againRun:
+			if s.to == 0 {
+				*s = span{from, i}
+			} else if s.to != at || from-at != int(pb.fields[k].tagLen) {
+				return false
+			} else {
+				s.to = i
+			}
+		case s.to == 0 || place.again == againLast:
+			*s = span{content, i}
+		default:
+			*s = c.merge(c.content(data, *s), data[content:i])
+		}
+	}
+	return true
+}
+
+// skipUnknown goes over the field at i, which must be one the plan does not know; -1 if it does, or if it is broken.
+func skipUnknown(pb *protoPlan, data []byte, i, end int) int {
+	num, wire, n := protowire.ConsumeTag(data[i:end])
+	if n < 0 || pb.field(num) != nil {
+		return -1
+	}
+	k := protowire.ConsumeFieldValue(num, wire, data[i+n:end])
+	if k < 0 {
+		return -1
+	}
+	return i + n + k
+}
+
+// length reads a length at i, for which there is room up to end, and returns it and where the content begins, -1 if there is no such length.
+func length(data []byte, i, end int) (int, int) {
+	if i < end && data[i] < 0x80 {
+		l := int(data[i])
+		if i++; l > end-i {
+			return 0, -1
+		}
+		return l, i
+	}
+	l, n := protowire.ConsumeVarint(data[i:end])
+	if n < 0 || l > uint64(end-i-n) {
+		return 0, -1
+	}
+	return int(l), i + n
+}
+
+func (c *crosser) content(data []byte, s span) []byte {
+	if s.from < 0 {
+		return c.merged[-s.from-1]
+	}
+	return data[s.from:s.to]
+}
+
+// merge makes one message of two occurrences, which is what they are one after the other.
+func (c *crosser) merge(first, second []byte) span {
+	k := len(c.merged)
+	c.merged = slices.Grow(c.merged, 1)[:k+1]
+	c.merged[k] = append(append(c.merged[k][:0], first...), second...)
+	return span{-k - 1, 1}
+}
+
+func text(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
+
+// member appends a comma and the member that lies at s in data, or nothing if it is left out.
+func (c *crosser) member(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
+	switch m.act {
+	case crossText:
+		if s.from == s.to && !m.ptr && m.f.omit == omitLen {
+			return b, true
+		}
+		return appendString(m.f.appendName(b), text(data[s.from:s.to])), true
+	case crossNumber:
+		return m.number(b, data[s.from:s.to])
+	case crossMessage:
+		cross := m.pf.elem.crossing()
+		if cross == nil {
+			return b, false
+		}
+		return c.nested(m.f.appendName(b), m, cross, c.content(data, s))
+	case crossTexts, crossMessages:
+		return c.list(m.f.appendName(b), m, data, s)
+	case crossTextMap, crossAmounts:
+		return c.mapping(m.f.appendName(b), m, data, s)
+	}
+	return c.value(b, m, data, s)
+}
+
+func (c *crosser) nested(b []byte, m *crossMember, cross *crossing, data []byte) ([]byte, bool) {
+	if m.ptr && !c.enter() {
+		return b, false
+	}
+	b, ok := c.message(b, cross, data)
+	if m.ptr {
+		c.encoder.depth--
+	}
+	return b, ok
+}
+
+// number appends a member that is a bool or an integer.
+func (m *crossMember) number(b, data []byte) ([]byte, bool) {
+	v := uint64(data[0])
+	if v >= 0x80 {
+		v, _ = protowire.ConsumeVarint(data) // which find has done
+	}
+	signed := int64(v)
+	switch m.pf.scalar {
+	case opBool:
+		if v != 0 {
+			v = 1
+		}
+	case opInt8:
+		signed = int64(int8(v))
+	case opInt16:
+		signed = int64(int16(v))
+	case opInt32:
+		signed = int64(int32(v))
+	case opUint8:
+		v = uint64(uint8(v))
+	case opUint16:
+		v = uint64(uint16(v))
+	case opUint32:
+		v = uint64(uint32(v))
+	}
+	integer := m.pf.scalar >= opInt8 && m.pf.scalar <= opInt64
+	if !m.ptr && m.f.omit != omitNever && (integer && signed == 0 || !integer && v == 0) {
+		return b, true
+	}
+	b = m.f.appendName(b)
+	switch {
+	case m.pf.scalar == opBool:
+		return strconv.AppendBool(b, v != 0), true
+	case integer:
+		return strconv.AppendInt(b, signed, 10), true
+	}
+	return strconv.AppendUint(b, v, 10), true
+}
+
+// list appends a list of strings or messages.
+func (c *crosser) list(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
+	var cross *crossing
+	if m.act == crossMessages {
+		if cross = m.pf.elem.crossing(); cross == nil {
+			return b, false
+		}
+	}
+	if !c.enter() {
+		return b, false
+	}
+	lead := byte('[')
+	for i := s.from; ; i += int(m.pf.tagLen) {
+		l, from := length(data, i, s.to)
+		b = append(b, lead)
+		lead = ','
+		i = from + l
+		if cross == nil {
+			b = appendString(b, text(data[from:i]))
+		} else {
+			var ok bool
+			if b, ok = c.nested(b, m, cross, data[from:i]); !ok {
+				return b, false
+			}
+		}
+		if i == s.to {
+			break
+		}
+	}
+	c.encoder.depth--
+	return append(b, ']'), true
+}
+
+// mapping appends a map of strings or quantities, whose entries must come in the order of their keys.
+func (c *crosser) mapping(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
+	lead, last := byte('{'), ""
+	for i := s.from; ; i += int(m.pf.tagLen) {
+		l, i0 := length(data, i, s.to)
+		i = i0 + l
+		key, value, ok := entryOf(data[i0:i])
+		if !ok || lead == ',' && key <= last {
+			return b, false
+		}
+		last = key
+		b = append(appendString(append(b, lead), key), ':')
+		lead = ','
+		if m.act == crossTextMap {
+			b = appendString(b, text(value))
+		} else {
+			c.quantity = resource.Quantity{}
+			if c.quantity.ParseProto(value) != nil {
+				return b, false
+			}
+			b, _ = c.quantity.AppendJSON(b) // never fails
+		}
+		if i == s.to {
+			break
+		}
+	}
+	return append(b, '}'), true
+}
+
+// entryOf takes the entry of a map apart that has its key and its value, in this order.
+func entryOf(data []byte) (key string, value []byte, ok bool) {
+	if len(data) == 0 || data[0] != 1<<3|2 {
+		return "", nil, false
+	}
+	l, i := length(data, 1, len(data))
+	if i < 0 || i+l >= len(data) || data[i+l] != 2<<3|2 {
+		return "", nil, false
+	}
+	key = text(data[i : i+l])
+	l, i = length(data, i+l+1, len(data))
+	if i < 0 || i+l != len(data) {
+		return "", nil, false
+	}
+	return key, data[i:], true
+}
+
+// value appends a member by way of a Go value.
+func (c *crosser) value(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
+	n := m.pf.n
+	p := c.values[n]
+	if p == nil {
+		p = n.newValue()
+		c.values[n] = p
+	}
+	r := &c.reader
+	r.data, r.source, r.from, r.depth = data, text(data), 0, c.depth
+	for i := s.from; ; i += int(m.pf.tagLen) {
+		if i = r.field(m.pf, p, protowire.Type(m.pf.wire), i, s.to); i < 0 {
+			return b, false
+		}
+		if i == s.to {
+			break
+		}
+	}
+	if !m.f.omitted(m.f.omit, p) && !m.f.omitted(m.f.zero, p) {
+		b = c.encoder.member(m.f.appendName(b), m.f, p)
+	}
+	n.clear(p)
+	return b, c.encoder.err == nil
+}
