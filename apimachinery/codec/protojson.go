@@ -18,7 +18,7 @@ func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
 	n := nodeOf(t)
 	c := shared.crosser()
 	data := c.join(pieces)
-	if n.checkProto() == nil && n.checkJSON() == nil {
+	if n.checkProto() == nil && n.checkJSON() == nil && len(data) < maxCrossed {
 		if cross := n.crossing(); cross != nil {
 			if b, ok := c.message(c.buf[:0], cross, data); ok {
 				out := slices.Clone(b)
@@ -52,7 +52,10 @@ type crosser struct {
 
 // A span is where a member lies in its message: of lists, maps and what becomes a Go value, the occurrences without the first tag; else the content of
 // the last one. Nothing ends at 0, so the zero span is of what does not occur. A negative from is an index into merged, after minus one.
-type span struct{ from, to int }
+type span struct{ from, to int32 }
+
+// maxCrossed is how long a message may be whose places fit into spans.
+const maxCrossed = 1 << 30
 
 func (c *planCache) crosser() *crosser {
 	if x, ok := c.crossers.Get().(*crosser); ok {
@@ -101,15 +104,16 @@ func (c *crosser) message(b []byte, cross *crossing, data []byte) ([]byte, bool)
 		return b, false
 	}
 	start := len(b)
-	for i := range cross.members {
-		m := &cross.members[i]
+	for i, always := range cross.always {
 		s := c.spans[base+i]
 		if s.to == 0 {
-			b = append(b, m.absent...)
+			if always {
+				b = append(b, cross.members[i].absent...)
+			}
 			continue
 		}
 		var ok bool
-		if b, ok = c.member(b, m, data, s); !ok {
+		if b, ok = c.member(b, &cross.members[i], data, s); !ok {
 			return b, false
 		}
 	}
@@ -186,14 +190,14 @@ func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
 		switch {
 		case place.again == againRun:
 			if s.to == 0 {
-				*s = span{from, i}
-			} else if s.to != at || from-at != int(pb.fields[k].tagLen) {
+				*s = span{int32(from), int32(i)}
+			} else if int(s.to) != at || from-at != int(pb.fields[k].tagLen) {
 				return false
 			} else {
-				s.to = i
+				s.to = int32(i)
 			}
 		case s.to == 0 || place.again == againLast:
-			*s = span{content, i}
+			*s = span{int32(content), int32(i)}
 		default:
 			*s = c.merge(c.content(data, *s), data[content:i])
 		}
@@ -242,7 +246,7 @@ func (c *crosser) merge(first, second []byte) span {
 	k := len(c.merged)
 	c.merged = slices.Grow(c.merged, 1)[:k+1]
 	c.merged[k] = append(append(c.merged[k][:0], first...), second...)
-	return span{-k - 1, 1}
+	return span{int32(-k - 1), 1}
 }
 
 func text(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
@@ -333,8 +337,8 @@ func (c *crosser) list(b []byte, m *crossMember, data []byte, s span) ([]byte, b
 		return b, false
 	}
 	lead := byte('[')
-	for i := s.from; ; i += int(m.pf.tagLen) {
-		l, from := length(data, i, s.to)
+	for i := int(s.from); ; i += int(m.pf.tagLen) {
+		l, from := length(data, i, int(s.to))
 		b = append(b, lead)
 		lead = ','
 		i = from + l
@@ -346,7 +350,7 @@ func (c *crosser) list(b []byte, m *crossMember, data []byte, s span) ([]byte, b
 				return b, false
 			}
 		}
-		if i == s.to {
+		if i == int(s.to) {
 			break
 		}
 	}
@@ -357,10 +361,10 @@ func (c *crosser) list(b []byte, m *crossMember, data []byte, s span) ([]byte, b
 // mapping appends a map of strings or quantities, whose entries must come in the order of their keys.
 func (c *crosser) mapping(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
 	lead, last := byte('{'), ""
-	for i := s.from; ; i += int(m.pf.tagLen) {
-		l, i0 := length(data, i, s.to)
-		i = i0 + l
-		key, value, ok := entryOf(data[i0:i])
+	for i := int(s.from); ; i += int(m.pf.tagLen) {
+		l, from := length(data, i, int(s.to))
+		i = from + l
+		key, value, ok := entryOf(data[from:i])
 		if !ok || lead == ',' && key <= last {
 			return b, false
 		}
@@ -376,7 +380,7 @@ func (c *crosser) mapping(b []byte, m *crossMember, data []byte, s span) ([]byte
 			}
 			b, _ = c.quantity.AppendJSON(b) // never fails
 		}
-		if i == s.to {
+		if i == int(s.to) {
 			break
 		}
 	}
@@ -403,24 +407,44 @@ func entryOf(data []byte) (key string, value []byte, ok bool) {
 // value appends a member by way of a Go value.
 func (c *crosser) value(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
 	n := m.pf.n
+	if m.spared {
+		n = m.pf.elem
+	}
 	p := c.values[n]
 	if p == nil {
 		p = n.newValue()
 		c.values[n] = p
 	}
-	r := &c.reader
-	r.data, r.source, r.from, r.depth = data, text(data), 0, c.depth
-	for i := s.from; ; i += int(m.pf.tagLen) {
-		if i = r.field(m.pf, p, protowire.Type(m.pf.wire), i, s.to); i < 0 {
+	if !c.read(m, n, p, data, s) {
+		return b, false
+	}
+	switch {
+	case m.spared:
+		if !c.enter() {
 			return b, false
 		}
-		if i == s.to {
-			break
-		}
-	}
-	if !m.f.omitted(m.f.omit, p) && !m.f.omitted(m.f.zero, p) {
+		b = c.encoder.value(m.f.appendName(b), n, p)
+		c.encoder.depth--
+	case !m.f.omitted(m.f.omit, p) && !m.f.omitted(m.f.zero, p):
 		b = c.encoder.member(m.f.appendName(b), m.f, p)
 	}
 	n.clear(p)
 	return b, c.encoder.err == nil
+}
+
+// read sets the value of type n at p to what the occurrences in s say.
+func (c *crosser) read(m *crossMember, n *node, p unsafe.Pointer, data []byte, s span) bool {
+	r := &c.reader
+	r.data, r.source, r.from, r.depth = data, text(data), 0, c.depth
+	wire := protowire.Type(m.pf.wire)
+	for i := int(s.from); ; i += int(m.pf.tagLen) {
+		if m.spared {
+			i = r.value(m.pf, n, p, wire, i, int(s.to))
+		} else {
+			i = r.field(m.pf, p, wire, i, int(s.to))
+		}
+		if i < 0 || i == int(s.to) {
+			return i > 0
+		}
+	}
 }

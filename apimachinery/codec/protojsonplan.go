@@ -10,6 +10,7 @@ import (
 type crossing struct {
 	level   crossLevel
 	members []crossMember // in the order JSON writes them
+	always  []bool        // whether they are written even if they do not occur
 }
 
 // A crossLevel places the protobuf fields of a message, or of one that JSON inlines into it.
@@ -50,6 +51,7 @@ const (
 type crossMember struct {
 	act    crossAct
 	ptr    bool // values are behind pointers
+	spared bool // a pointer that need not be made to write what it points to
 	f      *field
 	pf     *protoField // nil for what is not in protobuf
 	absent []byte      // written, from the comma on, if the field does not occur; nil for nothing
@@ -82,6 +84,7 @@ func newCrossing(n *node) *crossing {
 		}
 		paths[f.goPath] = i
 		c.members = append(c.members, m)
+		c.always = append(c.always, m.absent != nil)
 	}
 	if !c.place(&c.level, &n.pb, "", paths) {
 		return nil
@@ -101,6 +104,7 @@ func (c *crossing) place(l *crossLevel, pb *protoPlan, prefix string, paths map[
 			m.pf, m.ptr = pf, pf.card == cardPtr || pf.card == cardPtrs
 			var again crossAgain
 			m.act, again = m.f.chooseCrossing(pf)
+			m.spared = m.act == crossValue && pf.card == cardPtr && m.f.zero == omitNever && !m.f.quoted
 			l.places = append(l.places, crossPlace{member: at, again: again})
 			continue
 		}

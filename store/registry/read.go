@@ -176,6 +176,9 @@ func (r *Resource) madeJSON(key string, revision int64) ([]byte, bool) {
 func (r *Resource) jsonForm() cache.FormKey { return cache.FormKey{Version: r.form, MediaType: "json"} }
 
 func (r *Resource) makeJSON(o *cache.Object) ([]byte, error) {
+	if b, ok := r.directJSON(o); ok {
+		return b, nil
+	}
 	obj, err := r.Decode(o)
 	if err != nil {
 		return nil, err
@@ -184,6 +187,20 @@ func (r *Resource) makeJSON(o *cache.Object) ([]byte, error) {
 		setTypeMeta(obj, noKind)
 	}
 	return codec.Marshal(obj)
+}
+
+// directJSON is makeJSON for objects that are stored in protobuf and shown as they are stored.
+func (r *Resource) directJSON(o *cache.Object) ([]byte, bool) {
+	if r.def.Custom || r.def.OnRead != nil || r.def.FromStored != nil || r.def.FromStoredAll != nil || o.Revision == 0 || !codec.IsEnvelope(o.Value) {
+		return nil, false
+	}
+	_, _, body, err := codec.DecodeEnvelope(o.Value)
+	if err != nil {
+		return nil, false
+	}
+	var version [32]byte
+	b, err := codec.ProtoToJSON(r.stored.Type, body, appendVersionSegment(version[:0], o.Revision))
+	return b, err == nil
 }
 
 // JSONHead is what comes before the JSON of an object, whose own opening brace is then left out, to make it complete. It is
