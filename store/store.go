@@ -15,8 +15,8 @@ const (
 )
 
 // MaxTxnOps bounds the operations and guards together of one Txn (and one plus the guards
-// of a single write). It is etcd's default limit; every store enforces it, so that
-// what works over one store works over all.
+// of a single write). It is etcd's default limit; every store enforces it unless it was told
+// otherwise (Capabilities), so that what works over one store works over all.
 const MaxTxnOps = 128
 
 // Store is a transactional, watchable, ordered map from keys to bytes. The package
@@ -93,6 +93,8 @@ type Capabilities struct {
 	Progress bool
 	// Durable holds when an acknowledged write survives a crash of the process.
 	Durable bool
+	// TxnOps is how many operations and guards a Txn takes, where that is more than MaxTxnOps; zero means MaxTxnOps.
+	TxnOps int
 }
 
 // KV is the state of one key. Value is immutable and shared.

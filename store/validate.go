@@ -1,21 +1,35 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // ValidateTxn returns an error wrapping ErrInvalid if a Txn of these operations and
 // guards breaks the contract. Implementations call it first.
-func ValidateTxn(ops []Op, guards []Guard) error {
-	if n := len(ops) + len(guards); n > MaxTxnOps {
-		return fmt.Errorf("%w: %d operations and guards, at most %d", ErrInvalid, n, MaxTxnOps)
+func ValidateTxn(ops []Op, guards []Guard) error { return ValidateTxnWithin(MaxTxnOps, ops, guards) }
+
+// ValidateTxnWithin is ValidateTxn for a store that takes that many operations and guards, which its Capabilities tell.
+func ValidateTxnWithin(limit int, ops []Op, guards []Guard) error {
+	if n := len(ops) + len(guards); n > limit {
+		return fmt.Errorf("%w: %d operations and guards, at most %d", ErrInvalid, n, limit)
+	}
+	var seen map[string]struct{} // of many keys; a few are compared with each other
+	if len(ops) > MaxTxnOps {
+		seen = make(map[string]struct{}, len(ops))
 	}
 	for i, op := range ops {
 		if err := validateOp(op); err != nil {
 			return err
 		}
-		for _, other := range ops[:i] {
-			if other.Key == op.Key {
+		if seen == nil && slices.ContainsFunc(ops[:i], func(other Op) bool { return other.Key == op.Key }) {
+			return fmt.Errorf("%w: key %q occurs in two operations", ErrInvalid, op.Key)
+		}
+		if seen != nil {
+			if _, twice := seen[op.Key]; twice {
 				return fmt.Errorf("%w: key %q occurs in two operations", ErrInvalid, op.Key)
 			}
+			seen[op.Key] = struct{}{}
 		}
 	}
 	for _, g := range guards {

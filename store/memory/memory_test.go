@@ -314,3 +314,26 @@ func BenchmarkFork(b *testing.B) {
 		_ = memory.NewFromSnapshot(snap, memory.Options{}).Close()
 	}
 }
+
+func TestLargeTransactions(t *testing.T) {
+	ctx := t.Context()
+	s := memory.New(memory.Options{TxnOps: 1000})
+	require.Equal(t, 1000, s.Capabilities().TxnOps)
+	require.Zero(t, memory.New(memory.Options{TxnOps: 3}).Capabilities().TxnOps, "not below what every store takes")
+	ops := make([]store.Op, 1000)
+	for i := range ops {
+		ops[i] = store.CreateOp(fmt.Sprintf("/a/%d", i), nil)
+	}
+	_, err := s.Txn(ctx, append(ops, store.CreateOp("/b", nil)), nil)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	ops[999].Key = "/a/7"
+	_, err = s.Txn(ctx, ops, nil)
+	require.ErrorIs(t, err, store.ErrInvalid, "a key twice")
+	ops[999].Key = "/a/999"
+	revision, err := s.Txn(ctx, ops, nil)
+	require.NoError(t, err)
+	list, err := s.List(ctx, "/a/", store.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1000)
+	require.Equal(t, revision, list.Items[7].Revision)
+}

@@ -33,6 +33,9 @@ type Options struct {
 	// MaxBytes is the largest size of a write, keys and values together. Zero
 	// means 1.5 MiB, the limit of etcd; negative means none.
 	MaxBytes int
+	// TxnOps is how many operations and guards a Txn takes. Zero, and all that is less, means store.MaxTxnOps. What is written for more works over
+	// other stores no longer.
+	TxnOps int
 	// Journal, if not nil, makes commits durable: each is given to it and seen by nobody before the journal has it. Package
 	// store/file is a store made this way.
 	Journal Journal
@@ -48,6 +51,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 3 << 19
 	}
+	o.TxnOps = max(o.TxnOps, store.MaxTxnOps)
 	return o
 }
 
@@ -244,7 +248,11 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 
 // Capabilities implements store.Store.
 func (s *Store) Capabilities() store.Capabilities {
-	return store.Capabilities{Progress: true, Durable: s.options.Journal != nil}
+	c := store.Capabilities{Progress: true, Durable: s.options.Journal != nil}
+	if s.options.TxnOps > store.MaxTxnOps {
+		c.TxnOps = s.options.TxnOps
+	}
+	return c
 }
 
 // Close implements store.Store. It may be called more than once.

@@ -31,7 +31,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (
 	if err := s.check(ctx); err != nil {
 		return 0, err
 	}
-	if err := store.ValidateTxn(ops, guards); err != nil {
+	if err := store.ValidateTxnWithin(s.options.TxnOps, ops, guards); err != nil {
 		return 0, err
 	}
 	if err := s.checkSize(ops); err != nil {

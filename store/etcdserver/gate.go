@@ -1,0 +1,58 @@
+package etcdserver
+
+import "context"
+
+// sharers is how many may be inside a gate together.
+const sharers = 64
+
+// gate lets many share what now and then one has alone. Waiting ends with its context.
+type gate struct {
+	places chan struct{} // one element for each place taken
+	turn   chan struct{} // held by who gathers all places, so that two never wait for each other
+}
+
+func newGate() gate {
+	return gate{places: make(chan struct{}, sharers), turn: make(chan struct{}, 1)}
+}
+
+// share enters together with others; leave is called once.
+func (g gate) share(ctx context.Context) (leave func(), err error) {
+	// Who waits to be alone is let in first.
+	for _, queue := range []chan struct{}{g.turn, g.places} {
+		select {
+		case queue <- struct{}{}:
+		case <-ctx.Done():
+			if queue == g.places {
+				<-g.turn
+			}
+			return nil, ctx.Err()
+		}
+	}
+	<-g.turn
+	return func() { <-g.places }, nil
+}
+
+// alone enters when nobody else is inside, and keeps everybody out until leave.
+func (g gate) alone(ctx context.Context) (leave func(), err error) {
+	select {
+	case g.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	taken := 0
+	leave = func() {
+		for range taken {
+			<-g.places
+		}
+		<-g.turn
+	}
+	for ; taken < sharers; taken++ {
+		select {
+		case g.places <- struct{}{}:
+		case <-ctx.Done():
+			leave()
+			return nil, ctx.Err()
+		}
+	}
+	return leave, nil
+}

@@ -1,0 +1,117 @@
+package etcdserver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// Where things are in the store: a key of etcd may be any bytes, a key of the store begins with a slash.
+const (
+	keyRoot   = "/key/"
+	leaseRoot = "/lease/"
+	nowhere   = "/none/" // nothing is ever there: it is asked for the revision alone
+)
+
+// A value in the store is what etcd tells of a key besides its revisions, the version and the lease as varints, and then etcd's value: so
+// they are as durable as the value, and those of older revisions are known too.
+
+func encode(version, lease int64, value []byte) []byte {
+	b := make([]byte, 0, 2*binary.MaxVarintLen64+len(value))
+	b = binary.AppendUvarint(b, uint64(version))
+	b = binary.AppendUvarint(b, uint64(lease))
+	return append(b, value...)
+}
+
+// decode shares the value with kv.
+func decode(kv store.KV) (*mvccpb.KeyValue, error) {
+	version, n := binary.Uvarint(kv.Value)
+	lease, m := uint64(0), 0
+	if n > 0 {
+		lease, m = binary.Uvarint(kv.Value[n:])
+	}
+	if n <= 0 || m <= 0 || !strings.HasPrefix(kv.Key, keyRoot) {
+		return nil, fmt.Errorf("%w: key %q at revision %d", errForeign, kv.Key, kv.Revision)
+	}
+	return &mvccpb.KeyValue{
+		Key: []byte(kv.Key[len(keyRoot):]), Value: kv.Value[n+m:],
+		CreateRevision: kv.CreateRevision, ModRevision: kv.Revision, Version: int64(version), Lease: int64(lease),
+	}, nil
+}
+
+// errForeign is the answer about what somebody else has written.
+var errForeign = errors.New("etcdserver: the store holds what was not written through it")
+
+func leaseKey(id int64) string { return leaseRoot + strconv.FormatInt(id, 16) }
+
+// span is a range of keys as requests tell it.
+type span struct {
+	from string
+	to   string // the first key behind it; unused where single or open is set
+	// single is the key from alone, open everything from it on.
+	single, open bool
+}
+
+func newSpan(key, rangeEnd []byte) span {
+	switch {
+	case len(rangeEnd) == 0:
+		return span{from: string(key), single: true}
+	case len(rangeEnd) == 1 && rangeEnd[0] == 0:
+		return span{from: string(key), open: true}
+	default:
+		return span{from: string(key), to: string(rangeEnd)}
+	}
+}
+
+func (s span) contains(key string) bool {
+	switch {
+	case s.single:
+		return key == s.from
+	case s.open:
+		return key >= s.from
+	default:
+		return key >= s.from && key < s.to
+	}
+}
+
+func (s span) empty() bool { return !s.single && !s.open && s.from >= s.to }
+
+// overlaps reports whether a key may be in both.
+func (s span) overlaps(o span) bool {
+	switch {
+	case s.single:
+		return o.contains(s.from)
+	case o.single:
+		return s.contains(o.from)
+	case s.empty() || o.empty():
+		return false
+	}
+	return (s.open || o.from < s.to) && (o.open || s.from < o.to)
+}
+
+// prefix returns the longest prefix that all its keys have, and whether every key from s.from on that has it is in the span: then no other bound is needed.
+func (s span) prefix() (prefix string, exact bool) {
+	switch {
+	case s.single:
+		return s.from, false
+	case s.open:
+		return "", true
+	}
+	// The span ends where the keys with some prefix end if its end is that prefix with its last byte raised by one.
+	if last := len(s.to) - 1; last >= 0 && s.to[last] > 0 {
+		if p := s.to[:last] + string([]byte{s.to[last] - 1}); strings.HasPrefix(s.from, p) {
+			return p, true
+		}
+	}
+	n := 0
+	for n < len(s.from) && n < len(s.to) && s.from[n] == s.to[n] {
+		n++
+	}
+	return s.from[:n], false
+}

@@ -1,0 +1,171 @@
+package etcdserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// Options refine a Server. The zero value is useful.
+type Options struct {
+	// Name is the member's, in its list. Empty means "default".
+	Name string
+	// ClientURLs are where the member says that it is reached; they change nothing else.
+	ClientURLs []string
+	// TLS, if not nil, is what connections must speak. Its ClientAuth says whether clients need certificates.
+	TLS *tls.Config
+	// MaxRequestBytes is the largest request. Zero means 1.5 MiB, etcd's limit. The store has a limit of its own, in which what is
+	// kept beside a value counts with at most 20 bytes.
+	MaxRequestBytes int
+	// ProgressInterval is how often watches that asked to be notified of progress are, while nothing happens. Zero means 10 min, as etcd's.
+	ProgressInterval time.Duration
+	// Logger is told what nobody else can be; nil discards.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Name == "" {
+		o.Name = "default"
+	}
+	if o.MaxRequestBytes <= 0 {
+		o.MaxRequestBytes = 3 << 19
+	}
+	if o.ProgressInterval <= 0 {
+		o.ProgressInterval = 10 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+const (
+	// overhead is what a message of gRPC may have beside the largest request.
+	overhead = 512 << 10
+	// streams is how many requests and watches one connection may have open.
+	streams = 1 << 20
+	// grace is how long a request may go on when the server ends.
+	grace = 2 * time.Second
+)
+
+// Server answers etcd's clients out of a store. It implements the servers of etcdserverpb.
+type Server struct {
+	store   store.Store
+	options Options
+	gate    gate
+	leases  *leases
+	served  atomic.Bool
+	closing chan struct{} // closed when Serve ends
+	tasks   sync.WaitGroup
+}
+
+var (
+	_ pb.KVServer          = (*Server)(nil)
+	_ pb.WatchServer       = (*Server)(nil)
+	_ pb.LeaseServer       = (*Server)(nil)
+	_ pb.ClusterServer     = (*Server)(nil)
+	_ pb.MaintenanceServer = (*Server)(nil)
+)
+
+// New returns a server over a store, which is the server's alone until Serve has returned, and is closed by the caller.
+func New(s store.Store, o Options) *Server {
+	return &Server{store: s, options: o.withDefaults(), gate: newGate(), leases: newLeases(), closing: make(chan struct{})}
+}
+
+// Serve answers the connections of the listeners and ends leases when their time has come, until ctx ends: then it lets requests that are under way
+// finish for at most two seconds, ends all streams, closes the listeners and returns nil when all its goroutines have returned. It may be called once.
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+	if s.served.Swap(true) {
+		return errors.New("etcdserver: Serve was called before")
+	}
+	closeAll := func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}
+	defer closeAll()
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	rpc := s.register()
+	server := s.http(rpc)
+	var tasks sync.WaitGroup
+	tasks.Go(func() { s.expire(ctx) })
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		tasks.Go(func() {
+			serve := func() error { return server.Serve(l) }
+			if server.TLSConfig != nil {
+				serve = func() error { return server.ServeTLS(l, "", "") }
+			}
+			if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		})
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	cancel()
+	close(s.closing)
+	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	if server.Shutdown(bounded) != nil {
+		_ = server.Close()
+	}
+	stop()
+	rpc.Stop()
+	tasks.Wait()
+	s.tasks.Wait()
+	return err
+}
+
+// register returns the server of all services.
+func (s *Server) register() *grpc.Server {
+	rpc := grpc.NewServer(grpc.MaxRecvMsgSize(s.options.MaxRequestBytes+overhead), grpc.MaxSendMsgSize(math.MaxInt32))
+	pb.RegisterKVServer(rpc, s)
+	pb.RegisterWatchServer(rpc, s)
+	pb.RegisterLeaseServer(rpc, s)
+	pb.RegisterClusterServer(rpc, s)
+	pb.RegisterMaintenanceServer(rpc, s)
+	pb.RegisterAuthServer(rpc, auth{s: s})
+	alive := health.NewServer()
+	for _, name := range []string{"", "etcdserverpb.KV", "etcdserverpb.Watch", "etcdserverpb.Lease"} {
+		alive.SetServingStatus(name, grpc_health_v1.HealthCheckResponse_SERVING)
+	}
+	grpc_health_v1.RegisterHealthServer(rpc, alive)
+	return rpc
+}
+
+// http returns the server of all connections: gRPC, and the few plain paths that etcd answers on the same port.
+func (s *Server) http(rpc *grpc.Server) *http.Server {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{
+		Handler: s.handler(rpc), Protocols: protocols, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams},
+		ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
+	}
+	if s.options.TLS != nil {
+		server.TLSConfig = s.options.TLS.Clone()
+	}
+	return server
+}
