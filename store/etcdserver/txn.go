@@ -253,22 +253,17 @@ func taken(r *pb.TxnRequest, succeeded bool) []*pb.RequestOp {
 	return r.Failure
 }
 
-// allowed returns the error with which etcd refuses the whole transaction for what is there before it: for its puts first, then for its ranges.
+// allowed returns the error with which etcd refuses the whole transaction for what is there before it.
 func (t *txn) allowed(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) error {
-	for _, judge := range []func(*pb.RequestOp) error{t.allowedPut, t.allowedRange} {
-		if err := eachTaken(r, decided, judge); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachTaken calls f for the operations that happen, those within other transactions included.
-func eachTaken(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool, f func(*pb.RequestOp) error) error {
 	for _, op := range taken(r, decided[r]) {
-		err := f(op)
-		if within := op.GetRequestTxn(); within != nil {
-			err = eachTaken(within, decided, f)
+		var err error
+		switch {
+		case op.GetRequestTxn() != nil:
+			err = t.allowed(op.GetRequestTxn(), decided)
+		case op.GetRequestPut() != nil:
+			err = t.allowedPut(op.GetRequestPut())
+		case op.GetRequestRange() != nil:
+			err = t.allowedRange(op.GetRequestRange())
 		}
 		if err != nil {
 			return err
@@ -277,9 +272,8 @@ func eachTaken(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool, f func(*pb.Req
 	return nil
 }
 
-func (t *txn) allowedRange(op *pb.RequestOp) error {
-	r := op.GetRequestRange()
-	if r == nil || r.Revision <= 0 {
+func (t *txn) allowedRange(r *pb.RangeRequest) error {
+	if r.Revision <= 0 {
 		return nil
 	}
 	if !t.alone {
@@ -289,11 +283,7 @@ func (t *txn) allowedRange(op *pb.RequestOp) error {
 	return err
 }
 
-func (t *txn) allowedPut(op *pb.RequestOp) error {
-	r := op.GetRequestPut()
-	if r == nil {
-		return nil
-	}
+func (t *txn) allowedPut(r *pb.PutRequest) error {
 	if r.IgnoreLease || r.IgnoreValue {
 		f, err := t.before(span{from: string(r.Key), single: true}, query{})
 		if err != nil {
