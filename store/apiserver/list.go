@@ -21,6 +21,7 @@ type page struct {
 	next      string // continue token
 	remaining *int64
 	bytes     int // of the stored forms
+	seen      int // objects that were looked at
 }
 
 func (s *Server) list(rt *route, r *request) {
@@ -136,13 +137,19 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 	if o.version == "0" && o.cont == "" {
 		limit = 0 // what is read from memory is not cut into pages
 	}
+	var p *page
 	if r.info.Name != "" && rt.info.Namespaced && namespace != "" {
-		return onePage(snap, rt, r, o), nil
+		p = onePage(snap, rt, r, o)
+	} else {
+		if err := o.convert(rt.res, snap, prefix, after); err != nil {
+			return nil, err
+		}
+		p = collect(snap, prefix, after, limit, o.matcher(rt.res))
 	}
-	if err := o.convert(rt.res, snap, prefix, after); err != nil {
-		return nil, err
+	if hook := s.options.Metrics.Listed; hook != nil && snap.Cached() {
+		hook(rt.info.GVR.GroupResource(), p.seen, len(p.items))
 	}
-	return collect(snap, prefix, after, limit, o.matcher(rt.res)), nil
+	return p, nil
 }
 
 // maxCauses is how many objects of a list that cannot be read are named.
@@ -177,8 +184,11 @@ func (p *page) unreadable(rt *route) error {
 func onePage(snap *cache.Snapshot, rt *route, r *request, o listOptions) *page {
 	p := &page{revision: snap.Revision()}
 	match := o.matcher(rt.res)
-	if obj, ok := snap.Get(rt.res.Key(r.key(true))); ok && (match == nil || match(obj)) {
-		p.items, p.bytes = append(p.items, obj), len(obj.Value)
+	if obj, ok := snap.Get(rt.res.Key(r.key(true))); ok {
+		p.seen = 1
+		if match == nil || match(obj) {
+			p.items, p.bytes = append(p.items, obj), len(obj.Value)
+		}
 	}
 	return p
 }
@@ -195,6 +205,7 @@ func collect(snap *cache.Snapshot, prefix, after string, limit int, match func(*
 	}
 	p.items = make([]*cache.Object, 0, size)
 	for o := range snap.Range(prefix, after) {
+		p.seen++
 		if match != nil && !match(o) {
 			continue
 		}

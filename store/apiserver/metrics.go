@@ -31,6 +31,8 @@ type Metrics struct {
 	Rejected func(m Measurement)
 	// Flows are the hooks of priority and fairness.
 	Flows flowcontrol.Metrics
+	// Listed is called when a list has been answered from the watch cache, with the number of objects it looked at and of those in the answer.
+	Listed func(resource schema.GroupResource, fetched, returned int)
 	// WatchEvents is called when events of a watch have been written: how many, and their size in bytes.
 	WatchEvents func(resource schema.GroupVersionResource, events, bytes int)
 	// Deprecated is called when a request was for an API that is deprecated.

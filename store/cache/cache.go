@@ -50,6 +50,16 @@ type Metrics struct {
 	Objects func(n int)
 	// Relist is called after each list of the store with its error, if any.
 	Relist func(err error)
+	// Listed is called when the state, or what has changed in it, has been read from the store, with the number of objects read.
+	Listed func(objects int)
+	// Progress is called when the store has told that nothing has changed up to a newer revision.
+	Progress func()
+	// Waited is called when a reader has waited for the cache to reach a revision, or has found it there.
+	Waited func(d time.Duration)
+	// Consistent is called when Consistent has been answered, if the store reports progress: from the store itself if fallback.
+	Consistent func(fallback bool, err error)
+	// Initial is called when a watch begins with objects or with changes that have happened, with their number, also of those it does not see.
+	Initial func(n int)
 	// Watchers is called with +1 and -1 as watches begin and end.
 	Watchers func(delta int)
 	// Slow is called when a watch is cut off.
@@ -142,6 +152,9 @@ func New(s store.Store, prefix string, o Options) *Cache {
 // Prefix returns the prefix the cache holds.
 func (c *Cache) Prefix() string { return c.prefix }
 
+// Capacity is how many changes the cache may remember: Options.EventLog.
+func (c *Cache) Capacity() int { return c.options.EventLog }
+
 // Ready returns a channel that is closed when the cache has caught up with the store for the
 // first time.
 func (c *Cache) Ready() <-chan struct{} { return c.ready }
@@ -203,18 +216,27 @@ func (c *Cache) remember(snap *Snapshot) {
 // while it waits, and returns an error when ctx ends or the cache stops.
 func (c *Cache) Wait(ctx context.Context, revision int64) (*Snapshot, error) {
 	if snap := c.snapshot.Load(); snap.revision >= revision && snap.revision > 0 {
+		c.waited(0)
 		return snap, nil
 	}
 	c.nudge(ctx, minNudge/2)
 	return c.wait(ctx, revision)
 }
 
+func (c *Cache) waited(d time.Duration) {
+	if hook := c.options.Metrics.Waited; hook != nil {
+		hook(d)
+	}
+}
+
 // wait is Wait after progress has been asked for.
 func (c *Cache) wait(ctx context.Context, revision int64) (*Snapshot, error) {
 	reached, snap := c.await(revision)
 	if reached == nil {
+		c.waited(0)
 		return snap, nil
 	}
+	defer func(began time.Time) { c.waited(time.Since(began)) }(time.Now())
 	pause := minNudge
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -260,21 +282,36 @@ func (c *Cache) forget(reached chan struct{}) {
 // report progress, or the cache does not get there within three seconds because its watch is in
 // trouble, it asks the store what has changed instead.
 func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
-	if !c.store.Capabilities().Progress || c.doubted.Load() {
+	if !c.store.Capabilities().Progress {
 		return c.quorum(ctx)
+	}
+	snap, fallback, err := c.consistent(ctx)
+	if hook := c.options.Metrics.Consistent; hook != nil {
+		hook(fallback, err)
+	}
+	return snap, err
+}
+
+// consistent is Consistent over a store that reports progress. fallback says that the cache was not enough.
+func (c *Cache) consistent(ctx context.Context) (snap *Snapshot, fallback bool, err error) {
+	if c.doubted.Load() {
+		snap, err = c.quorum(ctx)
+		return snap, true, err
 	}
 	revision, err := c.revision(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if snap := c.snapshot.Load(); snap.revision >= revision {
-		return snap, nil
+		c.waited(0)
+		return snap, false, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	snap, err := c.wait(waiting, revision)
+	snap, err = c.wait(waiting, revision)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return c.quorum(ctx)
+		snap, err = c.quorum(ctx)
+		return snap, true, err
 	}
-	return snap, err
+	return snap, false, err
 }

@@ -94,6 +94,9 @@ func (c *Cache) follow(ctx context.Context) error {
 	for {
 		err := c.store.Watch(ctx, c.prefix, c.snapshot.Load().revision, store.WatchOptions{}, func(b store.Batch) error {
 			c.apply(b)
+			if hook := c.options.Metrics.Progress; hook != nil && len(b.Events) == 0 {
+				hook()
+			}
 			retry = minRetry
 			return nil
 		})
@@ -182,7 +185,15 @@ func (c *Cache) read(ctx context.Context, at int64) (ordered.Map[*Object], int64
 	if err := ctx.Err(); err != nil {
 		return ordered.Map[*Object]{}, 0, err
 	}
-	return edit.Map(), revision, nil
+	items := edit.Map()
+	c.listed(items.Len())
+	return items, revision, nil
+}
+
+func (c *Cache) listed(objects int) {
+	if hook := c.options.Metrics.Listed; hook != nil {
+		hook(objects)
+	}
 }
 
 // nextPage is how many keys like these make a page.

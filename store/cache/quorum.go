@@ -62,6 +62,7 @@ func (c *Cache) readThrough(ctx context.Context) (*Snapshot, error) {
 	if page.More {
 		return c.readAll(ctx)
 	}
+	c.listed(len(page.Items))
 	changed := c.objects(page.Items, known)
 	deadline, cancel := context.WithTimeout(ctx, forDeletions)
 	defer cancel()

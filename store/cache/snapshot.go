@@ -26,6 +26,9 @@ func fromStore(items ordered.Map[*Object], revision int64) *Snapshot {
 // State names the content of the snapshot.
 func (s *Snapshot) State() State { return State{s.epoch, s.seq} }
 
+// Cached reports whether the state is one that the cache has had; otherwise it was read from the store.
+func (s *Snapshot) Cached() bool { return s.epoch >= 0 }
+
 // Revision returns the store's revision whose state this is.
 func (s *Snapshot) Revision() int64 { return s.revision }
 

@@ -112,6 +112,11 @@ func (c *Cache) Watch(ctx context.Context, o WatchOptions, deliver func([]Event)
 	if err != nil {
 		return err
 	}
+	if hook := c.options.Metrics.Initial; hook != nil {
+		if n := w.backwards(snap); n > 0 {
+			hook(n)
+		}
+	}
 	if o.InitialEvents {
 		if err := w.initial(ctx, snap, deliver); err != nil {
 			return err
@@ -159,6 +164,14 @@ func (c *Cache) position(w *watcher, first *Snapshot) (*Snapshot, error) {
 		w.mustTake(w.cursor + 1)
 	}
 	return snap, nil
+}
+
+// backwards is how many objects, or changes before the watch, it begins with.
+func (w *watcher) backwards(snap *Snapshot) int {
+	if w.options.InitialEvents {
+		return snap.Count(w.options.Prefix, "")
+	}
+	return int(snap.seq - w.cursor)
 }
 
 // mustTake makes pending no later than seq.

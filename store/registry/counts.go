@@ -34,6 +34,8 @@ type CacheState struct {
 	Resource schema.GroupResource
 	// Revision is the one the cache has reached, Bytes the size of the stored objects in it.
 	Revision, Bytes int64
+	// Capacity is how many changes the cache may remember.
+	Capacity int
 }
 
 // Caches returns the state of the watch caches that run and have caught up, in no order. It looks at every object.
@@ -52,7 +54,7 @@ func (r *Registry) Caches() []CacheState {
 			continue
 		}
 		snap := w.cache.Snapshot()
-		state := CacheState{Resource: w.source.gr, Revision: snap.Revision()}
+		state := CacheState{Resource: w.source.gr, Revision: snap.Revision(), Capacity: w.cache.Capacity()}
 		for o := range snap.Range("", "") {
 			state.Bytes += int64(len(o.Value))
 		}

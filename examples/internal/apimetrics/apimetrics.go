@@ -54,6 +54,7 @@ type flows struct {
 
 var (
 	durationBuckets = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
+	sliBuckets      = durationBuckets[2:]
 	about           = []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
 )
 
@@ -67,7 +68,7 @@ func New() *Metrics {
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
 		durations: histogram(r, "apiserver_request_duration_seconds", "Time until the last byte of the answer.", durationBuckets,
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
-		slis:        histogram(r, "apiserver_request_sli_duration_seconds", "Time until the last byte of the answer, watches left out.", durationBuckets, about...),
+		slis:        histogram(r, "apiserver_request_sli_duration_seconds", "Time until the last byte of the answer, watches left out.", sliBuckets, about...),
 		sizes:       histogram(r, "apiserver_response_sizes", "Size of answers in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), about...),
 		inFlight:    gauge(r, "apiserver_current_inflight_requests", "Requests being served, long-running ones left out.", "request_kind"),
 		longRunning: gauge(r, "apiserver_longrunning_requests", "Watches, logs and streams being served.", about...),
@@ -175,6 +176,7 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 		Rejected: func(a apiserver.Measurement) {
 			m.terminated.WithLabelValues(append(labelsOf(a), strconv.Itoa(http.StatusTooManyRequests))...).Inc()
 		},
+		Listed: m.caches.listed,
 		WatchEvents: func(gvr schema.GroupVersionResource, events, bytes int) {
 			s := m.watchSeries.of(gvr)
 			s.events.Add(float64(events))
@@ -252,6 +254,9 @@ func (m *Metrics) Watch(s *apiserver.Server) error {
 	return m.registry.Register(&onDemand{server: s})
 }
 
+// most is from where on revisions are shown without their first digits, because the values of metrics hold no more.
+const most = 1e15
+
 // countPatience is how long one scrape may count objects.
 const countPatience = 5 * time.Second
 
@@ -266,12 +271,13 @@ var (
 	highest       = prometheus.NewDesc("apiserver_flowcontrol_upper_limit_seats", "Seats a priority level may have at most.", []string{"priority_level"}, nil)
 	estimates     = prometheus.NewDesc("apiserver_resource_size_estimate_bytes", "Size of the stored objects of resources that a watch cache holds.", []string{"group", "resource"}, nil)
 	cacheRevision = prometheus.NewDesc("apiserver_watch_cache_resource_version", "Revision that a watch cache has reached.", []string{"group", "resource"}, nil)
+	cacheCapacity = prometheus.NewDesc("watch_cache_capacity", "Changes a watch cache may remember.", []string{"group", "resource"}, nil)
 	storeSize     = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the store, on disk if it has one.", []string{"storage_cluster_id"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*onDemand) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{storedObjects, resources, estimates, cacheRevision, storeSize, nominal, lowest, highest} {
+	for _, d := range []*prometheus.Desc{storedObjects, resources, estimates, cacheRevision, cacheCapacity, storeSize, nominal, lowest, highest} {
 		out <- d
 	}
 }
@@ -289,7 +295,8 @@ func (c *onDemand) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, state := range c.server.Registry().Caches() {
 		send(estimates, float64(state.Bytes), state.Resource.Group, state.Resource.Resource)
-		send(cacheRevision, float64(state.Revision), state.Resource.Group, state.Resource.Resource)
+		send(cacheCapacity, float64(state.Capacity), state.Resource.Group, state.Resource.Resource)
+		send(cacheRevision, float64(state.Revision%most), state.Resource.Group, state.Resource.Resource)
 	}
 	if sized, ok := c.server.Registry().Store().(store.Sized); ok {
 		if n, err := sized.Size(ctx); err == nil {
