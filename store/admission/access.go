@@ -52,7 +52,7 @@ type Options struct {
 	WebhookDial webhook.DialFunc
 	// Authorize answers what expressions ask; nil answers all questions with an error.
 	Authorize AuthorizeFunc
-	// Metrics are called as webhooks and policies are asked: its functions Webhook and Policy.
+	// Metrics are called as webhooks and policies are asked: all but its functions Step and Plugin.
 	Metrics Metrics
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -168,16 +169,33 @@ func newConditions(list []admissionregistrationv1.MatchCondition) conditions {
 	return out
 }
 
-// hold reports whether all conditions hold. One that does not outweighs errors of the others.
-func (c conditions) hold(e *evaluation) (bool, error) {
-	var errs []error
+// hold reports whether all conditions hold, which failed, and whether one does not hold, which outweighs failures.
+func (c conditions) hold(e *evaluation) (ok bool, failed []error, unheld bool) {
 	for _, one := range c {
 		switch v, err := e.run(one.expression); {
 		case err != nil:
-			errs = append(errs, err)
+			failed = append(failed, err)
 		case v != types.True:
-			return false, nil
+			return false, failed, true
 		}
 	}
-	return len(errs) == 0, errors.Join(errs...)
+	return len(failed) == 0, failed, false
+}
+
+// decide reports whether whoever check describes is to be asked, and tells hook of it. The error is a failure that is not to be ignored.
+func (c conditions) decide(e *evaluation, ignore bool, check ConditionCheck, hook func(ConditionCheck)) (bool, error) {
+	if len(c) == 0 {
+		return true, nil
+	}
+	began := time.Now()
+	ok, failed, unheld := c.hold(e)
+	var err error
+	if !unheld && !ignore {
+		err = errors.Join(failed...)
+	}
+	if hook != nil {
+		check.Failed, check.Excluded, check.Elapsed = len(failed), !ok && err == nil, time.Since(began)
+		hook(check)
+	}
+	return ok, err
 }

@@ -128,14 +128,15 @@ func (h *hook) applies(ctx context.Context, w *webhooks, f *forms) (*Served, err
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	ok, err := h.conditions.hold(e)
+	check := ConditionCheck{Name: h.name, Webhook: true, Step: w.step, Operation: f.a.Operation}
+	ok, err := h.conditions.decide(e, h.ignore, check, w.options.Metrics.Conditions)
 	switch {
-	case ok:
-		return form, nil
-	case err == nil || h.ignore:
+	case err != nil:
+		return nil, refuse(f.a, err)
+	case !ok:
 		return nil, nil
 	}
-	return nil, refuse(f.a, err)
+	return form, nil
 }
 
 // review is the question to the webhook.

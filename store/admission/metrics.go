@@ -21,6 +21,10 @@ type Metrics struct {
 	Webhook func(c WebhookCall)
 	// Policy is called when an expression of a ValidatingAdmissionPolicy does not hold or fails, once for each action that follows.
 	Policy func(c PolicyCheck)
+	// Mutation is called when a mutation of a MutatingAdmissionPolicy has been made, or has failed.
+	Mutation func(m Mutation)
+	// Conditions is called when the match conditions of a webhook or policy that has any have been evaluated.
+	Conditions func(c ConditionCheck)
 }
 
 // WebhookCall is how asking a webhook about a request went.
@@ -57,6 +61,27 @@ type PolicyCheck struct {
 	Elapsed time.Duration // of this expression
 }
 
+// Mutation is one change that a policy has made, or failed at.
+type Mutation struct {
+	Policy, Binding string
+	Failure         PolicyFailure
+	Elapsed         time.Duration
+}
+
+// ConditionCheck is how the match conditions of a webhook or policy were met by a request.
+type ConditionCheck struct {
+	// Name is the webhook's or the policy's.
+	Name      string
+	Webhook   bool // and not a policy
+	Step      Step
+	Operation Operation
+	// Failed is how many conditions could not be evaluated.
+	Failed int
+	// Excluded says that the webhook or policy is not asked: a condition does not hold, or one failed and the failure policy of the webhook ignores that.
+	Excluded bool
+	Elapsed  time.Duration
+}
+
 // PolicyFailure says what is wrong.
 type PolicyFailure string
 
@@ -65,7 +90,16 @@ const (
 	PolicyInvalid     PolicyFailure = "invalid_error" // the expression does not hold, or failed
 	PolicyMalformed   PolicyFailure = "compile_error"
 	PolicyOutOfBudget PolicyFailure = "out_of_budget"
+	PolicyDone        PolicyFailure = "no_error" // a mutation was made
 )
+
+// mutationFailure says how a mutation ended.
+func mutationFailure(err error) PolicyFailure {
+	if err == nil {
+		return PolicyDone
+	}
+	return policyFailure(err)
+}
 
 // policyFailure says why an expression failed.
 func policyFailure(err error) PolicyFailure {

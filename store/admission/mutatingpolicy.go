@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/cel"
@@ -107,14 +108,18 @@ func (p *mutatingPolicies) change(ctx context.Context, f *forms, u *use[*mutatin
 	before := codec.DeepCopy(f.a.Object)
 	changed := false
 	for i := range u.policy.mutations {
+		began := time.Now()
 		// Each sees what those before have done.
-		e, err := u.evaluation(ctx, f, &u.policy.policy, p.access, p.options.Authorize)
+		e, err := u.evaluation(ctx, f, &u.policy.policy, Admitting, p.access, p.options)
 		if err == nil && e == nil {
 			break
 		}
 		one := false
 		if err == nil {
 			one, err = u.policy.mutations[i].make(f, u.form, e)
+		}
+		if hook := p.options.Metrics.Mutation; hook != nil {
+			hook(Mutation{u.policy.name, u.binding.name, mutationFailure(err), time.Since(began)})
 		}
 		if err != nil {
 			return false, errors.Join(err, f.replace(before, f.a.Kind))

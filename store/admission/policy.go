@@ -161,13 +161,14 @@ func (p *policies[P]) bound(ctx context.Context, f *forms, c *policy, b *binding
 }
 
 // evaluation prepares the expressions of a policy for one use. It returns nil if the match conditions do not hold.
-func (u *use[P]) evaluation(ctx context.Context, f *forms, c *policy, access Access, authorize AuthorizeFunc) (*evaluation, error) {
-	e, err := newEvaluation(ctx, f, u.form, authorize, conditionBudget)
+func (u *use[P]) evaluation(ctx context.Context, f *forms, c *policy, step Step, access Access, o Options) (*evaluation, error) {
+	e, err := newEvaluation(ctx, f, u.form, o.Authorize, conditionBudget)
 	if err != nil {
 		return nil, err
 	}
 	e.input["params"] = u.param
-	if ok, err := c.conditions.hold(e); !ok {
+	check := ConditionCheck{Name: c.name, Step: step, Operation: f.a.Operation}
+	if ok, err := c.conditions.decide(e, false, check, o.Metrics.Conditions); !ok {
 		return nil, err
 	}
 	e.budget = cel.Budget

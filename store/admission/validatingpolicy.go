@@ -125,7 +125,7 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 	if u.err != nil {
 		return failed(u.err, 0)
 	}
-	e, err := u.evaluation(ctx, f, &u.policy.policy, p.access, p.options.Authorize)
+	e, err := u.evaluation(ctx, f, &u.policy.policy, Validating, p.access, p.options)
 	switch {
 	case err != nil:
 		return failed(err, 0)

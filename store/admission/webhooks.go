@@ -21,15 +21,16 @@ var everything = []Operation{Create, Update, Delete, Connect}
 // webhooks is what the two webhook plugins share.
 type webhooks struct {
 	named
+	step    Step
 	access  Access
 	options Options
 	client  *webhook.Client
 	hooks   compiled[[]*hook]
 }
 
-func newWebhooks(name, resource string, access Access, o Options, compile func(metav1.Object) []*hook) webhooks {
+func newWebhooks(name, resource string, step Step, access Access, o Options, compile func(metav1.Object) []*hook) webhooks {
 	return webhooks{
-		named: named{name, everything}, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access}),
+		named: named{name, everything}, step: step, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access}),
 		hooks: compiled[[]*hook]{access: access, gvr: admissionregistrationv1.GroupVersion.WithResource(resource), compile: compile},
 	}
 }
@@ -57,7 +58,7 @@ func (w *webhooks) load(ctx context.Context, a *Attributes) ([]*hook, error) {
 type mutatingWebhooks struct{ webhooks }
 
 func newMutatingWebhooks(access Access, o Options) Plugin {
-	return &mutatingWebhooks{newWebhooks("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", access, o, mutatingHooks)}
+	return &mutatingWebhooks{newWebhooks("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", Admitting, access, o, mutatingHooks)}
 }
 
 func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
@@ -163,7 +164,7 @@ func applyPatch(f *forms, form *Served, data []byte) (bool, error) {
 type validatingWebhooks struct{ webhooks }
 
 func newValidatingWebhooks(access Access, o Options) Plugin {
-	return &validatingWebhooks{newWebhooks("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", access, o, validatingHooks)}
+	return &validatingWebhooks{newWebhooks("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", Validating, access, o, validatingHooks)}
 }
 
 // question is a webhook to be asked, and then what it said.

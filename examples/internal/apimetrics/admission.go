@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/keelson-dev/keelson/store/admission"
 )
@@ -13,12 +14,23 @@ import (
 // admissions are the measurements of admission.
 type admissions struct {
 	steps, plugins *prometheus.HistogramVec
-	series         *memo[asked, prometheus.Observer]
+	summary        *prometheus.SummaryVec
+	series         *memo[asked, askedSeries]
 
 	webhooks                         *prometheus.HistogramVec
 	requests, rejections, failedOpen *prometheus.CounterVec
 	checks                           *prometheus.CounterVec
 	checkTimes                       *prometheus.HistogramVec
+	mutations                        *prometheus.CounterVec
+	mutationTimes                    *prometheus.HistogramVec
+	failedConditions, exclusions     *prometheus.CounterVec
+	conditionTimes                   *prometheus.HistogramVec
+}
+
+// askedSeries are the metrics of a step or a plugin.
+type askedSeries struct {
+	times   prometheus.Observer
+	summary prometheus.Observer // of steps
 }
 
 // asked is a step of admission, or a plugin's part of it.
@@ -33,7 +45,13 @@ var policyLabels = []string{"policy", "policy_binding", "error_type", "enforceme
 
 func newAdmissions(r *prometheus.Registry) *admissions {
 	buckets := []float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5}
+	policyBuckets := []float64{0.0000005, 0.001, 0.01, 0.1, 1.0}
+	matched := []string{"name", "kind", "type", "operation"}
 	a := &admissions{
+		summary: promauto.With(r).NewSummaryVec(prometheus.SummaryOpts{
+			Name: "apiserver_admission_step_admission_duration_seconds_summary", Help: "Quantiles of the time of a step of admission.",
+			Objectives: map[float64]float64{0.5: 0.05, 0.9: 0.01, 0.99: 0.001}, MaxAge: 5 * time.Hour,
+		}, []string{"type", "operation", "rejected"}),
 		steps:   histogram(r, "apiserver_admission_step_admission_duration_seconds", "Time of a step of admission.", buckets, "type", "operation", "rejected"),
 		plugins: histogram(r, "apiserver_admission_controller_admission_duration_seconds", "Time of an admission plugin.", buckets, "name", "type", "operation", "rejected"),
 		webhooks: histogram(r, "apiserver_admission_webhook_admission_duration_seconds", "Time of an admission webhook.",
@@ -42,26 +60,35 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 		rejections: counter(r, "apiserver_admission_webhook_rejection_count", "Requests refused because of webhooks.", "name", "type", "operation", "error_type", "rejection_code"),
 		checks:     counter(r, "apiserver_validating_admission_policy_check_total", "Expressions of policies that spoke against a request or failed.", policyLabels...),
 		checkTimes: histogram(r, "apiserver_validating_admission_policy_check_duration_seconds", "Time of an expression that spoke against a request or failed.",
-			[]float64{0.0000005, 0.001, 0.01, 0.1, 1.0}, policyLabels...),
+			policyBuckets, policyLabels...),
+		mutations:        counter(r, "apiserver_mutating_admission_policy_check_total", "Mutations of policies by outcome.", policyLabels[:3]...),
+		mutationTimes:    histogram(r, "apiserver_mutating_admission_policy_check_duration_seconds", "Time of a mutation.", policyBuckets, policyLabels[:3]...),
+		failedConditions: counter(r, "apiserver_admission_match_condition_evaluation_errors_total", "Match conditions that could not be evaluated.", matched...),
+		exclusions:       counter(r, "apiserver_admission_match_condition_exclusions_total", "Webhooks that were not asked because of their match conditions.", matched...),
+		conditionTimes: histogram(r, "apiserver_admission_match_condition_evaluation_seconds", "Time of the match conditions of a webhook or policy.",
+			[]float64{0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25}, matched...),
 		failedOpen: counter(r, "apiserver_admission_webhook_fail_open_count", "Requests let pass although a webhook could not be asked.", "name", "type"),
 	}
-	a.series = newMemo(func(k asked) prometheus.Observer {
+	a.series = newMemo(func(k asked) askedSeries {
+		labels := []string{string(k.step), string(k.operation), strconv.FormatBool(k.rejected)}
 		if k.plugin == "" {
-			return a.steps.WithLabelValues(string(k.step), string(k.operation), strconv.FormatBool(k.rejected))
+			return askedSeries{a.steps.WithLabelValues(labels...), a.summary.WithLabelValues(labels...)}
 		}
-		return a.plugins.WithLabelValues(k.plugin, string(k.step), string(k.operation), strconv.FormatBool(k.rejected))
+		return askedSeries{times: a.plugins.WithLabelValues(append([]string{k.plugin}, labels...)...)}
 	})
 	return a
 }
 
 func (a *admissions) hooks() admission.Metrics {
 	return admission.Metrics{
-		Webhook: a.webhook, Policy: a.policy,
+		Webhook: a.webhook, Policy: a.policy, Mutation: a.mutation, Conditions: a.conditions,
 		Step: func(s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
-			a.series.of(asked{"", s, op, rejected}).Observe(elapsed.Seconds())
+			series := a.series.of(asked{"", s, op, rejected})
+			series.times.Observe(elapsed.Seconds())
+			series.summary.Observe(elapsed.Seconds())
 		},
 		Plugin: func(plugin string, s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
-			a.series.of(asked{plugin, s, op, rejected}).Observe(elapsed.Seconds())
+			a.series.of(asked{plugin, s, op, rejected}).times.Observe(elapsed.Seconds())
 		},
 	}
 }
@@ -93,4 +120,28 @@ func (a *admissions) policy(c admission.PolicyCheck) {
 	}
 	a.checks.WithLabelValues(c.Policy, c.Binding, string(c.Failure), action).Inc()
 	a.checkTimes.WithLabelValues(c.Policy, c.Binding, string(c.Failure), action).Observe(c.Elapsed.Seconds())
+}
+
+func (a *admissions) mutation(m admission.Mutation) {
+	a.mutations.WithLabelValues(m.Policy, m.Binding, string(m.Failure)).Inc()
+	a.mutationTimes.WithLabelValues(m.Policy, m.Binding, string(m.Failure)).Observe(m.Elapsed.Seconds())
+}
+
+// conditions measures match conditions. Steps are called as Kubernetes calls them: those of all policies and the exclusions by a validating webhook
+// are of type validate, what else there is of such a webhook is validating.
+func (a *admissions) conditions(c admission.ConditionCheck) {
+	kind, step, op := "policy", string(admission.Validating), string(c.Operation)
+	if c.Webhook {
+		kind, step = "webhook", string(c.Step)
+		if c.Excluded {
+			a.exclusions.WithLabelValues(c.Name, kind, step, op).Inc()
+		}
+		if c.Step == admission.Validating {
+			step = "validating"
+		}
+	}
+	if c.Failed > 0 {
+		a.failedConditions.WithLabelValues(c.Name, kind, step, op).Add(float64(c.Failed))
+	}
+	a.conditionTimes.WithLabelValues(c.Name, kind, step, op).Observe(c.Elapsed.Seconds())
 }

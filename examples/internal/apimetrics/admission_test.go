@@ -67,11 +67,11 @@ func (p *plane) do(token, method, path, body string, code int) string {
 	return w.Body.String()
 }
 
-// has wants lines in /metrics, where everything is as Kubernetes has it.
-func (p *plane) has(lines ...string) {
+// has wants lines in /metrics, where everything is as Kubernetes has it, and returns the families.
+func (p *plane) has(lines ...string) map[string]*family {
 	p.t.Helper()
 	text := p.do("root", "GET", "/metrics", "", 200)
-	requireUpstreams(p.t, text)
+	families := requireUpstreams(p.t, text)
 	all := strings.Split(text, "\n")
 	for _, line := range lines {
 		if !slices.Contains(all, line) {
@@ -80,6 +80,7 @@ func (p *plane) has(lines ...string) {
 			require.Fail(p.t, "a line is missing", "%s\nfrom\n%s", line, strings.Join(of, "\n"))
 		}
 	}
+	return families
 }
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -233,4 +234,43 @@ func TestPolicies(t *testing.T) {
 		`apiserver_validating_admission_policy_check_total{enforcement_action="allow",error_type="invalid_error",policy="open",policy_binding="open-b"} 3`,
 		`apiserver_validating_admission_policy_check_duration_seconds_count{enforcement_action="deny",error_type="invalid_error",policy="denied",policy_binding="denied-b"} 1`,
 	)
+}
+
+// Mutations of policies are counted by outcome, and requests by what match conditions make of them.
+func TestMutationsAndConditions(t *testing.T) {
+	p := startPlane(t)
+	const api = "/apis/admissionregistration.k8s.io/v1/"
+	const match = `"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}`
+	mutate := func(name, expression, condition, failure string) {
+		p.do("root", "POST", api+"mutatingadmissionpolicies", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy","metadata":{"name":"`+name+`"},
+			"spec":{"failurePolicy":"`+failure+`","reinvocationPolicy":"Never","matchConditions":[{"name":"c","expression":"`+condition+`"}],
+			"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"`+expression+`"}}],`+match+`}}`, 201)
+		p.do("root", "POST", api+"mutatingadmissionpolicybindings", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicyBinding",
+			"metadata":{"name":"`+name+`-b"},"spec":{"policyName":"`+name+`"}}`, 201)
+	}
+	mutate("sets", `Object{data: {'set': 'yes'}}`, "object.metadata.name != 'b'", "Fail")
+	mutate("fails", `Object{data: {'set': object.data.none}}`, "true", "Ignore")
+	webhook := func(kind, name, condition, policy string) {
+		p.do("root", "POST", api+strings.ToLower(kind)+"s", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"`+kind+`","metadata":{"name":"`+name+`"},
+			"webhooks":[{"name":"`+name+`.a.test","clientConfig":{"url":"https://127.0.0.1:1/"},"failurePolicy":"`+policy+`","sideEffects":"None","admissionReviewVersions":["v1"],
+			"matchConditions":[{"name":"c","expression":"`+condition+`"}],
+			"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}]}`, 201)
+	}
+	webhook("MutatingWebhookConfiguration", "never", "object.metadata.name == 'nobody'", "Fail")
+	webhook("ValidatingWebhookConfiguration", "broken", "object.data.none == 'x'", "Ignore")
+	require.Contains(t, p.do("root", "POST", configMaps, `{"metadata":{"name":"a"}}`, 201), `"set":"yes"`)
+	require.NotContains(t, p.do("root", "POST", configMaps, `{"metadata":{"name":"b"}}`, 201), `"set":"yes"`)
+	families := p.has(
+		`apiserver_mutating_admission_policy_check_total{error_type="no_error",policy="sets",policy_binding="sets-b"} 1`,
+		`apiserver_mutating_admission_policy_check_total{error_type="invalid_error",policy="fails",policy_binding="fails-b"} 2`,
+		`apiserver_mutating_admission_policy_check_duration_seconds_count{error_type="no_error",policy="sets",policy_binding="sets-b"} 1`,
+		`apiserver_admission_match_condition_exclusions_total{kind="webhook",name="never.a.test",operation="CREATE",type="admit"} 3`, // once more in the second round
+		`apiserver_admission_match_condition_exclusions_total{kind="webhook",name="broken.a.test",operation="CREATE",type="validate"} 2`,
+		`apiserver_admission_match_condition_evaluation_errors_total{kind="webhook",name="broken.a.test",operation="CREATE",type="validating"} 2`,
+		`apiserver_admission_match_condition_evaluation_seconds_count{kind="policy",name="sets",operation="CREATE",type="validate"} 2`,
+		`apiserver_admission_match_condition_evaluation_seconds_count{kind="webhook",name="never.a.test",operation="CREATE",type="admit"} 3`,
+	)
+	const step, of = "apiserver_admission_step_admission_duration_seconds", `_count{operation="CREATE",rejected="false",type="validate"}`
+	require.Greater(t, families[step].series[step+of], 7.0)
+	require.Equal(t, families[step].series[step+of], families[step+"_summary"].series[step+"_summary"+of])
 }
