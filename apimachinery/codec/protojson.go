@@ -199,7 +199,11 @@ func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
 		case s.to == 0 || place.again == againLast:
 			*s = span{int32(content), int32(i)}
 		default:
-			*s = c.merge(c.content(data, *s), data[content:i])
+			first := c.content(data, *s)
+			if !wholeFields(first) {
+				return false
+			}
+			*s = c.merge(first, data[content:i])
 		}
 	}
 	return true
@@ -216,6 +220,18 @@ func skipUnknown(pb *protoPlan, data []byte, i, end int) int {
 		return -1
 	}
 	return i + n + k
+}
+
+// wholeFields reports whether no field of a message is cut off by its end, so that another may follow.
+func wholeFields(data []byte) bool {
+	for len(data) > 0 {
+		_, _, n := protowire.ConsumeField(data)
+		if n < 0 {
+			return false
+		}
+		data = data[n:]
+	}
+	return true
 }
 
 // length reads a length at i, for which there is room up to end, and returns it and where the content begins, -1 if there is no such length.

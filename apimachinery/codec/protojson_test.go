@@ -109,6 +109,7 @@ func TestProtoToJSONOfUnusualMessages(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"nothing":                  {},
 		"metadata in three pieces": slices.Concat(meta(field(1, 'a'), field(11, entry("x", "1")...)), meta(field(1, 'b')), meta(field(11, entry("y", "2")...))),
+		"metadata cut in two":      slices.Concat(meta(field(1, 'a'), []byte{5<<3 | 2, 2}), meta([]byte("xy"))),
 		"a spec in two pieces":     slices.Concat(field(2, field(10, 'n')...), field(2, field(1, field(1, 'v')...)...), field(2, field(1, field(1, 'w')...)...)),
 		"labels out of order":      meta(field(11, entry("b", "1")...), field(11, entry("a", "2")...)),
 		"a label twice":            meta(field(11, entry("a", "1")...), field(11, entry("a", "2")...)),
