@@ -88,8 +88,8 @@ func (r *request) deleteQuery(o *metav1.DeleteOptions) error {
 	} else if ok {
 		o.GracePeriodSeconds = &v
 	}
-	if v := r.query.Get("propagationPolicy"); v != "" {
-		o.PropagationPolicy = new(metav1.DeletionPropagation(v))
+	if r.query.Has("propagationPolicy") {
+		o.PropagationPolicy = new(metav1.DeletionPropagation(r.query.Get("propagationPolicy")))
 	}
 	if r.query.Has("orphanDependents") {
 		o.OrphanDependents = new(flag(r.query, "orphanDependents"))

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -38,7 +39,7 @@ func (s *Server) dispatch(r *request) {
 		s.serveSubresource(rt, r)
 		return
 	}
-	if !rt.info.HasVerb(r.info.Verb) || !rt.applies(&r.info) {
+	if !rt.info.HasVerb(r.info.Verb) || !rt.applies(&r.info, r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
 		return
 	}
@@ -110,8 +111,10 @@ func (rt *route) scoped(i *RequestInfo) bool {
 }
 
 // applies reports whether the verb can be used on what the path names: an object or a collection.
-func (rt *route) applies(i *RequestInfo) bool {
+func (rt *route) applies(i *RequestInfo, read bool) bool {
 	switch i.Verb {
+	case "watch":
+		return read // the paths of old are watches whatever the method
 	case "create":
 		return i.Name == "" && (i.Namespace != "" || !rt.info.Namespaced) || rt.info.GVR.Resource == "namespaces" && i.Name == ""
 	case "update", "patch":

@@ -161,12 +161,21 @@ func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
 func (r *request) decodePatched(data []byte, obj metav1.Object, gvk schema.GroupVersionKind, fv fieldValidation) (metav1.Object, error) {
 	issues, err := codec.UnmarshalOptions(data, obj, codec.DecodeOptions{Strict: fv != fieldsIgnore})
 	if err != nil {
-		return nil, apierrors.NewInvalid(gvk.GroupKind(), "", validation.ErrorList{
-			validation.Invalid(validation.NewPath("patch"), string(r.body[:min(len(r.body), 1<<10)]), cannotHandle(gvk, err.Error()))})
+		return nil, r.badPatch(cannotHandle(gvk, err.Error()))
 	}
 	got := gvk
 	if k, ok := obj.(kinded); ok {
 		got = k.GroupVersionKind()
 	}
-	return obj, r.checked(obj, got, gvk, issues, fv)
+	err = r.checked(obj, got, gvk, issues, fv)
+	if e, ok := errors.AsType[*strictError](err); ok {
+		return nil, r.badPatch(e.why)
+	}
+	return obj, err
+}
+
+// badPatch is the answer to a patch that makes something else than an object. It names no kind: kubectl says "The request is invalid".
+func (r *request) badPatch(why string) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", validation.ErrorList{
+		validation.Invalid(validation.NewPath("patch"), string(r.body[:min(len(r.body), 1<<10)]), why)})
 }

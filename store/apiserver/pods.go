@@ -86,7 +86,7 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 		pod := obj.(*corev1.Pod)
 		switch {
 		case binding.UID != "" && binding.UID != pod.UID:
-			return nil, apierrors.NewConflict(pods, pod.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", binding.UID, pod.UID))
+			return nil, apierrors.NewConflict(pods, pod.Name, registry.ErrOtherUID(binding.UID, pod.UID))
 		case pod.DeletionTimestamp != nil:
 			return nil, apierrors.NewConflict(pods, pod.Name, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name))
 		case pod.Spec.NodeName != "":

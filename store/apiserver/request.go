@@ -271,6 +271,14 @@ func sameKind(got, want schema.GroupVersionKind) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", got.Kind, want.Kind))
 }
 
+// strictError refuses fields that do not belong.
+type strictError struct {
+	error
+	why string
+}
+
+func (e *strictError) Unwrap() error { return e.error }
+
 // report refuses or warns of fields that do not belong.
 func (r *request) report(issues []codec.FieldIssue, gvk schema.GroupVersionKind, fv fieldValidation) error {
 	if len(issues) == 0 || fv == fieldsIgnore {
@@ -281,7 +289,8 @@ func (r *request) report(issues []codec.FieldIssue, gvk schema.GroupVersionKind,
 		for i, issue := range issues {
 			texts[i] = issue.String()
 		}
-		return apierrors.NewBadRequest(cannotHandle(gvk, "strict decoding error: "+strings.Join(texts, ", ")))
+		why := cannotHandle(gvk, "strict decoding error: "+strings.Join(texts, ", "))
+		return &strictError{apierrors.NewBadRequest(why), why}
 	}
 	for _, issue := range issues {
 		r.warn(issue.String())

@@ -74,7 +74,7 @@ func setReplicas(obj metav1.Object, paths *registry.ScalePaths, n int32) error {
 	case *corev1.ReplicationController:
 		o.Spec.Replicas = &n
 	case *metav1.Unstructured:
-		if paths == nil || !o.SetNested(int64(n), pathOf(paths.Spec)...) {
+		if paths == nil || !o.SetNested(int64(n), registry.SplitScalePath(paths.Spec)...) {
 			return apierrors.NewInternalError(errNotScalable)
 		}
 	default:
@@ -104,6 +104,10 @@ func (s *Server) scale(rt *route, r *request) {
 		}
 		obj, err := rt.res.Decode(o)
 		if err != nil {
+			r.fail(err)
+			return
+		}
+		if err := wantsReplicas(obj, rt.res.Definition().Scale); err != nil {
 			r.fail(err)
 			return
 		}
@@ -140,7 +144,7 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 	}
 	replicas := managedfields.FieldPath("spec", "replicas")
 	if paths != nil {
-		replicas = managedfields.FieldPath(pathOf(paths.Spec)...)
+		replicas = managedfields.FieldPath(registry.SplitScalePath(paths.Spec)...)
 	}
 	w.Tracked = true
 	w.Body = &registry.Body{Kind: scaleKind, Operation: admission.Update}
@@ -165,7 +169,8 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		if v := scale.ResourceVersion; v != "" && v != old.ResourceVersion {
 			return nil, apierrors.NewConflict(rt.info.GVR.GroupResource(), old.Name, errScaleModified)
 		}
-		if errs := autoscalingv1.ValidateScale(scale); len(errs) > 0 {
+		// A custom resource's replicas are checked where it keeps them.
+		if errs := autoscalingv1.ValidateScale(scale); len(errs) > 0 && paths == nil {
 			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.Name, errs)
 		}
 		m.ManagedFields = managedfields.FromScale(m.ManagedFields, scale.ManagedFields, replicas, rt.info.GVK.GroupVersion().String())
@@ -197,6 +202,9 @@ func (r *request) scaleChange() (func(old *autoscalingv1.Scale) (*autoscalingv1.
 			}
 		}
 		return func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+			if body.UID != "" && body.UID != old.UID {
+				return nil, apierrors.NewConflict(r.rt.info.GVR.GroupResource(), old.Name, registry.ErrOtherUID(body.UID, old.UID))
+			}
 			scale := *body
 			return &scale, trackScale(owners, old, &scale, wo)
 		}, r.write(wo, updateOptions(r, wo)), nil

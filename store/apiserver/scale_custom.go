@@ -2,8 +2,8 @@ package apiserver
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -17,24 +17,33 @@ var (
 	scaleType        = reflect.TypeFor[autoscalingv1.Scale]()
 )
 
-// pathOf splits a simple JSON path such as .spec.replicas.
-func pathOf(p string) []string { return strings.Split(strings.TrimPrefix(p, "."), ".") }
-
 // customScale reads the Scale of a custom object along the paths its definition names.
 func customScale(o *metav1.Unstructured, paths *registry.ScalePaths, s *autoscalingv1.Scale) error {
 	if paths == nil {
 		return apierrors.NewInternalError(errNotScalable)
 	}
-	if v, ok := o.Nested(pathOf(paths.Spec)...); ok {
+	if v, ok := o.Nested(registry.SplitScalePath(paths.Spec)...); ok {
 		s.Spec.Replicas = int32(number(v))
 	}
-	if v, ok := o.Nested(pathOf(paths.Status)...); ok {
+	if v, ok := o.Nested(registry.SplitScalePath(paths.Status)...); ok {
 		s.Status.Replicas = int32(number(v))
 	}
 	if paths.Selector != "" {
-		if v, ok := o.Nested(pathOf(paths.Selector)...); ok {
+		if v, ok := o.Nested(registry.SplitScalePath(paths.Selector)...); ok {
 			s.Status.Selector, _ = v.(string)
 		}
+	}
+	return nil
+}
+
+// wantsReplicas refuses to show the Scale of a custom object that does not say how many replicas it wants: none is not a number.
+func wantsReplicas(obj metav1.Object, paths *registry.ScalePaths) error {
+	u, ok := obj.(*metav1.Unstructured)
+	if !ok || paths == nil {
+		return nil
+	}
+	if _, ok := u.Nested(registry.SplitScalePath(paths.Spec)...); !ok {
+		return apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", paths.Spec))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (r *Resource) validateNew(obj metav1.Object) validation.ErrorList {
 	if r.info.Rules.Validate != nil {
 		errs = append(errs, r.info.Rules.Validate(obj)...)
 	}
-	return errs
+	return append(errs, r.def.Scale.validate(obj, false)...)
 }
 
 // validateFinalizers checks what built-in kinds ask of finalizers. Definitions of custom resources and API services do not ask: the

@@ -111,11 +111,6 @@ type Definition struct {
 	Deprecated string
 }
 
-// ScalePaths are the JSON paths of a custom resource's scale subresource, such as .spec.replicas.
-type ScalePaths struct {
-	Spec, Status, Selector string
-}
-
 // Resource serves one kind at one version from a store. Resources of several versions of one kind share
 // their storage.
 type Resource struct {

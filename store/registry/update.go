@@ -11,6 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store"
@@ -152,7 +153,7 @@ func (r *Resource) createByUpdate(ctx context.Context, key types.NamespacedName,
 	}
 	m := metav1.MetaOf(obj)
 	if m.UID != "" {
-		return nil, apierrors.NewConflict(r.gr, key.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: ", m.UID))
+		return nil, apierrors.NewConflict(r.gr, key.Name, ErrOtherUID(m.UID, ""))
 	}
 	if m.ResourceVersion != "" && m.ResourceVersion != "0" {
 		return nil, apierrors.NewNotFound(r.gr, key.Name)
@@ -231,9 +232,14 @@ func (r *Resource) checkIdentity(m, old *metav1.ObjectMeta, o UpdateOptions) err
 		m.Name = old.Name
 	}
 	if m.UID != "" && m.UID != old.UID && !o.Patch {
-		return apierrors.NewConflict(r.gr, old.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", m.UID, old.UID))
+		return apierrors.NewConflict(r.gr, old.Name, ErrOtherUID(m.UID, old.UID))
 	}
 	return nil
+}
+
+// ErrOtherUID says that a client means another object of the same name than there is.
+func ErrOtherUID(meant, is types.UID) error {
+	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", meant, is)
 }
 
 // checkVersion compares the version a client sent.
@@ -242,9 +248,11 @@ func (r *Resource) checkVersion(m, old *metav1.ObjectMeta, o UpdateOptions) erro
 	case old.ResourceVersion:
 		return nil
 	case "", "0":
-		if r.def.Facts.VersionRequired && !o.Patch {
+		if r.def.Facts.VersionRequired {
+			// The resource in the place of the kind, and the number, are what upstream says, and kubectl prints.
 			p := validation.NewPath("metadata", "resourceVersion")
-			return r.invalid(old.Name, validation.ErrorList{validation.Invalid(p, m.ResourceVersion, "must be specified for an update")})
+			return apierrors.NewInvalid(schema.GroupKind{Group: r.gr.Group, Kind: r.gr.Resource}, old.Name,
+				validation.ErrorList{validation.Invalid(p, 0, "must be specified for an update")})
 		}
 		m.ResourceVersion = old.ResourceVersion
 		return nil
@@ -327,7 +335,7 @@ func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) valid
 	case rules.Validate != nil:
 		errs = append(errs, rules.Validate(obj)...)
 	}
-	return errs
+	return append(errs, r.def.Scale.validate(obj, o.Subresource == "status")...)
 }
 
 // mustGo reports that the object waits for nothing any more: it is marked for deletion, without a grace period, and
