@@ -16,8 +16,10 @@ import (
 type journal struct {
 	dir   string
 	least int64
-	log   *slog.Logger
-	full  func() // starts a rewrite
+	// noSync leaves commits to the system; a file that takes another's place is synced all the same.
+	noSync bool
+	log    *slog.Logger
+	full   func() // starts a rewrite
 
 	mu      sync.Mutex
 	file    *os.File // this and id are used only by who has set writing
@@ -72,7 +74,7 @@ func (j *journal) Sync(revision int64) error {
 		frame, last, at := j.pending, j.last, j.size
 		j.pending = nil
 		j.mu.Unlock()
-		err := write(j.file, j.id, frame, at)
+		err := j.write(j.file, j.id, frame, at)
 		j.mu.Lock()
 		if err != nil {
 			j.err = err
@@ -93,9 +95,9 @@ func (j *journal) Sync(revision int64) error {
 }
 
 // write writes and syncs a frame at the end of a file, which is at an offset.
-func write(f *os.File, id identity, frame []byte, at int64) error {
+func (j *journal) write(f *os.File, id identity, frame []byte, at int64) error {
 	id.endFrame(frame, at)
-	if _, err := f.Write(frame); err != nil {
+	if _, err := f.Write(frame); err != nil || j.noSync {
 		return err
 	}
 	return f.Sync()
@@ -168,7 +170,7 @@ func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) 
 	j.mu.Unlock()
 	size := base
 	if len(frame) > headerBytes {
-		err = write(f, id, frame, size)
+		err = j.write(f, id, frame, size)
 		size += int64(len(frame))
 	}
 	if err == nil {

@@ -35,6 +35,9 @@ type Options struct {
 	// RewriteBytes is the smallest size at which the file is written anew, which happens when it is also twice as large as
 	// what it was when last written anew. Zero means 64 MiB.
 	RewriteBytes int64
+	// NoSync leaves it to the system when commits reach the disk: an acknowledged write still survives the end of the process, but not that of the
+	// machine, after which the last ones may be gone or the file may be refused as damaged. It is for tests.
+	NoSync bool
 	// Logger is told when a rewrite fails, which is tried again later, and what was cut off; nil discards.
 	Logger *slog.Logger
 }
@@ -105,7 +108,7 @@ func open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{}
-	s.journal = &journal{dir: dir, file: f, id: c.id, size: c.end, least: o.RewriteBytes, base: c.snapshotEnd, last: c.revision, synced: c.revision,
+	s.journal = &journal{dir: dir, file: f, id: c.id, size: c.end, least: o.RewriteBytes, noSync: o.NoSync, base: c.snapshotEnd, last: c.revision, synced: c.revision,
 		ended: make(chan struct{}), log: o.Logger}
 	s.journal.full = func() { s.rewrite.Go(s.writeAnew) }
 	o.Memory.Journal = s.journal
