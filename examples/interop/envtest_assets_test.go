@@ -44,11 +44,15 @@ func assets(t *testing.T) string {
 }
 
 // A test suite as people write it, with nothing changed but the folder of its binaries: definitions and webhooks are installed, work, and are gone with
-// the environment. With two flags the same server needs no etcd.
+// the environment. With two flags the same server needs no etcd; and ours may stand for
+// etcd's binary too.
 func TestEnvtestAssets(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", assets(t))
-	for _, backend := range []string{"etcd", "memory"} {
+	for _, backend := range []string{"etcd", "facade", "memory"} {
 		t.Run(backend, func(t *testing.T) {
+			if backend == "facade" {
+				replaceEtcd(t, os.Getenv("KUBEBUILDER_ASSETS"))
+			}
 			fail, path, none := admissionregistrationv1.Fail, "/mutate", admissionregistrationv1.SideEffectClassNone
 			env := &envtest.Environment{
 				CRDDirectoryPaths: []string{"../operator/config/crd"}, ErrorIfCRDPathMissing: true,
@@ -70,6 +74,15 @@ func TestEnvtestAssets(t *testing.T) {
 			useEnvtest(t, env)
 		})
 	}
+}
+
+// replaceEtcd puts our server of etcd's API in the place of etcd, which envtest takes for the real one.
+func replaceEtcd(t *testing.T, dir string) {
+	t.Helper()
+	binary := filepath.Join(dir, "etcd")
+	require.NoError(t, os.Remove(binary))
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/keelson-dev/keelson/examples/etcd-facade").CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // useEnvtest starts an environment, uses it as suites do, and stops it.
