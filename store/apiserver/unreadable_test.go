@@ -120,6 +120,29 @@ func TestUnreadableObjects(t *testing.T) {
 	s.do("POST", configMaps, configMap("a")).ok(201)
 }
 
+// Whoever is sent stored bytes as they are is not sent what cannot be read, also by a server that has read nothing of the kind yet.
+func TestUnreadableObjectsAsProtobuf(t *testing.T) {
+	st := memory.New(memory.Options{})
+	defer st.Close()
+	const proto = "application/vnd.kubernetes.protobuf"
+	s := start(t, apiserver.Options{Store: st})
+	for name, value := range map[string]string{"good": "", "body": "k8s\x00\n\x0f\n\x02v1\x12\tConfigMap\x12\x05\n\xff\xff\xff\xff\x1a\x00\"\x00", "envelope": "k8s\x00no protobuf at all"} {
+		if s.do("POST", configMaps, configMap(name)).ok(201); value != "" {
+			_, err := st.Update(t.Context(), s.Registry().Resource(configMapsGVR).Key(types.NamespacedName{Namespace: "default", Name: name}), []byte(value), store.AnyRevision, store.WriteOptions{})
+			require.NoError(t, err)
+		}
+	}
+	for name, code := range map[string]int{"good": 200, "body": 500, "envelope": 500} {
+		for _, version := range []string{"", "?resourceVersion=0"} { // from the store, and from a cache
+			cold := start(t, apiserver.Options{Store: st})
+			got := cold.do("GET", configMaps+"/"+name+version, nil, "Accept", proto)
+			require.Equal(t, code, got.code, name+version)
+			require.Equal(t, code, cold.do("GET", configMaps+"/"+name+version, nil, "Accept", proto+";as=PartialObjectMetadata;v=v1;g=meta.k8s.io").code, name+version)
+		}
+	}
+	require.Equal(t, 500, start(t, apiserver.Options{Store: st}).do("GET", configMaps, nil, "Accept", proto).code)
+}
+
 // Without the gate the option means nothing.
 func TestUnsafeDeleteIsOff(t *testing.T) {
 	st := memory.New(memory.Options{})

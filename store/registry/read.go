@@ -124,8 +124,11 @@ func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
 	default:
 		r.read()
 	}
-	return &cache.Object{Key: kv.Key, Namespace: key.Namespace, Name: key.Name, Revision: kv.Revision,
-		CreateRevision: kv.CreateRevision, Value: kv.Value}
+	o := &cache.Object{Key: kv.Key, Namespace: key.Namespace, Name: key.Name, Revision: kv.Revision, CreateRevision: kv.CreateRevision, Value: kv.Value}
+	if codec.IsEnvelope(kv.Value) {
+		o.Attrs, o.Err = r.attributes(kv) // as the cache does: the bytes may be sent as they are
+	}
+	return o
 }
 
 // Cached is the number of objects in the watch cache, zero while it does not run.
