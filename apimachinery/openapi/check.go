@@ -382,6 +382,7 @@ func (c *schemaChecker) oneDefault(s *props, compiled *Structural, p *validation
 	compiled.defaults(value)
 	v := validator{anyItems: true}
 	v.value(compiled, p, value, oldValue{})
+	v.embeddedIn(compiled, p, value)
 	if len(v.errs) == 0 {
 		v.defaultRules(compiled, p, value, &c.budget)
 	}

@@ -20,6 +20,7 @@ func AddRules(s *scheme.Scheme) error {
 		Default:  apiextensionsv1.DefaultCustomResourceDefinition,
 		Validate: CheckDefinition, ValidateUpdate: CheckDefinitionUpdate,
 		ValidateStatus: func(d, _ *definition) validation.ErrorList { return CheckDefinitionStatus(d) },
+		Warnings:       warnOfFormats,
 	}.Attach(s)
 }
 

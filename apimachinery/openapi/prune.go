@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Prune removes the fields of obj that the schema does not describe, and returns their paths, such as spec.a[0].b, at most 100.
+// Prune removes the fields of obj that the schema does not describe, and of the metadata of embedded objects what no metadata has, and returns their paths, such as spec.a[0].b, at most 100.
 func (s *Structural) Prune(obj *metav1.Unstructured) []string {
 	if s.describes(obj.Fields, true) {
 		return nil
@@ -26,6 +26,9 @@ func (s *Structural) describes(v any, whole bool) bool {
 	case map[string]any:
 		for name, member := range v {
 			if whole && isMeta(name) {
+				if name == "metadata" && !isPlainMeta(member) {
+					return false
+				}
 				continue
 			}
 			c := s.child(name)
@@ -86,6 +89,9 @@ func (p *pruner) below(s *Structural, list []any) {
 func (p *pruner) object(s *Structural, m map[string]any, whole bool) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if whole && isMeta(name) {
+			if name == "metadata" { // of an embedded object: that of the object itself is decoded already
+				p.metadata(m)
+			}
 			continue
 		}
 		child := s.child(name)
@@ -99,6 +105,60 @@ func (p *pruner) object(s *Structural, m map[string]any, whole bool) {
 		p.path = append(p.path, "."+name)
 		p.value(child, m[name])
 		p.path = p.path[:len(p.path)-1]
+	}
+}
+
+// isPlainMeta reports that metadata is what it would be after decoding: the usual members, none empty.
+func isPlainMeta(v any) bool {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name, x := range m {
+		switch name {
+		case "name", "namespace", "generateName":
+			if s, ok := x.(string); !ok || s == "" {
+				return false
+			}
+		case "labels", "annotations":
+			texts, ok := x.(map[string]any)
+			if !ok || len(texts) == 0 {
+				return false
+			}
+			for _, s := range texts {
+				if _, ok := s.(string); !ok {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// metadata makes the metadata of the embedded object m what it is to every reader: without members that no object has, and without empty
+// ones. What is no metadata stays, for validation to refuse.
+func (p *pruner) metadata(m map[string]any) {
+	text, err := codec.Marshal(m["metadata"])
+	if err != nil {
+		return
+	}
+	var meta metav1.ObjectMeta
+	issues, err := codec.UnmarshalOptions(text, &meta, codec.DecodeOptions{Strict: true})
+	if err != nil {
+		return
+	}
+	clean := map[string]any{}
+	if text, err = codec.Marshal(&meta); err != nil || codec.Unmarshal(text, &clean) != nil {
+		return
+	}
+	if meta.CreationTimestamp.IsZero() {
+		delete(clean, "creationTimestamp")
+	}
+	m["metadata"] = clean
+	for _, issue := range issues {
+		p.note("metadata." + issue.Path)
 	}
 }
 

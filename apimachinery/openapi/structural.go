@@ -45,6 +45,8 @@ type Structural struct {
 	limits limits
 	rules  []*celRule
 	celAt  bool // rules here or below
+	// embeddedAt is set if there are embedded objects here or below.
+	embeddedAt bool
 	// restrictsIdentity is set if the schema says more of the members that every object has than their types.
 	restrictsIdentity bool
 	props             *apiextensionsv1.JSONSchemaProps
@@ -95,7 +97,12 @@ func compile(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
 	if err := s.compileLimits(p); err != nil {
 		return nil, err
 	}
-	return s, s.compileChildren(p)
+	err := s.compileChildren(p)
+	s.embeddedAt = s.Embedded || s.Additional != nil && s.Additional.embeddedAt || s.Items != nil && s.Items.embeddedAt
+	for _, c := range s.Properties {
+		s.embeddedAt = s.embeddedAt || c != nil && c.embeddedAt
+	}
+	return s, err
 }
 
 // jsonValue parses a value of a schema; one without text is null.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -67,9 +66,19 @@ func (s *Structural) validate(obj, old *metav1.Unstructured) validation.ErrorLis
 	if v.root(s, obj, old); len(v.errs) == 0 {
 		return nil
 	}
-	v = validator{}
+	// Duplicates are let pass, wherever they are, in an object that had some before.
+	v = validator{anyItems: old != nil && slices.ContainsFunc(v.errs, isDuplicate) && s.hasDuplicates(old)}
 	v.root(s, obj, old)
 	return v.errs
+}
+
+func isDuplicate(e *validation.Error) bool { return e.Type == validation.TypeDuplicate }
+
+// hasDuplicates reports whether a set or map list of obj has an item twice.
+func (s *Structural) hasDuplicates(obj *metav1.Unstructured) bool {
+	v := validator{blind: true}
+	v.value(s, nil, asMap(obj.Fields), oldValue{})
+	return slices.ContainsFunc(v.errs, isDuplicate)
 }
 
 // somewhere is the place of all values to a validator that is blind.
@@ -120,6 +129,7 @@ func (v *validator) root(s *Structural, obj, old *metav1.Unstructured) {
 	}
 	v.value(s, nil, asMap(obj.Fields), before)
 	v.identity(s, obj, old)
+	v.embeddedIn(s, nil, asMap(obj.Fields))
 	v.rules(s, obj, old)
 }
 
@@ -252,9 +262,6 @@ func (v *validator) members(s *Structural, p *validation.Path, m map[string]any,
 		o, ok := before[name]
 		return oldValue{o, ok}
 	}
-	if s.Embedded {
-		v.embedded(p, m)
-	}
 	for _, name := range s.names {
 		x, ok := m[name]
 		if !ok || (p == nil || s.Embedded) && isMeta(name) {
@@ -276,32 +283,6 @@ func (v *validator) members(s *Structural, p *validation.Path, m map[string]any,
 	if additional(maps.Keys(m)); len(v.errs) > found { // once more, for errors in order
 		v.errs = v.errs[:found]
 		additional(slices.Values(slices.Sorted(maps.Keys(m))))
-	}
-}
-
-// embedded checks what a whole object inside another must have.
-func (v *validator) embedded(p *validation.Path, m map[string]any) {
-	for _, name := range []string{"apiVersion", "kind"} {
-		switch x := m[name].(type) {
-		case nil:
-			v.add(validation.Required(p.Child(name), ""))
-		case string:
-			if x == "" {
-				v.add(validation.Required(p.Child(name), ""))
-			}
-		default:
-			v.add(validation.InvalidType(p.Child(name), shown(x), "must be a string"))
-		}
-	}
-	if meta, ok := m["metadata"]; ok {
-		var decoded metav1.ObjectMeta
-		text, err := codec.Marshal(meta)
-		if err == nil {
-			err = codec.Unmarshal(text, &decoded)
-		}
-		if err != nil {
-			v.add(validation.Invalid(p.Child("metadata"), shown(meta), err.Error()))
-		}
 	}
 }
 

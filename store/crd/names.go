@@ -2,6 +2,7 @@ package crd
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -144,15 +145,19 @@ func approval(d *definition) bool {
 	if !apiextensionsv1.IsProtectedGroup(d.Spec.Group) {
 		return dropCondition(&d.Status, apiextensionsv1.KubernetesAPIApprovalPolicyConformant)
 	}
-	c := condition{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionTrue, Reason: "ApprovedAnnotation"}
-	switch text := d.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; {
+	c := condition{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionFalse}
+	const must = "protected groups must have approval annotation %q%s, see https://github.com/kubernetes/enhancements/pull/1111"
+	text := d.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]
+	at, err := url.ParseRequestURI(text)
+	switch {
 	case text == "":
-		c.Status, c.Reason = apiextensionsv1.ConditionFalse, "MissingAnnotation"
-		c.Message = "protected groups must have approval annotation " + apiextensionsv1.KubeAPIApprovedAnnotation
+		c.Reason, c.Message = "MissingAnnotation", fmt.Sprintf(must, apiextensionsv1.KubeAPIApprovedAnnotation, "")
 	case strings.HasPrefix(text, "unapproved"):
-		c.Status, c.Reason, c.Message = apiextensionsv1.ConditionFalse, "Unapiextensionsv1.KubeAPIApprovedAnnotation", "not approved: "+text
+		c.Reason, c.Message = "UnapprovedAnnotation", fmt.Sprintf("not approved: %q", text)
+	case err == nil && at.Host != "" && at.Scheme != "":
+		c.Status, c.Reason, c.Message = apiextensionsv1.ConditionTrue, "ApprovedAnnotation", "approved in "+text
 	default:
-		c.Message = "approved in " + text
+		c.Reason, c.Message = "InvalidAnnotation", fmt.Sprintf(must, apiextensionsv1.KubeAPIApprovedAnnotation, ` with either a URL or a reason starting with "unapproved"`)
 	}
 	return setCondition(&d.Status, c)
 }

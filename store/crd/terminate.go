@@ -35,6 +35,14 @@ func (c *Controller) terminate(ctx context.Context, d *definition) (again time.D
 		})
 		return lookAgain, err
 	}
+	done := condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionFalse, Reason: "InstanceDeletionCompleted", Message: "removed all instances"}
+	if !is(d, apiextensionsv1.Established) {
+		done.Reason, done.Message = "NeverEstablished", "resource was never established"
+	}
+	// Others may hold the definition longer, and are told.
+	if _, err := c.writeStatus(ctx, d.Name, func(now *definition) { setCondition(&now.Status, done) }); err != nil && !apierrors.IsNotFound(err) {
+		return 0, err
+	}
 	_, err = c.access.Update(ctx, Resource, types.NamespacedName{Name: d.Name}, func(obj metav1.Object) error {
 		now := obj.(*definition)
 		now.Finalizers = slices.DeleteFunc(now.Finalizers, func(f string) bool { return f == finalizer })

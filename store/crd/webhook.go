@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
@@ -71,12 +73,18 @@ func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.Grou
 
 // convert asks for the conversion of all objects at once.
 func (w *Webhook) convert(hook *apiextensionsv1.WebhookConversion, objs []*metav1.Unstructured, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
-	if hook == nil || hook.ClientConfig == nil || !slices.Contains(hook.ConversionReviewVersions, "v1") {
-		return nil, errors.New("the definition names no webhook that understands ConversionReview v1")
+	if hook == nil || hook.ClientConfig == nil {
+		return nil, errors.New("the definition names no webhook")
 	}
+	// The first version that is known here, as upstream; the two say the same.
+	i := slices.IndexFunc(hook.ConversionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" })
+	if i < 0 {
+		return nil, errors.New("no supported conversion review versions")
+	}
+	version := hook.ConversionReviewVersions[i]
 	review := &apiextensionsv1.ConversionReview{Request: &apiextensionsv1.ConversionRequest{
 		UID: types.UID(rand.Text()), DesiredAPIVersion: to.String(), Objects: make([]metav1.RawExtension, len(objs))}}
-	review.SetGroupVersionKind(apiextensionsv1.GroupVersion.WithKind("ConversionReview"))
+	review.SetGroupVersionKind(schema.GroupVersionKind{Group: apiextensionsv1.GroupVersion.Group, Version: version, Kind: "ConversionReview"})
 	for i, u := range objs {
 		raw, err := codec.Marshal(u)
 		if err != nil {
@@ -87,6 +95,12 @@ func (w *Webhook) convert(hook *apiextensionsv1.WebhookConversion, objs []*metav
 	answer, err := w.ask(hook.ClientConfig, review)
 	if err != nil {
 		return nil, err
+	}
+	if got := answer.GroupVersionKind(); version == "v1" && got != review.GroupVersionKind() {
+		return nil, fmt.Errorf("expected webhook response of %v, got %v", review.GroupVersionKind(), got)
+	}
+	if version == "v1beta1" && answer.Response != nil {
+		answer.Response.UID = review.Request.UID // which such webhooks need not repeat
 	}
 	return accept(objs, review.Request, answer, to)
 }
@@ -100,7 +114,7 @@ func accept(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequ
 	case r.UID != request.UID:
 		return nil, fmt.Errorf("expected response.uid=%q, got %q", request.UID, r.UID)
 	case r.Result.Status != metav1.StatusSuccess && r.Result.Message == "":
-		return nil, fmt.Errorf("it answered %s without a message", r.Result.Status)
+		return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", r.Result.Status)
 	case r.Result.Status != metav1.StatusSuccess:
 		return nil, errors.New(r.Result.Message)
 	case len(r.ConvertedObjects) != len(objs):
@@ -130,6 +144,11 @@ func acceptOne(u *metav1.Unstructured, raw []byte, to schema.GroupVersion) (*met
 		return nil, errors.New("it is another object")
 	}
 	labels, annotations := out.Labels, out.Annotations
+	if !maps.Equal(labels, u.Labels) || !maps.Equal(annotations, u.Annotations) {
+		if err := metav1.ValidateMetaFields(&metav1.ObjectMeta{Labels: labels, Annotations: annotations}, validation.NewPath("metadata")).Err(); err != nil {
+			return nil, err
+		}
+	}
 	out.ObjectMeta = u.ObjectMeta
 	out.Labels, out.Annotations = labels, annotations
 	return out, nil

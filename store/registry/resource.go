@@ -221,6 +221,9 @@ func (r *Resource) finish(obj metav1.Object, revision int64) metav1.Object {
 	if r.def.OnRead != nil {
 		r.def.OnRead(obj)
 	}
+	if r.def.Custom && obj.GetGeneration() == 0 {
+		obj.SetGeneration(1) // stored before custom resources had one
+	}
 	setTypeMeta(obj, r.info.GVK)
 	if revision > 0 {
 		obj.SetResourceVersion(strconv.FormatInt(revision, 10))
