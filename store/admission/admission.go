@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -46,6 +47,8 @@ type Attributes struct {
 	Warn func(text string)
 	// Annotate adds to the audit event. Never nil.
 	Annotate func(key, value string)
+	// Outside, if not nil, is what the time that was spent waiting for webhooks is added to.
+	Outside *time.Duration
 	// Versions are the forms the resource's objects are served in; nil if Object has no other form than its own.
 	Versions Versions
 	// Round is what mutating plugins keep between their two rounds; nil outside of them.

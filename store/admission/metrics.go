@@ -8,6 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/store/webhook"
 )
 
 // Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe for concurrent use. Nil functions
@@ -19,6 +20,8 @@ type Metrics struct {
 	Plugin func(plugin string, s Step, op Operation, rejected bool, elapsed time.Duration)
 	// Webhook is called when a webhook has been asked, or could not be.
 	Webhook func(c WebhookCall)
+	// Called is called when a server has been asked over HTTP, by a webhook here or by a conversion webhook.
+	Called func(c webhook.Call)
 	// Policy is called when an expression of a ValidatingAdmissionPolicy does not hold or fails, once for each action that follows.
 	Policy func(c PolicyCheck)
 	// Mutation is called when a mutation of a MutatingAdmissionPolicy has been made, or has failed.
@@ -139,6 +142,13 @@ func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration,
 		c.Failure, c.Code = WebhookFault, 0
 	}
 	hook(c)
+}
+
+// waited notes that the request waited for webhooks.
+func (a *Attributes) waited(d time.Duration) {
+	if a.Outside != nil {
+		*a.Outside += d
+	}
 }
 
 // code is what the webhook answered if that was an HTTP error.

@@ -30,7 +30,7 @@ type webhooks struct {
 
 func newWebhooks(name, resource string, step Step, access Access, o Options, compile func(metav1.Object) []*hook) webhooks {
 	return webhooks{
-		named: named{name, everything}, step: step, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access}),
+		named: named{name, everything}, step: step, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access, Called: o.Metrics.Called}),
 		hooks: compiled[[]*hook]{access: access, gvr: admissionregistrationv1.GroupVersion.WithResource(resource), compile: compile},
 	}
 }
@@ -90,6 +90,7 @@ func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form 
 	began := time.Now()
 	changed, err := p.change(ctx, f, h, form)
 	elapsed := time.Since(began)
+	f.a.waited(elapsed)
 	n := 0
 	if f.a.Round.Second() {
 		n = 1
@@ -205,7 +206,11 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 			})
 		}
 	}
+	began := time.Now()
 	calls.Wait()
+	if len(asked) > 0 {
+		a.waited(time.Since(began))
+	}
 	var first error
 	for i, q := range asked {
 		if err := p.verdict(ctx, q, a, i); err != nil && first == nil {

@@ -155,7 +155,7 @@ func (s *Server) guard(r *request, t *tally) {
 func (s *Server) finish(r *request, t *tally, begun time.Time) {
 	if hook := s.options.Metrics.Request; hook != nil {
 		m := r.measurement()
-		m.Code, m.Elapsed, m.Bytes = t.code, time.Since(begun), t.bytes
+		m.Code, m.Elapsed, m.Outside, m.Bytes, m.BodyBytes = t.code, time.Since(begun), r.outside+r.seat.Waited(), t.bytes, int64(len(r.body))
 		hook(m)
 	}
 }
@@ -196,7 +196,7 @@ func (s *Server) authenticate(r *request) bool {
 // identify asks an authenticator. The user is nil if it does not know the caller.
 func (s *Server) identify(a authn.Authenticator, hr *http.Request) (user *authn.User, err error) {
 	if hook := s.options.Metrics.Authenticated; hook != nil {
-		defer func(asked time.Time) { hook(user, err, time.Since(asked)) }(time.Now())
+		defer func(asked time.Time) { hook(hr, user, err, time.Since(asked)) }(time.Now())
 	}
 	resp, ok, err := a.Authenticate(hr)
 	if err != nil || !ok || resp == nil {

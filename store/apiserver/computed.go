@@ -183,6 +183,9 @@ func (r *request) watchComputed(rt *route, out output) {
 		if err != nil {
 			return err
 		}
+		if e.sent != nil {
+			e.sent(len(b))
+		}
 		if _, err := e.w.Write(b); err != nil {
 			return errGone
 		}

@@ -72,5 +72,5 @@ func (s *Server) create(rt *route, r *request) {
 
 // write is how the registry is asked for a write.
 func (r *request) write(wo writeOptions, options any) registry.Write {
-	return registry.Write{DryRun: wo.dryRun, FieldManager: wo.fieldManager, Warn: r.warn, Options: options, Subresource: r.info.Subresource}
+	return registry.Write{DryRun: wo.dryRun, FieldManager: wo.fieldManager, Warn: r.warn, Outside: &r.outside, Options: options, Subresource: r.info.Subresource}
 }

@@ -92,7 +92,7 @@ func TestMeasurements(t *testing.T) {
 		InFlight:    func(_ bool, delta int) { count(&flights, delta) },
 		LongRunning: func(_ apiserver.Measurement, delta int) { count(&long, delta) },
 		Rejected:    func(apiserver.Measurement) { count(&rejected, 1) },
-		WatchEvents: func(_ schema.GroupVersionResource, n, _ int) { count(&events, n) },
+		WatchEvents: func(schema.GroupVersionResource) func(int) { return func(int) { count(&events, 1) } },
 		Deprecated:  func(m apiserver.Measurement) { mu.Lock(); deprecated = append(deprecated, m.Resource); mu.Unlock() },
 		HealthCheck: func(_, _ string, err error) { count(&checks, 1) },
 	}})
@@ -124,7 +124,7 @@ func TestMeasurements(t *testing.T) {
 	}
 	for i := range requests {
 		require.Positive(t, requests[i].Elapsed)
-		requests[i].Elapsed, requests[i].Bytes = 0, 0
+		requests[i].Elapsed, requests[i].Bytes, requests[i].BodyBytes = 0, 0, 0
 	}
 	require.Equal(t, want, requests)
 	require.Equal(t, []string{"endpoints"}, deprecated)

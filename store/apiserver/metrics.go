@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
+	"github.com/keelson-dev/keelson/workqueue"
 )
 
 // Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe for concurrent use. Nil functions
@@ -17,8 +18,9 @@ import (
 type Metrics struct {
 	// Request is called when a request has been answered.
 	Request func(m Measurement)
-	// Authenticated is called when Options.Authenticator has been asked. user is nil if it does not know the caller; err is why, if that is known.
-	Authenticated func(user *authn.User, err error, elapsed time.Duration)
+	// Authenticated is called when Options.Authenticator has been asked about r. user is nil if it does not know the caller; err is why, if that is
+	// known.
+	Authenticated func(r *http.Request, user *authn.User, err error, elapsed time.Duration)
 	// Authorized is called when Options.Authorizer has been asked about a whole request; impersonation asks further questions, which are not told of.
 	Authorized func(d authz.Decision, err error, elapsed time.Duration)
 	// Admission are the hooks of admission.
@@ -33,10 +35,12 @@ type Metrics struct {
 	Flows flowcontrol.Metrics
 	// Listed is called when a list has been answered from the watch cache, with the number of objects it looked at and of those in the answer.
 	Listed func(resource schema.GroupResource, fetched, returned int)
-	// WatchEvents is called when events of a watch have been written: how many, and their size in bytes.
-	WatchEvents func(resource schema.GroupVersionResource, events, bytes int)
+	// WatchEvents is called when a watch begins. What it returns is called for each event that is sent, with its size in bytes.
+	WatchEvents func(resource schema.GroupVersionResource) func(bytes int)
 	// Deprecated is called when a request was for an API that is deprecated.
 	Deprecated func(m Measurement)
+	// Queue returns the hooks of a queue of work of the server; nil means none.
+	Queue func(name string) *workqueue.Metrics
 	// HealthCheck is called with the outcome of each check of healthz, livez or readyz (path, without slash).
 	HealthCheck func(path, check string, err error)
 }
@@ -54,11 +58,12 @@ type Measurement struct {
 	// DryRun is All or empty.
 	DryRun string
 
-	// Code is the HTTP status, Elapsed the time until the last byte was written, Bytes the size of the answer. They are zero in a
+	// Code is the HTTP status, Elapsed the time until the last byte was written, of which Outside was spent waiting to be let run and for
+	// admission webhooks, Bytes the size of the answer, and BodyBytes that of the request's body as far as it was read. They are zero in a
 	// measurement of a request that has not ended.
-	Code    int
-	Elapsed time.Duration
-	Bytes   int64
+	Code             int
+	Elapsed, Outside time.Duration
+	Bytes, BodyBytes int64
 }
 
 // measurement describes the request.

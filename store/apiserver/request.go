@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
@@ -32,6 +33,7 @@ type request struct {
 	long     *Measurement      // set while Metrics.LongRunning counts the request
 	handler  string            // path of the handler that serves a request that is not for a resource
 	query    url.Values
+	outside  time.Duration // waiting to be let run, and for webhooks
 	warnings []string
 	body     []byte
 	bodyRead bool

@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/workqueue"
 )
 
 // Server is an API server: an http.Handler, and loops that Run runs. Requests that need the loops wait for Run.
@@ -94,7 +95,11 @@ func New(o Options) (*Server, error) {
 		s.flows = flowcontrol.New(flowcontrol.Options{Seats: o.MaxInFlight + o.MaxMutatingInFlight, Wait: o.RequestTimeout / 4, Metrics: o.Metrics.Flows})
 	}
 	if s.registry.Resource(crd.Resource) != nil {
-		if s.custom, err = crd.New(s.registry, s.documents, crd.Options{Logger: o.Logger, WebhookDial: o.WebhookDial}); err != nil {
+		co := crd.Options{Logger: o.Logger, WebhookDial: o.WebhookDial, Called: o.Metrics.Admission.Called}
+		if o.Metrics.Queue != nil {
+			co.Queue = o.Metrics.Queue(definitionQueue)
+		}
+		if s.custom, err = crd.New(s.registry, s.documents, co); err != nil {
 			return nil, err
 		}
 	}
@@ -103,6 +108,17 @@ func New(o Options) (*Server, error) {
 	}
 	s.addHandlers()
 	return s, nil
+}
+
+// definitionQueue is the name of the queue of definitions of custom resources.
+const definitionQueue = "crd_controller"
+
+// Queues returns facts about the server's queues of work, by name.
+func (s *Server) Queues() map[string]workqueue.Stats {
+	if s.custom == nil {
+		return nil
+	}
+	return map[string]workqueue.Stats{definitionQueue: s.custom.Stats()}
 }
 
 // BuiltinScheme returns a new scheme of all built-in kinds with their rules, to which an embedder may add its own.

@@ -144,6 +144,7 @@ type eventStream struct {
 	explicit  bool // the client asked for initial events and wants to know their end
 	headers   bool // a table's columns have been sent
 	control   *http.ResponseController
+	sent      func(bytes int) // nil if it is not measured
 }
 
 // formOf names the encoded events that all watches of one kind share.
@@ -159,6 +160,9 @@ func (rt *route) formVersion() string {
 }
 
 func (e *eventStream) begin() {
+	if hook := e.server.options.Metrics.WatchEvents; hook != nil {
+		e.sent = hook(e.rt.info.GVR)
+	}
 	h := e.w.Header()
 	switch e.out.media {
 	case mediaProto:
@@ -181,7 +185,7 @@ const maxBatch = 32 << 10
 
 // deliver writes events and sends them off.
 func (e *eventStream) deliver(events []cache.Event) error {
-	wrote, size := 0, 0
+	wrote := 0
 	var batch []byte
 	if len(events) > 1 && e.rt.res != nil && e.rt.res.Converts() {
 		e.convert(events)
@@ -198,7 +202,9 @@ func (e *eventStream) deliver(events []cache.Event) error {
 			continue
 		}
 		wrote++
-		size += len(b)
+		if e.sent != nil {
+			e.sent(len(b))
+		}
 		if left := len(events) - i; left > 1 && batch == nil {
 			batch = make([]byte, 0, min(maxBatch, left*(len(b)+len(b)/8)))
 		}
@@ -217,9 +223,6 @@ func (e *eventStream) deliver(events []cache.Event) error {
 	}
 	if err := e.write(batch); err != nil || wrote == 0 {
 		return err
-	}
-	if hook := e.server.options.Metrics.WatchEvents; hook != nil {
-		hook(e.rt.info.GVR, wrote, size)
 	}
 	return e.control.Flush()
 }

@@ -37,6 +37,10 @@ type Options struct {
 	Converter Converter
 	// WebhookDial opens the connections of that Webhook; nil means the network.
 	WebhookDial webhook.DialFunc
+	// Called, if set, is called when that Webhook has asked a server.
+	Called func(webhook.Call)
+	// Queue are the hooks of the queue of definitions; nil means none.
+	Queue *workqueue.Metrics
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }
@@ -59,7 +63,7 @@ type Controller struct {
 // with the rules of openapi.AddRules.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
 	if o.Converter == nil {
-		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial})
+		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial, Called: o.Called})
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -73,10 +77,13 @@ func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Cont
 	}
 	return &Controller{
 		registry: reg, access: reg.Access(), documents: documents, options: o,
-		queue: workqueue.New(workqueue.Options[string]{}), known: map[string]*served{}, settled: make(chan struct{}),
+		queue: workqueue.New(workqueue.Options[string]{Metrics: o.Queue}), known: map[string]*served{}, settled: make(chan struct{}),
 		synced: make(chan struct{}),
 	}, nil
 }
+
+// Stats are facts about the queue of definitions.
+func (c *Controller) Stats() workqueue.Stats { return c.queue.Stats() }
 
 // Synced is closed when the resources of all definitions that were stored when Run began are served.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }

@@ -24,6 +24,8 @@ type WebhookOptions struct {
 	Dial webhook.DialFunc
 	// Services finds services for the default Dial. Nil means that services cannot be reached.
 	Services webhook.Services
+	// Called, if set, is called when a server has been asked.
+	Called func(webhook.Call)
 	// Timeout bounds one conversion. Zero means 30 seconds.
 	Timeout time.Duration
 }
@@ -39,7 +41,7 @@ func NewWebhook(o WebhookOptions) *Webhook {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
-	return &Webhook{options: o, client: webhook.New(webhook.Options{Dial: o.Dial, Services: o.Services})}
+	return &Webhook{options: o, client: webhook.New(webhook.Options{Dial: o.Dial, Services: o.Services, Called: o.Called})}
 }
 
 // Close drops idle connections.

@@ -261,6 +261,14 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 	return &RejectedError{reason}
 }
 
+// Waited is how long the request waited to be let run.
+func (s *Seat) Waited() time.Duration {
+	if s == nil || s.came.IsZero() {
+		return 0
+	}
+	return s.since.Sub(s.came)
+}
+
 // Release ends the request.
 func (s *Seat) Release() {
 	if s == nil || s.given {

@@ -119,6 +119,8 @@ type Write struct {
 	Warn func(text string)
 	// Annotate adds to the audit event; nil drops it.
 	Annotate func(key, value string)
+	// Outside is what the time that was spent waiting for admission webhooks is added to; nil drops it.
+	Outside *time.Duration
 	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, for admission.
 	Options any
 	// Tracked says that managedFields are up to date already, because Apply made the object.
@@ -157,7 +159,7 @@ func (w Write) warn(text string) {
 func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operation, w Write, obj, old metav1.Object) *admission.Attributes {
 	a := &admission.Attributes{
 		Operation: op, Kind: r.info.GVK, Resource: r.info.GVR, Subresource: w.Subresource,
-		User: authn.UserFrom(ctx), DryRun: w.DryRun, Object: obj, Old: old, Options: w.Options, Warn: w.warn, Annotate: w.Annotate,
+		User: authn.UserFrom(ctx), DryRun: w.DryRun, Object: obj, Old: old, Options: w.Options, Warn: w.warn, Annotate: w.Annotate, Outside: w.Outside,
 		Versions: versions{r},
 	}
 	if a.Annotate == nil {

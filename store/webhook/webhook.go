@@ -35,6 +35,19 @@ type Options struct {
 	Dial DialFunc
 	// Services finds the addresses of services for the default Dial.
 	Services Services
+	// Called, if set, is called when a server has been asked, on the caller's goroutine. It must be quick and safe for concurrent use.
+	Called func(c Call)
+}
+
+// Call is how asking a server went.
+type Call struct {
+	// Method and Host, with its port, of the request.
+	Method, Host string
+	// Code is the status of the answer; zero if there was none.
+	Code int
+	// Sent and Received are the sizes of the bodies, in bytes.
+	Sent, Received int
+	Elapsed        time.Duration
 }
 
 // Target is where a webhook is: at URL, or at Service if that is not nil.
@@ -125,15 +138,24 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, */*")
 	r.Header.Set("User-Agent", "kube-apiserver-admission")
+	call := Call{Method: r.Method, Host: r.URL.Host, Sent: len(body)}
+	if c.options.Called != nil {
+		defer func(began time.Time) {
+			call.Elapsed = time.Since(began)
+			c.options.Called(call)
+		}(time.Now())
+	}
 	resp, err := client.Do(r)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
+	call.Code = resp.StatusCode
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return err
 	}
+	call.Received = len(data)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return apierrors.NewGenericServerResponse(resp.StatusCode, "POST", schema.GroupResource{}, "", string(data[:min(len(data), 2048)]), 0, true)
 	}

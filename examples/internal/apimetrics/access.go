@@ -1,10 +1,12 @@
 package apimetrics
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
@@ -14,13 +16,22 @@ import (
 type access struct {
 	users, attempts, authorized, decisions *prometheus.CounterVec
 	identified, authorizing                *prometheus.HistogramVec
+	certificates                           prometheus.Histogram
 	series                                 *memo[outcome, outcomeSeries]
+	kinds                                  *memo[string, prometheus.Counter]
+	settled                                *memo[settlement, prometheus.Counter]
 }
 
 // outcome is how authentication or authorization ended.
 type outcome struct {
 	authorization bool
 	result        string
+}
+
+// settlement is a decision of an authorizer.
+type settlement struct {
+	mode     string
+	decision authz.Decision
 }
 
 // outcomeSeries are the metrics of an outcome.
@@ -31,7 +42,12 @@ type outcomeSeries struct {
 
 func newAccess(r *prometheus.Registry) *access {
 	buckets := prometheus.ExponentialBuckets(0.001, 2, 15)
+	const hour, day = 3600, 24 * 3600
 	a := &access{
+		certificates: promauto.With(r).NewHistogram(prometheus.HistogramOpts{
+			Name: "apiserver_client_certificate_expiration_seconds", Help: "Time until the client certificates of requests expire.",
+			Buckets: []float64{0, hour / 2, hour, 2 * hour, 6 * hour, 12 * hour, day, 2 * day, 4 * day, 7 * day, 30 * day, 90 * day, 180 * day, 360 * day},
+		}),
 		users:       counter(r, "authenticated_user_requests", "Requests of callers that are known, by kind of name.", "username"),
 		attempts:    counter(r, "authentication_attempts", "Requests by outcome of authentication.", "result"),
 		identified:  histogram(r, "authentication_duration_seconds", "Time of authentication.", buckets, "result"),
@@ -39,6 +55,14 @@ func newAccess(r *prometheus.Registry) *access {
 		authorizing: histogram(r, "authorization_duration_seconds", "Time of authorization.", buckets, "result"),
 		decisions:   counter(r, "apiserver_authorization_decisions_total", "Decisions of authorizers that settled a question.", "type", "name", "decision"),
 	}
+	a.kinds = newMemo(func(kind string) prometheus.Counter { return a.users.WithLabelValues(kind) })
+	a.settled = newMemo(func(s settlement) prometheus.Counter {
+		decision := "allowed"
+		if s.decision == authz.Deny {
+			decision = "denied"
+		}
+		return a.decisions.WithLabelValues(s.mode, strings.ToLower(s.mode), decision)
+	})
 	a.series = newMemo(func(o outcome) outcomeSeries {
 		if o.authorization {
 			return outcomeSeries{a.authorized.WithLabelValues(o.result), a.authorizing.WithLabelValues(o.result)}
@@ -54,7 +78,10 @@ func (a *access) ended(o outcome, elapsed time.Duration) {
 	s.duration.Observe(elapsed.Seconds())
 }
 
-func (a *access) authentication(user *authn.User, err error, elapsed time.Duration) {
+func (a *access) authentication(r *http.Request, user *authn.User, err error, elapsed time.Duration) {
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		a.certificates.Observe(time.Until(r.TLS.PeerCertificates[0].NotAfter).Seconds())
+	}
 	result := "success"
 	switch {
 	case err != nil:
@@ -62,7 +89,7 @@ func (a *access) authentication(user *authn.User, err error, elapsed time.Durati
 	case user == nil:
 		result = "failure"
 	default:
-		a.users.WithLabelValues(kindOfUser(user.Name)).Inc()
+		a.kinds.of(kindOfUser(user.Name)).Inc()
 	}
 	a.ended(outcome{false, result}, elapsed)
 }
@@ -94,9 +121,5 @@ func (a *access) authorization(d authz.Decision, err error, elapsed time.Duratio
 
 // Decided measures the decisions of the authorizers of a control plane, for its Options.
 func (m *Metrics) Decided(mode string, d authz.Decision) {
-	decision := "allowed"
-	if d == authz.Deny {
-		decision = "denied"
-	}
-	m.access.decisions.WithLabelValues(mode, strings.ToLower(mode), decision).Inc()
+	m.access.settled.of(settlement{mode, d}).Inc()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/webhook"
 )
 
 // admissions are the measurements of admission.
@@ -79,9 +80,9 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 	return a
 }
 
-func (a *admissions) hooks() admission.Metrics {
+func (a *admissions) hooks(called func(webhook.Call)) admission.Metrics {
 	return admission.Metrics{
-		Webhook: a.webhook, Policy: a.policy, Mutation: a.mutation, Conditions: a.conditions,
+		Webhook: a.webhook, Called: called, Policy: a.policy, Mutation: a.mutation, Conditions: a.conditions,
 		Step: func(s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
 			series := a.series.of(asked{"", s, op, rejected})
 			series.times.Observe(elapsed.Seconds())

@@ -38,10 +38,10 @@ func startPlane(t *testing.T, change ...func(*controlplane.Options)) *plane {
 	o := controlplane.Options{
 		StaticTokens: tokens, Anonymous: true, ServiceAccountKeys: []any{key}, Decided: m.Decided,
 	}
-	m.Measure(&o.Server)
 	for _, f := range change {
 		f(&o)
 	}
+	m.Measure(&o.Server)
 	cp, err := controlplane.New(o)
 	require.NoError(t, err)
 	require.NoError(t, m.Watch(cp.Server))

@@ -27,10 +27,14 @@ type Metrics struct {
 
 	requests, terminated   *prometheus.CounterVec
 	durations, sizes, slis *prometheus.HistogramVec
+	bodies                 *prometheus.HistogramVec
 	inFlight, longRunning  *prometheus.GaugeVec
 	deprecated             *prometheus.GaugeVec
 	watchEvents            *prometheus.CounterVec
 	watchSizes             *prometheus.HistogramVec
+	sliRegistry            *prometheus.Registry
+	queues                 queues
+	client                 client
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
 	flows                  flows
@@ -40,7 +44,6 @@ type Metrics struct {
 	admissions             *admissions
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
-	watchSeries   *memo[schema.GroupVersionResource, watchSeries]
 }
 
 // flows are the measurements of priority and fairness.
@@ -62,22 +65,24 @@ var (
 func New() *Metrics {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	slis := prometheus.NewRegistry()
 	m := &Metrics{
-		registry: r,
+		registry: r, sliRegistry: slis, queues: newQueues(r), client: newClient(r),
 		requests: counter(r, "apiserver_request_total", "Requests answered.",
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
 		durations: histogram(r, "apiserver_request_duration_seconds", "Time until the last byte of the answer.", durationBuckets,
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
-		slis:        histogram(r, "apiserver_request_sli_duration_seconds", "Time until the last byte of the answer, watches left out.", sliBuckets, about...),
+		slis:        histogram(r, "apiserver_request_sli_duration_seconds", "Time until the last byte of the answer, that of waiting to be let run and for webhooks left out.", sliBuckets, about...),
 		sizes:       histogram(r, "apiserver_response_sizes", "Size of answers in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), about...),
+		bodies:      histogram(r, "apiserver_request_body_size_bytes", "Size of the bodies of writes.", prometheus.LinearBuckets(50000, 100000, 31), "group", "resource", "verb"),
 		inFlight:    gauge(r, "apiserver_current_inflight_requests", "Requests being served, long-running ones left out.", "request_kind"),
 		longRunning: gauge(r, "apiserver_longrunning_requests", "Watches, logs and streams being served.", about...),
 		terminated:  counter(r, "apiserver_request_terminations_total", "Requests that were turned away because too much is going on.", append(about, "code")...),
 		deprecated:  gauge(r, "apiserver_requested_deprecated_apis", "Deprecated APIs that have been asked for.", "group", "version", "resource", "subresource", "removed_release"),
 		watchEvents: counter(r, "apiserver_watch_events_total", "Events sent to watches.", "group", "version", "resource"),
 		watchSizes:  histogram(r, "apiserver_watch_events_sizes", "Size of events sent to watches, in bytes.", prometheus.ExponentialBuckets(1024, 2, 8), "group", "version", "resource"),
-		health:      gauge(r, "kubernetes_healthcheck", "Outcome of the last health check: 1 is good.", "name", "type"),
-		healthTotal: counter(r, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
+		health:      gauge(slis, "kubernetes_healthcheck", "Outcome of the last health check: 1 is good.", "name", "type"),
+		healthTotal: counter(slis, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
 		flows: flows{
 			executing:  gauge(r, "apiserver_flowcontrol_current_executing_requests", "Requests that run.", "flow_schema", "priority_level"),
 			seats:      gauge(r, "apiserver_flowcontrol_current_executing_seats", "Seats in use.", "flow_schema", "priority_level"),
@@ -90,23 +95,26 @@ func New() *Metrics {
 	}
 	m.caches, m.stored, m.access, m.admissions = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r)
 	m.requestSeries = newMemo(m.seriesOf)
-	m.watchSeries = newMemo(func(r schema.GroupVersionResource) watchSeries {
-		return watchSeries{m.watchEvents.WithLabelValues(r.Group, r.Version, r.Resource), m.watchSizes.WithLabelValues(r.Group, r.Version, r.Resource)}
-	})
 	m.flows.series = newMemo(m.flows.seriesOf)
 	return m
 }
+
+// bodyVerbs are what the writes with a body are called where their size is measured.
+var bodyVerbs = map[string]string{"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "patch", "DELETE": "delete", "DELETECOLLECTION": "delete_collection"}
 
 func (m *Metrics) seriesOf(a apiserver.Measurement) requestSeries {
 	s := requestSeries{
 		requests: m.requests.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component, strconv.Itoa(a.Code)),
 		duration: m.durations.WithLabelValues(a.Verb, a.DryRun, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component),
 	}
-	if a.Verb != "WATCH" && a.Verb != "CONNECT" {
+	if a.DryRun == "" {
 		s.sli = m.slis.WithLabelValues(labelsOf(a)...)
 	}
 	if a.Verb == "GET" || a.Verb == "LIST" {
 		s.sizes = m.sizes.WithLabelValues(labelsOf(a)...)
+	}
+	if verb := bodyVerbs[a.Verb]; verb != "" && a.Resource != "" {
+		s.bodies = m.bodies.WithLabelValues(a.Group, a.Resource, verb)
 	}
 	return s
 }
@@ -130,7 +138,8 @@ func histogram(r *prometheus.Registry, name, help string, buckets []float64, lab
 	return promauto.With(r).NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Measure fills the options of a server: its store, caches and requests are measured, and it serves the measurements at /metrics, to those who may.
+// Measure fills the options of a server: its store, caches and requests are measured, and it serves the measurements at /metrics, and
+// those of its health at /metrics/slis, to those who may see them.
 func (m *Metrics) Measure(o *apiserver.Options) {
 	if o.Store != nil {
 		o.Store = m.Store(o.Store)
@@ -141,6 +150,7 @@ func (m *Metrics) Measure(o *apiserver.Options) {
 		o.Handlers = map[string]http.Handler{}
 	}
 	o.Handlers["/metrics"] = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	o.Handlers["/metrics/slis"] = promhttp.HandlerFor(m.sliRegistry, promhttp.HandlerOpts{})
 }
 
 // component is what all requests of this server are measured as.
@@ -162,7 +172,7 @@ func kindOf(mutating bool) string {
 func (m *Metrics) Hooks() apiserver.Metrics {
 	reading, writing := m.inFlight.WithLabelValues(kindOf(false)), m.inFlight.WithLabelValues(kindOf(true))
 	return apiserver.Metrics{
-		Request: m.request, Authenticated: m.access.authentication, Authorized: m.access.authorization, Admission: m.admissions.hooks(),
+		Request: m.request, Authenticated: m.access.authentication, Authorized: m.access.authorization, Admission: m.admissions.hooks(m.client.called),
 		InFlight: func(mutating bool, delta int) {
 			if mutating {
 				writing.Add(float64(delta))
@@ -177,30 +187,36 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 			m.terminated.WithLabelValues(append(labelsOf(a), strconv.Itoa(http.StatusTooManyRequests))...).Inc()
 		},
 		Listed: m.caches.listed,
-		WatchEvents: func(gvr schema.GroupVersionResource, events, bytes int) {
-			s := m.watchSeries.of(gvr)
-			s.events.Add(float64(events))
-			s.sizes.Observe(float64(bytes) / float64(events))
+		WatchEvents: func(gvr schema.GroupVersionResource) func(bytes int) {
+			events, sizes := m.watchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource), m.watchSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
+			return func(bytes int) {
+				events.Inc()
+				sizes.Observe(float64(bytes))
+			}
 		},
 		Deprecated: func(a apiserver.Measurement) {
 			m.deprecated.WithLabelValues(a.Group, a.Version, a.Resource, a.Subresource, "").Set(1)
 		},
-		HealthCheck: m.checked,
-		Flows:       m.flows.hooks(),
+		HealthCheck: m.checked, Queue: m.queues.hooks,
+		Flows: m.flows.hooks(),
 	}
 }
 
 func (m *Metrics) request(a apiserver.Measurement) {
 	elapsed, bytes := a.Elapsed.Seconds(), float64(a.Bytes)
-	a.Elapsed, a.Bytes = 0, 0
+	inside, body := (a.Elapsed - a.Outside).Seconds(), float64(a.BodyBytes)
+	a.Elapsed, a.Outside, a.Bytes, a.BodyBytes = 0, 0, 0, 0
 	s := m.requestSeries.of(a)
 	s.requests.Inc()
 	s.duration.Observe(elapsed)
 	if s.sli != nil {
-		s.sli.Observe(elapsed)
+		s.sli.Observe(inside)
 	}
 	if s.sizes != nil {
 		s.sizes.Observe(bytes)
+	}
+	if s.bodies != nil && body > 0 {
+		s.bodies.Observe(body)
 	}
 }
 
@@ -251,6 +267,8 @@ func (m *Metrics) Watch(s *apiserver.Server) error {
 	gauge(m.registry, "kubernetes_build_info", "The build of the server; always 1.",
 		"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform").
 		WithLabelValues(v.Major, v.Minor, v.GitVersion, v.GitCommit, v.GitTreeState, v.BuildDate, v.GoVersion, v.Compiler, v.Platform).Set(1)
+	gauge(m.registry, "version_info", "The version whose behaviour the server shows; always 1.", "component", "binary", "emulation", "min_compat").
+		WithLabelValues("kube", v.Major+"."+v.Minor, v.EmulationMajor+"."+v.EmulationMinor, v.MinCompatibilityMajor+"."+v.MinCompatibilityMinor).Set(1)
 	return m.registry.Register(&onDemand{server: s})
 }
 
@@ -272,12 +290,15 @@ var (
 	estimates     = prometheus.NewDesc("apiserver_resource_size_estimate_bytes", "Size of the stored objects of resources that a watch cache holds.", []string{"group", "resource"}, nil)
 	cacheRevision = prometheus.NewDesc("apiserver_watch_cache_resource_version", "Revision that a watch cache has reached.", []string{"group", "resource"}, nil)
 	cacheCapacity = prometheus.NewDesc("watch_cache_capacity", "Changes a watch cache may remember.", []string{"group", "resource"}, nil)
+	unavailable   = prometheus.NewDesc("aggregator_unavailable_apiservice", "Whether a version of a group cannot be reached.", []string{"name"}, nil)
+	unfinished    = prometheus.NewDesc("workqueue_unfinished_work_seconds", "Sum of the time the keys in work have been there.", []string{"name"}, nil)
+	longest       = prometheus.NewDesc("workqueue_longest_running_processor_seconds", "Longest time a key has been in work.", []string{"name"}, nil)
 	storeSize     = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the store, on disk if it has one.", []string{"storage_cluster_id"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*onDemand) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{storedObjects, resources, estimates, cacheRevision, cacheCapacity, storeSize, nominal, lowest, highest} {
+	for _, d := range []*prometheus.Desc{storedObjects, resources, estimates, cacheRevision, cacheCapacity, unavailable, unfinished, longest, storeSize, nominal, lowest, highest} {
 		out <- d
 	}
 }
@@ -301,6 +322,17 @@ func (c *onDemand) Collect(out chan<- prometheus.Metric) {
 	if sized, ok := c.server.Registry().Store().(store.Sized); ok {
 		if n, err := sized.Size(ctx); err == nil {
 			send(storeSize, float64(n), "etcd-0") // as Kubernetes calls the first, and here only, one
+		}
+	}
+	for name, s := range c.server.Queues() {
+		send(unfinished, s.UnfinishedWork.Seconds(), name)
+		send(longest, s.LongestRunning.Seconds(), name)
+	}
+	for name, up := range available(ctx, c.server) {
+		if up {
+			send(unavailable, 0, name)
+		} else {
+			send(unavailable, 1, name)
 		}
 	}
 	flows := c.server.FlowControl()

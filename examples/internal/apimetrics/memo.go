@@ -38,6 +38,7 @@ func (m *memo[K, V]) of(key K) V {
 type requestSeries struct {
 	requests             prometheus.Counter
 	duration, sli, sizes prometheus.Observer // nil if they are not measured
+	bodies               prometheus.Observer
 }
 
 // flow is what a request is shared out by.
@@ -48,10 +49,4 @@ type flowSeries struct {
 	executing, seats, queued prometheus.Gauge
 	dispatched               prometheus.Counter
 	waited                   prometheus.Observer
-}
-
-// watchSeries are the metrics of the events of a resource.
-type watchSeries struct {
-	events prometheus.Counter
-	sizes  prometheus.Observer
 }

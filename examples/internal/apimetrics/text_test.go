@@ -18,7 +18,8 @@ type family struct {
 	labels  []string            // of every series, but for le and quantile
 	buckets []string            // bounds of a histogram but for the infinite one, in order
 	series  map[string]float64  // by name{labels}
-	parts   []map[string]string // labels of each series
+	lines   []string            // the series in their order, as in series
+	parts   []map[string]string // labels of each
 }
 
 var (
@@ -63,7 +64,8 @@ func parse(t *testing.T, text string) map[string]*family {
 		f.labels, f.parts = names, append(f.parts, labels)
 		value, err := strconv.ParseFloat(found[3], 64)
 		require.NoError(t, err, line)
-		f.series[strings.TrimSuffix(line, " "+found[3])] = value
+		f.lines = append(f.lines, strings.TrimSuffix(line, " "+found[3]))
+		f.series[f.lines[len(f.lines)-1]] = value
 	}
 	return out
 }

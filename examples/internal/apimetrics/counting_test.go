@@ -1,0 +1,111 @@
+package apimetrics_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/controlplane"
+	"github.com/keelson-dev/keelson/store/memory"
+)
+
+// since returns what series have changed by when do has run; one that was not there counts as zero.
+func (p *plane) since(do func(), series ...string) []float64 {
+	p.t.Helper()
+	read := func() []float64 {
+		all := map[string]float64{}
+		for _, f := range p.has() {
+			for name, v := range f.series {
+				all[name] = v
+			}
+		}
+		out := make([]float64, len(series))
+		for i, s := range series {
+			out[i] = all[s]
+		}
+		return out
+	}
+	before := read()
+	do()
+	after := read()
+	for i := range after {
+		after[i] -= before[i]
+	}
+	return after
+}
+
+// A list counts what it looks at and what it returns, and whether it was a consistent read; a watch counts what it begins with.
+func TestListsAndWatchesCount(t *testing.T) {
+	p := startPlane(t)
+	for i := range 5 {
+		p.do("root", "POST", configMaps, fmt.Sprintf(`{"metadata":{"name":"c%d","labels":{"even":"%t"}}}`, i, i%2 == 0), 201)
+	}
+	p.do("root", "GET", configMaps, "", 200) // fills the cache
+	const of = `{group="",resource="configmaps"}`
+	lists := []string{
+		`apiserver_cache_list_total{group="",index="",resource="configmaps"}`,
+		`apiserver_cache_list_fetched_objects_total{group="",index="",resource="configmaps"}`,
+		`apiserver_cache_list_returned_objects_total` + of,
+		`apiserver_watch_cache_consistent_read_total{fallback="false",group="",resource="configmaps",success="true"}`,
+		`apiserver_watch_cache_read_wait_seconds_count` + of,
+	}
+	list := func(query string) func() { return func() { p.do("root", "GET", configMaps+query, "", 200) } }
+	require.Equal(t, []float64{1, 5, 5, 1, 1}, p.since(list(""), lists...))
+	require.Equal(t, []float64{1, 5, 3, 1, 1}, p.since(list("?labelSelector=even=true"), lists...))
+	require.Equal(t, []float64{1, 3, 2, 1, 1}, p.since(list("?limit=2"), lists...), "and one to see that there are more")
+	require.Equal(t, []float64{1, 5, 5, 0, 0}, p.since(list("?resourceVersion=0"), lists...))
+
+	require.Equal(t, []float64{5, 1, 5, 5}, p.since(
+		func() {
+			p.do("root", "GET", configMaps+"?watch=1&timeoutSeconds=1&resourceVersion=0", "", 200)
+		},
+		`apiserver_init_events_total`+of, `apiserver_request_sli_duration_seconds_count{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"}`,
+		`apiserver_watch_events_sizes_count{group="",resource="configmaps",version="v1"}`, `apiserver_watch_events_total{group="",resource="configmaps",version="v1"}`))
+	require.Equal(t, []float64{1, 1, 1}, p.since(func() { p.do("root", "DELETE", configMaps+"/c0", "", 200) },
+		`apiserver_watch_cache_events_received_total`+of, `apiserver_watch_cache_events_dispatched_total`+of, `apiserver_storage_events_received_total`+of))
+
+	secrets := []string{`apiserver_storage_list_total{group="",resource="secrets"}`, `apiserver_watch_cache_initializations_total{group="",resource="secrets"}`}
+	p.do("root", "POST", "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`, 201)
+	all := p.since(func() { p.do("root", "GET", "/api/v1/secrets?limit=1", "", 200) }, secrets...)
+	require.Contains(t, [][]float64{{1, 1}, {0, 0}}, all, "the first list fills the cache, unless somebody else has")
+	require.Equal(t, []float64{0, 0}, p.since(func() { p.do("root", "GET", "/api/v1/secrets", "", 200) }, secrets...))
+}
+
+// What is promised about the time of requests leaves out the time that webhooks took, and dry runs.
+func TestTimeOfWebhooksIsNotTheServers(t *testing.T) {
+	st := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	p := startPlane(t, func(o *controlplane.Options) { o.Server.Store = st })
+	hooks := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			Request struct {
+				UID string `json:"uid"`
+			} `json:"request"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		fmt.Fprint(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"`+review.Request.UID+`","allowed":true}}`)
+	}))
+	defer hooks.Close()
+	bundle := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hooks.Certificate().Raw}))
+	p.do("root", "POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", `{"metadata":{"name":"w"},
+		"webhooks":[{"name":"w.a.test","clientConfig":{"url":"`+hooks.URL+`/w","caBundle":"`+bundle+`"},"failurePolicy":"Fail","sideEffects":"None",
+		"admissionReviewVersions":["v1"],"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}]}`, 201)
+	const post = `component="apiserver",%sgroup="",resource="configmaps",scope="resource",subresource="",verb="POST",version="v1"}`
+	const body = `{"metadata":{"name":"a"}}`
+	got := p.since(func() { p.do("root", "POST", configMaps, body, 201) },
+		"apiserver_request_duration_seconds_sum{"+fmt.Sprintf(post, `dry_run="",`),
+		"apiserver_request_sli_duration_seconds_sum{"+fmt.Sprintf(post, ""),
+		`apiserver_admission_webhook_admission_duration_seconds_sum{name="w.a.test",operation="CREATE",rejected="false",type="admit"}`,
+		`apiserver_request_body_size_bytes_sum{group="",resource="configmaps",verb="create"}`)
+	require.Positive(t, got[2])
+	require.InDelta(t, got[2], got[0]-got[1], 1e-6)
+	require.EqualValues(t, len(body), got[3])
+	require.Equal(t, []float64{1, 0}, p.since(func() { p.do("root", "POST", configMaps+"?dryRun=All", `{"metadata":{"name":"b"}}`, 201) },
+		"apiserver_request_duration_seconds_count{"+fmt.Sprintf(post, `dry_run="All",`), "apiserver_request_sli_duration_seconds_count{"+fmt.Sprintf(post, "")))
+}

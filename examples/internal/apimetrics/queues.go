@@ -1,0 +1,95 @@
+package apimetrics
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/webhook"
+	"github.com/keelson-dev/keelson/workqueue"
+)
+
+// queues are the measurements of the server's own queues of work.
+type queues struct {
+	depth         *prometheus.GaugeVec
+	adds, retries *prometheus.CounterVec
+	waits, works  *prometheus.HistogramVec
+}
+
+func newQueues(r *prometheus.Registry) queues {
+	buckets := prometheus.ExponentialBuckets(10e-9, 10, 10)
+	return queues{
+		depth:   gauge(r, "workqueue_depth", "Keys that wait for a worker.", "name"),
+		adds:    counter(r, "workqueue_adds_total", "Runs that were asked for.", "name"),
+		retries: counter(r, "workqueue_retries_total", "Keys that were added with a delay or a rate limit.", "name"),
+		waits:   histogram(r, "workqueue_queue_duration_seconds", "Time keys waited for a worker.", buckets, "name"),
+		works:   histogram(r, "workqueue_work_duration_seconds", "Time workers took for a key.", buckets, "name"),
+	}
+}
+
+func (q *queues) hooks(name string) *workqueue.Metrics {
+	depth, adds, retries := q.depth.WithLabelValues(name), q.adds.WithLabelValues(name), q.retries.WithLabelValues(name)
+	waits, works := q.waits.WithLabelValues(name), q.works.WithLabelValues(name)
+	return &workqueue.Metrics{
+		Depth:         func(_, delta int) { depth.Add(float64(delta)) },
+		Adds:          adds.Inc,
+		Retries:       retries.Inc,
+		QueueDuration: func(d time.Duration) { waits.Observe(d.Seconds()) },
+		WorkDuration:  func(d time.Duration) { works.Observe(d.Seconds()) },
+	}
+}
+
+// client is the measurements of requests that the server sends, to webhooks.
+type client struct {
+	requests              *prometheus.CounterVec
+	times, sent, received *prometheus.HistogramVec
+}
+
+func newClient(r *prometheus.Registry) client {
+	sizes := []float64{64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216}
+	return client{
+		requests: counter(r, "rest_client_requests_total", "Requests that the server has sent.", "code", "method", "host"),
+		times: histogram(r, "rest_client_request_duration_seconds", "Time until the answer to requests that the server has sent.",
+			[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb", "host"),
+		sent:     histogram(r, "rest_client_request_size_bytes", "Size of requests that the server has sent.", sizes, "verb", "host"),
+		received: histogram(r, "rest_client_response_size_bytes", "Size of answers to requests that the server has sent.", sizes, "verb", "host"),
+	}
+}
+
+func (c *client) called(call webhook.Call) {
+	code := "<error>"
+	if call.Code != 0 {
+		code = strconv.Itoa(call.Code)
+		c.received.WithLabelValues(call.Method, call.Host).Observe(float64(call.Received))
+	}
+	c.requests.WithLabelValues(code, call.Method, call.Host).Inc()
+	c.times.WithLabelValues(call.Method, call.Host).Observe(call.Elapsed.Seconds())
+	c.sent.WithLabelValues(call.Method, call.Host).Observe(float64(call.Sent))
+}
+
+// available says of each version of a group that there is an APIService of, whether it can be reached. Nothing is said if the objects cannot be read.
+func available(ctx context.Context, s *apiserver.Server) map[string]bool {
+	resource := apiregistrationv1.GroupVersion.WithResource("apiservices")
+	if s.Registry().Resource(resource) == nil {
+		return nil
+	}
+	services, err := s.Access().List(ctx, resource, "", labels.Everything())
+	if err != nil {
+		return nil
+	}
+	up := make(map[string]bool, len(services))
+	for _, obj := range services {
+		up[obj.GetName()] = false
+		if a, ok := obj.(*apiregistrationv1.APIService); ok {
+			for _, c := range a.Status.Conditions {
+				up[a.Name] = up[a.Name] || c.Type == apiregistrationv1.Available && c.Status == apiregistrationv1.ConditionTrue
+			}
+		}
+	}
+	return up
+}
