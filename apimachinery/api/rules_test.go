@@ -101,6 +101,8 @@ func TestCreateRules(t *testing.T) {
 		{"cronjob", "metadata.name", `"` + strings.Repeat("a", 53) + `"`, "metadata.name Invalid"},
 		{"cronjob", "spec.schedule", `"@hourly"`, ""},
 		{"cronjob", "spec.concurrencyPolicy", `"X"`, "spec.concurrencyPolicy NotSupported"},
+		{"cronjob", "spec.jobTemplate.spec.selector", `{"matchLabels":{"a":"b"}}`, "spec.jobTemplate.spec.selector Invalid"},
+		{"cronjob", "spec.jobTemplate.spec.manualSelector", `true`, "spec.jobTemplate.spec.manualSelector NotSupported"},
 
 		{"service", "spec.clusterIPs", `["None","10.96.0.1"]`, "spec.clusterIPs Invalid"},
 		{"service-loadbalancer", "spec.ports", `[{"port":10250}]`, "spec.ports[0] Invalid"},
@@ -115,6 +117,20 @@ func TestCreateRules(t *testing.T) {
 		{"ingress", "spec.rules.0.http.paths.0.backend", `{}`, "spec.rules[0].http.paths[0].backend Invalid"},
 		{"ingress", "spec.rules.0.http.paths", `[]`, "spec.rules[0].http.paths Required"},
 		{"ingress", "spec.rules", `[]`, "spec Invalid"},
+		{"ingress-classes", "spec.ingressClassName", `"c"`, "annotations.kubernetes.io/ingress.class Invalid"},
+		{"ingress-classes", "metadata.annotations", `{"kubernetes.io/ingress.class":"d"}`, ""},
+		{"flowschema", "spec.rules.0.resourceRules.0.verbs", `["get","deletecollection","proxy"]`, ""},
+		{"flowschema", "spec.rules.0.resourceRules.0.verbs", `["get","foo"]`, "spec.rules[0].resourceRules[0].verbs NotSupported"},
+		{"flowschema", "spec.rules.0.resourceRules.0.verbs", `["*","foo"]`, "spec.rules[0].resourceRules[0].verbs Invalid"},
+		{"flowschema", "spec.rules.0.nonResourceRules", `[{"verbs":["head"],"nonResourceURLs":["*"]}]`, "spec.rules[0].nonResourceRules[0].verbs NotSupported"},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":"1.2.3"},"w":{"version":"10.0.0-rc.1+a-b.01"},"x":{"version":"0.0.0--"}}`, ""},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":"v1.2.3"}}`, "spec.devices[0].attributes[v].version Invalid"},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":"1.2"}}`, "spec.devices[0].attributes[v].version Invalid"},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":"01.2.3"}}`, "spec.devices[0].attributes[v].version Invalid"},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":"1.2.3-01"}}`, "spec.devices[0].attributes[v].version Invalid"},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":"1.2.3-a..b"}}`, "spec.devices[0].attributes[v].version Invalid"},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":"1.2.3+ü"}}`, "spec.devices[0].attributes[v].version Invalid"},
+		{"resourceslice", "spec.devices.0.attributes", `{"v":{"version":""}}`, "spec.devices[0].attributes[v].version Invalid"},
 		{"networkpolicy", "spec.egress", `[{"to":[{}]}]`, "spec.egress[0].to[0] Required"},
 		{"networkpolicy", "spec.ingress", `[{"ports":[{"endPort":9}]}]`, "spec.ingress[0].ports[0].endPort Invalid"},
 		{"pv", "spec.storageClassName", `"A_"`, "spec.storageClassName Invalid"},
@@ -142,12 +158,7 @@ func TestCreateRules(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d %s %s", i, c.base, c.field), func(t *testing.T) {
 			e, ok := base[c.base]
-			if !ok && c.base == "ingress" {
-				e.Path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
-				e.Request = []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i"},"spec":{"rules":[{"host":"a.test","http":{"paths":[{"path":"/","pathType":"Prefix","backend":{"service":{"name":"s","port":{"number":80}}}}]}}]}}`)
-			} else {
-				require.True(t, ok)
-			}
+			require.True(t, ok)
 			obj, info := prepared(t, s, edit(t, e.Request, []change{{c.field, json.RawMessage(c.value)}}), e.Path)
 			errs := validateCreate(obj, info)
 			require.Equal(t, findings(c.want), foundSet(errs), "%s", errs)

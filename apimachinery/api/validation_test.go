@@ -130,6 +130,14 @@ func validateCreate(obj metav1.Object, info *scheme.Info) validation.ErrorList {
 
 // unlisted are the objects that the records change but do not hold.
 var unlisted = map[string]exchange{
+	"ingress": {
+		Path:    "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+		Request: []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i"},"spec":{"rules":[{"host":"a.test","http":{"paths":[{"path":"/","pathType":"Prefix","backend":{"service":{"name":"s","port":{"number":80}}}}]}}]}}`),
+	},
+	"ingress-classes": {
+		Path:    "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+		Request: []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i","annotations":{"kubernetes.io/ingress.class":"c"}},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}}`),
+	},
 	"job": {
 		Path:    "/apis/batch/v1/namespaces/default/jobs",
 		Request: []byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"app:1"}]}}}}`),

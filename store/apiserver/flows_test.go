@@ -122,3 +122,26 @@ func TestFlowsAreConfiguredByObjects(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, flow.str("metadata.uid"), got.header.Get("X-Kubernetes-PF-FlowSchema-UID"))
 }
+
+// What keeps a server usable whatever else is configured stays as it is.
+func TestMandatoryFlowsAreFixed(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	const base = "/apis/flowcontrol.apiserver.k8s.io/v1/"
+	patch := func(path, body string) *answer {
+		return s.do("PATCH", base+path, body, "Content-Type", "application/merge-patch+json")
+	}
+	for path, bad := range map[string]string{
+		"flowschemas/exempt":                    `{"spec":{"rules":[]}}`,
+		"flowschemas/catch-all":                 `{"spec":{"matchingPrecedence":100}}`,
+		"prioritylevelconfigurations/catch-all": `{"spec":{"limited":{"nominalConcurrencyShares":50}}}`,
+	} {
+		require.Eventually(t, func() bool { return s.do("GET", base+path, nil).code == 200 }, 10*time.Second, 10*time.Millisecond)
+		got := patch(path, bad).ok(422)
+		require.Equal(t, "spec", cause(t, got).str("field"), path)
+		require.Contains(t, got.str("message"), "must equal the fixed value")
+		patch(path, `{"metadata":{"labels":{"a":"b"}}}`).ok(200)
+	}
+	patch("prioritylevelconfigurations/exempt", `{"spec":{"exempt":{"nominalConcurrencyShares":10}}}`).ok(200)
+	patch("prioritylevelconfigurations/exempt", `{"spec":{"type":"Limited","exempt":null,"limited":{"limitResponse":{"type":"Reject"}}}}`).ok(422)
+	patch("flowschemas/global-default", `{"spec":{"matchingPrecedence":9901}}`).ok(200)
+}

@@ -28,7 +28,7 @@ func Defaults() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConf
 	write := []string{"get", "create", "update"}
 	leases := resources(write, "coordination.k8s.io", false, "leases")
 	schemas := []*flowcontrolv1.FlowSchema{
-		schema("exempt", "exempt", 1, "", whole(groups(authn.GroupMasters))),
+		flowcontrolv1.MandatoryFlowSchema(flowcontrolv1.FlowSchemaNameExempt),
 		schema("probes", "exempt", 2, "", flowcontrolv1.PolicyRulesWithSubjects{Subjects: everybody,
 			NonResourceRules: []flowcontrolv1.NonResourcePolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/healthz", "/readyz", "/livez"}}}}),
 		schema("system-leader-election", "leader-election", 100, byUser,
@@ -47,12 +47,11 @@ func Defaults() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConf
 		schema("kube-system-service-accounts", "workload-high", 900, byNamespace, whole(kubeSystem("*"))),
 		schema("service-accounts", "workload-low", 9000, byUser, whole(groups(authn.GroupServiceAccounts))),
 		schema("global-default", "global-default", 9900, byUser, whole(everybody)),
-		schema("catch-all", "catch-all", 10000, byUser, whole(everybody)),
+		flowcontrolv1.MandatoryFlowSchema(flowcontrolv1.FlowSchemaNameCatchAll),
 	}
 	levels := []*flowcontrolv1.PriorityLevelConfiguration{
-		{ObjectMeta: named("exempt"), Spec: flowcontrolv1.PriorityLevelConfigurationSpec{Type: flowcontrolv1.PriorityLevelEnablementExempt,
-			Exempt: &flowcontrolv1.ExemptPriorityLevelConfiguration{NominalConcurrencyShares: new(int32(0)), LendablePercent: new(int32(0))}}},
-		limited("catch-all", 5, 0, nil),
+		flowcontrolv1.MandatoryPriorityLevel(flowcontrolv1.PriorityLevelConfigurationNameExempt),
+		flowcontrolv1.MandatoryPriorityLevel(flowcontrolv1.PriorityLevelConfigurationNameCatchAll),
 		limited("global-default", 20, 50, queues(128, 6)),
 		limited("leader-election", 10, 0, queues(16, 4)),
 		limited("node-high", 40, 25, queues(64, 6)),
@@ -60,19 +59,24 @@ func Defaults() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConf
 		limited("workload-high", 40, 50, queues(128, 6)),
 		limited("workload-low", 100, 90, queues(128, 6)),
 	}
+	for _, s := range schemas {
+		s.ObjectMeta = named(s.Name)
+	}
+	for _, l := range levels {
+		l.ObjectMeta = named(l.Name)
+	}
 	return schemas, levels
 }
 
 // withMandatory adds what must always be there.
 func withMandatory(schemas []*flowcontrolv1.FlowSchema, levels []*flowcontrolv1.PriorityLevelConfiguration) ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConfiguration) {
 	schemas, levels = slices.Clone(schemas), slices.Clone(levels)
-	s, l := Defaults()
 	for _, name := range []string{flowcontrolv1.FlowSchemaNameExempt, flowcontrolv1.FlowSchemaNameCatchAll} {
 		if !slices.ContainsFunc(schemas, func(f *flowcontrolv1.FlowSchema) bool { return f.Name == name }) {
-			schemas = append(schemas, s[slices.IndexFunc(s, func(f *flowcontrolv1.FlowSchema) bool { return f.Name == name })])
+			schemas = append(schemas, flowcontrolv1.MandatoryFlowSchema(name))
 		}
 		if !slices.ContainsFunc(levels, func(p *flowcontrolv1.PriorityLevelConfiguration) bool { return p.Name == name }) {
-			levels = append(levels, l[slices.IndexFunc(l, func(p *flowcontrolv1.PriorityLevelConfiguration) bool { return p.Name == name })])
+			levels = append(levels, flowcontrolv1.MandatoryPriorityLevel(name))
 		}
 	}
 	return schemas, levels
@@ -83,7 +87,7 @@ func named(name string) metav1.ObjectMeta {
 }
 
 func schema(name, level string, precedence int32, by flowcontrolv1.FlowDistinguisherMethodType, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcontrolv1.FlowSchema {
-	f := &flowcontrolv1.FlowSchema{ObjectMeta: named(name), Spec: flowcontrolv1.FlowSchemaSpec{
+	f := &flowcontrolv1.FlowSchema{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: flowcontrolv1.FlowSchemaSpec{
 		PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: level},
 		MatchingPrecedence:         precedence, Rules: []flowcontrolv1.PolicyRulesWithSubjects{rule}}}
 	if by != "" {
@@ -134,11 +138,8 @@ func queues(n, hand int32) *flowcontrolv1.QueuingConfiguration {
 }
 
 func limited(name string, shares, lendable int32, q *flowcontrolv1.QueuingConfiguration) *flowcontrolv1.PriorityLevelConfiguration {
-	response := flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject}
-	if q != nil {
-		response = flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeQueue, Queuing: q}
-	}
-	return &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: named(name), Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+	response := flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeQueue, Queuing: q}
+	return &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
 		Type: flowcontrolv1.PriorityLevelEnablementLimited,
 		Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{NominalConcurrencyShares: &shares, LendablePercent: &lendable,
 			LimitResponse: response}}}

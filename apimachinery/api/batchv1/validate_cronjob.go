@@ -47,6 +47,9 @@ func validateCronSpec(s, old *CronJobSpec, p *path) validation.ErrorList {
 	r.Add(validation.Labels(p.Child("jobTemplate", "metadata", "labels"), s.JobTemplate.Labels))
 	r.Add(validation.Annotations(p.Child("jobTemplate", "metadata", "annotations"), s.JobTemplate.Annotations))
 	r.Add(validateJobSpec(&s.JobTemplate.Spec, job))
+	if sel := s.JobTemplate.Spec.Selector; sel != nil {
+		r.Add(validation.ErrorList{validation.Invalid(job.Child("selector"), *sel, "`selector` will be auto-generated")})
+	}
 	if m := s.JobTemplate.Spec.ManualSelector; m != nil && *m {
 		r.Add(validation.ErrorList{validation.NotSupported(job.Child("manualSelector"), *m, []string{"nil", "false"})})
 	}

@@ -27,6 +27,7 @@ func ValidateFlowSchema(f *FlowSchema) validation.ErrorList {
 	for i := range s.Rules {
 		r.Add(validateRule(&s.Rules[i], p.Child("rules").Index(i)))
 	}
+	r.Add(f.asMandatory())
 	return r.List()
 }
 
@@ -81,14 +82,15 @@ func orAll(list []string, p *path) validation.ErrorList {
 	return r.List()
 }
 
+// knownVerbs are those a rule can name; their order is that of messages.
+var knownVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"}
+
 func verbs(list []string, p *path) validation.ErrorList {
 	var r check.Report
 	r.Add(orAll(list, p))
-	for _, v := range list {
-		if v != VerbAll && strings.ToLower(v) != v {
-			r.Invalid(p, list, "verbs are lower-case")
-			break
-		}
+	unknown := func(v string) bool { return !slices.Contains(knownVerbs, v) }
+	if !slices.Contains(list, VerbAll) && slices.ContainsFunc(list, unknown) {
+		r.Add(validation.ErrorList{validation.NotSupported(p, list, knownVerbs)})
 	}
 	return r.List()
 }
@@ -186,6 +188,7 @@ func ValidatePriorityLevelConfiguration(c *PriorityLevelConfiguration) validatio
 	default:
 		check.OneOf(&r, p.Child("type"), s.Type, PriorityLevelEnablementExempt, PriorityLevelEnablementLimited)
 	}
+	r.Add(c.asMandatory())
 	return r.List()
 }
 

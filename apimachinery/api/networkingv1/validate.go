@@ -107,7 +107,7 @@ func ValidateIngress(in *Ingress) validation.ErrorList {
 	var r check.Report
 	r.Add(validateIngress(in))
 	if v, ok := in.Annotations[ingressClassAnnotation]; ok && in.Spec.IngressClassName != nil {
-		r.Invalid(at("metadata", "annotations", ingressClassAnnotation), v, "can not be set when the class field is also set")
+		r.Invalid(at("annotations", ingressClassAnnotation), v, "can not be set when the class field is also set")
 	}
 	return r.List()
 }

@@ -1,6 +1,9 @@
 package resourcev1
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -160,7 +163,42 @@ func validateAttribute(a *DeviceAttribute, p *path) validation.ErrorList {
 			r.TooLong(p.Child(f.name), DeviceAttributeMaxValueLength)
 		}
 	}
+	const notSemantic = "must be a string compatible with semver.org spec 2.0.0"
+	if v := a.VersionValue; v != nil {
+		r.If(!isSemanticVersion(*v), p.Child("version"), *v, notSemantic)
+	}
+	for i, v := range a.VersionValues {
+		r.If(!isSemanticVersion(v), p.Child("versions").Index(i), v, notSemantic)
+	}
 	return r.List()
+}
+
+// isSemanticVersion reports whether v is MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD] as semver.org has it: numbers have no leading zeros.
+func isSemanticVersion(v string) bool {
+	v, build, built := strings.Cut(v, "+")
+	core, pre, early := strings.Cut(v, "-")
+	numbers := strings.Split(core, ".")
+	return len(numbers) == 3 && !slices.ContainsFunc(numbers, func(n string) bool { return !versionNumber(n) }) &&
+		(!early || identifiers(pre, true)) && (!built || identifiers(build, false))
+}
+
+func versionNumber(n string) bool {
+	return n == "0" || n != "" && n[0] != '0' && strings.Trim(n, "0123456789") == ""
+}
+
+// identifiers checks the parts after the numbers; of a prerelease, parts of digits are numbers.
+func identifiers(list string, numbers bool) bool {
+	for part := range strings.SplitSeq(list, ".") {
+		if digits := strings.Trim(part, "0123456789") == ""; part == "" || numbers && digits && !versionNumber(part) {
+			return false
+		}
+		for _, c := range []byte(part) {
+			if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ValidateResourceSliceUpdate checks a change of a slice; whose it is and of which pool stays.
