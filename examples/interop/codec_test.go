@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
@@ -21,7 +22,9 @@ func TestCodecParity(t *testing.T) {
 	known := up.AllKnownTypes()
 	all := seeds.PerKind(t, 200)
 	tested := 0
-	for _, info := range api.Scheme().All() {
+	kinds := api.Scheme().Clone()
+	require.NoError(t, storagemigrationv1beta1.AddToScheme(kinds))
+	for _, info := range kinds.All() {
 		for _, gvk := range []struct {
 			kind string
 			ours func() any

@@ -14,6 +14,7 @@ const (
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
 	cborServingAndStorage  featuregate.Feature = "CBORServingAndStorage"
 	watchList              featuregate.Feature = "WatchList"
+	storageVersionMigrator featuregate.Feature = "StorageVersionMigrator"
 )
 
 // features are the features of Kubernetes that this server has. One that Kubernetes lets switch off and this server does
@@ -37,6 +38,7 @@ func features() (*featuregate.Gate, error) {
 		detectInconsistency:    {beta(34)},
 		cborServingAndStorage:  {alpha(32)},
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},
+		storageVersionMigrator: {alpha(30), off(beta(35))},
 
 		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},
 		"CRDValidationRatcheting":                  {alpha(28), beta(30), ga(33)},

@@ -187,11 +187,15 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	if err != nil {
 		return nil, err
 	}
+	served, err := o.scheme(log)
+	if err != nil {
+		return nil, err
+	}
 	metrics := apimetrics.New()
 	metrics.Features(o.features)
 	co := controlplane.Options{
 		Server: apiserver.Options{
-			Store: st,
+			Store: st, Scheme: served,
 			Registry: registry.Options{
 				ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second), Cache: o.caches(),
 			},

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,8 +92,8 @@ func parse(args []string) (*options, error) {
 	f.StringSliceVar(&o.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
 	f.StringSliceVar(&o.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
-	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on or off, as group/version=true; only those served by default are known")
-	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, WatchList; others are locked as they are")
+	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on, as group/version=true, or api/beta or api/all: storagemigration.k8s.io/v1beta1, with the feature StorageVersionMigrator; the others here are always on")
+	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, StorageVersionMigrator (off), WatchList; others are locked as they are")
 
 	f.StringVar(&o.kubeletCA, "kubelet-certificate-authority", "", "authority of the kubelets' serving certificates (empty: not verified)")
 	f.StringVar(&o.kubeletCert, "kubelet-client-certificate", "", "client certificate for kubelets")
@@ -162,14 +161,7 @@ func (o *options) validate() error {
 	if len(o.issuers) == 0 && (len(o.keyFiles) > 0 || o.signingKeyFile != "") {
 		bad("--service-account-issuer is required with service account keys")
 	}
-	for name, value := range o.runtimeConfig {
-		if !slices.Contains([]string{"api/all", "api/ga", "api/beta", "api/alpha"}, name) && !strings.Contains(name, "/") || value != "" && value != "true" && value != "false" {
-			bad("--runtime-config: cannot understand %s=%s", name, value)
-		}
-		if value == "false" && name != "api/beta" && name != "api/alpha" {
-			bad("--runtime-config: %s cannot be switched off", name)
-		}
-	}
+	errs = append(errs, o.checkRuntimeConfig()...)
 	if o.etcdCompaction == 0 {
 		o.etcdCompaction = -1
 	}

@@ -10,11 +10,15 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
 )
+
+// migrator is the feature that carries out storage version migrations.
+const migrator featuregate.Feature = "StorageVersionMigrator"
 
 func main() { component.Exit("kube-controller-manager", run(os.Args[1:])) }
 
@@ -35,9 +39,17 @@ func run(args []string) error {
 	f.DurationVar(&c.NodeLifecycle.StartupGracePeriod, "node-startup-grace-period", 0, "the same for a node that has not reported yet (default 1m)")
 	f.DurationVar(&c.NodeLifecycle.Period, "node-monitor-period", 0, "how often nodes are looked at (default 5s)")
 	f.Float64Var(&c.NodeLifecycle.EvictionRate, "node-eviction-rate", 0, "nodes per second and zone that get NoExecute taints (default 0.1)")
+	gates := featuregate.New(featuregate.MajorMinor(1, 36))
+	if err := gates.Add(map[featuregate.Feature][]featuregate.Spec{migrator: {
+		{Since: featuregate.MajorMinor(1, 30), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
+	}}); err != nil {
+		return err
+	}
+	f.Var(gates, "feature-gates", "features to switch, as name=true,...: StorageVersionMigrator (off), which needs the API storagemigration.k8s.io/v1beta1")
 	if err := component.Parse(f, "Runs the built-in controllers against an API server.", args); err != nil {
 		return err
 	}
+	c.StorageVersionMigrator = gates.Enabled(migrator)
 	if rootCA != "" {
 		data, err := os.ReadFile(rootCA)
 		if err != nil {

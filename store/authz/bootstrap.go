@@ -105,6 +105,12 @@ func BootstrapPolicy() *Bootstrap {
 	return b
 }
 
+// AddMigrator adds the role of the controller of storage version migrations, for servers that serve these. It reaches every resource.
+func (b *Bootstrap) AddMigrator() {
+	b.controller("storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"), on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"),
+		on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status")))
+}
+
 // people are the roles meant for users: cluster-admin, and admin, edit and view, which are put
 // together from the roles labelled to be aggregated into them.
 func (b *Bootstrap) people() {
@@ -223,7 +229,6 @@ func (b *Bootstrap) components() {
 
 // controllers are one role per built-in controller, bound to its service account in kube-system.
 func (b *Bootstrap) controllers() {
-	events := on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
 	for _, c := range []struct {
 		name  string
 		rules []rbacv1.PolicyRule
@@ -271,10 +276,15 @@ func (b *Bootstrap) controllers() {
 		{"validatingadmissionpolicy-status-controller", rules(on(read, "admissionregistration.k8s.io:validatingadmissionpolicies"), on(verbs("get,patch,update"), "admissionregistration.k8s.io:validatingadmissionpolicies/status"))},
 		{"service-cidrs-controller", rules(on(verbs("get,list,patch,update,watch"), "networking.k8s.io:servicecidrs"), on(verbs("patch,update"), "networking.k8s.io:servicecidrs/finalizers,servicecidrs/status"), on(read, "networking.k8s.io:ipaddresses"))},
 	} {
-		name := "system:controller:" + c.name
-		b.role(name, rules(c.rules, events))
-		b.bind(name, account(c.name))
+		b.controller(c.name, c.rules)
 	}
+}
+
+// controller gives a controller's account its rules, and what all controllers may do: write events.
+func (b *Bootstrap) controller(name string, r []rbacv1.PolicyRule) {
+	role := "system:controller:" + name
+	b.role(role, rules(r, on(verbs("create,patch,update"), ":events", "events.k8s.io:events")))
+	b.bind(role, account(name))
 }
 
 func (b *Bootstrap) namespaced() {

@@ -17,6 +17,8 @@ import (
 	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -124,7 +126,7 @@ func New(o Options) (*ControlPlane, error) {
 			tokens = authn.UnionTokens(tokens, authn.BootstrapTokens(secrets(a)))
 		}
 		so.Authenticator = authenticator(&o, tokens)
-		c.policy = newPolicy(a, o.Logger)
+		c.policy = newPolicy(a, servesMigrations(so.Scheme), o.Logger)
 		rbac := authz.NewRBAC(c.policy)
 		authorizer, err := authorizer(o.AuthorizationModes, rbac, o.Decided)
 		if err != nil {
@@ -264,4 +266,9 @@ func selectPlugins(enable, disable []string) ([]admission.Factory, error) {
 	return slices.DeleteFunc(all, func(f admission.Factory) bool {
 		return slices.Contains(disable, f.Name) || !f.Default && !slices.Contains(enable, f.Name)
 	}), nil
+}
+
+// servesMigrations reports whether a server of the scheme, which may be nil, serves storage version migrations.
+func servesMigrations(s *scheme.Scheme) bool {
+	return s != nil && s.ForKind(storagemigrationv1beta1.GroupVersion.WithKind("StorageVersionMigration")) != nil
 }

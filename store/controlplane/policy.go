@@ -28,6 +28,8 @@ import (
 type policy struct {
 	access registry.Access
 	log    *slog.Logger
+	// migrations says that storage version migrations are served.
+	migrations bool
 
 	clusterRoles        table[*rbacv1.ClusterRole]
 	roles               table[*rbacv1.Role]
@@ -64,8 +66,8 @@ type content[T metav1.Object] struct {
 	byNamespace map[string][]T
 }
 
-func newPolicy(access registry.Access, log *slog.Logger) *policy {
-	p := &policy{access: access, log: log, loaded: make(chan struct{})}
+func newPolicy(access registry.Access, migrations bool, log *slog.Logger) *policy {
+	p := &policy{access: access, migrations: migrations, log: log, loaded: make(chan struct{})}
 	p.clusterRoles.now.Store(&content[*rbacv1.ClusterRole]{})
 	p.roles.now.Store(&content[*rbacv1.Role]{})
 	p.clusterRoleBindings.now.Store(&content[*rbacv1.ClusterRoleBinding]{})
@@ -204,6 +206,9 @@ func rbac(resource string) schema.GroupVersionResource {
 // unless its owner has switched that off by annotation.
 func (p *policy) bootstrap(ctx context.Context) error {
 	b := authz.BootstrapPolicy()
+	if p.migrations {
+		b.AddMigrator()
+	}
 	// On etcd every object costs two round trips, so several are under way at a time.
 	var wg sync.WaitGroup
 	var mu sync.Mutex

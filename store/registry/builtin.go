@@ -3,13 +3,18 @@ package registry
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
+
+// beta is a kind of Kubernetes that api.Scheme() leaves out.
+var beta = reflect.TypeFor[storagemigrationv1beta1.StorageVersionMigration]()
 
 // Builtins returns the definitions of the stored kinds of s: those that can be listed and created. Kinds of
 // Kubernetes get what is particular to them; any other kind the general rules.
@@ -48,7 +53,7 @@ func (r *Registry) Builtin(s *scheme.Scheme, info *scheme.Info) (Definition, err
 	if d.Strategy.FieldPaths = fields.paths; fields.paths == nil {
 		d.Strategy.FieldPaths = fields.names
 	}
-	if b := api.Scheme().ForKind(info.GVK); b == nil || b.Type != info.Type {
+	if b := api.Scheme().ForKind(info.GVK); (b == nil || b.Type != info.Type) && info.Type != beta {
 		// A kind of an embedder: like a custom resource, but in protobuf if its type has that form.
 		d.Prefix = CustomPrefix(info.GVR.GroupResource())
 		d.Facts.Generation, d.Facts.VersionRequired = OnSpec, true

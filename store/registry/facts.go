@@ -82,6 +82,8 @@ func builtinFacts(gr schema.GroupResource) Facts {
 		}
 	case "admissionregistration.k8s.io":
 		f.Generation, f.VersionRequired = OnSpec, true
+	case "storagemigration.k8s.io":
+		f.VersionRequired = true
 	case "apiextensions.k8s.io", "apiregistration.k8s.io":
 		f.JSON, f.VersionRequired = true, true
 		if gr.Group == "apiextensions.k8s.io" {

@@ -23,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/resourcequota"
 	"github.com/keelson-dev/keelson/controllers/serviceaccount"
 	"github.com/keelson-dev/keelson/controllers/servicecidr"
+	"github.com/keelson-dev/keelson/controllers/storageversionmigrator"
 	"github.com/keelson-dev/keelson/controllers/tainteviction"
 )
 
@@ -36,6 +37,8 @@ type Options struct {
 	NodeLifecycle nodelifecycle.Options
 	// Signing is passed on; without a certificate nothing is signed.
 	Signing certificates.SigningOptions
+	// StorageVersionMigrator runs storage-version-migrator-controller too. Its API has to be served.
+	StorageVersionMigrator bool
 	// Accounts, if set, has each controller write as its own service account of kube-system, whose rights are those of the
 	// ClusterRole system:controller:ACCOUNT. Informers stay with the manager's user.
 	Accounts *Accounts
@@ -81,6 +84,12 @@ var all = []entry{
 	{"certificatesigningrequest-cleaner-controller", "certificate-controller", func(m *manager.Manager, _ *Options) error { return certificates.AddCleaner(m) }},
 	{"validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", func(m *manager.Manager, _ *Options) error {
 		return admissionpolicystatus.Add(m, admissionpolicystatus.Options{})
+	}},
+	{"storage-version-migrator-controller", "storage-version-migrator-controller", func(m *manager.Manager, o *Options) error {
+		if !o.StorageVersionMigrator {
+			return nil
+		}
+		return storageversionmigrator.Add(m, storageversionmigrator.Options{})
 	}},
 	{"taint-eviction-controller", "node-controller", func(m *manager.Manager, _ *Options) error { return tainteviction.Add(m) }},
 }
