@@ -16,8 +16,9 @@ import (
 type Metrics struct {
 	// Step is called when all plugins of a step have been asked about a request, or one of them has refused it.
 	Step func(s Step, op Operation, rejected bool, elapsed time.Duration)
-	// Plugin is called when one plugin has been asked; a mutating one is asked again in a second round.
-	Plugin func(plugin string, s Step, op Operation, rejected bool, elapsed time.Duration)
+	// Plugin is called once for each plugin and step it has a part in. What it returns is called when the plugin has been asked; a mutating one is
+	// asked again in a second round.
+	Plugin func(plugin string, s Step) func(op Operation, rejected bool, elapsed time.Duration)
 	// Webhook is called when a webhook has been asked, or could not be.
 	Webhook func(c WebhookCall)
 	// Called is called when a server has been asked over HTTP, by a webhook here or by a conversion webhook.

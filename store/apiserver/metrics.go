@@ -108,8 +108,16 @@ func (r *request) metricVerb() string {
 		return "CONNECT"
 	}
 	switch r.info.Verb {
-	case "get", "list", "watch", "delete", "deletecollection":
-		return strings.ToUpper(r.info.Verb)
+	case "get":
+		return "GET"
+	case "list":
+		return "LIST"
+	case "watch":
+		return "WATCH"
+	case "delete":
+		return "DELETE"
+	case "deletecollection":
+		return "DELETECOLLECTION"
 	case "create":
 		return "POST"
 	case "update":
