@@ -24,6 +24,22 @@ func checkDelete(r *pb.DeleteRangeRequest) error {
 	return nil
 }
 
+// maxOps is how many operations a transaction has at most, with those of all transactions within it. etcd has no such limit, only that of a list.
+const maxOps = 10_000
+
+// operations counts, those of the lists that will not be taken included.
+func operations(r *pb.TxnRequest) int {
+	n := len(r.Compare) + len(r.Success) + len(r.Failure)
+	for _, ops := range [][]*pb.RequestOp{r.Success, r.Failure} {
+		for _, op := range ops {
+			if within := op.GetRequestTxn(); within != nil {
+				n += operations(within)
+			}
+		}
+	}
+	return n
+}
+
 // checkTxn judges the form of a transaction with at most limit operations in a list; those within it have what the lists around them leave.
 func checkTxn(r *pb.TxnRequest, limit int) error {
 	n := max(len(r.Compare), len(r.Success), len(r.Failure))

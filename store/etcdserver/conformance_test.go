@@ -57,7 +57,7 @@ func inFile(t testing.TB, dir string) *file.Store {
 
 func dial(t testing.TB, endpoint string) *clientv3.Client {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop(), MaxCallSendMsgSize: 64 << 20})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c

@@ -18,7 +18,7 @@
 // # Limits
 //
 //   - Requests are at most Options.MaxRequestBytes large (1.5 MiB, as etcd's), and what the store takes.
-//   - A transaction has at most 128 operations in a list, as etcd's. What it writes, with the keys that a DeleteRange finds, is one transaction of
+//   - A transaction has at most 128 operations in a list, as etcd's, and 10,000 in all lists. What it writes, with the keys that a DeleteRange finds, is one transaction of
 //     the store: more than that takes (store.MaxTxnOps, or Capabilities.TxnOps if that is more) is refused as too many operations. Only a
 //     lease with more keys is ended in several commits.
 //   - Nothing is kept for watches: one whose client does not read is cancelled as compacted when the store's history has left it behind, and so are

@@ -152,6 +152,7 @@ func (s *Server) load(ctx context.Context) error {
 			l.mu.Unlock()
 			return fmt.Errorf("%w: key %q at revision %d", errForeign, kv.Key, kv.Revision)
 		}
+		// One granted in the meantime has no keys yet.
 		l.byID[id] = &lease{id: id, ttl: int64(ttl), expires: time.Now().Add(time.Duration(ttl) * time.Second), keys: map[string]struct{}{}, record: kv.Revision}
 	}
 	l.mu.Unlock()

@@ -58,6 +58,8 @@ const (
 	overhead = 512 << 10
 	// streams is how many requests and watches one connection may have open.
 	streams = 1 << 20
+	// quiet is how long nothing may come from a client before it is asked whether it is still there.
+	quiet = 30 * time.Second
 	// grace is how long a request may go on when the server ends.
 	grace = 2 * time.Second
 )
@@ -68,6 +70,7 @@ type Server struct {
 	options Options
 	gate    gate
 	leases  *leases
+	begin   func() // lets writers in: the leases are known
 	served  atomic.Bool
 	closing chan struct{} // closed when Serve ends
 	tasks   sync.WaitGroup
@@ -81,9 +84,12 @@ var (
 	_ pb.MaintenanceServer = (*Server)(nil)
 )
 
-// New returns a server over a store, which is the server's alone until Serve has returned, and is closed by the caller.
+// New returns a server over a store, which is the server's alone until Serve has returned, and is closed by the caller. Its methods may be called
+// without a connection too; writes wait until Serve has begun.
 func New(s store.Store, o Options) *Server {
-	return &Server{store: s, options: o.withDefaults(), gate: newGate(), leases: newLeases(), closing: make(chan struct{})}
+	server := &Server{store: s, options: o.withDefaults(), gate: newGate(), leases: newLeases(), closing: make(chan struct{})}
+	server.begin, _ = server.gate.alone(context.Background()) // nobody else has the gate
+	return server
 }
 
 // Serve answers the connections of the listeners and ends leases when their time has come, until ctx ends: then it lets requests that are under way
@@ -98,7 +104,12 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		}
 	}
 	defer closeAll()
-	if err := s.load(ctx); err != nil {
+	err := s.load(ctx)
+	s.begin()
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -119,7 +130,6 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 			}
 		})
 	}
-	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
@@ -161,7 +171,7 @@ func (s *Server) http(rpc *grpc.Server) *http.Server {
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{
-		Handler: s.handler(rpc), Protocols: protocols, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams},
+		Handler: s.handler(rpc), Protocols: protocols, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams, SendPingTimeout: quiet, PingTimeout: grace * 5},
 		ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
 	}
 	if s.options.TLS != nil {

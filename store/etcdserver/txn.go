@@ -66,6 +66,9 @@ func (s *Server) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 	if err := checkTxn(r, store.MaxTxnOps); err != nil {
 		return nil, err
 	}
+	if operations(r) > maxOps {
+		return nil, rpctypes.ErrGRPCTooManyOps
+	}
 	if err := checkWrites(r); err != nil {
 		return nil, err
 	}

@@ -54,8 +54,11 @@ type watch struct {
 func (s *Server) Watch(stream pb.Watch_WatchServer) error {
 	ctx, fail := context.WithCancelCause(stream.Context())
 	ws := &watches{s: s, stream: stream, ctx: ctx, fail: fail, send: make(chan struct{}, 1), byID: map[int64]*watch{}}
-	defer ws.tasks.Wait()
-	defer fail(nil)
+	defer func() {
+		fail(nil)
+		ws.send <- struct{}{} // for good: what still receives begins no watch any more
+		ws.tasks.Wait()
+	}()
 	ws.tasks.Go(ws.tick)
 	err := s.receive(ctx, func() error {
 		r, err := stream.Recv()
@@ -106,7 +109,7 @@ func (ws *watches) create(r *pb.WatchCreateRequest) error {
 	w.seen = from
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(ws.ctx)
-	err = ws.locked(func() error {
+	return ws.locked(func() error {
 		reason := ""
 		if w.id == 0 {
 			for ws.byID[ws.next] != nil {
@@ -124,16 +127,15 @@ func (ws *watches) create(r *pb.WatchCreateRequest) error {
 		if reason != "" {
 			w.cancel()
 			resp.WatchId, resp.Canceled, resp.CancelReason = noWatch, true, reason
-			w = nil
 		} else {
 			ws.byID[w.id] = w
 		}
-		return ws.stream.Send(resp)
-	})
-	if err == nil && w != nil {
+		if err := ws.stream.Send(resp); err != nil || resp.Canceled {
+			return err // the watch's context ends with the stream's
+		}
 		ws.tasks.Go(func() { ws.run(ctx, w, from) })
-	}
-	return err
+		return nil
+	})
 }
 
 func newWatch(r *pb.WatchCreateRequest) *watch {
