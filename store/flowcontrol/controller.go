@@ -26,10 +26,12 @@ type Options struct {
 type Metrics struct {
 	// Executing is called with +1 and the seats a request takes when it begins to run, and with both negative when it ends.
 	Executing func(schema, level string, requests, seats int)
-	// Waiting is called with +1 and -1.
-	Waiting func(schema, level string, delta int)
-	// Started is called when a request may run, with the time it waited.
-	Started func(schema, level string, waited time.Duration)
+	// Waiting is called with +1 and the seats a request will take when it begins to wait, and with both negative when it does not wait any more.
+	Waiting func(schema, level string, requests, seats int)
+	// Started is called when a request may run, with the seats it takes and the time it waited, which is negative where requests never wait.
+	Started func(schema, level string, seats int, waited time.Duration)
+	// Finished is called when a request has given its seats back, with the time it had them: a watch keeps them only while it begins.
+	Finished func(schema, level string, watch bool, ran time.Duration)
 	// Rejected is called when one may not.
 	Rejected func(schema, level string, reason Reason)
 }
@@ -56,6 +58,7 @@ type Flow struct {
 	Schema, SchemaUID, Level, LevelUID string
 
 	level         *level
+	watch         bool
 	hash          uint64
 	distinguisher string
 }
@@ -161,7 +164,7 @@ func (c *Controller) Classify(a *authz.Attributes) Flow {
 	if i := slices.IndexFunc(cfg.schemas, func(s schemaEntry) bool { return matches(s.FlowSchema, a) }); i >= 0 {
 		entry = cfg.schemas[i]
 	}
-	f := Flow{Schema: entry.Name, SchemaUID: string(entry.UID), Level: entry.level.name, LevelUID: entry.level.uid.Load().(string), level: entry.level}
+	f := Flow{Schema: entry.Name, SchemaUID: string(entry.UID), Level: entry.level.name, LevelUID: entry.level.uid.Load().(string), level: entry.level, watch: a.ResourceRequest && a.Verb == "watch"}
 	if !f.Exempt() {
 		f.distinguisher = distinguisher(entry.FlowSchema, a)
 		f.hash = hashOf(entry.FlowSchema, f.distinguisher)
@@ -194,10 +197,14 @@ func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, err
 			}
 			return nil, err
 		}
-		s.since = time.Now()
-		if hook := c.options.Metrics.Started; hook != nil {
-			hook(f.Schema, f.Level, s.since.Sub(s.came))
+	}
+	s.since = time.Now()
+	if hook := c.options.Metrics.Started; hook != nil {
+		waited := s.Waited()
+		if s.queue == nil {
+			waited = -1
 		}
+		hook(f.Schema, f.Level, s.seats, waited)
 	}
 	if hook := c.options.Metrics.Executing; hook != nil {
 		hook(f.Schema, f.Level, 1, s.seats)
@@ -224,6 +231,7 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 		c.mu.Unlock()
 		return &RejectedError{ConcurrencyLimit}
 	}
+	seats := s.seats // a new configuration may change them while it waits
 	w := l.enqueue(s)
 	if w == nil {
 		l.counts.rejected++
@@ -233,8 +241,8 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 		return &RejectedError{QueueFull}
 	}
 	if hook := c.options.Metrics.Waiting; hook != nil {
-		hook(s.flow.Schema, s.flow.Level, 1)
-		defer hook(s.flow.Schema, s.flow.Level, -1)
+		hook(s.flow.Schema, s.flow.Level, 1, seats)
+		defer hook(s.flow.Schema, s.flow.Level, -1, -seats)
 	}
 	timer := time.NewTimer(c.options.Wait)
 	defer timer.Stop()
@@ -278,6 +286,9 @@ func (s *Seat) Release() {
 	c, l := s.c, s.flow.level
 	if hook := c.options.Metrics.Executing; hook != nil {
 		hook(s.flow.Schema, s.flow.Level, -1, -s.seats)
+	}
+	if hook := c.options.Metrics.Finished; hook != nil {
+		hook(s.flow.Schema, s.flow.Level, s.flow.watch, time.Since(s.since))
 	}
 	if l.exempt {
 		return

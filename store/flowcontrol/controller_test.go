@@ -275,3 +275,56 @@ func BenchmarkAcquire(b *testing.B) {
 		seat.Release()
 	}
 }
+
+// Hooks tell how long a request waited and ran, and what it takes while it waits goes back to nothing.
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var waits, runs []time.Duration
+		var requests, seats, most int
+		c := flowcontrol.New(flowcontrol.Options{Seats: 1, Wait: time.Minute, Metrics: flowcontrol.Metrics{
+			Waiting: func(_, _ string, n, s int) {
+				mu.Lock()
+				requests, seats = requests+n, seats+s
+				most = max(most, seats)
+				mu.Unlock()
+			},
+			Started: func(_, _ string, s int, waited time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				require.Equal(t, 1, s)
+				waits = append(waits, waited)
+			},
+			Finished: func(_, _ string, watch bool, ran time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				require.False(t, watch)
+				runs = append(runs, ran)
+			},
+		}})
+		one(c, 1, 4, 1, 2)
+		f := c.Classify(get(user("ann"), "pods", "a"))
+		first, err := c.Acquire(t.Context(), f, 1)
+		require.NoError(t, err)
+		var tasks sync.WaitGroup
+		tasks.Go(func() {
+			second, err := c.Acquire(t.Context(), f, 1)
+			require.NoError(t, err)
+			require.Equal(t, 2*time.Second, second.Waited())
+			time.Sleep(time.Second)
+			second.Release()
+		})
+		time.Sleep(2 * time.Second)
+		first.Release()
+		tasks.Wait()
+		require.Equal(t, []time.Duration{0, 2 * time.Second}, waits)
+		require.Equal(t, []time.Duration{2 * time.Second, time.Second}, runs)
+		require.Equal(t, []int{0, 0, 1}, []int{requests, seats, most})
+		exempt := c.Classify(get(&authn.User{Name: "root", Groups: []string{authn.GroupMasters}}, "pods", "a"))
+		require.True(t, exempt.Exempt())
+		seat, err := c.Acquire(t.Context(), exempt, 1)
+		require.NoError(t, err)
+		seat.Release()
+		require.Equal(t, []time.Duration{0, 2 * time.Second, -1}, waits)
+	})
+}

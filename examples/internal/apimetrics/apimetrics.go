@@ -49,15 +49,16 @@ type Metrics struct {
 // flows are the measurements of priority and fairness.
 type flows struct {
 	executing, seats    *prometheus.GaugeVec
-	queued              *prometheus.GaugeVec
+	queued, queuedSeats *prometheus.GaugeVec
 	dispatched, refused *prometheus.CounterVec
-	waits               *prometheus.HistogramVec
+	waits, runs, widths *prometheus.HistogramVec
 	series              *memo[flow, flowSeries]
 }
 
 var (
 	durationBuckets = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
 	sliBuckets      = durationBuckets[2:]
+	flowBuckets     = []float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}
 	about           = []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
 )
 
@@ -90,7 +91,11 @@ func New() *Metrics {
 			dispatched: counter(r, "apiserver_flowcontrol_dispatched_requests_total", "Requests that were let run.", "flow_schema", "priority_level"),
 			refused:    counter(r, "apiserver_flowcontrol_rejected_requests_total", "Requests that were turned away.", "flow_schema", "priority_level", "reason"),
 			waits: histogram(r, "apiserver_flowcontrol_request_wait_duration_seconds", "Time that requests waited to run.",
-				[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, "flow_schema", "priority_level", "execute"),
+				flowBuckets, "flow_schema", "priority_level", "execute"),
+			queuedSeats: gauge(r, "apiserver_flowcontrol_current_inqueue_seats", "Seats that requests wait for.", "flow_schema", "priority_level"),
+			runs:        histogram(r, "apiserver_flowcontrol_request_execution_seconds", "Time that requests had their seats.", flowBuckets, "flow_schema", "priority_level", "type"),
+			widths: histogram(r, "apiserver_flowcontrol_work_estimated_seats", "Seats that requests took.",
+				[]float64{1, 2, 4, 8, 16, 32, 64, 100}, "flow_schema", "priority_level"),
 		},
 	}
 	m.caches, m.stored, m.access, m.admissions = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r)
@@ -123,6 +128,8 @@ func (f *flows) seriesOf(k flow) flowSeries {
 	return flowSeries{
 		executing: f.executing.WithLabelValues(k.schema, k.level), seats: f.seats.WithLabelValues(k.schema, k.level), queued: f.queued.WithLabelValues(k.schema, k.level),
 		dispatched: f.dispatched.WithLabelValues(k.schema, k.level), waited: f.waits.WithLabelValues(k.schema, k.level, "true"),
+		queuedSeats: f.queuedSeats.WithLabelValues(k.schema, k.level), estimated: f.widths.WithLabelValues(k.schema, k.level),
+		ran: f.runs.WithLabelValues(k.schema, k.level, "regular"), watched: f.runs.WithLabelValues(k.schema, k.level, "watch"),
 	}
 }
 
@@ -236,11 +243,26 @@ func (f *flows) hooks() flowcontrol.Metrics {
 			s.executing.Add(float64(requests))
 			s.seats.Add(float64(seats))
 		},
-		Waiting: func(schema, level string, delta int) { f.series.of(flow{schema, level}).queued.Add(float64(delta)) },
-		Started: func(schema, level string, waited time.Duration) {
+		Waiting: func(schema, level string, requests, seats int) {
+			s := f.series.of(flow{schema, level})
+			s.queued.Add(float64(requests))
+			s.queuedSeats.Add(float64(seats))
+		},
+		Started: func(schema, level string, seats int, waited time.Duration) {
 			s := f.series.of(flow{schema, level})
 			s.dispatched.Inc()
-			s.waited.Observe(waited.Seconds())
+			s.estimated.Observe(float64(seats))
+			if waited >= 0 {
+				s.waited.Observe(waited.Seconds())
+			}
+		},
+		Finished: func(schema, level string, watch bool, ran time.Duration) {
+			s := f.series.of(flow{schema, level})
+			if watch {
+				s.watched.Observe(ran.Seconds())
+			} else {
+				s.ran.Observe(ran.Seconds())
+			}
 		},
 		Rejected: func(schema, level string, reason flowcontrol.Reason) {
 			f.refused.WithLabelValues(schema, level, string(reason)).Inc()

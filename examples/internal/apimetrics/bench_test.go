@@ -27,10 +27,11 @@ func BenchmarkHooks(b *testing.B) {
 	around := func(m apiserver.Measurement) {
 		h.Authenticated(r, user, nil, time.Microsecond)
 		h.InFlight(m.Verb != "GET", 1)
-		h.Flows.Started("system-nodes", "system", 0)
+		h.Flows.Started("system-nodes", "system", 1, 0)
 		h.Flows.Executing("system-nodes", "system", 1, 1)
 		h.Authorized(authz.Allow, nil, time.Microsecond)
 		h.Flows.Executing("system-nodes", "system", -1, -1)
+		h.Flows.Finished("system-nodes", "system", false, time.Microsecond)
 		h.InFlight(m.Verb != "GET", -1)
 		h.Request(m)
 	}

@@ -109,3 +109,25 @@ func TestTimeOfWebhooksIsNotTheServers(t *testing.T) {
 	require.Equal(t, []float64{1, 0}, p.since(func() { p.do("root", "POST", configMaps+"?dryRun=All", `{"metadata":{"name":"b"}}`, 201) },
 		"apiserver_request_duration_seconds_count{"+fmt.Sprintf(post, `dry_run="All",`), "apiserver_request_sli_duration_seconds_count{"+fmt.Sprintf(post, "")))
 }
+
+// Requests are counted by their flow: exempt ones that never wait, and others.
+func TestFlowsCount(t *testing.T) {
+	p := startPlane(t)
+	const exempt, node = `flow_schema="exempt",priority_level="exempt"`, `flow_schema="global-default",priority_level="global-default"`
+	series := []string{
+		`apiserver_flowcontrol_dispatched_requests_total{` + node + `}`,
+		`apiserver_flowcontrol_request_wait_duration_seconds_count{execute="true",` + node + `}`,
+		`apiserver_flowcontrol_request_execution_seconds_count{` + node + `,type="regular"}`,
+		`apiserver_flowcontrol_work_estimated_seats_sum{` + node + `}`,
+		`apiserver_flowcontrol_request_wait_duration_seconds_count{execute="true",` + exempt + `}`,
+		`apiserver_flowcontrol_request_execution_seconds_count{` + exempt + `,type="watch"}`,
+		`apiserver_flowcontrol_current_inqueue_seats{` + node + `}`,
+	}
+	require.Equal(t, []float64{2, 2, 2, 2, 0, 0, 0}, p.since(func() {
+		p.do("ann", "GET", "/version", "", 200)
+		p.do("ann", "GET", configMaps, "", 403)
+	}, series...))
+	require.Equal(t, []float64{0, 0, 0, 0, 0, 1, 0}, p.since(func() { p.do("root", "GET", configMaps+"?watch=1&timeoutSeconds=1", "", 200) }, series...))
+	before := `apiserver_flowcontrol_dispatched_requests_total{` + exempt + `}`
+	require.Equal(t, []float64{3}, p.since(func() { p.do("root", "GET", configMaps, "", 200); p.do("root", "GET", configMaps, "", 200) }, before), "with the one that asks")
+}

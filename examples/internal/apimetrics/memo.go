@@ -48,5 +48,7 @@ type flow struct{ schema, level string }
 type flowSeries struct {
 	executing, seats, queued prometheus.Gauge
 	dispatched               prometheus.Counter
-	waited                   prometheus.Observer
+	queuedSeats              prometheus.Gauge
+	waited, estimated        prometheus.Observer
+	ran, watched             prometheus.Observer
 }
