@@ -52,13 +52,17 @@ func (c *Checker) Check(ctx context.Context, p *policy) ([]admissionregistration
 			params["params"] = s.of(ctx, gv.WithKind(k.Kind))
 		}
 	}
+	var named []cel.Named
+	for _, v := range p.Spec.Variables {
+		named = append(named, cel.Named{Name: v.Name, Expression: v.Expression})
+	}
 	var envs []kindEnv
 	for _, gvk := range kinds {
 		object := s.of(ctx, gvk)
 		if object == nil {
 			continue
 		}
-		env, err := environment(p.Spec.Variables, object, params)
+		env, err := environment(named, object, params)
 		if err != nil {
 			return nil, err
 		}
@@ -100,11 +104,8 @@ func findings(envs []kindEnv, expression string) string {
 	return strings.Join(texts, "\n")
 }
 
-// variablesType is the type of the variable that holds the named expressions of a policy.
-const variablesType = "kubernetes.variables"
-
 // environment is what the expressions of a policy may refer to in requests about objects of one kind.
-func environment(named []admissionregistrationv1.Variable, object *openapi.KindType, params map[string]*openapi.KindType) (*celgo.Env, error) {
+func environment(named []cel.Named, object *openapi.KindType, params map[string]*openapi.KindType) (*celgo.Env, error) {
 	base, err := cel.Checking()
 	if err != nil {
 		return nil, err
@@ -115,32 +116,7 @@ func environment(named []admissionregistrationv1.Variable, object *openapi.KindT
 	if err != nil {
 		return nil, err
 	}
-	variables := cel.Objects{variablesType: {}}
-	env, err = env.Extend(celgo.CustomTypeProvider(variables.Over(env.CELTypeProvider())), celgo.Variable("variables", celgo.ObjectType(variablesType)))
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range named { // each may refer to those before it
-		typ := celgo.DynType
-		if compiled, issues := env.Compile(v.Expression); issues.Err() == nil {
-			typ = variableType(compiled.OutputType())
-		}
-		variables[variablesType][v.Name] = typ
-	}
-	return env, nil
-}
-
-// variableType is what is known of a variable: scalars, lists and maps keep their type, an object may have any field.
-func variableType(t *celgo.Type) *celgo.Type {
-	switch t.Kind() {
-	case celgo.BoolKind, celgo.BytesKind, celgo.DoubleKind, celgo.DurationKind, celgo.IntKind, celgo.NullTypeKind, celgo.StringKind, celgo.TimestampKind, celgo.UintKind:
-		return t
-	case celgo.ListKind:
-		return celgo.ListType(variableType(t.Parameters()[0]))
-	case celgo.MapKind:
-		return celgo.MapType(variableType(t.Parameters()[0]), variableType(t.Parameters()[1]))
-	}
-	return celgo.DynType
+	return cel.WithVariables(env, named)
 }
 
 // schemas reads the types of kinds, each document once.

@@ -1,8 +1,8 @@
 // Package celcheck compiles the CEL expressions inside built-in objects (match conditions of webhooks,
 // admission policies, device selectors) so that a server can refuse those that cannot work.
 //
-// Objects are typed dynamically here: a misspelt variable or function is found, a misspelt field of
-// an object is not. Rules in the schemas of custom resources have static types, and are checked
+// Objects are typed dynamically here: a misspelt variable or function is found, also one of a policy's own variables or a field of
+// the request, a misspelt field of an object is not. Rules in the schemas of custom resources have static types, and are checked
 // with their schema by package openapi. Of mutations only the syntax is checked.
 package celcheck
 
@@ -15,13 +15,14 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/cel"
 )
 
 // Check says what is wrong with an expression, nil if nothing. It is made for api.AddExpressionRules and
 // may be called concurrently; the environments are made on first use.
 func Check(e api.Expression) error {
-	env, err := environment(e.Use)
+	env, err := environment(e)
 	if err != nil {
 		return err
 	}
@@ -63,14 +64,56 @@ func fits(use api.ExpressionUse, out *types.Type) error {
 }
 
 // environment is what expressions for a use may refer to.
-func environment(use api.ExpressionUse) (*celgo.Env, error) {
-	if use == api.UseDeviceSelector {
+func environment(e api.Expression) (*celgo.Env, error) {
+	switch e.Use {
+	case api.UseDeviceSelector:
 		return device()
-	}
-	if use == api.UseApplyConfiguration || use == api.UseJSONPatch {
+	case api.UseApplyConfiguration, api.UseJSONPatch:
 		return cel.Mutation()
 	}
-	return cel.Admission()
+	var params *admissionregistrationv1.ParamKind
+	var variables []admissionregistrationv1.Variable
+	switch p := e.Object.(type) {
+	case *admissionregistrationv1.ValidatingAdmissionPolicy:
+		params, variables = p.Spec.ParamKind, p.Spec.Variables
+	case *admissionregistrationv1.MutatingAdmissionPolicy:
+		params, variables = p.Spec.ParamKind, p.Spec.Variables
+	case nil: // nothing is known of the policy
+		return cel.Admission()
+	}
+	env, err := plain()
+	if params != nil {
+		env, err = withParams()
+	}
+	if err != nil || e.Use == api.UseMatchCondition {
+		return env, err // conditions come before variables
+	}
+	var named []cel.Named
+	for _, v := range variables {
+		if e.Use == api.UseVariable && v.Expression == e.Text {
+			break // those after it are not there yet
+		}
+		named = append(named, cel.Named{Name: v.Name, Expression: v.Expression})
+	}
+	return cel.WithVariables(env, named)
+}
+
+// plain is what expressions about requests may refer to, withParams what those of a policy with parameters may.
+var (
+	plain      = sync.OnceValues(func() (*celgo.Env, error) { return about("object", "oldObject") })
+	withParams = sync.OnceValues(func() (*celgo.Env, error) { return about("object", "oldObject", "params") })
+)
+
+func about(variables ...string) (*celgo.Env, error) {
+	base, err := cel.Checking()
+	if err != nil {
+		return nil, err
+	}
+	var options []celgo.EnvOption
+	for _, name := range variables {
+		options = append(options, celgo.Variable(name, celgo.DynType))
+	}
+	return base.Extend(options...)
 }
 
 var device = sync.OnceValues(func() (*celgo.Env, error) {

@@ -65,3 +65,42 @@ func TestOnlyNewExpressionsAreCompiledOnUpdate(t *testing.T) {
 	require.Empty(t, info.Rules.ValidateUpdate(with("nope"), with("nope")))
 	require.Len(t, info.Rules.ValidateUpdate(with("nope"), with("true")), 1)
 }
+
+// What a policy has is known: its variables, in their order, whether it has parameters, and the request.
+func TestExpressionsOfAPolicy(t *testing.T) {
+	p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+	p.Spec.Variables = []admissionregistrationv1.Variable{{Name: "few", Expression: "object.spec.replicas < 3"}, {Name: "names", Expression: "['a', 'b']"},
+		{Name: "spec", Expression: "object.spec"}, {Name: "any", Expression: "variables.few || 'c' in variables.names"}}
+	withParams := &admissionregistrationv1.MutatingAdmissionPolicy{}
+	withParams.Spec.ParamKind = &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}
+	check := func(e api.Expression, wrong string) {
+		t.Helper()
+		err := celcheck.Check(e)
+		if wrong == "" {
+			require.NoError(t, err, e.Text)
+			return
+		}
+		require.ErrorContains(t, err, wrong, e.Text)
+	}
+	validation := func(text, wrong string) {
+		t.Helper()
+		check(api.Expression{Use: api.UseValidation, Text: text, Object: p}, wrong)
+	}
+	validation("variables.few && variables.any && variables.spec.what.ever", "")
+	validation("variables.fwe", "undefined field 'fwe'")
+	validation("variables.names.all(n, n > 1)", "no matching overload")
+	validation("request.userInfo.username == 'x' && request.options.a.b && request.namespace == namespaceObject.metadata.name", "")
+	validation("request.userInfo.name == 'x'", "undefined field 'name'")
+	validation("namespaceObject.metadata.nosuch == 'x'", "undefined field 'nosuch'")
+	validation("params.data.a == 'b'", "undeclared reference to 'params'")
+	validation("request.dryRun", "")
+	validation("request.operation", "must evaluate to bool, not string")
+	for _, v := range p.Spec.Variables {
+		check(api.Expression{Use: api.UseVariable, Text: v.Expression, Object: p}, "")
+	}
+	p.Spec.Variables[0].Expression = "variables.names == []"
+	check(api.Expression{Use: api.UseVariable, Text: p.Spec.Variables[0].Expression, Object: p}, "undefined field 'names'")
+	check(api.Expression{Use: api.UseMatchCondition, Text: "variables.few", Object: p}, "undeclared reference to 'variables'")
+	check(api.Expression{Use: api.UseMatchCondition, Text: "params.data.a == object.a", Object: withParams}, "")
+	check(api.Expression{Use: api.UseMatchCondition, Text: "params.data.a == 'b'", Object: &admissionregistrationv1.ValidatingWebhookConfiguration{}}, "undeclared reference to 'params'")
+}
