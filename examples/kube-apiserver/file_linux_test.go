@@ -16,44 +16,103 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 )
+
+// fileServer is a server process over a file.
+type fileServer struct {
+	t       *testing.T
+	dir     string
+	host    string
+	process *exec.Cmd
+}
+
+func newFileServer(t *testing.T) *fileServer {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("real processes: -short")
+	}
+	s := &fileServer{t: t, dir: t.TempDir(), host: freeAddress(t)}
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// start starts the process, after a kill with the file that is there.
+func (s *fileServer) start() {
+	_, port, _ := net.SplitHostPort(s.host)
+	s.process = exec.Command(os.Args[0], "--storage-backend=file", "--storage-dir="+filepath.Join(s.dir, "data"), "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--token-auth-file="+filepath.Join(s.dir, "tokens"), "--authorization-mode=RBAC")
+	s.process.Env = append(os.Environ(), asServer+"=1")
+	if err := s.process.Start(); err != nil {
+		s.t.Errorf("start: %v", err)
+	}
+}
+
+func (s *fileServer) kill() {
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+}
+
+func (s *fileServer) conn() client.Conn {
+	conn, err := rest.New(rest.Config{Host: "https://" + s.host, BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func ready(t *testing.T, conn client.Conn) {
+	require.Eventually(t, func() bool {
+		_, err := conn.Do(t.Context(), &client.Request{Path: "/readyz"})
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// Clients and watchers at once, while the server is killed again and again: what they were told is one history.
+func TestFileHistories(t *testing.T) {
+	s := newFileServer(t)
+	conns := []client.Conn{s.conn(), s.conn()}
+	ready(t, conns[0])
+	for _, seed := range seeds.Slow(t, 2) {
+		ctx, cancel := context.WithCancel(t.Context())
+		killed := make(chan int, 1)
+		go func() {
+			defer cancel()
+			r := seeds.Rand(seed)
+			rest := func(least, most int) { time.Sleep(time.Duration(least+r.IntN(most-least)) * time.Millisecond) }
+			kills := 2 + r.IntN(3)
+			for range kills {
+				rest(200, 900)
+				s.kill()
+				rest(0, 300)
+				s.start()
+			}
+			rest(300, 600)
+			killed <- kills
+		}()
+		h, err := clienttest.Record(ctx, seed, clienttest.HistoryOptions{
+			Calls: -1, Clients: 6, Keys: 4, Watchers: 3, Pause: 5 * time.Millisecond, CallTimeout: 3 * time.Second, Patience: 90 * time.Second,
+		}, conns...)
+		kills := <-killed
+		require.NoError(t, err, "seed %d after %d kills", seed, kills)
+		require.NoError(t, h.Check(), "seed %d after %d kills", seed, kills)
+		calls, unknown := h.Calls()
+		events, streams := h.Events()
+		t.Logf("seed %d: %d kills, %d calls, %d of unknown outcome, %d events in %d streams: all in order", seed, kills, calls, unknown, events, streams)
+	}
+}
 
 // A server over a file is killed while clients write: afterwards all they were told is there, versions rise further, and a watch
 // goes on where it was.
 func TestFileStorage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("real processes: -short")
-	}
-	dir := t.TempDir()
-	host := freeAddress(t)
-	_, port, err := net.SplitHostPort(host)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
-	start := func() *exec.Cmd {
-		cmd := exec.Command(os.Args[0], "--storage-backend=file", "--storage-dir="+filepath.Join(dir, "data"), "--bind-address=127.0.0.1", "--secure-port="+port,
-			"--token-auth-file="+filepath.Join(dir, "tokens"), "--authorization-mode=RBAC")
-		cmd.Env = append(os.Environ(), asServer+"=1")
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		return cmd
-	}
-	cmd := start()
-	conn, err := rest.New(rest.Config{Host: "https://" + host, BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	ready := func() {
-		require.Eventually(t, func() bool {
-			_, err := conn.Do(t.Context(), &client.Request{Path: "/readyz"})
-			return err == nil
-		}, time.Minute, 10*time.Millisecond)
-	}
-	ready()
+	s := newFileServer(t)
+	conn := s.conn()
+	ready(t, conn)
 	maps := client.For[*corev1.ConfigMap](conn)
 	first, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "first"}})
 	require.NoError(t, err)
@@ -83,12 +142,11 @@ func TestFileStorage(t *testing.T) {
 		})
 	}
 	<-enough
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait()
+	s.kill()
 	stop()
 	writers.Wait()
-	start()
-	ready()
+	s.start()
+	ready(t, conn)
 	for _, name := range acknowledged {
 		_, err := maps.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name})
 		require.NoError(t, err)

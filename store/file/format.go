@@ -18,13 +18,14 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// A file is fileMark, 16 random bytes, and then frames. A frame is what one sync made durable: frameMark, the length of its
-// records and a checksum (each 4 bytes, little-endian), then the records. The checksum is the CRC-32C of the random bytes, the
+// A file is fileMark, 12 random bytes and the checksum of all before it (in a file with formerMark: 16 random bytes), and then frames. A frame is what one sync made durable: frameMark, the length of its
+// records and a checksum (each 4 bytes, little-endian), then the records. The checksum is the CRC-32C of the file's first 32 bytes, the
 // frame's place in the file, the length and the records, so that what looks like a frame inside of a value is none. The first frames are a snapshot: its keys
 // and, as the last record, its revision. All later ones hold commits. Numbers in records are varints, byte strings are
 // preceded by their length.
 var (
-	fileMark   = []byte("keelson store 1\n")
+	fileMark   = []byte("keelson store 2\n")
+	formerMark = []byte("keelson store 1\n")
 	frameMark  = []byte{0xf5, 'K', 'e', 'l'}
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
@@ -51,7 +52,17 @@ type identity uint32
 func newStart() ([]byte, identity) {
 	start := make([]byte, startBytes)
 	_, _ = rand.Read(start[copy(start, fileMark):]) // it never fails
+	seal(start)
 	return start, identityOf(start)
+}
+
+// seal puts the checksum at the end of the start of a file. Without it damage there would make every frame look like one half written.
+func seal(start []byte) {
+	binary.LittleEndian.PutUint32(start[startBytes-4:], crc32.Checksum(start[:startBytes-4], castagnoli))
+}
+
+func sealed(start []byte) bool {
+	return binary.LittleEndian.Uint32(start[startBytes-4:]) == crc32.Checksum(start[:startBytes-4], castagnoli)
 }
 
 func identityOf(start []byte) identity { return identity(crc32.Checksum(start, castagnoli)) }
@@ -141,17 +152,20 @@ var _ iter.Seq[memory.Entry] = (*contents)(nil).entries
 func read(f io.ReaderAt, path string) (*contents, error) {
 	c := &contents{snapshot: 1, revision: 1}
 	corrupt := func(at int64, reason string) error { return &CorruptError{Path: path, Offset: at, Reason: reason} }
-	start := make([]byte, startBytes)
+	start := make([]byte, startBytes+1)
 	n, err := f.ReadAt(start, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if mark := start[:min(n, len(fileMark))]; !bytes.HasPrefix(fileMark, mark) {
+	if mark := start[:min(n, len(fileMark))]; !bytes.HasPrefix(fileMark, mark) && !bytes.HasPrefix(formerMark, mark) {
 		return nil, corrupt(0, "it is not a file of this store, or of a later version")
 	}
-	if n < startBytes {
+	if whole := bytes.HasPrefix(start, formerMark) || sealed(start[:startBytes]); n < startBytes || n == startBytes && !whole {
 		return c, nil // ended while it was begun
+	} else if !whole {
+		return nil, corrupt(0, "its identity is damaged")
 	}
+	start = start[:startBytes]
 	c.id, c.end, c.snapshotEnd = identityOf(start), startBytes, startBytes
 	for {
 		frame, err := c.id.readFrame(f, c.end)

@@ -75,6 +75,22 @@ func size(t *testing.T, dir string) int64 {
 	return info.Size()
 }
 
+// Files begun before their start had a checksum are read as they were.
+func TestFormerFiles(t *testing.T) {
+	start := append(bytes.Clone(formerMark), bytes.Repeat([]byte{7}, startBytes-len(formerMark))...)
+	frame := appendCommit(beginFrame(nil), memory.Entry{Revision: 2, Changes: []memory.Change{{Type: store.Put, Key: "/a", Value: []byte("x")}}})
+	identityOf(start).endFrame(frame, startBytes)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, dataName), append(start, frame...), 0o600))
+	s, err := Open(dir, Options{})
+	require.NoError(t, err)
+	kv, revision, err := s.Get(t.Context(), "/a")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(kv.Value))
+	require.EqualValues(t, 2, revision)
+	require.NoError(t, s.Close())
+}
+
 // Whatever stands in a file, reading it ends, with a store or an error.
 func FuzzRead(f *testing.F) {
 	dir := f.TempDir()
@@ -97,6 +113,7 @@ func FuzzRead(f *testing.F) {
 		c.snapshot, c.revision = 1, 1
 		_ = c.add(records)                                                                // behind a right checksum
 		start := append(bytes.Clone(fileMark), make([]byte, startBytes-len(fileMark))...) // no chance: runs must be alike
+		seal(start)
 		id := identityOf(start)
 		frame := append(beginFrame(nil), records...)
 		id.endFrame(frame, startBytes)
