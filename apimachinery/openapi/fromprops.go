@@ -1,15 +1,20 @@
 package openapi
 
 import (
+	"reflect"
+	"slices"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/internal/typefacts"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // FromProps returns the schema of a custom resource as documents show it.
 func FromProps(p *apiextensionsv1.JSONSchemaProps) *Schema {
 	s := &Schema{
 		Description: p.Description, Title: p.Title, Type: p.Type, Format: p.Format, Required: p.Required, Nullable: p.Nullable,
-		Default: jsonOf(p.Default), Limits: map[string]any{},
+		Default: jsonOf(p.Default), Limits: map[string]any{}, structural: true,
 	}
 	for i := range p.Enum {
 		s.Enum = append(s.Enum, jsonOf(&p.Enum[i]))
@@ -37,7 +42,43 @@ func FromProps(p *apiextensionsv1.JSONSchemaProps) *Schema {
 	}
 	s.limits(p)
 	s.extensions(p)
+	if p.XIntOrString {
+		s.sayIntOrString()
+	}
+	if p.XEmbeddedResource {
+		s.embed()
+	}
 	return s
+}
+
+// sayIntOrString adds, for readers that do not know the extension, that the value is an integer or a string.
+func (s *Schema) sayIntOrString() {
+	either := []*Schema{{Type: "integer"}, {Type: "string"}}
+	says := func(list []*Schema) bool {
+		return len(list) == 2 && list[0].Type == "integer" && list[1].Type == "string"
+	}
+	switch {
+	case says(s.AnyOf), len(s.AllOf) > 0 && says(s.AllOf[0].AnyOf):
+	case len(s.AnyOf) == 0:
+		s.AnyOf = either
+	default:
+		s.AllOf = append([]*Schema{{AnyOf: either}}, s.AllOf...)
+	}
+}
+
+// embed adds what every object has.
+func (s *Schema) embed() {
+	if s.Properties == nil {
+		s.Properties = map[string]*Schema{}
+	}
+	s.Properties["apiVersion"] = &Schema{Type: "string", Description: "Group and version of the object's schema.", structural: true}
+	s.Properties["kind"] = &Schema{Type: "string", Description: "Kind of the object.", structural: true}
+	s.Properties["metadata"] = &Schema{Ref: typefacts.Name(reflect.TypeFor[metav1.ObjectMeta]()), Description: "Standard object metadata."}
+	for _, name := range []string{"kind", "apiVersion"} {
+		if !slices.Contains(s.Required, name) {
+			s.Required = append(slices.Clip(s.Required), name)
+		}
+	}
 }
 
 func fromAll(list []apiextensionsv1.JSONSchemaProps) []*Schema {

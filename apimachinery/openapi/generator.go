@@ -74,7 +74,25 @@ func (g *generator) names(r *Resource) (object, list string) {
 			"metadata": {Ref: g.types.add(reflect.TypeFor[metav1.ListMeta]()), Description: "Standard list metadata."},
 		},
 	}
+	if r.Schema != nil {
+		if fields, ok := r.Schema.Extensions[selectableExtension]; ok {
+			g.types.schemas[list].extend(selectableExtension, fields)
+		}
+	}
 	return g.kind(object, r.GVK), g.kind(list, listKind)
+}
+
+const selectableExtension = "x-kubernetes-selectable-fields"
+
+// Selectable makes the schema name the fields that selectors can use, such as spec.color.
+func (s *Schema) Selectable(fields ...string) {
+	list := make([]any, len(fields))
+	for i, name := range fields {
+		list[i] = map[string]any{"fieldPath": name}
+	}
+	if len(list) > 0 {
+		s.extend(selectableExtension, list)
+	}
 }
 
 // customObject fills in what every object has.
@@ -83,6 +101,7 @@ func (g *generator) customObject(s *Schema) *Schema {
 		s = &Schema{Type: "object", Extensions: map[string]any{"x-kubernetes-preserve-unknown-fields": true}}
 	}
 	out := *s
+	out.root = true
 	out.Extensions = maps.Clone(s.Extensions)
 	out.Properties = maps.Clone(s.Properties)
 	if out.Properties == nil {

@@ -42,6 +42,9 @@ type Schema struct {
 	Limits map[string]any
 	// Extensions holds x- keywords by their names.
 	Extensions map[string]any
+
+	// structural is set for schemas of custom resources, which the v2 dialect shows in another way, and root for those of whole objects.
+	structural, root bool
 }
 
 func (s *Schema) extend(key string, value any) {
@@ -135,6 +138,9 @@ func (s *Schema) treeV2() map[string]any {
 		return m
 	}
 	m := s.tree((*Schema).treeV2)
+	if s.structural {
+		return s.structuralV2(m)
+	}
 	delete(m, "default")
 	delete(m, "enum")
 	delete(m, "oneOf")

@@ -335,6 +335,7 @@ func TestDiscoveryAndOpenAPI(t *testing.T) {
 		doc := c.do("GET", "/openapi/v3/apis/a.test/v1", nil, 200)
 		s := at(doc, "components", "schemas", "test.a.v1.Widget")
 		require.Equal(t, "A widget.", at(s, "description"))
+		require.Equal(t, []any{tree{"fieldPath": "spec.color"}}, at(s, "x-kubernetes-selectable-fields"))
 		require.Equal(t, int64(5), at(s, "properties", "spec", "properties", "size", "maximum"))
 		require.Equal(t, "Widget", at(s, "x-kubernetes-group-version-kind", 0, "kind"))
 		require.NotNil(t, at(doc, "paths", "/apis/a.test/v1/namespaces/{namespace}/widgets/{name}", "patch"))

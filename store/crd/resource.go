@@ -3,6 +3,7 @@ package crd
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -141,6 +142,11 @@ func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, 
 		return def, doc, nil
 	}
 	doc.Schema = openapi.FromProps(v.Schema.OpenAPIV3Schema)
+	names := make([]string, len(v.SelectableFields))
+	for i, f := range v.SelectableFields {
+		names[i] = strings.TrimPrefix(f.JSONPath, ".")
+	}
+	doc.Schema.Selectable(names...)
 	return def, doc, addRules(def, d, s)
 }
 
