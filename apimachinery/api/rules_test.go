@@ -88,6 +88,8 @@ func TestCreateRules(t *testing.T) {
 		{"deployment", "spec.template.metadata.labels", `{"app":"a","b c":"d"}`, "spec.template.labels Invalid"},
 		{"deployment", "spec.template.spec.ephemeralContainers", `[{"name":"e","image":"a:1"}]`, "spec.template.spec.ephemeralContainers Forbidden"},
 		{"daemonset", "spec.updateStrategy", `{"rollingUpdate":{"maxUnavailable":1,"maxSurge":1}}`, "spec.updateStrategy.rollingUpdate.maxSurge Invalid"},
+		{"statefulset", "metadata.name", `"a.b"`, "metadata.name Invalid"},
+		{"deployment", "metadata.name", `"a.b"`, ""},
 		{"statefulset", "spec.podManagementPolicy", `"X"`, "spec.podManagementPolicy Invalid"},
 		{"statefulset", "spec.updateStrategy", `{"type":"X"}`, "spec.updateStrategy Invalid"},
 

@@ -84,7 +84,7 @@ func (p *defaultTolerations) Admit(_ context.Context, a *Attributes) error {
 	return nil
 }
 
-// priority resolves priorityClassName to a number.
+// priority resolves priorityClassName to a number, and keeps the class of pods that name none unique.
 type priority struct {
 	named
 	access Access
@@ -133,6 +133,19 @@ func (p *priority) Admit(ctx context.Context, a *Attributes) error {
 	}
 	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &value, &policy
 	return nil
+}
+
+// Validate refuses a second global default.
+func (p *priority) Validate(ctx context.Context, a *Attributes) error {
+	class, ok := a.Object.(*schedulingv1.PriorityClass)
+	if !ok || !class.GlobalDefault {
+		return nil
+	}
+	was, err := p.classFor(ctx, "")
+	if err != nil || was == nil || a.Operation == Update && was.Name == class.Name {
+		return err
+	}
+	return forbid(a, "PriorityClass %s is already marked as default. Only one default can exist", was.Name)
 }
 
 // classFor returns the named class, or for no name the global default with the lowest value; nil if there is none.

@@ -268,6 +268,19 @@ func TestPriorityOfPods(t *testing.T) {
 		got := create(t, admin, pod("x", func(p *corev1.Pod) { p.Name, p.GenerateName = "", "d-" }))
 		return got.Spec.PriorityClassName == "everyone" && *got.Spec.Priority == 5
 	})
+
+	const one = "PriorityClass everyone is already marked as default. Only one default can exist"
+	err = tryCreate(t, admin, &schedulingv1.PriorityClass{ObjectMeta: meta("", "another"), Value: 6, GlobalDefault: true})
+	require.True(t, apierrors.IsForbidden(err), err)
+	require.ErrorContains(t, err, one)
+	classes := client.For[*schedulingv1.PriorityClass](admin)
+	mark := func(name string) error {
+		_, err := classes.Patch(t.Context(), key("", name), client.Patch{Type: "application/merge-patch+json", Data: []byte(`{"globalDefault":true,"description":"d"}`)})
+		return err
+	}
+	require.ErrorContains(t, mark("high"), one)
+	require.NoError(t, mark("everyone"))
+	create(t, admin, &schedulingv1.PriorityClass{ObjectMeta: meta("", "plain"), Value: 6})
 }
 
 func TestDefaultsOfPodsAndNodes(t *testing.T) {

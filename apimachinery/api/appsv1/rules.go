@@ -5,6 +5,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // AddRules attaches what a server applies to the kinds of this package: defaults, validation of
@@ -23,7 +24,7 @@ func AddRules(s *scheme.Scheme) error {
 		}.Attach(s),
 		scheme.RulesFor[*StatefulSet]{
 			Default: DefaultStatefulSet, Validate: ValidateStatefulSet,
-			ValidateUpdate: ValidateStatefulSetUpdate, ValidateStatus: ValidateStatefulSetStatus,
+			ValidateUpdate: ValidateStatefulSetUpdate, ValidateStatus: ValidateStatefulSetStatus, NameRule: validation.NameIsLabel,
 			Warnings: func(s, _ *StatefulSet) []string { return templateWarnings(&s.Spec.Template) },
 		}.Attach(s),
 		scheme.RulesFor[*DaemonSet]{
