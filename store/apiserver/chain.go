@@ -24,7 +24,7 @@ import (
 func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	begun := time.Now()
 	t := &tally{ResponseWriter: w}
-	r := &request{Request: hr, server: s, w: t}
+	r := &request{Request: hr, server: s, w: t, begun: begun}
 	if hr.URL.RawQuery != "" {
 		r.query = hr.URL.Query()
 	} else {
@@ -34,7 +34,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if hr.Method != http.MethodGet {
 		makeRoom()
 	}
-	defer s.finish(r, t, begun)
+	defer s.finish(r, t)
 	defer s.guard(r, t)
 	r.audit()
 	if s.refusing.Load() && !probes(r.info.Path) {
@@ -152,10 +152,10 @@ func (s *Server) guard(r *request, t *tally) {
 	r.fail(apierrors.NewInternalError(errors.New("the server failed on this request")))
 }
 
-func (s *Server) finish(r *request, t *tally, begun time.Time) {
+func (s *Server) finish(r *request, t *tally) {
 	if hook := s.options.Metrics.Request; hook != nil {
 		m := r.measurement()
-		m.Code, m.Elapsed, m.Outside, m.Bytes, m.BodyBytes = t.code, time.Since(begun), r.outside+r.seat.Waited(), t.bytes, int64(len(r.body))
+		m.Code, m.Elapsed, m.Outside, m.Bytes, m.BodyBytes = t.code, time.Since(r.begun), r.outside+r.seat.Waited(), t.bytes, int64(len(r.body))
 		hook(m)
 	}
 }

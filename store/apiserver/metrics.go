@@ -37,6 +37,10 @@ type Metrics struct {
 	Listed func(resource schema.GroupResource, fetched, returned int)
 	// WatchEvents is called when a watch begins. What it returns is called for each event that is sent, with its size in bytes.
 	WatchEvents func(resource schema.GroupVersionResource) func(bytes int)
+	// WatchListed is called when a watch has sent the objects it was asked to begin with; Elapsed is the time that took since the request came.
+	WatchListed func(m Measurement)
+	// HandshakeFailed is called when a client of Serve has not got as far as TLS.
+	HandshakeFailed func()
 	// Deprecated is called when a request was for an API that is deprecated.
 	Deprecated func(m Measurement)
 	// Queue returns the hooks of a queue of work of the server; nil means none.

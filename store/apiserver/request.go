@@ -33,6 +33,7 @@ type request struct {
 	long     *Measurement      // set while Metrics.LongRunning counts the request
 	handler  string            // path of the handler that serves a request that is not for a resource
 	query    url.Values
+	begun    time.Time
 	outside  time.Duration // waiting to be let run, and for webhooks
 	warnings []string
 	body     []byte

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -27,7 +28,31 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 		}
 		stop()
 	})()
-	return ServeHandler(serving, l, config, s, s.options.RequestTimeout+2*streamPatience, s.logger)
+	logger := s.logger
+	if hook := s.options.Metrics.HandshakeFailed; hook != nil {
+		logger = slog.New(&handshakes{Handler: logger.Handler(), failed: hook})
+	}
+	return ServeHandler(serving, l, config, s, s.options.RequestTimeout+2*streamPatience, logger)
+}
+
+// handshakes sees failed ones in the messages of net/http, which says so nowhere else.
+type handshakes struct {
+	slog.Handler
+	failed func()
+}
+
+// Enabled implements slog.Handler: what nobody else wants to read is counted too.
+func (*handshakes) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (h *handshakes) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "http: TLS handshake error from ") {
+		h.failed()
+	}
+	if !h.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
 }
 
 // ServeHandler is Serve for a handler around a server. patience bounds the wait for requests being served.

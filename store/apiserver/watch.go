@@ -224,7 +224,15 @@ func (e *eventStream) deliver(events []cache.Event) error {
 	if err := e.write(batch); err != nil || wrote == 0 {
 		return err
 	}
-	return e.control.Flush()
+	if err := e.control.Flush(); err != nil {
+		return err
+	}
+	if hook := e.server.options.Metrics.WatchListed; hook != nil && e.explicit && events[len(events)-1].InitialEnd {
+		m := e.measurement()
+		m.Elapsed = time.Since(e.begun)
+		hook(m)
+	}
+	return nil
 }
 
 // convert asks about the objects of many events at once. Where that fails, each event asks for itself, and those before the bad one are sent.

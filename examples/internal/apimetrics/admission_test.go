@@ -58,6 +58,9 @@ func (p *plane) do(token, method, path, body string, code int) string {
 	p.t.Helper()
 	r := httptest.NewRequestWithContext(p.t.Context(), method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
+	if method == "PATCH" {
+		r.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -35,6 +35,8 @@ type Metrics struct {
 	sliRegistry            *prometheus.Registry
 	queues                 queues
 	client                 client
+	watchLists             *prometheus.HistogramVec
+	handshakes             prometheus.Counter
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
 	flows                  flows
@@ -82,6 +84,9 @@ func New() *Metrics {
 		deprecated:  gauge(r, "apiserver_requested_deprecated_apis", "Deprecated APIs that have been asked for.", "group", "version", "resource", "subresource", "removed_release"),
 		watchEvents: counter(r, "apiserver_watch_events_total", "Events sent to watches.", "group", "version", "resource"),
 		watchSizes:  histogram(r, "apiserver_watch_events_sizes", "Size of events sent to watches, in bytes.", prometheus.ExponentialBuckets(1024, 2, 8), "group", "version", "resource"),
+		watchLists: histogram(r, "apiserver_watch_list_duration_seconds", "Time until a watch has sent the objects it begins with.",
+			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}, "group", "version", "resource", "scope"),
+		handshakes:  counter(r, "apiserver_tls_handshake_errors_total", "Connections that were given up before TLS was agreed on.").WithLabelValues(),
 		health:      gauge(slis, "kubernetes_healthcheck", "Outcome of the last health check: 1 is good.", "name", "type"),
 		healthTotal: counter(slis, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
 		flows: flows{
@@ -194,6 +199,10 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 			m.terminated.WithLabelValues(append(labelsOf(a), strconv.Itoa(http.StatusTooManyRequests))...).Inc()
 		},
 		Listed: m.caches.listed,
+		WatchListed: func(a apiserver.Measurement) {
+			m.watchLists.WithLabelValues(a.Group, a.Version, a.Resource, a.Scope).Observe(a.Elapsed.Seconds())
+		},
+		HandshakeFailed: m.handshakes.Inc,
 		WatchEvents: func(gvr schema.GroupVersionResource) func(bytes int) {
 			events, sizes := m.watchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource), m.watchSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
 			return func(bytes int) {

@@ -1,16 +1,22 @@
 package apimetrics_test
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
 )
@@ -67,8 +73,16 @@ func TestListsAndWatchesCount(t *testing.T) {
 		},
 		`apiserver_init_events_total`+of, `apiserver_request_sli_duration_seconds_count{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"}`,
 		`apiserver_watch_events_sizes_count{group="",resource="configmaps",version="v1"}`, `apiserver_watch_events_total{group="",resource="configmaps",version="v1"}`))
-	require.Equal(t, []float64{1, 1, 1}, p.since(func() { p.do("root", "DELETE", configMaps+"/c0", "", 200) },
-		`apiserver_watch_cache_events_received_total`+of, `apiserver_watch_cache_events_dispatched_total`+of, `apiserver_storage_events_received_total`+of))
+	require.Equal(t, []float64{1}, p.since(
+		func() {
+			p.do("root", "GET", configMaps+"?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "", 200)
+		},
+		`apiserver_watch_list_duration_seconds_count{group="",resource="configmaps",scope="namespace",version="v1"}`))
+	for _, name := range []string{"apiserver_watch_cache_events_received_total", "apiserver_watch_cache_events_dispatched_total", "apiserver_storage_events_received_total"} {
+		before := p.has()[name].series[name+of]
+		p.do("root", "PATCH", configMaps+"/c0", `{"data":{"of":"`+name+`"}}`, 200)
+		require.Eventually(t, func() bool { return p.has()[name].series[name+of] == before+1 }, time.Minute, time.Millisecond, "events come when they come")
+	}
 
 	secrets := []string{`apiserver_storage_list_total{group="",resource="secrets"}`, `apiserver_watch_cache_initializations_total{group="",resource="secrets"}`}
 	p.do("root", "POST", "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`, 201)
@@ -130,4 +144,25 @@ func TestFlowsCount(t *testing.T) {
 	require.Equal(t, []float64{0, 0, 0, 0, 0, 1, 0}, p.since(func() { p.do("root", "GET", configMaps+"?watch=1&timeoutSeconds=1", "", 200) }, series...))
 	before := `apiserver_flowcontrol_dispatched_requests_total{` + exempt + `}`
 	require.Equal(t, []float64{3}, p.since(func() { p.do("root", "GET", configMaps, "", 200); p.do("root", "GET", configMaps, "", 200) }, before), "with the one that asks")
+}
+
+// A client that does not trust the server is counted.
+func TestHandshakesCount(t *testing.T) {
+	p := startPlane(t)
+	ca, err := certs.NewAuthority("ca")
+	require.NoError(t, err)
+	pair, err := ca.Serving("127.0.0.1", "127.0.0.1")
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error)
+	go func() { served <- p.Serve(ctx, l, &tls.Config{Certificates: []tls.Certificate{pair.TLS()}}) }()
+	const failed = "apiserver_tls_handshake_errors_total"
+	require.Zero(t, p.has()[failed].series[failed])
+	conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: x509.NewCertPool()})
+	require.Error(t, err, "%v", conn)
+	require.Eventually(t, func() bool { return p.has()[failed].series[failed] == 1 }, time.Minute, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-served, context.Canceled)
 }
