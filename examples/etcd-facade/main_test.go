@@ -21,6 +21,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/clienttest"
+	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/certs"
@@ -200,17 +204,15 @@ func TestKubeAPIServer(t *testing.T) {
 		t.Skip("builds the API server and starts processes")
 	}
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "kube-apiserver")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/keelson-dev/keelson/examples/kube-apiserver").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	binary := buildAPIServer(t, dir)
 	ca, err := certs.NewAuthority("etcd")
 	require.NoError(t, err)
 	serving, err := ca.Serving("127.0.0.1", "127.0.0.1")
 	require.NoError(t, err)
-	client, err := ca.Client("apiserver")
+	own, err := ca.Client("apiserver")
 	require.NoError(t, err)
 	for name, data := range map[string][]byte{
-		"ca.crt": ca.CertPEM(), "s.crt": serving.CertPEM(), "s.key": serving.KeyPEM(), "c.crt": client.CertPEM(), "c.key": client.KeyPEM(),
+		"ca.crt": ca.CertPEM(), "s.crt": serving.CertPEM(), "s.key": serving.KeyPEM(), "c.crt": own.CertPEM(), "c.key": own.KeyPEM(),
 		"tokens": []byte(`secret,admin,1,"system:masters"` + "\n"),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
@@ -252,6 +254,65 @@ func TestKubeAPIServer(t *testing.T) {
 			require.Len(t, list.Items, 20)
 		})
 	}
+}
+
+// TestHistories: clients and watchers of two API servers at once, while what they stand on is killed again and again: what they were told is one history.
+func TestHistories(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the API server and starts processes")
+	}
+	dir := t.TempDir()
+	binary := buildAPIServer(t, dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
+	address := freeAddress(t)
+	launch := func() *exec.Cmd {
+		return process(t, os.Args[0], "--data-dir="+filepath.Join(dir, "data"), "--listen-client-urls=http://"+address)
+	}
+	facade := launch()
+	var conns []client.Conn
+	for range 2 {
+		secure := freeAddress(t)
+		_, port, _ := net.SplitHostPort(secure)
+		process(t, binary, "--etcd-servers=http://"+address, "--bind-address=127.0.0.1", "--secure-port="+port, "--token-auth-file="+filepath.Join(dir, "tokens"), "--authorization-mode=RBAC")
+		asker(t, secure)(http.MethodGet, "/readyz", "", http.StatusOK)
+		conn, err := rest.New(rest.Config{Host: "https://" + secure, BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		conns = append(conns, conn)
+	}
+	for _, seed := range seeds.Slow(t, 2) {
+		recorded := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		var h *clienttest.History
+		go func() {
+			var err error
+			h, err = clienttest.Record(ctx, seed, clienttest.HistoryOptions{
+				Calls: -1, Clients: 6, Keys: 4, Watchers: 4, Pause: 5 * time.Millisecond, CallTimeout: 3 * time.Second, Patience: 90 * time.Second,
+			}, conns...)
+			recorded <- err
+		}()
+		r := seeds.Rand(seed)
+		for range 3 {
+			time.Sleep(time.Duration(300+r.IntN(600)) * time.Millisecond) // work that the crash falls into
+			require.NoError(t, facade.Process.Kill())
+			_ = facade.Wait()
+			facade = launch()
+		}
+		time.Sleep(500 * time.Millisecond)
+		cancel()
+		require.NoError(t, <-recorded, "seed %d", seed)
+		require.NoError(t, h.Check(), "seed %d", seed)
+		calls, unknown := h.Calls()
+		events, streams := h.Events()
+		t.Logf("seed %d: %d calls, %d of unknown outcome, %d events in %d streams: all in order", seed, calls, unknown, events, streams)
+	}
+}
+
+func buildAPIServer(t *testing.T, dir string) string {
+	binary := filepath.Join(dir, "kube-apiserver")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/keelson-dev/keelson/examples/kube-apiserver").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
 }
 
 func freeAddress(t *testing.T) string {

@@ -23,8 +23,7 @@ const (
 // query says what is read of a span.
 type query struct {
 	revision int64 // 0: the current one
-	limit    int64 // 0: all
-	keysOnly bool
+	limit    int64 // 0: all; onlyCount: none
 }
 
 // found is the answer: kvs ascending by key, and how many keys the span has.
@@ -102,7 +101,8 @@ type reader struct {
 }
 
 func (r *reader) list(prefix, after string, limit int64) (store.ListResult, error) {
-	o := store.ListOptions{Limit: int(limit), Revision: r.found.revision, KeysOnly: r.keysOnly && !r.versioned()}
+	// Who wants keys only needs values too: the version is in them.
+	o := store.ListOptions{Limit: int(limit), Revision: r.found.revision, KeysOnly: r.limit == onlyCount}
 	if after != "" {
 		o.After = keyRoot + after
 	}
@@ -112,9 +112,6 @@ func (r *reader) list(prefix, after string, limit int64) (store.ListResult, erro
 	}
 	return list, err
 }
-
-// versioned says that values are needed even by who wants keys only: the version is in them.
-func (r *reader) versioned() bool { return r.limit != onlyCount }
 
 // onlyCount is a limit: no key is wanted.
 const onlyCount = -1
@@ -214,10 +211,10 @@ func checkRange(r *pb.RangeRequest) error {
 // answerRange answers a request with what read reads. The header has the revision of the state shown.
 func (s *Server) answerRange(r *pb.RangeRequest, read func(span, query) (found, error)) (*pb.RangeResponse, error) {
 	filtered := r.MinModRevision != 0 || r.MaxModRevision != 0 || r.MinCreateRevision != 0 || r.MaxCreateRevision != 0
-	q := query{revision: max(0, r.Revision), keysOnly: r.KeysOnly}
+	q := query{revision: max(0, r.Revision)}
 	switch {
 	case r.CountOnly:
-		q.limit, q.keysOnly = onlyCount, true
+		q.limit = onlyCount
 	case r.SortOrder == pb.RangeRequest_NONE && !filtered:
 		q.limit = max(0, r.Limit)
 		if q.limit > 0 {
