@@ -183,6 +183,24 @@ func BenchmarkProcess(b *testing.B) {
 	}
 }
 
+// BenchmarkLists tells the first list of 10,000 Pods, for which their JSON is made, from those after it, which share it. Run it with -benchtime=1x.
+func BenchmarkLists(b *testing.B) {
+	for b.Loop() {
+		p := startProcess(b, nil)
+		o := load.Options{Objects: 10000, Clients: 32, Lists: 1}
+		report := func(name string, r load.Result) {
+			cpu, _ := r.PerOperation()
+			b.ReportMetric(float64(cpu.Nanoseconds())/1e6, name)
+		}
+		report("first-ms", p.put(b, o, "create", "list")[1])
+		o.Lists = 30
+		report("list-ms", p.put(b, o, "list")[0])
+		report("list-protobuf-ms", p.put(b, o, "list-protobuf")[0])
+		p.floorOf(b, o, "list", "list-protobuf")
+		p.kill()
+	}
+}
+
 // BenchmarkGrowth shows how the cost of an operation grows with the number of objects and of watchers. Run it with -benchtime=1x.
 func BenchmarkGrowth(b *testing.B) {
 	for _, objects := range []int{1000, 10000, 100000} {
