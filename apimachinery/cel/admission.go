@@ -23,7 +23,7 @@ var admission = sync.OnceValues(func() (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := authorizers()
+	options := append(authorizers(), asking()...)
 	for _, name := range []string{"object", "oldObject", "request", "params", "namespaceObject", "variables"} {
 		options = append(options, cel.Variable(name, cel.DynType))
 	}

@@ -57,6 +57,11 @@ func RequestResourceValue(ask Authorizer, q Question) ref.Val {
 	return inquiryVal(resourceCheckType, inquiry{ask: ask, Question: q})
 }
 
+// asking declares the variables that questions begin with.
+func asking() []cel.EnvOption {
+	return []cel.EnvOption{cel.Variable("authorizer", authorizerType), cel.Variable("authorizer.requestResource", resourceCheckType)}
+}
+
 // authorizers declares the questions, which are built step by step, and their answers.
 func authorizers() []cel.EnvOption {
 	step := func(id string, from, to *cel.Type, set func(q *inquiry, text string)) cel.FunctionOpt {
@@ -78,8 +83,6 @@ func authorizers() []cel.EnvOption {
 		return cel.Function(name, method(name, "decision_"+name, decisionType, result, f))
 	}
 	return []cel.EnvOption{
-		cel.Variable("authorizer", authorizerType),
-		cel.Variable("authorizer.requestResource", resourceCheckType),
 		cel.Function("path", step("authorizer_path", authorizerType, pathCheckType, func(q *inquiry, s string) { q.Path = s })),
 		cel.Function("group", step("authorizer_group", authorizerType, groupCheckType, func(q *inquiry, s string) { q.Group = s })),
 		cel.Function("serviceAccount", cel.MemberOverload("authorizer_serviceaccount", []*cel.Type{authorizerType, cel.StringType, cel.StringType}, authorizerType,

@@ -8,8 +8,21 @@ import (
 
 // Checking returns the environment in which expressions of policies are checked against types: that of [Admission], but request and
 // namespaceObject have types, and object, oldObject, params and variables are missing, for the caller to declare with theirs.
-// It is made once, when it is first needed.
-func Checking() (*cel.Env, error) { return checking() }
+// Where ask is false authorizer is missing too, as in messages. Each is made once, when it is first needed.
+func Checking(ask bool) (*cel.Env, error) {
+	if ask {
+		return checkingAsked()
+	}
+	return checking()
+}
+
+var checkingAsked = sync.OnceValues(func() (*cel.Env, error) {
+	base, err := checking()
+	if err != nil {
+		return nil, err
+	}
+	return base.Extend(asking()...)
+})
 
 var checking = sync.OnceValues(func() (*cel.Env, error) {
 	base, err := Env()

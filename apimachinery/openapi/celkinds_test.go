@@ -25,7 +25,7 @@ func TestTypesOfKinds(t *testing.T) {
 	}
 	ship, err := openapi.KindTypeIn([]byte(ships), kind("Ship"))
 	require.NoError(t, err)
-	base, err := cel.Checking()
+	base, err := cel.Checking(true)
 	require.NoError(t, err)
 	env, err := openapi.TypedEnv(base, map[string]*openapi.KindType{"ship": ship, "other": ship, "thing": nil})
 	require.NoError(t, err)

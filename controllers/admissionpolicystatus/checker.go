@@ -106,7 +106,7 @@ func findings(envs []kindEnv, expression string) string {
 
 // environment is what the expressions of a policy may refer to in requests about objects of one kind.
 func environment(named []cel.Named, object *openapi.KindType, params map[string]*openapi.KindType) (*celgo.Env, error) {
-	base, err := cel.Checking()
+	base, err := cel.Checking(true)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +50,16 @@ func TestFactoriesAreNamedOnce(t *testing.T) {
 		require.True(t, mutates || validates, f.Name)
 		require.True(t, p.Handles(Create) || p.Handles(Update), f.Name)
 	}
+}
+
+// Values for the audit log are told once each, in order, and cut where they are too long, between characters.
+func TestAnnotationsAreBounded(t *testing.T) {
+	told := map[string]string{}
+	v := verdicts{a: &Attributes{Annotate: func(k, value string) { told[k] = value }}, values: map[string][]string{}}
+	for _, value := range []string{" a ", "b", "a", "  "} {
+		v.annotate("p/short", value)
+	}
+	v.annotate("p/long", strings.Repeat("x", maxAnnotation-1)+"\u20ac and more")
+	require.NoError(t, v.publish())
+	require.Equal(t, map[string]string{"p/short": "a, b", "p/long": strings.Repeat("x", maxAnnotation-1)}, told)
 }

@@ -143,6 +143,7 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 			found = append(found, finding{r.failure(e), r.reason, i, PolicyInvalid, time.Since(began), false})
 		}
 	}
+	e.budget = cel.Budget // annotations have one of their own
 	for _, n := range u.policy.annotations {
 		began = time.Now()
 		result, err := e.run(n.expression)
@@ -153,8 +154,13 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 			}
 			continue
 		}
-		if text, ok := result.Value().(string); ok {
-			v.annotate(u.policy.name+"/"+n.key, text)
+		switch result := result.(type) {
+		case types.String:
+			v.annotate(u.policy.name+"/"+n.key, string(result))
+		case types.Null:
+		default: // whatever the failure policy
+			found = append(found, finding{fmt.Sprintf("valueExpression '%s' resulted in unsupported return type: %s. Return type must be either string or null.", n.text, result.Type().TypeName()),
+				metav1.StatusReasonInvalid, 0, PolicyInvalid, time.Since(began), true})
 		}
 	}
 	return found
@@ -202,8 +208,14 @@ type failure struct {
 	ValidationActions []admissionregistrationv1.ValidationAction `json:"validationActions"`
 }
 
+// maxAnnotation bounds a value for the audit log, in bytes; what is longer is cut.
+const maxAnnotation = 10 << 10
+
 func (v *verdicts) annotate(key, value string) {
-	if value = strings.TrimSpace(value); value != "" && !slices.Contains(v.values[key], value) {
+	if value = strings.TrimSpace(value); len(value) > maxAnnotation {
+		value = strings.ToValidUTF8(value[:maxAnnotation], "")
+	}
+	if value != "" && !slices.Contains(v.values[key], value) {
 		v.values[key] = append(v.values[key], value)
 	}
 }

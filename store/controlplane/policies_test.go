@@ -120,6 +120,15 @@ func TestPolicyFailurePolicyAndWarnings(t *testing.T) {
 	err = tryCreate(t, p.admin(), d)
 	require.ErrorContains(t, err, `'noted' with binding 'noted-b' denied request: error evaluating audit annotation "nothing": `, "whatever the binding's actions")
 
+	p.policy("ValidatingAdmissionPolicy", "numbered", "  failurePolicy: Ignore\n"+onDeployments+`
+  auditAnnotations: [{key: replicas, valueExpression: "object.spec.replicas"}]
+`, "  validationActions: [Audit]\n  matchResources: {objectSelector: {matchLabels: {numbered: 'yes'}}}\n")
+	d = deployment("numbered", 1)
+	d.Labels = map[string]string{"numbered": "yes"}
+	err = tryCreate(t, p.admin(), d)
+	require.ErrorContains(t, err, `'numbered' with binding 'numbered-b' denied request: valueExpression 'object.spec.replicas' resulted in unsupported return type: int. Return type must be either string or null.`,
+		"whatever the failure policy")
+
 	resp, err := p.admin().Do(t.Context(), &client.Request{Method: http.MethodPost, Path: "/apis/apps/v1/namespaces/default/deployments", ContentType: "application/yaml", Body: []byte(`
 apiVersion: apps/v1
 kind: Deployment

@@ -31,11 +31,11 @@ func Check(e api.Expression) error {
 		_, issues := env.Parse(e.Text)
 		return issues.Err()
 	}
-	ast, issues := env.Compile(e.Text)
+	compiled, issues := env.Compile(e.Text)
 	if err := issues.Err(); err != nil {
 		return err
 	}
-	return fits(e.Use, ast.OutputType())
+	return fits(e.Use, compiled.OutputType())
 }
 
 // fits reports whether an expression for a use may return values of a type.
@@ -81,10 +81,7 @@ func environment(e api.Expression) (*celgo.Env, error) {
 	case nil: // nothing is known of the policy
 		return cel.Admission()
 	}
-	env, err := plain()
-	if params != nil {
-		env, err = withParams()
-	}
+	env, err := about(e.Use != api.UseMessage, params != nil)
 	if err != nil || e.Use == api.UseMatchCondition {
 		return env, err // conditions come before variables
 	}
@@ -98,20 +95,15 @@ func environment(e api.Expression) (*celgo.Env, error) {
 	return cel.WithVariables(env, named)
 }
 
-// plain is what expressions about requests may refer to, withParams what those of a policy with parameters may.
-var (
-	plain      = sync.OnceValues(func() (*celgo.Env, error) { return about("object", "oldObject") })
-	withParams = sync.OnceValues(func() (*celgo.Env, error) { return about("object", "oldObject", "params") })
-)
-
-func about(variables ...string) (*celgo.Env, error) {
-	base, err := cel.Checking()
+// about is what expressions about requests may refer to, with the authorizer or without, with parameters or without.
+func about(ask, params bool) (*celgo.Env, error) {
+	base, err := cel.Checking(ask)
 	if err != nil {
 		return nil, err
 	}
-	var options []celgo.EnvOption
-	for _, name := range variables {
-		options = append(options, celgo.Variable(name, celgo.DynType))
+	options := []celgo.EnvOption{celgo.Variable("object", celgo.DynType), celgo.Variable("oldObject", celgo.DynType)}
+	if params {
+		options = append(options, celgo.Variable("params", celgo.DynType))
 	}
 	return base.Extend(options...)
 }

@@ -95,6 +95,14 @@ func TestExpressionsOfAPolicy(t *testing.T) {
 	validation("params.data.a == 'b'", "undeclared reference to 'params'")
 	validation("request.dryRun", "")
 	validation("request.operation", "must evaluate to bool, not string")
+	message := func(text, wrong string) {
+		t.Helper()
+		check(api.Expression{Use: api.UseMessage, Text: text, Object: p}, wrong)
+	}
+	message("'not ' + request.userInfo.username + variables.names[0]", "")
+	message("authorizer.path('/x').check('get').reason()", "undeclared reference to 'authorizer'")
+	message("[1].map(n, authorizer.requestResource.check('get').allowed())[0] ? 'a' : 'b'", "undeclared reference to 'authorizer'")
+	message("['x'].map(authorizer, authorizer + '!')[0]", "")
 	for _, v := range p.Spec.Variables {
 		check(api.Expression{Use: api.UseVariable, Text: v.Expression, Object: p}, "")
 	}
