@@ -83,7 +83,9 @@ func prepared(t testing.TB, s *scheme.Scheme, body []byte, path string) (metav1.
 	if m.Name == "" && m.GenerateName != "" {
 		m.Name = m.GenerateName + "x7k2p"
 	}
-	m.UID, m.CreationTimestamp = "0c2c1f5e", metav1.NewTime(time.Unix(1e9, 0))
+	if info.HasVerb("list") { // what is not stored has no life to begin
+		m.UID, m.CreationTimestamp = "0c2c1f5e", metav1.NewTime(time.Unix(1e9, 0))
+	}
 	if info.Rules.Default != nil {
 		info.Rules.Default(obj)
 	}

@@ -154,7 +154,7 @@ func ValidateLabelSelector(s *LabelSelector, rule SelectorRule, path *validation
 	}
 	errs := validateMatchLabels(s.MatchLabels, path.Child("matchLabels"))
 	for i := range s.MatchExpressions {
-		errs = append(errs, validateRequirement(&s.MatchExpressions[i], rule, path.Child("matchExpressions").Index(i))...)
+		errs = append(errs, ValidateLabelSelectorRequirement(&s.MatchExpressions[i], rule, path.Child("matchExpressions").Index(i))...)
 	}
 	return errs
 }
@@ -163,7 +163,8 @@ func validateMatchLabels(labels map[string]string, path *validation.Path) valida
 	return validation.Labels(path, labels)
 }
 
-func validateRequirement(r *LabelSelectorRequirement, rule SelectorRule, path *validation.Path) validation.ErrorList {
+// ValidateLabelSelectorRequirement checks one requirement of a selector.
+func ValidateLabelSelectorRequirement(r *LabelSelectorRequirement, rule SelectorRule, path *validation.Path) validation.ErrorList {
 	var errs validation.ErrorList
 	switch r.Operator {
 	case LabelSelectorOpIn, LabelSelectorOpNotIn:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -44,13 +45,26 @@ func (s *Server) serveComputed(rt *route, r *request) {
 		obj, err := c.Get(r.Context(), r.key(rt.info.Namespaced))
 		r.answer(rt, http.StatusOK, out, obj, err)
 	case r.info.Verb == "create" && c.Create != nil:
+		wo, err := r.writeOptions("CreateOptions")
+		if err != nil {
+			r.fail(err)
+			return
+		}
 		obj := rt.info.New()
 		if err := r.decode(obj, rt.info.GVK); err != nil {
 			r.fail(err)
 			return
 		}
+		if err := r.place(rt, obj); err != nil {
+			r.fail(err)
+			return
+		}
 		if rt.info.Rules.Default != nil {
 			rt.info.Rules.Default(obj)
+		}
+		if err := trackComputed(rt, obj, wo.fieldManager); err != nil {
+			r.fail(err)
+			return
 		}
 		if rt.info.Rules.Validate != nil {
 			if errs := rt.info.Rules.Validate(obj); len(errs) > 0 {
@@ -67,6 +81,30 @@ func (s *Server) serveComputed(rt *route, r *request) {
 	default:
 		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
 	}
+}
+
+// place gives an object to be computed the namespace of the request, and takes away what only a server sets.
+func (r *request) place(rt *route, obj metav1.Object) error {
+	m := metav1.MetaOf(obj)
+	m.UID, m.CreationTimestamp, m.SelfLink = "", metav1.Time{}, ""
+	m.DeletionTimestamp, m.DeletionGracePeriodSeconds = nil, nil
+	if rt.info.Namespaced && m.Namespace != "" && m.Namespace != r.info.Namespace {
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	m.Namespace = r.info.Namespace
+	return nil
+}
+
+// trackComputed records who asked what, as of an object that is stored.
+func trackComputed(rt *route, obj metav1.Object, manager string) error {
+	t, err := managedfields.ForType(rt.info.Type)
+	if err == nil {
+		err = t.Update(nil, obj, managedfields.Write{Manager: manager, APIVersion: rt.info.GVK.GroupVersion().String()})
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
 }
 
 func (r *request) answer(rt *route, code int, out output, obj metav1.Object, err error) {

@@ -3,6 +3,7 @@ package authz
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/keelson-dev/keelson/store/authn"
@@ -34,7 +35,7 @@ func (us union) Authorize(ctx context.Context, a Attributes) (Decision, string, 
 	return NoOpinion, reasons, errors.Join(errs...)
 }
 
-// RulesFor joins the rules of the members that can list theirs; the answer is incomplete if one cannot.
+// RulesFor joins the rules of the members that can list theirs, each rule once; the answer is incomplete if one cannot.
 func (us union) RulesFor(ctx context.Context, u *authn.User, namespace string) (res []ResourceRule, non []NonResourceRule, incomplete bool, err error) {
 	var errs []error
 	for _, a := range us {
@@ -44,7 +45,17 @@ func (us union) RulesFor(ctx context.Context, u *authn.User, namespace string) (
 			continue
 		}
 		re, nr, inc, err := r.RulesFor(ctx, u, namespace)
-		res, non, incomplete = append(res, re...), append(non, nr...), incomplete || inc
+		for _, rule := range re {
+			if !slices.ContainsFunc(res, func(r ResourceRule) bool { return reflect.DeepEqual(r, rule) }) {
+				res = append(res, rule)
+			}
+		}
+		for _, rule := range nr {
+			if !slices.ContainsFunc(non, func(r NonResourceRule) bool { return reflect.DeepEqual(r, rule) }) {
+				non = append(non, rule)
+			}
+		}
+		incomplete = incomplete || inc
 		errs = append(errs, err)
 	}
 	return res, non, incomplete, errors.Join(errs...)

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
@@ -23,31 +24,29 @@ func reviews(issued *authn.Tokens, tokens authn.TokenAuthenticator, a authz.Auth
 			return reviewToken(ctx, issued, tokens, r)
 		}),
 		review(func(ctx context.Context, r *authenticationv1.SelfSubjectReview) error {
-			r.Status.UserInfo = userInfo(authn.UserFrom(ctx))
+			r.ObjectMeta, r.Status.UserInfo = metav1.ObjectMeta{}, userInfo(authn.UserFrom(ctx))
 			return nil
 		}),
 		review(func(ctx context.Context, r *authorizationv1.SubjectAccessReview) error {
-			u, err := subject(&r.Spec)
-			if err != nil {
-				return invalid("SubjectAccessReview", err)
+			if errs := authorizationv1.ValidateSubjectAccessReview(r); errs != nil {
+				return invalid(errs)
 			}
-			return access(ctx, a, "SubjectAccessReview", u, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
+			access(ctx, a, subject(&r.Spec), r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
+			return nil
 		}),
 		review(func(ctx context.Context, r *authorizationv1.LocalSubjectAccessReview) error {
-			u, err := subject(&r.Spec)
-			if err == nil && r.Spec.NonResourceAttributes != nil {
-				err = validation.ErrorList{validation.Invalid(validation.NewPath("spec", "nonResourceAttributes"), "", "disallowed on this kind of request")}
+			if errs := authorizationv1.ValidateLocalSubjectAccessReview(r); errs != nil {
+				return invalid(errs)
 			}
-			if ra := r.Spec.ResourceAttributes; err == nil && ra != nil && ra.Namespace != r.Namespace {
-				err = validation.ErrorList{validation.Invalid(validation.NewPath("spec", "resourceAttributes", "namespace"), ra.Namespace, "must match metadata.namespace")}
-			}
-			if err != nil {
-				return invalid("LocalSubjectAccessReview", err)
-			}
-			return access(ctx, a, "LocalSubjectAccessReview", u, r.Spec.ResourceAttributes, nil, &r.Status)
+			access(ctx, a, subject(&r.Spec), r.Spec.ResourceAttributes, nil, &r.Status)
+			return nil
 		}),
 		review(func(ctx context.Context, r *authorizationv1.SelfSubjectAccessReview) error {
-			return access(ctx, a, "SelfSubjectAccessReview", authn.UserFrom(ctx), r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
+			if errs := authorizationv1.ValidateSelfSubjectAccessReview(r); errs != nil {
+				return invalid(errs)
+			}
+			access(ctx, a, authn.UserFrom(ctx), r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
+			return nil
 		}),
 		review(func(ctx context.Context, r *authorizationv1.SelfSubjectRulesReview) error { return rulesOf(ctx, a, r) }),
 	)
@@ -59,10 +58,7 @@ func review[T metav1.Object](fill func(ctx context.Context, r T) error) apiserve
 	if err != nil {
 		panic(err) // a built-in kind is not registered: any test finds it
 	}
-	return apiserver.Computed{Info: info, Create: func(ctx context.Context, namespace string, obj metav1.Object) (metav1.Object, error) {
-		if info.Namespaced {
-			obj.SetNamespace(namespace)
-		}
+	return apiserver.Computed{Info: info, Create: func(ctx context.Context, _ string, obj metav1.Object) (metav1.Object, error) {
 		if err := fill(ctx, obj.(T)); err != nil {
 			return nil, err
 		}
@@ -70,30 +66,39 @@ func review[T metav1.Object](fill func(ctx context.Context, r T) error) apiserve
 	}}
 }
 
-func invalid(kind string, errs validation.ErrorList) error {
-	gvk := authorizationv1.GroupVersion.WithKind(kind)
-	return apierrors.NewInvalid(gvk.GroupKind(), "", errs)
+// invalid refuses a review. Kubernetes names the group only.
+func invalid(errs validation.ErrorList) error {
+	return apierrors.NewInvalid(authorizationv1.GroupVersion.WithKind("").GroupKind(), "", errs)
 }
 
 func reviewToken(ctx context.Context, issued *authn.Tokens, tokens authn.TokenAuthenticator, r *authenticationv1.TokenReview) error {
 	if r.Spec.Token == "" {
 		return apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
-	if len(r.Spec.Audiences) == 0 {
-		r.Spec.Audiences = issued.Audiences()
+	asked := r.Spec.Audiences
+	if len(asked) == 0 {
+		asked = issued.Audiences()
 	}
-	resp, ok, err := tokens.AuthenticateToken(authn.WithAudiences(ctx, r.Spec.Audiences), r.Spec.Token)
+	resp, ok, err := tokens.AuthenticateToken(authn.WithAudiences(ctx, asked), r.Spec.Token)
+	audiences := asked
+	if ok && resp.Audiences != nil {
+		audiences = resp.Audiences
+	} else if ok {
+		// A token that is bound to no audience is one for this server.
+		audiences = slices.DeleteFunc(slices.Clone(asked), func(a string) bool { return !slices.Contains(issued.Audiences(), a) })
+		ok = len(audiences) > 0
+	}
 	r.Status = authenticationv1.TokenReviewStatus{Authenticated: ok}
 	if err != nil {
 		r.Status.Error = err.Error()
 	}
 	if ok {
-		r.Status.User = userInfo(resp.User)
-		if resp.Audiences != nil {
-			r.Status.Audiences = resp.Audiences
-		} else {
-			r.Status.Audiences = r.Spec.Audiences
+		r.Status.User, r.Status.Audiences = userInfo(resp.User), audiences
+		if !slices.Contains(r.Status.User.Groups, authn.GroupAuthenticated) {
+			r.Status.User.Groups = append(slices.Clone(r.Status.User.Groups), authn.GroupAuthenticated)
 		}
+	} else if r.Status.Error == "" {
+		r.Status.Error = "invalid bearer token"
 	}
 	return nil
 }
@@ -112,10 +117,8 @@ func userInfo(u *authn.User) authenticationv1.UserInfo {
 	return info
 }
 
-func subject(spec *authorizationv1.SubjectAccessReviewSpec) (*authn.User, validation.ErrorList) {
-	if spec.User == "" && len(spec.Groups) == 0 {
-		return nil, validation.ErrorList{validation.Invalid(validation.NewPath("spec", "user"), "", "at least one of user or group must be specified")}
-	}
+// subject is whom a review is about.
+func subject(spec *authorizationv1.SubjectAccessReviewSpec) *authn.User {
 	u := &authn.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
 	for k, v := range spec.Extra {
 		if u.Extra == nil {
@@ -123,13 +126,11 @@ func subject(spec *authorizationv1.SubjectAccessReviewSpec) (*authn.User, valida
 		}
 		u.Extra[k] = v
 	}
-	return u, nil
+	return u
 }
 
-func access(ctx context.Context, a authz.Authorizer, kind string, u *authn.User, ra *authorizationv1.ResourceAttributes, nra *authorizationv1.NonResourceAttributes, status *authorizationv1.SubjectAccessReviewStatus) error {
-	if (ra == nil) == (nra == nil) {
-		return invalid(kind, validation.ErrorList{validation.Invalid(validation.NewPath("spec", "resourceAttributes"), "", "exactly one of nonResourceAttributes or resourceAttributes must be specified")})
-	}
+// access answers a valid review: exactly one of ra and nra is set.
+func access(ctx context.Context, a authz.Authorizer, u *authn.User, ra *authorizationv1.ResourceAttributes, nra *authorizationv1.NonResourceAttributes, status *authorizationv1.SubjectAccessReviewStatus) {
 	attrs := authz.Attributes{User: u}
 	if ra != nil {
 		attrs.ResourceRequest = true
@@ -149,7 +150,6 @@ func access(ctx context.Context, a authz.Authorizer, kind string, u *authn.User,
 	if err != nil {
 		status.EvaluationError = err.Error()
 	}
-	return nil
 }
 
 func rulesOf(ctx context.Context, a authz.Authorizer, r *authorizationv1.SelfSubjectRulesReview) error {
@@ -166,6 +166,7 @@ func rulesOf(ctx context.Context, a authz.Authorizer, r *authorizationv1.SelfSub
 	if err != nil {
 		r.Status.EvaluationError = err.Error()
 	}
+	r.ObjectMeta, r.Spec = metav1.ObjectMeta{}, authorizationv1.SelfSubjectRulesReviewSpec{}
 	for _, rule := range resource {
 		r.Status.ResourceRules = append(r.Status.ResourceRules, authorizationv1.ResourceRule(rule))
 	}

@@ -21,9 +21,9 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 		return nil, err
 	}
 	m := metav1.MetaOf(obj)
-	if m.ResourceVersion != "" {
-		return nil, apierrors.NewBadRequest("metadata.resourceVersion must not be set on an object to be created")
-	}
+	versioned := m.ResourceVersion != ""
+	// What only the server sets is gone before anybody sees the object, so no manager owns it either.
+	m.DeletionTimestamp, m.DeletionGracePeriodSeconds, m.SelfLink = nil, nil, ""
 	if r.def.Terminating {
 		return nil, apierrors.NewForbidden(r.gr, m.Name, errTerminating)
 	}
@@ -54,6 +54,9 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	attrs.Name = m.Name
 	if err := chain.validate(ctx, attrs); err != nil {
 		return nil, err
+	}
+	if versioned && !w.DryRun {
+		return nil, apierrors.NewBadRequest("metadata.resourceVersion must not be set on an object to be created")
 	}
 	for attempt := 1; ; attempt++ {
 		err := r.insert(ctx, obj, w)
@@ -95,9 +98,10 @@ func (r *Resource) warnOf(obj, old metav1.Object, w Write) {
 	}
 }
 
-// place checks and fills the namespace.
+// place checks and fills the namespace. An object of the whole cluster that names one loses it.
 func (r *Resource) place(obj metav1.Object, namespace string) error {
 	if !r.info.Namespaced {
+		obj.SetNamespace("")
 		return nil
 	}
 	switch got := obj.GetNamespace(); {
@@ -111,7 +115,6 @@ func (r *Resource) place(obj metav1.Object, namespace string) error {
 
 // beginLife sets what only the server sets and lets the kind prepare the object.
 func (r *Resource) beginLife(ctx context.Context, m *metav1.ObjectMeta, obj metav1.Object) {
-	m.DeletionTimestamp, m.DeletionGracePeriodSeconds, m.SelfLink = nil, nil, ""
 	m.CreationTimestamp = metav1.Now().Truncated()
 	m.UID = newUID()
 	if r.def.StatusSubresource && !r.def.Strategy.KeepStatus {

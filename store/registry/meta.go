@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
@@ -41,13 +42,22 @@ func (r *Resource) validateNew(obj metav1.Object) validation.ErrorList {
 	return append(errs, r.def.Scale.validate(obj, false)...)
 }
 
-// validateFinalizers checks what built-in kinds ask of finalizers. Definitions of custom resources and API services do not ask: the
-// finalizer that every definition has is without a domain.
+// validateFinalizers checks what built-in kinds ask of finalizers, but for those of bareFinalizers.
 func (r *Resource) validateFinalizers(m *metav1.ObjectMeta) validation.ErrorList {
-	if r.def.Custom || len(m.Finalizers) == 0 || r.gr.Group == "apiextensions.k8s.io" || r.gr.Group == "apiregistration.k8s.io" {
+	if r.def.Custom || len(m.Finalizers) == 0 || bareFinalizers(r.gr) {
 		return nil
 	}
 	return metav1.ValidateFinalizerDomains(m.Finalizers, validation.NewPath("metadata", "finalizers"))
+}
+
+// bareFinalizers reports whether a built-in kind accepts finalizers without a domain. Definitions of custom resources must: the one
+// that each of them has is such. The others are those whose metadata Kubernetes checks no more than a custom resource's.
+func bareFinalizers(gr schema.GroupResource) bool {
+	switch gr.Group {
+	case "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy":
+		return true
+	}
+	return gr == schema.GroupResource{Resource: "events"}
 }
 
 // warnOfFinalizers advises what built-in kinds ask for; old is nil on create.

@@ -16,11 +16,17 @@ const (
 func ValidateAPIService(a *APIService) validation.ErrorList {
 	var r check.Report
 	s, p := &a.Spec, at("spec")
-	if want := s.Version + "." + s.Group; a.Name != want {
-		r.Invalid(at("metadata", "name"), a.Name, "must be `spec.version+\".\"+spec.group`: \""+want+"\"")
+	want := s.Version + "." + s.Group
+	for _, f := range [...]struct{ field, name string }{{"generateName", a.GenerateName}, {"name", a.Name}} {
+		// What is no name at all is found with the metadata.
+		if f.name != "" && f.name != want && validation.IsPathSegmentName(f.name) == nil {
+			r.Invalid(at("metadata", f.field), f.name, "must be `spec.version+\".\"+spec.group`: \""+want+"\"")
+		}
 	}
 	if s.Group != "" {
 		r.Each(p.Child("group"), s.Group, validation.IsDNS1123Subdomain(s.Group))
+	} else if s.Version != "v1" {
+		r.Required(p.Child("group"), "only v1 may have an empty group")
 	}
 	r.Each(p.Child("version"), s.Version, validation.IsDNS1035Label(s.Version))
 	r.If(s.GroupPriorityMinimum <= 0 || s.GroupPriorityMinimum > maxGroupPriority, p.Child("groupPriorityMinimum"), s.GroupPriorityMinimum, "must be positive and less than 20000")

@@ -2,6 +2,7 @@ package authorizationv1
 
 import (
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
@@ -11,7 +12,10 @@ func at(name string, more ...string) *path { return validation.NewPath(name, mor
 
 // ValidateSubjectAccessReview checks a question about somebody's access.
 func ValidateSubjectAccessReview(s *SubjectAccessReview) validation.ErrorList {
-	return validateQuestion(&s.Spec, at("spec"))
+	var r check.Report
+	r.Add(validateQuestion(&s.Spec, at("spec")))
+	r.Add(validateBareMeta(s.ObjectMeta, metav1.ObjectMeta{ManagedFields: s.ManagedFields}, "must be empty"))
+	return r.List()
 }
 
 // ValidateLocalSubjectAccessReview checks a question about somebody's access in one namespace.
@@ -19,6 +23,7 @@ func ValidateLocalSubjectAccessReview(s *LocalSubjectAccessReview) validation.Er
 	var r check.Report
 	p := at("spec")
 	r.Add(validateQuestion(&s.Spec, p))
+	r.Add(validateBareMeta(s.ObjectMeta, metav1.ObjectMeta{Namespace: s.Namespace, ManagedFields: s.ManagedFields}, "must be empty except for namespace"))
 	if a := s.Spec.ResourceAttributes; a != nil {
 		r.If(a.Namespace != s.Namespace, p.Child("resourceAttributes", "namespace"), a.Namespace, "must match metadata.namespace")
 	}
@@ -28,7 +33,17 @@ func ValidateLocalSubjectAccessReview(s *LocalSubjectAccessReview) validation.Er
 
 // ValidateSelfSubjectAccessReview checks a question about one's own access.
 func ValidateSelfSubjectAccessReview(s *SelfSubjectAccessReview) validation.ErrorList {
-	return validateAttributes(s.Spec.ResourceAttributes, s.Spec.NonResourceAttributes, at("spec"))
+	var r check.Report
+	r.Add(validateAttributes(s.Spec.ResourceAttributes, s.Spec.NonResourceAttributes, at("spec")))
+	r.Add(validateBareMeta(s.ObjectMeta, metav1.ObjectMeta{ManagedFields: s.ManagedFields}, "must be empty"))
+	return r.List()
+}
+
+// validateBareMeta checks that metadata is what is left of it when all that means nothing to a review is gone.
+func validateBareMeta(m, bare metav1.ObjectMeta, detail string) validation.ErrorList {
+	var r check.Report
+	r.If(!check.Same(m, bare), at("metadata"), m, detail)
+	return r.List()
 }
 
 func validateQuestion(s *SubjectAccessReviewSpec, p *path) validation.ErrorList {
@@ -45,20 +60,46 @@ func validateAttributes(res *ResourceAttributes, url *NonResourceAttributes, p *
 	if res == nil {
 		return r.List()
 	}
-	const both = "may not specified at the same time as requirements"
 	if f := res.FieldSelector; f != nil {
 		q := p.Child("resourceAttributes", "fieldSelector")
-		r.If(f.RawSelector != "" && len(f.Requirements) > 0, q.Child("rawSelector"), f.RawSelector, both)
-		if f.RawSelector == "" && len(f.Requirements) == 0 {
-			r.Required(q.Child("requirements"), "when fieldSelector is specified, requirements or rawSelector is required")
+		r.Add(validateForm(f.RawSelector, len(f.Requirements), q))
+		for i := range f.Requirements {
+			r.Add(validateFieldRequirement(&f.Requirements[i], q.Child("requirements").Index(i)))
 		}
 	}
 	if f := res.LabelSelector; f != nil {
 		q := p.Child("resourceAttributes", "labelSelector")
-		r.If(f.RawSelector != "" && len(f.Requirements) > 0, q.Child("rawSelector"), f.RawSelector, both)
-		if f.RawSelector == "" && len(f.Requirements) == 0 {
-			r.Required(q.Child("requirements"), "when labelSelector is specified, requirements or rawSelector is required")
+		r.Add(validateForm(f.RawSelector, len(f.Requirements), q))
+		for i := range f.Requirements {
+			r.Add(metav1.ValidateLabelSelectorRequirement(&f.Requirements[i], metav1.SelectorRule{}, q.Child("requirements").Index(i)))
 		}
+	}
+	return r.List()
+}
+
+// validateForm checks that a selector has one of its two forms.
+func validateForm(raw string, requirements int, p *path) validation.ErrorList {
+	var r check.Report
+	r.If(raw != "" && requirements > 0, p.Child("rawSelector"), raw, "may not specified at the same time as requirements")
+	if raw == "" && requirements == 0 {
+		r.Required(p.Child("requirements"), "when "+p.String()+" is specified, requirements or rawSelector is required")
+	}
+	return r.List()
+}
+
+// validateFieldRequirement checks a requirement on a field; operators yet unknown are fine.
+func validateFieldRequirement(f *metav1.FieldSelectorRequirement, p *path) validation.ErrorList {
+	var r check.Report
+	if f.Key == "" {
+		r.Required(p.Child("key"), "must be specified")
+	}
+	switch f.Operator {
+	case metav1.FieldSelectorOpIn, metav1.FieldSelectorOpNotIn:
+		if len(f.Values) == 0 {
+			r.Required(p.Child("values"), "must be specified when `operator` is 'In' or 'NotIn'")
+		}
+	case metav1.FieldSelectorOpExists, metav1.FieldSelectorOpDoesNotExist:
+		r.ForbidIf(len(f.Values) > 0, p.Child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
 	}
 	return r.List()
 }

@@ -89,10 +89,9 @@ func ValidateStorageClassUpdate(c, old *StorageClass) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateCSIDriver checks a driver to be created; its name is that of the driver.
+// ValidateCSIDriver checks a driver to be created.
 func ValidateCSIDriver(d *CSIDriver) validation.ErrorList {
 	var r check.Report
-	r.Add(corev1.ValidateCSIDriverName(d.Name, at("metadata", "name")))
 	s, p := &d.Spec, at("spec")
 	for _, f := range []struct {
 		name string
