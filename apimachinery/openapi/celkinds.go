@@ -151,6 +151,9 @@ func (r *resolver) resolve(d *documented) (*Structural, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	if meta := s.Properties["metadata"]; meta != nil && meta.Properties["name"] != nil && meta.Properties["generateName"] != nil {
+		s.Embedded = false // all that an embedded object has is described
+	}
 	if d.Items != nil {
 		s.Items, err = r.resolve(d.Items)
 	}
