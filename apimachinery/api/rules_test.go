@@ -142,7 +142,7 @@ func TestCreateRules(t *testing.T) {
 		{"pvc", "spec.dataSourceRef", `{"kind":"Pod","name":"p"}`, "spec.dataSourceRef Invalid"},
 		{"resourcequota", "spec.hard", `{"nope":"1"}`, "spec.hard[nope] Invalid"},
 		{"resourcequota", "spec.hard", `{"count/widgets.a.test":"1"}`, ""},
-		{"resourcequota", "spec.scopeSelector", `{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In"}]}`, "spec.scopeSelector.matchExpressions[0].values Required"},
+		{"resourcequota", "spec.scopeSelector", `{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In"}]}`, "spec.scopeSelector.matchExpressions.values Required"},
 		{"limitrange", "spec.limits", `[{"type":"Pod","default":{"cpu":"1"}}]`, "spec.limits[0].default Forbidden"},
 		{"limitrange", "spec.limits", `[{"type":"PersistentVolumeClaim","max":{"cpu":"1"}}]`, "spec.limits[0].limits Required"},
 		{"node", "spec.taints", `[{"key":"k","value":"a b","effect":"NoSchedule"}]`, "metadata.taints[0].value Invalid"},

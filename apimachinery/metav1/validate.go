@@ -11,12 +11,9 @@ import (
 // the kind; nil means DNS subdomains. namespaced is whether objects of the kind live in a namespace. path is
 // where the metadata is, normally "metadata". Name and namespace must have been completed before.
 func ValidateMeta(m *ObjectMeta, namespaced bool, nameRule validation.NameFunc, path *validation.Path) validation.ErrorList {
+	errs := ValidateGenerateName(m, nameRule, path)
 	if nameRule == nil {
 		nameRule = validation.NameIsSubdomain
-	}
-	var errs validation.ErrorList
-	if m.GenerateName != "" {
-		errs = append(errs, validation.InvalidEach(path.Child("generateName"), m.GenerateName, nameRule(m.GenerateName, true))...)
 	}
 	if m.Name == "" {
 		errs = append(errs, validation.Required(path.Child("name"), "name or generateName is required"))
@@ -33,6 +30,17 @@ func ValidateMeta(m *ObjectMeta, namespaced bool, nameRule validation.NameFunc, 
 		errs = append(errs, validation.InvalidEach(ns, m.Namespace, validation.NameIsLabel(m.Namespace, false))...)
 	}
 	return append(errs, ValidateMetaFields(m, path)...)
+}
+
+// ValidateGenerateName checks the prefix of names to be, if there is one; nameRule as in [ValidateMeta].
+func ValidateGenerateName(m *ObjectMeta, nameRule validation.NameFunc, path *validation.Path) validation.ErrorList {
+	if m.GenerateName == "" {
+		return nil
+	}
+	if nameRule == nil {
+		nameRule = validation.NameIsSubdomain
+	}
+	return validation.InvalidEach(path.Child("generateName"), m.GenerateName, nameRule(m.GenerateName, true))
 }
 
 // ValidateTemplateMeta checks the metadata of an object inside another, such as a pod template, whose

@@ -105,9 +105,24 @@ type Rules struct {
 	// NameRule returns what is wrong with a name; nil means the DNS subdomain rule.
 	// prefix is true for a generateName prefix.
 	NameRule func(name string, prefix bool) []string
+	// Meta is what the kind itself asks of metadata.
+	Meta MetaRule
 	// Warnings are sent to the client beside a successful write; old is nil on create.
 	Warnings func(obj, old metav1.Object) []string
 }
+
+// MetaRule says what a kind asks of its objects' metadata beyond what holds for all objects.
+type MetaRule uint8
+
+const (
+	// MetaOrdinary checks all of it on create, and on update what may change.
+	MetaOrdinary MetaRule = iota
+	// MetaAnew checks on update too what is asked of new objects: a generateName by the name rule.
+	MetaAnew
+	// MetaLoose asks nothing: names are path segments, finalizers need no domain, and metadata is looked at
+	// only if nothing else is wrong with a new object.
+	MetaLoose
+)
 
 // Scheme is a set of registered kinds. The zero value is empty and ready. Registration and reading
 // may run concurrently, though registration normally ends before reading begins.

@@ -13,13 +13,14 @@ type RulesFor[T metav1.Object] struct {
 	ValidateUpdate func(obj, old T) validation.ErrorList
 	ValidateStatus func(obj, old T) validation.ErrorList
 	NameRule       validation.NameFunc
+	Meta           MetaRule
 	Warnings       func(obj, old T) []string
 }
 
 // Attach sets r as the rules of the kind registered for T, or returns an *UnregisteredError. The
 // functions of the resulting Rules panic for objects of another type.
 func (r RulesFor[T]) Attach(s *Scheme) error {
-	out := Rules{NameRule: r.NameRule}
+	out := Rules{NameRule: r.NameRule, Meta: r.Meta}
 	if r.Default != nil {
 		out.Default = func(obj metav1.Object) { r.Default(obj.(T)) }
 	}

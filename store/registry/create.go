@@ -29,6 +29,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	}
 	setTypeMeta(obj, r.info.GVK)
 	r.complete(obj)
+	dedupOwners(m, w.Warn)
 	attrs := r.admissionAttributes(ctx, admission.Create, w, obj, nil)
 	chain := r.registry.chain.Load()
 	if err := r.trackCreate(obj, w); err != nil {

@@ -47,7 +47,16 @@ func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
 		return Strategy{ReturnsDeleted: true, PrepareCreate: on(func(claim *corev1.PersistentVolumeClaim) {
 			claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 		})}, true
-	case *corev1.PodTemplate, *corev1.ResourceQuota, *corev1.ServiceAccount:
+	case *corev1.ServiceAccount:
+		return Strategy{ReturnsDeleted: true, PrepareCreate: on(namesOfSecrets),
+			PrepareUpdate: onBoth(func(sa, _ *corev1.ServiceAccount) { namesOfSecrets(sa) })}, true
+	case *corev1.LimitRange:
+		return Strategy{PrepareCreate: on(func(l *corev1.LimitRange) {
+			if l.Name == "" { // a name nobody chose is as good as any
+				l.Name = string(newUID())
+			}
+		})}, true
+	case *corev1.PodTemplate, *corev1.ResourceQuota:
 		return Strategy{ReturnsDeleted: true}, true
 	}
 	return Strategy{}, false
@@ -125,4 +134,11 @@ func labelNamespace(obj metav1.Object) {
 		ns.Labels = map[string]string{}
 	}
 	ns.Labels[corev1.LabelMetadataName] = ns.Name
+}
+
+// namesOfSecrets keeps of the references to secrets what they are: names in the account's namespace.
+func namesOfSecrets(sa *corev1.ServiceAccount) {
+	for i, ref := range sa.Secrets {
+		sa.Secrets[i] = corev1.ObjectReference{Name: ref.Name}
+	}
 }

@@ -16,7 +16,7 @@ func workloadStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
 	case *batchv1.Job:
 		return Strategy{PrepareCreate: on(prepareJob)}, true
 	case *appsv1.DaemonSet:
-		return Strategy{PrepareCreate: on(func(ds *appsv1.DaemonSet) { setTemplateGeneration(ds, 1) }), PrepareUpdate: onBoth(prepareDaemonSet)}, true
+		return Strategy{Complete: completeDaemonSet, PrepareCreate: on(func(ds *appsv1.DaemonSet) { setTemplateGeneration(ds, 1) }), PrepareUpdate: onBoth(prepareDaemonSet)}, true
 	}
 	return Strategy{}, false
 }
@@ -65,4 +65,12 @@ func setTemplateGeneration(ds *appsv1.DaemonSet, n int64) {
 		ds.Annotations = map[string]string{}
 	}
 	ds.Annotations[appsv1.DeprecatedTemplateGeneration] = text
+}
+
+// completeDaemonSet makes the annotation part of what a client writes, and owns, as if it had sent it.
+func completeDaemonSet(obj metav1.Object) {
+	ds := obj.(*appsv1.DaemonSet)
+	if _, ok := ds.Annotations[appsv1.DeprecatedTemplateGeneration]; !ok {
+		setTemplateGeneration(ds, 0)
+	}
 }

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
@@ -35,11 +37,57 @@ func carryMeta(m, old *metav1.ObjectMeta) {
 // validateNew checks an object to be created.
 func (r *Resource) validateNew(obj metav1.Object) validation.ErrorList {
 	m := metav1.MetaOf(obj)
-	errs := append(validateMeta(m, r.info.Namespaced, r.info.Rules.NameRule), r.validateFinalizers(m)...)
-	if r.info.Rules.Validate != nil {
-		errs = append(errs, r.info.Rules.Validate(obj)...)
+	rules := &r.info.Rules
+	var own validation.ErrorList
+	if rules.Validate != nil {
+		own = rules.Validate(obj)
 	}
-	return append(errs, r.def.Scale.validate(obj, false)...)
+	own = append(own, r.def.Scale.validate(obj, false)...)
+	if rules.Meta == scheme.MetaLoose {
+		if len(own) > 0 {
+			return own
+		}
+		return validateMeta(m, r.info.Namespaced, validation.NameIsPathSegment)
+	}
+	errs := append(validateMeta(m, r.info.Namespaced, rules.NameRule), r.validateFinalizers(m)...)
+	return append(errs, own...)
+}
+
+// validateMetaUpdate checks the metadata of a changed object. Every finding is made as often as upstream makes it: causes are listed
+// one by one, and clients that compare or count them see no difference.
+func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource string) validation.ErrorList {
+	p := validation.NewPath("metadata")
+	errs := metav1.ValidateMetaUpdate(m, old, p)
+	if r.def.Custom {
+		return errs
+	}
+	if prefix := m.GenerateName; prefix != "" {
+		errs = append(errs, validation.InvalidEach(p.Child("generateName"), prefix, validation.NameIsPathSegment(prefix, true))...)
+	}
+	rule := r.info.Rules.Meta
+	if subresource != "" && rule == scheme.MetaAnew {
+		rule = scheme.MetaOrdinary
+	}
+	if rule == scheme.MetaAnew {
+		errs = append(errs, metav1.ValidateGenerateName(m, r.info.Rules.NameRule, p)...)
+	}
+	finalizers := r.validateFinalizers(m)
+	if len(errs)+len(finalizers) == 0 {
+		return nil
+	}
+	errs = append(errs, finalizers...)
+	plain := *m
+	plain.Finalizers = nil
+	again := metav1.ValidateMetaFields(&plain, p) // the general rules look twice
+	errs = append(errs, again...)
+	if rule != scheme.MetaLoose && !bareFinalizers(r.gr) {
+		errs = append(errs, again...)
+	}
+	if rule == scheme.MetaAnew {
+		errs = append(errs, metav1.ValidateMetaFields(m, p)...)
+		errs = append(errs, finalizers...)
+	}
+	return errs
 }
 
 // validateFinalizers checks what built-in kinds ask of finalizers, but for those of bareFinalizers.
@@ -70,5 +118,29 @@ func warnOfFinalizers(obj, old metav1.Object, warn func(string)) {
 			}
 			warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, path))
 		}
+	}
+}
+
+// dedupOwners drops owners that are listed twice, which garbage collectors of old wrote, and says so.
+func dedupOwners(m *metav1.ObjectMeta, warn func(string)) {
+	if len(m.OwnerReferences) < 2 {
+		return
+	}
+	var kept []metav1.OwnerReference
+	var twice []string
+	for _, ref := range m.OwnerReferences {
+		if slices.ContainsFunc(kept, func(k metav1.OwnerReference) bool { return codec.Equal(&k, &ref) }) {
+			twice = append(twice, string(ref.UID))
+			continue
+		}
+		kept = append(kept, ref)
+	}
+	if twice == nil {
+		return
+	}
+	m.OwnerReferences = kept
+	if warn != nil {
+		warn(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; " +
+			"please fix your requests; duplicate UID(s) observed: " + strings.Join(twice, ", "))
 	}
 }

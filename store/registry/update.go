@@ -201,6 +201,7 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 		return nil, false, err
 	}
 	r.complete(obj)
+	dedupOwners(m, o.Warn)
 	attrs := r.admissionAttributes(ctx, admission.Update, o.Write, obj, cur.obj)
 	chain := r.registry.chain.Load()
 	if err := r.trackUpdate(obj, cur.obj, o.Write); err != nil {
@@ -320,8 +321,7 @@ func sameStrings(a, b map[string]string) bool {
 }
 
 func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) validation.ErrorList {
-	errs := metav1.ValidateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old), validation.NewPath("metadata"))
-	errs = append(errs, r.validateFinalizers(metav1.MetaOf(obj))...)
+	errs := r.validateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old), o.Subresource)
 	rules := &r.info.Rules
 	switch {
 	case o.Check != nil:

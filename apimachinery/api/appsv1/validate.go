@@ -24,11 +24,8 @@ func validateSelector(r *check.Report, s *metav1.LabelSelector, p *path, require
 	r.Add(metav1.ValidateLabelSelector(s, metav1.SelectorRule{}, p))
 	r.If(len(s.MatchLabels)+len(s.MatchExpressions) == 0, p, s, "an empty selector is invalid for this kind")
 	sel, err := s.Selector()
-	if err != nil {
-		r.Invalid(p, s, "invalid label selector")
-		return sel, false
-	}
-	return sel, true
+	r.If(err != nil, p, s, "invalid label selector")
+	return sel, err == nil
 }
 
 // validateTemplate checks a template whose pods the selector must find and that never end.

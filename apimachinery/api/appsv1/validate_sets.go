@@ -5,6 +5,8 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
@@ -43,17 +45,42 @@ func ValidateStatefulSet(set *StatefulSet) validation.ErrorList {
 	}
 	check.NonNegativeOpt(&r, p.Child("replicas"), s.Replicas)
 	check.NonNegative(&r, p.Child("minReadySeconds"), s.MinReadySeconds)
-	check.NonNegativeOpt(&r, p.Child("revisionHistoryLimit"), s.RevisionHistoryLimit)
 	if s.Ordinals != nil {
 		check.NonNegative(&r, p.Child("ordinals", "start"), s.Ordinals.Start)
 	}
 	if s.ServiceName != "" {
-		r.Each(p.Child("serviceName"), s.ServiceName, validation.IsDNS1123Subdomain(s.ServiceName))
+		r.Each(p.Child("serviceName"), s.ServiceName, validation.IsDNS1123Label(s.ServiceName))
+	}
+	for i := range s.VolumeClaimTemplates {
+		r.Add(corev1.ValidateClaimTemplate(&s.VolumeClaimTemplates[i], p.Child("volumeClaimTemplates").Index(i)))
 	}
 	if sel, ok := validateSelector(&r, s.Selector, p.Child("selector"), true); ok {
-		validateTemplate(&r, &s.Template, sel, p.Child("template"))
+		validateTemplate(&r, podsTemplate(set), sel, p.Child("template"))
 	}
 	return r.List()
+}
+
+// podsTemplate is the template as a pod of the set will have it: its claims stand for the volumes of their names, and
+// come first; the host name and the subdomain are the set's to choose.
+func podsTemplate(set *StatefulSet) *corev1.PodTemplateSpec {
+	t := set.Spec.Template
+	t.Spec.Hostname, t.Spec.Subdomain, t.Spec.Volumes = "", "", nil
+	claimed := map[string]bool{}
+	for i := range set.Spec.VolumeClaimTemplates {
+		name := set.Spec.VolumeClaimTemplates[i].Name
+		if !check.Unique(claimed, name) {
+			continue
+		}
+		t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
+	for _, v := range set.Spec.Template.Spec.Volumes {
+		if !claimed[v.Name] {
+			t.Spec.Volumes = append(t.Spec.Volumes, v)
+		}
+	}
+	return &t
 }
 
 // ValidateStatefulSetUpdate checks a change of a stateful set. What makes up the identity of its pods stays.
@@ -89,9 +116,15 @@ func ValidateDaemonSet(d *DaemonSet) validation.ErrorList {
 	var r check.Report
 	s, p := &d.Spec, at("spec")
 	// A missing selector matches no template, which is the finding clients know.
-	if sel, ok := validateSelector(&r, s.Selector, p.Child("selector"), false); ok {
-		validateTemplate(&r, &s.Template, sel, p.Child("template"))
+	r.Add(metav1.ValidateLabelSelector(s.Selector, metav1.SelectorRule{}, p.Child("selector")))
+	r.If(s.Selector != nil && len(s.Selector.MatchLabels)+len(s.Selector.MatchExpressions) == 0, p.Child("selector"), s.Selector,
+		"an empty selector is invalid for this kind")
+	// Unlike the other kinds this one looks at its template even if the selector is none: it then stands for any.
+	sel, err := s.Selector.Selector()
+	if err != nil {
+		sel = labels.Everything()
 	}
+	validateTemplate(&r, &s.Template, sel, p.Child("template"))
 	r.Add(readOnlyDisks(s.Template.Spec.Volumes, p.Child("template", "spec", "volumes")))
 	check.NonNegative(&r, p.Child("minReadySeconds"), s.MinReadySeconds)
 	check.NonNegativeOpt(&r, p.Child("revisionHistoryLimit"), s.RevisionHistoryLimit)
@@ -162,7 +195,7 @@ func ValidateControllerRevision(c *ControllerRevision) validation.ErrorList {
 	case len(c.Data.Raw) == 0:
 		r.Required(at("data"), "data is mandatory")
 	case json.Valid(c.Data.Raw) && json.Unmarshal(c.Data.Raw, &object) != nil:
-		r.Invalid(at("data"), "<value omitted>", "must be a JSON object")
+		r.Required(at("data"), "must be a JSON object")
 	}
 	check.NonNegative(&r, at("revision"), c.Revision)
 	return r.List()

@@ -35,17 +35,24 @@ func DefaultJob(j *Job) {
 	setIfNil(&s.ManualSelector, false)
 	if s.PodFailurePolicy != nil {
 		setIfNil(&s.PodReplacementPolicy, Failed)
-		for i := range s.PodFailurePolicy.Rules {
-			conditions := s.PodFailurePolicy.Rules[i].OnPodConditions
-			for k := range conditions {
-				if conditions[k].Status == "" {
-					conditions[k].Status = corev1.ConditionTrue
-				}
+	}
+	setIfNil(&s.PodReplacementPolicy, TerminatingOrFailed)
+	defaultFailurePolicy(s.PodFailurePolicy)
+	corev1.DefaultPodTemplate(&s.Template)
+}
+
+func defaultFailurePolicy(p *PodFailurePolicy) {
+	if p == nil {
+		return
+	}
+	for i := range p.Rules {
+		conditions := p.Rules[i].OnPodConditions
+		for k := range conditions {
+			if conditions[k].Status == "" {
+				conditions[k].Status = corev1.ConditionTrue
 			}
 		}
 	}
-	setIfNil(&s.PodReplacementPolicy, TerminatingOrFailed)
-	corev1.DefaultPodTemplate(&s.Template)
 }
 
 // DefaultCronJob fills the unset fields of a cron job; its job template is completed when a job is made.
@@ -57,6 +64,7 @@ func DefaultCronJob(c *CronJob) {
 	setIfNil(&s.Suspend, false)
 	setIfNil(&s.SuccessfulJobsHistoryLimit, 3)
 	setIfNil(&s.FailedJobsHistoryLimit, 1)
+	defaultFailurePolicy(s.JobTemplate.Spec.PodFailurePolicy)
 	corev1.DefaultPodTemplate(&s.JobTemplate.Spec.Template)
 }
 

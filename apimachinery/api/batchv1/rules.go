@@ -12,16 +12,25 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*Job]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultJob, Validate: ValidateJob, ValidateUpdate: ValidateJobUpdate, ValidateStatus: ValidateJobStatus,
-			Warnings: func(j, _ *Job) []string {
-				return corev1.PodSpecWarnings(&j.Spec.Template.Spec, at("spec", "template", "spec"))
+			Warnings: func(j, old *Job) []string {
+				return append(nameWarnings(j.Name, old == nil), corev1.PodSpecWarnings(&j.Spec.Template.Spec, at("spec", "template", "spec"))...)
 			},
 		}.Attach(s),
 		scheme.RulesFor[*CronJob]{
 			Default: DefaultCronJob, Validate: ValidateCronJob, ValidateUpdate: ValidateCronJobUpdate,
-			Warnings: func(c, _ *CronJob) []string {
-				return corev1.PodSpecWarnings(&c.Spec.JobTemplate.Spec.Template.Spec, at("spec", "jobTemplate", "spec", "template", "spec"))
+			Warnings: func(c, old *CronJob) []string {
+				return append(nameWarnings(c.Name, old == nil),
+					corev1.PodSpecWarnings(&c.Spec.JobTemplate.Spec.Template.Spec, at("spec", "jobTemplate", "spec", "template", "spec"))...)
 			},
 		}.Attach(s),
 	)
+}
+
+func nameWarnings(name string, created bool) []string {
+	if !created {
+		return nil
+	}
+	return corev1.NameWarnings(name)
 }

@@ -117,7 +117,7 @@ func validateJobSpec(s *JobSpec, p *path) validation.ErrorList {
 	if s.PodFailurePolicy != nil {
 		r.Add(validateFailurePolicy(s, p.Child("podFailurePolicy")))
 	}
-	if s.SuccessPolicy != nil {
+	if s.SuccessPolicy != nil && indexed(s) {
 		r.Add(validateSuccessPolicy(s, p.Child("successPolicy")))
 	}
 	if s.PodFailurePolicy != nil {

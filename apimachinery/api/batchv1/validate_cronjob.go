@@ -44,8 +44,6 @@ func validateCronSpec(s, old *CronJobSpec, p *path) validation.ErrorList {
 	}
 	check.Chosen(&r, p.Child("concurrencyPolicy"), s.ConcurrencyPolicy, AllowConcurrent, ForbidConcurrent, ReplaceConcurrent)
 	job := p.Child("jobTemplate", "spec")
-	r.Add(validation.Labels(p.Child("jobTemplate", "metadata", "labels"), s.JobTemplate.Labels))
-	r.Add(validation.Annotations(p.Child("jobTemplate", "metadata", "annotations"), s.JobTemplate.Annotations))
 	r.Add(validateJobSpec(&s.JobTemplate.Spec, job))
 	if sel := s.JobTemplate.Spec.Selector; sel != nil {
 		r.Add(validation.ErrorList{validation.Invalid(job.Child("selector"), *sel, "`selector` will be auto-generated")})

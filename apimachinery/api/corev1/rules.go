@@ -12,6 +12,7 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*Pod]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultPod, Validate: ValidatePod, ValidateUpdate: ValidatePodUpdate, ValidateStatus: ValidatePodStatus,
 			Warnings: podWarnings,
 		}.Attach(s),
@@ -20,6 +21,7 @@ func AddRules(s *scheme.Scheme) error {
 			Validate: ValidatePodTemplateObject, ValidateUpdate: onUpdate(ValidatePodTemplateObject),
 		}.Attach(s),
 		scheme.RulesFor[*ReplicationController]{
+			NameRule: controllerName, Warnings: controllerWarnings,
 			Default: DefaultReplicationController, Validate: ValidateReplicationController,
 			ValidateUpdate: onUpdate(ValidateReplicationController), ValidateStatus: ValidateReplicationControllerStatus,
 		}.Attach(s),
@@ -28,27 +30,33 @@ func AddRules(s *scheme.Scheme) error {
 			NameRule: validation.NameIsLabel, Warnings: serviceWarnings,
 		}.Attach(s),
 		scheme.RulesFor[*Endpoints]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultEndpoints, Validate: ValidateEndpoints, ValidateUpdate: onUpdate(ValidateEndpoints),
 			Warnings: func(*Endpoints, *Endpoints) []string {
 				return []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
 			},
 		}.Attach(s),
 		scheme.RulesFor[*Node]{
-			Default: DefaultNode, Validate: ValidateNode, ValidateUpdate: ValidateNodeUpdate, ValidateStatus: ValidateNodeStatus,
+			Meta:     scheme.MetaAnew,
+			Warnings: nodeWarnings,
+			Default:  DefaultNode, Validate: ValidateNode, ValidateUpdate: ValidateNodeUpdate, ValidateStatus: ValidateNodeStatus,
 		}.Attach(s),
 		scheme.RulesFor[*Namespace]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultNamespace, Validate: ValidateNamespace, ValidateUpdate: onUpdate(ValidateNamespace),
 			ValidateStatus: ValidateNamespaceStatus, NameRule: validation.NameIsLabel,
 		}.Attach(s),
 		scheme.RulesFor[*PersistentVolume]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultPersistentVolume, Validate: ValidatePersistentVolume, ValidateUpdate: ValidatePersistentVolumeUpdate,
 		}.Attach(s),
 		scheme.RulesFor[*PersistentVolumeClaim]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultPersistentVolumeClaim, Validate: ValidatePersistentVolumeClaim,
 			ValidateUpdate: ValidatePersistentVolumeClaimUpdate, ValidateStatus: ValidatePersistentVolumeClaimStatus,
 		}.Attach(s),
-		scheme.RulesFor[*ConfigMap]{Validate: ValidateConfigMap, ValidateUpdate: ValidateConfigMapUpdate}.Attach(s),
-		scheme.RulesFor[*Secret]{Default: DefaultSecret, Validate: ValidateSecret, ValidateUpdate: ValidateSecretUpdate}.Attach(s),
+		scheme.RulesFor[*ConfigMap]{Meta: scheme.MetaAnew, Validate: ValidateConfigMap, ValidateUpdate: ValidateConfigMapUpdate}.Attach(s),
+		scheme.RulesFor[*Secret]{Meta: scheme.MetaAnew, Default: DefaultSecret, Validate: ValidateSecret, ValidateUpdate: ValidateSecretUpdate}.Attach(s),
 		scheme.RulesFor[*LimitRange]{
 			Default: DefaultLimitRange, Validate: ValidateLimitRange, ValidateUpdate: onUpdate(ValidateLimitRange),
 		}.Attach(s),
@@ -56,7 +64,8 @@ func AddRules(s *scheme.Scheme) error {
 			Default: DefaultResourceQuota, Validate: ValidateResourceQuota, ValidateUpdate: ValidateResourceQuotaUpdate,
 			ValidateStatus: ValidateResourceQuotaStatus,
 		}.Attach(s),
-		scheme.RulesFor[*Event]{Validate: ValidateEvent, ValidateUpdate: onUpdate(ValidateEvent)}.Attach(s),
+		scheme.RulesFor[*Event]{Meta: scheme.MetaLoose, Validate: ValidateEvent, ValidateUpdate: onUpdate(ValidateEvent)}.Attach(s),
+		scheme.RulesFor[*ServiceAccount]{Meta: scheme.MetaAnew}.Attach(s),
 		scheme.RulesFor[*Binding]{Validate: ValidateBinding}.Attach(s),
 	)
 }
@@ -64,4 +73,12 @@ func AddRules(s *scheme.Scheme) error {
 // onUpdate checks the new object as if it were created.
 func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
 	return func(obj, _ T) validation.ErrorList { return validate(obj) }
+}
+
+// controllerName is the rule of replication controllers, which a prefix only has to fit into a URL for.
+func controllerName(name string, prefix bool) []string {
+	if prefix {
+		return validation.NameIsPathSegment(name, prefix)
+	}
+	return validation.NameIsSubdomain(name, prefix)
 }

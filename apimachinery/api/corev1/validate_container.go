@@ -152,17 +152,14 @@ func validateRestartRules(ctr *Container, p *path) validation.ErrorList {
 	}
 	for i, rule := range ctr.RestartPolicyRules {
 		q := rules.Index(i)
-		check.Chosen(&r, q.Child("action"), rule.Action, ContainerRestartRuleActionRestart, ContainerRestartRuleActionRestartAllContainers)
+		check.OneOf(&r, q.Child("action"), rule.Action, ContainerRestartRuleActionRestart, ContainerRestartRuleActionRestartAllContainers)
 		if rule.ExitCodes == nil {
 			r.Required(q.Child("exitCodes"), "must be set")
 			continue
 		}
-		check.Chosen(&r, q.Child("exitCodes", "operator"), rule.ExitCodes.Operator,
+		check.OneOf(&r, q.Child("exitCodes", "operator"), rule.ExitCodes.Operator,
 			ContainerRestartRuleOnExitCodesOpIn, ContainerRestartRuleOnExitCodesOpNotIn)
-		switch n := len(rule.ExitCodes.Values); {
-		case n == 0:
-			r.Required(q.Child("exitCodes", "values"), "at least one value is needed")
-		case n > maxCodes:
+		if n := len(rule.ExitCodes.Values); n > maxCodes {
 			r.TooMany(q.Child("exitCodes", "values"), n, maxCodes)
 		}
 	}
@@ -267,7 +264,7 @@ func validateDevices(ctr *Container, volumes map[string]*Volume, p *path) valida
 	for i, d := range ctr.VolumeDevices {
 		q := p.Index(i)
 		r.NonEmpty(q.Child("name"), d.Name)
-		r.If(!check.Unique(names, d.Name), q.Child("name"), d.Name, "must be unique")
+		r.If(!check.Unique(names, d.Name) && d.Name != "", q.Child("name"), d.Name, "must be unique")
 		switch v := volumes[d.Name]; {
 		case v == nil:
 			r.NotFound(q.Child("name"), d.Name)
@@ -275,9 +272,13 @@ func validateDevices(ctr *Container, volumes map[string]*Volume, p *path) valida
 			r.Invalid(q.Child("name"), d.Name, "block mode needs a volume of type PersistentVolumeClaim or Ephemeral")
 		}
 		r.NonEmpty(q.Child("devicePath"), d.DevicePath)
-		r.If(!check.Unique(paths, d.DevicePath), q.Child("devicePath"), d.DevicePath, "must be unique")
+		r.If(paths[d.DevicePath], q.Child("devicePath"), d.DevicePath, "must be unique")
+		if hasBackstep(d.DevicePath) {
+			r.Invalid(q.Child("devicePath"), d.DevicePath, "can not contain backsteps ('..')")
+		} else {
+			paths[d.DevicePath] = true
+		}
 		if d.DevicePath != "" {
-			r.If(hasBackstep(d.DevicePath), q.Child("devicePath"), d.DevicePath, "can not contain backsteps ('..')")
 			r.If(mountPaths[d.DevicePath], q.Child("devicePath"), d.DevicePath, "must not already exist as a path in volumeMounts")
 		}
 		r.If(mountNames[d.Name], q.Child("name"), d.Name, "must not already exist in volumeMounts")

@@ -1,6 +1,7 @@
 package corev1
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -23,8 +24,11 @@ func ValidateNode(n *Node) validation.ErrorList {
 		ip, _, _ := strings.Cut(c, "/")
 		families = append(families, familyOf(ip))
 	}
-	if len(families) > 1 && !bad {
-		r.If(len(families) > 2 || families[0] == families[1], cidrs, n.Spec.PodCIDRs, "may specify no more than one CIDR for each IP family")
+	if len(families) > 1 {
+		if bad { // upstream cannot tell the families apart then, and says so
+			r.Add(validation.ErrorList{validation.Internal(cidrs, errors.New("a CIDR is malformed"))})
+		}
+		r.If(bad || len(families) > 2 || families[0] == families[1], cidrs, n.Spec.PodCIDRs, "may specify no more than one CIDR for each IP family")
 	}
 	for _, part := range []struct {
 		field string

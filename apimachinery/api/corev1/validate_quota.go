@@ -18,7 +18,6 @@ func ValidateLimitRange(l *LimitRange) validation.ErrorList {
 		r.Add(validateLimitType(item.Type, p.Child("type")))
 		if !check.Unique(seen, item.Type) {
 			r.Duplicate(p.Child("type"), item.Type)
-			continue
 		}
 		r.Add(validateLimitItem(item, p))
 	}
@@ -156,10 +155,10 @@ func validateQuotaResource(name ResourceName, p *path) validation.ErrorList {
 func validateScopes(s *ResourceQuotaSpec, p *path) validation.ErrorList {
 	var r check.Report
 	scopes := map[ResourceQuotaScope]bool{}
-	one := func(scope ResourceQuotaScope, q *path, known string) {
+	one := func(scope ResourceQuotaScope, name, q *path) {
 		scopes[scope] = true
 		if !slices.Contains(quotaScopes(), scope) {
-			r.Invalid(q, scope, known)
+			r.Invalid(name, scope, "unsupported scope")
 			return
 		}
 		for _, name := range check.Keys(s.Hard) {
@@ -175,7 +174,7 @@ func validateScopes(s *ResourceQuotaSpec, p *path) validation.ErrorList {
 		}
 	}
 	for _, scope := range s.Scopes {
-		one(scope, p.Child("scopes"), "unsupported scope")
+		one(scope, p.Child("scopes"), p.Child("scopes"))
 	}
 	conflicts(p.Child("scopes"))
 	if s.ScopeSelector == nil {
@@ -184,8 +183,8 @@ func validateScopes(s *ResourceQuotaSpec, p *path) validation.ErrorList {
 	clear(scopes)
 	list := p.Child("scopeSelector", "matchExpressions")
 	for i := range s.ScopeSelector.MatchExpressions {
-		e, q := &s.ScopeSelector.MatchExpressions[i], list.Index(i)
-		one(e.ScopeName, q.Child("scopeName"), "unsupported scope")
+		e, q := &s.ScopeSelector.MatchExpressions[i], list // upstream does not say which
+		one(e.ScopeName, q.Child("scopeName"), q)
 		valued := e.ScopeName == ResourceQuotaScopePriorityClass || e.ScopeName == ResourceQuotaScopeVolumeAttributesClass
 		r.If(!valued && e.Operator != ScopeSelectorOpExists, q.Child("operator"), e.Operator, "must be 'Exists' for this scope")
 		switch e.Operator {

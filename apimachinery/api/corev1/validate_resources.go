@@ -120,7 +120,7 @@ func validateResources(req *ResourceRequirements, claims map[string]bool, p *pat
 	seen := map[ResourceClaim]bool{}
 	for i, c := range req.Claims {
 		q := p.Child("claims").Index(i)
-		r.NonEmpty(q.Child("name"), c.Name)
+		r.NonEmpty(q, c.Name)
 		if c.Name == "" {
 			continue
 		}

@@ -155,10 +155,8 @@ func ValidateTolerations(list []Toleration, p *path) validation.ErrorList {
 			r.Each(op, t.Value, validation.IsLabelValue(t.Value))
 		case TolerationOpExists:
 			r.If(t.Value != "", op, t.Value, "value must be empty when `operator` is 'Exists'")
-		case TolerationOpLt, TolerationOpGt:
-			r.Each(q.Child("value"), t.Value, validation.IsDecimalInteger(t.Value))
-		default:
-			check.OneOf(&r, op, t.Operator, TolerationOpEqual, TolerationOpExists, TolerationOpGt, TolerationOpLt)
+		default: // Gt and Lt are known but off, as their feature is by default upstream
+			check.OneOf(&r, op, t.Operator, TolerationOpEqual, TolerationOpExists)
 		}
 		if t.Effect != "" {
 			check.OneOf(&r, q.Child("effect"), t.Effect, TaintEffectNoExecute, TaintEffectNoSchedule, TaintEffectPreferNoSchedule)

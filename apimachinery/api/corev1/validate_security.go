@@ -69,6 +69,9 @@ func validateAppArmor(s *AppArmorProfile, p *path) validation.ErrorList {
 		return nil
 	}
 	check.Chosen(&r, p.Child("type"), s.Type, AppArmorProfileTypeLocalhost, AppArmorProfileTypeRuntimeDefault, AppArmorProfileTypeUnconfined)
+	if !r.OK() {
+		return r.List() // what else may be set depends on the type
+	}
 	f := p.Child("localhostProfile")
 	switch {
 	case s.Type != AppArmorProfileTypeLocalhost && s.LocalhostProfile != nil:

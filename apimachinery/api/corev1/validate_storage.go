@@ -100,6 +100,52 @@ func validateVolumeSpec(s *PersistentVolumeSpec, inline bool, p *path) validatio
 func validatePersistentSource(v *PersistentVolumeSpec, p *path) validation.ErrorList {
 	s := &sources{p: p}
 	s.add("hostPath", v.HostPath != nil, func(q *path) { s.Add(validateHostPath(v.HostPath, q)) })
+	s.add("gcePersistentDisk", v.GCEPersistentDisk != nil, func(q *path) { s.Add(validateGCE(v.GCEPersistentDisk, q)) })
+	s.add("awsElasticBlockStore", v.AWSElasticBlockStore != nil, func(q *path) { s.Add(validateAWS(v.AWSElasticBlockStore, q)) })
+	s.add("glusterfs", v.Glusterfs != nil, func(q *path) {
+		s.NonEmpty(q.Child("endpoints"), v.Glusterfs.EndpointsName)
+		s.NonEmpty(q.Child("path"), v.Glusterfs.Path)
+		if ns := v.Glusterfs.EndpointsNamespace; ns != nil {
+			s.Each(q.Child("endpointsNamespace"), *ns, validation.IsDNS1123Label(*ns))
+		}
+	})
+	s.add("flocker", v.Flocker != nil, func(q *path) { s.Add(validateFlocker(v.Flocker, q)) })
+	s.add("nfs", v.NFS != nil, func(q *path) { s.Add(validateNFS(v.NFS, q)) })
+	s.add("rbd", v.RBD != nil, func(q *path) { s.Add(validateRBD(v.RBD.CephMonitors, v.RBD.RBDImage, q)) })
+	s.add("quobyte", v.Quobyte != nil, func(q *path) { s.Add(validateQuobyte(v.Quobyte, q)) })
+	s.addAs("cephfs", "cephFS", v.CephFS != nil, func(q *path) { s.Add(required(len(v.CephFS.Monitors) == 0, q.Child("monitors"))) })
+	s.add("iscsi", v.ISCSI != nil, func(q *path) {
+		i := v.ISCSI
+		s.Add(validateISCSI(i.TargetPortal, i.IQN, i.InitiatorName, i.Lun, i.DiscoveryCHAPAuth || i.SessionCHAPAuth, i.SecretRef != nil, q))
+	})
+	s.add("cinder", v.Cinder != nil, func(q *path) {
+		s.NonEmpty(q.Child("volumeID"), v.Cinder.VolumeID)
+		if ref := v.Cinder.SecretRef; ref != nil {
+			s.NonEmpty(q.Child("secretRef", "name"), ref.Name)
+			s.NonEmpty(q.Child("secretRef", "namespace"), ref.Namespace)
+		}
+	})
+	s.add("fc", v.FC != nil, func(q *path) { s.Add(validateFC(v.FC, q)) })
+	if v.FlexVolume != nil { // upstream lets it stand beside another
+		s.n++
+		s.NonEmpty(p.Child("flexVolume", "driver"), v.FlexVolume.Driver)
+	}
+	s.add("azureFile", v.AzureFile != nil, func(q *path) {
+		s.NonEmpty(q.Child("secretName"), v.AzureFile.SecretName)
+		s.NonEmpty(q.Child("shareName"), v.AzureFile.ShareName)
+		if ns := v.AzureFile.SecretNamespace; ns != nil && *ns == "" {
+			s.Required(q.Child("secretNamespace"), "")
+		}
+	})
+	s.add("vsphereVolume", v.VsphereVolume != nil, func(q *path) { s.NonEmpty(q.Child("volumePath"), v.VsphereVolume.VolumePath) })
+	s.add("photonPersistentDisk", v.PhotonPersistentDisk != nil, func(q *path) { s.NonEmpty(q.Child("pdID"), v.PhotonPersistentDisk.PdID) })
+	s.add("portworxVolume", v.PortworxVolume != nil, func(q *path) { s.NonEmpty(q.Child("volumeID"), v.PortworxVolume.VolumeID) })
+	s.add("azureDisk", v.AzureDisk != nil, func(q *path) { s.Add(validateAzureDisk(v.AzureDisk, q)) })
+	s.add("scaleIO", v.ScaleIO != nil, func(q *path) {
+		s.NonEmpty(q.Child("gateway"), v.ScaleIO.Gateway)
+		s.NonEmpty(q.Child("system"), v.ScaleIO.System)
+		s.NonEmpty(q.Child("volumeName"), v.ScaleIO.VolumeName)
+	})
 	s.add("local", v.Local != nil, func(q *path) {
 		if v.Local.Path == "" {
 			s.Required(q.Child("path"), "")
@@ -110,6 +156,7 @@ func validatePersistentSource(v *PersistentVolumeSpec, p *path) validation.Error
 			s.Required(p.Child("nodeAffinity"), "Local volume requires node affinity")
 		}
 	})
+	s.add("storageos", v.StorageOS != nil, func(q *path) { s.NonEmpty(q.Child("volumeName"), v.StorageOS.VolumeName) })
 	s.add("csi", v.CSI != nil, func(q *path) {
 		c := v.CSI
 		s.Add(ValidateCSIDriverName(c.Driver, q.Child("driver")))
@@ -128,50 +175,6 @@ func validatePersistentSource(v *PersistentVolumeSpec, p *path) validation.Error
 			}
 		}
 	})
-	s.add("gcePersistentDisk", v.GCEPersistentDisk != nil, func(q *path) { s.Add(validateGCE(v.GCEPersistentDisk, q)) })
-	s.add("awsElasticBlockStore", v.AWSElasticBlockStore != nil, func(q *path) { s.Add(validateAWS(v.AWSElasticBlockStore, q)) })
-	s.add("glusterfs", v.Glusterfs != nil, func(q *path) {
-		s.NonEmpty(q.Child("endpoints"), v.Glusterfs.EndpointsName)
-		s.NonEmpty(q.Child("path"), v.Glusterfs.Path)
-		if ns := v.Glusterfs.EndpointsNamespace; ns != nil {
-			s.Each(q.Child("endpointsNamespace"), *ns, validation.IsDNS1123Label(*ns))
-		}
-	})
-	s.add("flocker", v.Flocker != nil, func(q *path) { s.Add(validateFlocker(v.Flocker, q)) })
-	s.add("nfs", v.NFS != nil, func(q *path) { s.Add(validateNFS(v.NFS, q)) })
-	s.add("rbd", v.RBD != nil, func(q *path) { s.Add(validateRBD(v.RBD.CephMonitors, v.RBD.RBDImage, q)) })
-	s.add("quobyte", v.Quobyte != nil, func(q *path) { s.Add(validateQuobyte(v.Quobyte, q)) })
-	s.add("cephfs", v.CephFS != nil, func(q *path) { s.Add(required(len(v.CephFS.Monitors) == 0, q.Child("monitors"))) })
-	s.add("iscsi", v.ISCSI != nil, func(q *path) {
-		i := v.ISCSI
-		s.Add(validateISCSI(i.TargetPortal, i.IQN, i.Lun, i.DiscoveryCHAPAuth || i.SessionCHAPAuth, i.SecretRef != nil, q))
-	})
-	s.add("cinder", v.Cinder != nil, func(q *path) {
-		s.NonEmpty(q.Child("volumeID"), v.Cinder.VolumeID)
-		if ref := v.Cinder.SecretRef; ref != nil {
-			s.NonEmpty(q.Child("secretRef", "name"), ref.Name)
-			s.NonEmpty(q.Child("secretRef", "namespace"), ref.Namespace)
-		}
-	})
-	s.add("fc", v.FC != nil, func(q *path) { s.Add(validateFC(v.FC, q)) })
-	s.add("flexVolume", v.FlexVolume != nil, func(q *path) { s.NonEmpty(q.Child("driver"), v.FlexVolume.Driver) })
-	s.add("azureFile", v.AzureFile != nil, func(q *path) {
-		s.NonEmpty(q.Child("secretName"), v.AzureFile.SecretName)
-		s.NonEmpty(q.Child("shareName"), v.AzureFile.ShareName)
-		if ns := v.AzureFile.SecretNamespace; ns != nil && *ns == "" {
-			s.Required(q.Child("secretNamespace"), "")
-		}
-	})
-	s.add("vsphereVolume", v.VsphereVolume != nil, func(q *path) { s.NonEmpty(q.Child("volumePath"), v.VsphereVolume.VolumePath) })
-	s.add("photonPersistentDisk", v.PhotonPersistentDisk != nil, func(q *path) { s.NonEmpty(q.Child("pdID"), v.PhotonPersistentDisk.PdID) })
-	s.add("portworxVolume", v.PortworxVolume != nil, func(q *path) { s.NonEmpty(q.Child("volumeID"), v.PortworxVolume.VolumeID) })
-	s.add("azureDisk", v.AzureDisk != nil, func(q *path) { s.Add(validateAzureDisk(v.AzureDisk, q)) })
-	s.add("scaleIO", v.ScaleIO != nil, func(q *path) {
-		s.NonEmpty(q.Child("gateway"), v.ScaleIO.Gateway)
-		s.NonEmpty(q.Child("system"), v.ScaleIO.System)
-		s.NonEmpty(q.Child("volumeName"), v.ScaleIO.VolumeName)
-	})
-	s.add("storageos", v.StorageOS != nil, func(q *path) { s.NonEmpty(q.Child("volumeName"), v.StorageOS.VolumeName) })
 	if s.n == 0 {
 		s.Required(p, "must specify a volume type")
 	}

@@ -33,22 +33,29 @@ type sources struct {
 	check.Report
 	p *check.Path
 	n int
+	// all checks each that is set; that there are too many is told by n.
+	all bool
 }
 
 func (s *sources) add(name string, set bool, body func(q *check.Path)) {
+	s.addAs(name, name, set, body)
+}
+
+// addAs is add for a source that is known by another name where there is one too many of them.
+func (s *sources) addAs(name, surplus string, set bool, body func(q *check.Path)) {
 	if !set {
 		return
 	}
-	q := s.p.Child(name)
-	if s.n++; s.n > 1 {
-		s.Forbidden(q, "may not specify more than 1 volume type")
+	if s.n++; s.n > 1 && !s.all {
+		s.Forbidden(s.p.Child(surplus), "may not specify more than 1 volume type")
 		return
 	}
-	body(q)
+	body(s.p.Child(name))
 }
 
 func validateVolumeSource(v *Volume, p *check.Path) validation.ErrorList {
 	s := &sources{p: p}
+	// The order decides which of two sources is the one too many: it is upstream's.
 	s.add("emptyDir", v.EmptyDir != nil, func(q *check.Path) {
 		if size := v.EmptyDir.SizeLimit; size != nil && size.Sign() < 0 {
 			s.Forbidden(q.Child("sizeLimit"), "must not be negative")
@@ -59,26 +66,68 @@ func validateVolumeSource(v *Volume, p *check.Path) validation.ErrorList {
 		s.NonEmpty(q.Child("repository"), v.GitRepo.Repository)
 		s.Add(descendingPath(v.GitRepo.Directory, q.Child("directory")))
 	})
+	s.add("gcePersistentDisk", v.GCEPersistentDisk != nil, func(q *check.Path) { s.Add(validateGCE(v.GCEPersistentDisk, q)) })
+	s.add("awsElasticBlockStore", v.AWSElasticBlockStore != nil, func(q *check.Path) { s.Add(validateAWS(v.AWSElasticBlockStore, q)) })
 	s.add("secret", v.Secret != nil, func(q *check.Path) {
 		s.NonEmpty(q.Child("secretName"), v.Secret.SecretName)
 		s.Add(validateMode(v.Secret.DefaultMode, q.Child("defaultMode")))
 		s.Add(validateKeyPaths(v.Secret.Items, q.Child("items")))
 	})
-	s.add("configMap", v.ConfigMap != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("name"), v.ConfigMap.Name)
-		s.Add(validateMode(v.ConfigMap.DefaultMode, q.Child("defaultMode")))
-		s.Add(validateKeyPaths(v.ConfigMap.Items, q.Child("items")))
+	s.add("nfs", v.NFS != nil, func(q *check.Path) { s.Add(validateNFS(v.NFS, q)) })
+	s.add("iscsi", v.ISCSI != nil, func(q *check.Path) {
+		i := v.ISCSI
+		s.Add(validateISCSI(i.TargetPortal, i.IQN, i.InitiatorName, i.Lun, i.DiscoveryCHAPAuth || i.SessionCHAPAuth, i.SecretRef != nil, q))
 	})
+	s.add("glusterfs", v.Glusterfs != nil, func(q *check.Path) {
+		s.NonEmpty(q.Child("endpoints"), v.Glusterfs.EndpointsName)
+		s.NonEmpty(q.Child("path"), v.Glusterfs.Path)
+	})
+	s.add("flocker", v.Flocker != nil, func(q *check.Path) { s.Add(validateFlocker(v.Flocker, q)) })
 	s.add("persistentVolumeClaim", v.PersistentVolumeClaim != nil, func(q *check.Path) {
 		s.NonEmpty(q.Child("claimName"), v.PersistentVolumeClaim.ClaimName)
 	})
-	s.add("downwardAPI", v.DownwardAPI != nil, func(q *check.Path) {
+	s.add("rbd", v.RBD != nil, func(q *check.Path) { s.Add(validateRBD(v.RBD.CephMonitors, v.RBD.RBDImage, q)) })
+	s.add("cinder", v.Cinder != nil, func(q *check.Path) {
+		s.NonEmpty(q.Child("volumeID"), v.Cinder.VolumeID)
+		if v.Cinder.SecretRef != nil {
+			s.NonEmpty(q.Child("secretRef", "name"), v.Cinder.SecretRef.Name)
+		}
+	})
+	s.addAs("cephfs", "cephFS", v.CephFS != nil, func(q *check.Path) { s.Add(required(len(v.CephFS.Monitors) == 0, q.Child("monitors"))) })
+	s.add("quobyte", v.Quobyte != nil, func(q *check.Path) { s.Add(validateQuobyte(v.Quobyte, q)) })
+	s.addAs("downwardAPI", "downwarAPI", v.DownwardAPI != nil, func(q *check.Path) {
 		s.Add(validateMode(v.DownwardAPI.DefaultMode, q.Child("defaultMode")))
 		for i := range v.DownwardAPI.Items {
 			s.Add(validateDownwardFile(&v.DownwardAPI.Items[i], q))
 		}
 	})
+	s.add("fc", v.FC != nil, func(q *check.Path) { s.Add(validateFC(v.FC, q)) })
+	s.add("flexVolume", v.FlexVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("driver"), v.FlexVolume.Driver) })
+	s.add("configMap", v.ConfigMap != nil, func(q *check.Path) {
+		s.NonEmpty(q.Child("name"), v.ConfigMap.Name)
+		s.Add(validateMode(v.ConfigMap.DefaultMode, q.Child("defaultMode")))
+		s.Add(validateKeyPaths(v.ConfigMap.Items, q.Child("items")))
+	})
+	s.add("azureFile", v.AzureFile != nil, func(q *check.Path) {
+		s.NonEmpty(q.Child("secretName"), v.AzureFile.SecretName)
+		s.NonEmpty(q.Child("shareName"), v.AzureFile.ShareName)
+	})
+	s.add("vsphereVolume", v.VsphereVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("volumePath"), v.VsphereVolume.VolumePath) })
+	s.add("photonPersistentDisk", v.PhotonPersistentDisk != nil, func(q *check.Path) { s.NonEmpty(q.Child("pdID"), v.PhotonPersistentDisk.PdID) })
+	s.add("portworxVolume", v.PortworxVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("volumeID"), v.PortworxVolume.VolumeID) })
+	s.add("azureDisk", v.AzureDisk != nil, func(q *check.Path) { s.Add(validateAzureDisk(v.AzureDisk, q)) })
+	s.add("storageos", v.StorageOS != nil, func(q *check.Path) {
+		s.NonEmpty(q.Child("volumeName"), v.StorageOS.VolumeName)
+		if ref := v.StorageOS.SecretRef; ref != nil {
+			s.NonEmpty(q.Child("secretRef", "name"), ref.Name)
+		}
+	})
 	s.add("projected", v.Projected != nil, func(q *check.Path) { s.Add(validateProjected(v.Projected, q)) })
+	s.add("scaleIO", v.ScaleIO != nil, func(q *check.Path) {
+		s.NonEmpty(q.Child("gateway"), v.ScaleIO.Gateway)
+		s.NonEmpty(q.Child("system"), v.ScaleIO.System)
+		s.NonEmpty(q.Child("volumeName"), v.ScaleIO.VolumeName)
+	})
 	s.add("csi", v.CSI != nil, func(q *check.Path) {
 		s.Add(ValidateCSIDriverName(v.CSI.Driver, q.Child("driver")))
 		if ref := v.CSI.NodePublishSecretRef; ref != nil {
@@ -98,7 +147,6 @@ func validateVolumeSource(v *Volume, p *check.Path) validation.ErrorList {
 		s.NonEmpty(q.Child("reference"), v.Image.Reference)
 		check.OneOf(&s.Report, q.Child("pullPolicy"), v.Image.PullPolicy, PullAlways, PullIfNotPresent, PullNever)
 	})
-	legacyVolumeSource(s, v)
 	if s.n == 0 {
 		s.Required(p, "must specify a volume type")
 	}
@@ -152,7 +200,7 @@ func validateProjected(v *ProjectedVolumeSource, p *check.Path) validation.Error
 		}
 	}
 	for i := range v.Sources {
-		s := &sources{p: p.Child("sources").Index(i)}
+		s := &sources{p: p.Child("sources").Index(i), all: true}
 		src := &v.Sources[i]
 		s.add("secret", src.Secret != nil, func(q *check.Path) {
 			s.NonEmpty(q.Child("name"), src.Secret.Name)
@@ -202,9 +250,7 @@ func validateProjected(v *ProjectedVolumeSource, p *check.Path) validation.Error
 				unique(f[1], p)
 			}
 		})
-		if s.n == 0 {
-			s.Required(s.p, "must specify a source")
-		}
+		s.ForbidIf(s.n > 1, s.p, "may not specify more than 1 volume type")
 		r.Add(s.List())
 	}
 	return r.List()

@@ -1,57 +1,12 @@
 package corev1
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
-
-// legacyVolumeSource checks the sources that name a storage system in the pod itself.
-func legacyVolumeSource(s *sources, v *Volume) {
-	s.add("gcePersistentDisk", v.GCEPersistentDisk != nil, func(q *check.Path) { s.Add(validateGCE(v.GCEPersistentDisk, q)) })
-	s.add("awsElasticBlockStore", v.AWSElasticBlockStore != nil, func(q *check.Path) { s.Add(validateAWS(v.AWSElasticBlockStore, q)) })
-	s.add("nfs", v.NFS != nil, func(q *check.Path) { s.Add(validateNFS(v.NFS, q)) })
-	s.add("iscsi", v.ISCSI != nil, func(q *check.Path) {
-		i := v.ISCSI
-		s.Add(validateISCSI(i.TargetPortal, i.IQN, i.Lun, i.DiscoveryCHAPAuth || i.SessionCHAPAuth, i.SecretRef != nil, q))
-	})
-	s.add("glusterfs", v.Glusterfs != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("endpoints"), v.Glusterfs.EndpointsName)
-		s.NonEmpty(q.Child("path"), v.Glusterfs.Path)
-	})
-	s.add("rbd", v.RBD != nil, func(q *check.Path) { s.Add(validateRBD(v.RBD.CephMonitors, v.RBD.RBDImage, q)) })
-	s.add("flexVolume", v.FlexVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("driver"), v.FlexVolume.Driver) })
-	s.add("cinder", v.Cinder != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("volumeID"), v.Cinder.VolumeID)
-		if v.Cinder.SecretRef != nil {
-			s.NonEmpty(q.Child("secretRef", "name"), v.Cinder.SecretRef.Name)
-		}
-	})
-	s.add("cephfs", v.CephFS != nil, func(q *check.Path) { s.Add(required(len(v.CephFS.Monitors) == 0, q.Child("monitors"))) })
-	s.add("flocker", v.Flocker != nil, func(q *check.Path) { s.Add(validateFlocker(v.Flocker, q)) })
-	s.add("fc", v.FC != nil, func(q *check.Path) { s.Add(validateFC(v.FC, q)) })
-	s.add("azureFile", v.AzureFile != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("secretName"), v.AzureFile.SecretName)
-		s.NonEmpty(q.Child("shareName"), v.AzureFile.ShareName)
-	})
-	s.add("vsphereVolume", v.VsphereVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("volumePath"), v.VsphereVolume.VolumePath) })
-	s.add("quobyte", v.Quobyte != nil, func(q *check.Path) { s.Add(validateQuobyte(v.Quobyte, q)) })
-	s.add("azureDisk", v.AzureDisk != nil, func(q *check.Path) { s.Add(validateAzureDisk(v.AzureDisk, q)) })
-	s.add("photonPersistentDisk", v.PhotonPersistentDisk != nil, func(q *check.Path) { s.NonEmpty(q.Child("pdID"), v.PhotonPersistentDisk.PdID) })
-	s.add("portworxVolume", v.PortworxVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("volumeID"), v.PortworxVolume.VolumeID) })
-	s.add("scaleIO", v.ScaleIO != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("gateway"), v.ScaleIO.Gateway)
-		s.NonEmpty(q.Child("system"), v.ScaleIO.System)
-		s.NonEmpty(q.Child("volumeName"), v.ScaleIO.VolumeName)
-	})
-	s.add("storageos", v.StorageOS != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("volumeName"), v.StorageOS.VolumeName)
-		if ref := v.StorageOS.SecretRef; ref != nil {
-			s.NonEmpty(q.Child("secretRef", "name"), ref.Name)
-		}
-	})
-}
 
 func required(missing bool, p *check.Path) validation.ErrorList {
 	if missing {
@@ -82,13 +37,27 @@ func validateNFS(v *NFSVolumeSource, p *check.Path) validation.ErrorList {
 	return r.List()
 }
 
-func validateISCSI(portal, iqn string, lun int32, chap, secret bool, p *check.Path) validation.ErrorList {
+// What names of iSCSI targets and initiators look like, by RFC 3720.
+var (
+	iqnName = regexp.MustCompile(`^iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`)
+	euiName = regexp.MustCompile(`^eui\.[[:alnum:]]{16}$`)
+	naaName = regexp.MustCompile(`^naa\.[[:alnum:]]{32}$`)
+)
+
+func iscsiName(name string) bool {
+	return iqnName.MatchString(name) || euiName.MatchString(name) || naaName.MatchString(name)
+}
+
+func validateISCSI(portal, iqn string, initiator *string, lun int32, chap, secret bool, p *check.Path) validation.ErrorList {
 	var r check.Report
 	r.NonEmpty(p.Child("targetPortal"), portal)
 	if iqn == "" {
 		r.Required(p.Child("iqn"), "")
-	} else if !strings.HasPrefix(iqn, "iqn.") && !strings.HasPrefix(iqn, "eui.") && !strings.HasPrefix(iqn, "naa.") {
+	} else if !iscsiName(iqn) {
 		r.Invalid(p.Child("iqn"), iqn, "must be a valid format: iqn., eui. or naa. and the name")
+	}
+	if initiator != nil && !iscsiName(*initiator) {
+		r.Invalid(p.Child("initiatorname"), *initiator, "must be a valid format: iqn., eui. or naa. and the name")
 	}
 	check.Between(&r, p.Child("lun"), lun, 0, 255)
 	if chap && !secret {

@@ -43,6 +43,7 @@ func PodSpecWarnings(s *PodSpec, spec *path) []string {
 			out = append(out, fmt.Sprintf("%s: deprecated in v1.28, non-functional in v1.31+", q.Child("rbd")))
 		}
 	}
+	out = append(out, selectorWarnings(s, spec)...)
 	for i, a := range s.HostAliases {
 		if w := validation.IPWarning(spec.Child("hostAliases").Index(i).Child("ip"), a.IP); w != "" {
 			out = append(out, w)
@@ -75,6 +76,9 @@ func containerWarnings(c *Container, p *path) []string {
 		}
 	}
 	for i := range c.Ports {
+		if port := &c.Ports[i]; port.HostIP != "" && port.HostPort == 0 {
+			out = append(out, fmt.Sprintf("%s: hostIP set without hostPort: %s", p.Child("ports").Index(i), port.HostIP))
+		}
 		for j := range i {
 			a, b := &c.Ports[i], &c.Ports[j]
 			if a.ContainerPort == b.ContainerPort && a.Protocol == b.Protocol && a.HostPort == 0 && b.HostPort == 0 {
@@ -111,11 +115,77 @@ func serviceWarnings(svc, _ *Service) []string {
 	for i, c := range s.LoadBalancerSourceRanges {
 		add(validation.CIDRWarning(p.Child("loadBalancerSourceRanges").Index(i), c))
 	}
+	if s.Type != ServiceTypeExternalName && s.ExternalName != "" {
+		add(`spec.externalName is ignored when spec.type is not "ExternalName"`)
+	}
 	if s.Type == ServiceTypeExternalName && s.ExternalName != "" && len(s.Selector) > 0 {
 		add("spec.selector: has no effect on ExternalName services")
 	}
 	if t := s.TrafficDistribution; t != nil && *t == ServiceTrafficDistributionPreferClose {
 		add("spec.trafficDistribution: 'PreferClose' is deprecated in favor of 'PreferSameZone'")
+	}
+	return out
+}
+
+// NameWarnings says that the name of an object that makes pods, of which their names and host names are made, is no good host name.
+func NameWarnings(name string) []string {
+	wrong := validation.IsDNS1123Label(name)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", wrong)}
+}
+
+func controllerWarnings(rc, old *ReplicationController) []string {
+	var out []string
+	if old == nil {
+		out = NameWarnings(rc.Name)
+	}
+	if rc.Spec.Template != nil {
+		out = append(out, PodSpecWarnings(&rc.Spec.Template.Spec, at("spec", "template", "spec"))...)
+	}
+	return out
+}
+
+func nodeWarnings(n, _ *Node) []string {
+	var out []string
+	if n.Spec.ConfigSource != nil {
+		out = append(out, "spec.configSource: the feature is removed")
+	}
+	if n.Spec.DoNotUseExternalID != "" {
+		out = append(out, "spec.externalID: this field is deprecated, and is unused by Kubernetes")
+	}
+	return out
+}
+
+// selectorWarnings tells of terms without a selector: they select nothing.
+func selectorWarnings(s *PodSpec, spec *path) []string {
+	var out []string
+	term := func(t *PodAffinityTerm, p *path) {
+		if t.LabelSelector == nil {
+			out = append(out, p.Child("labelSelector").String()+": a null labelSelector results in matching no pod")
+		}
+	}
+	terms := func(required []PodAffinityTerm, preferred []WeightedPodAffinityTerm, p *path) {
+		for i := range required {
+			term(&required[i], p.Child("requiredDuringSchedulingIgnoredDuringExecution").Index(i))
+		}
+		for i := range preferred {
+			term(&preferred[i].PodAffinityTerm, p.Child("preferredDuringSchedulingIgnoredDuringExecution").Index(i).Child("podAffinityTerm"))
+		}
+	}
+	if a := s.Affinity; a != nil {
+		if f := a.PodAffinity; f != nil {
+			terms(f.RequiredDuringSchedulingIgnoredDuringExecution, f.PreferredDuringSchedulingIgnoredDuringExecution, spec.Child("affinity", "podAffinity"))
+		}
+		if f := a.PodAntiAffinity; f != nil {
+			terms(f.RequiredDuringSchedulingIgnoredDuringExecution, f.PreferredDuringSchedulingIgnoredDuringExecution, spec.Child("affinity", "podAntiAffinity"))
+		}
+	}
+	for i, c := range s.TopologySpreadConstraints {
+		if c.LabelSelector == nil {
+			out = append(out, spec.Child("topologySpreadConstraints").Index(i).Child("labelSelector").String()+": a null labelSelector results in matching no pod")
+		}
 	}
 	return out
 }
