@@ -153,6 +153,8 @@ type SelectorRule struct {
 	// AllowInvalidValues accepts values of matchExpressions that are no label values, as stored objects
 	// of old may have.
 	AllowInvalidValues bool
+	// AllowUnknownOperators accepts operators that this version does not know.
+	AllowUnknownOperators bool
 }
 
 // ValidateLabelSelector checks a selector; nil is fine.
@@ -184,7 +186,9 @@ func ValidateLabelSelectorRequirement(r *LabelSelectorRequirement, rule Selector
 			errs = append(errs, validation.Forbidden(path.Child("values"), "not allowed with operator Exists or DoesNotExist"))
 		}
 	default:
-		errs = append(errs, validation.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
+		if !rule.AllowUnknownOperators {
+			errs = append(errs, validation.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
+		}
 	}
 	errs = append(errs, validation.LabelName(path.Child("key"), r.Key)...)
 	if !rule.AllowInvalidValues {

@@ -31,8 +31,11 @@ func AddRules(s *scheme.Scheme) error {
 // spec.validation.openAPIV3Schema, columns at spec.additionalPrinterColumns and so on.
 func CheckDefinition(d *definition) validation.ErrorList {
 	c := definitionChecker{}
-	if want := d.Spec.Names.Plural + "." + d.Spec.Group; d.Name != want {
-		c.invalid(validation.NewPath("metadata", "name"), d.Name, `must be spec.names.plural+"."+spec.group`)
+	want := d.Spec.Names.Plural + "." + d.Spec.Group
+	for _, f := range [...]struct{ field, name string }{{"generateName", d.GenerateName}, {"name", d.Name}} {
+		if f.name != "" && f.name != want {
+			c.invalid(validation.NewPath("metadata", f.field), f.name, `must be spec.names.plural+"."+spec.group`)
+		}
 	}
 	c.spec(&d.Spec)
 	c.status(d)

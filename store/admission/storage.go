@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// storageProtection adds the finalizers that keep volumes and claims in use from vanishing.
+// storageProtection adds the finalizers that keep volumes, claims and attribute classes in use from vanishing.
 type storageProtection struct{ named }
 
 func newStorageProtection(Access) Plugin {
@@ -31,6 +31,8 @@ func (p *storageProtection) Admit(_ context.Context, a *Attributes) error {
 		finalizer = "kubernetes.io/pvc-protection"
 	case *corev1.PersistentVolume:
 		finalizer = "kubernetes.io/pv-protection"
+	case *storagev1.VolumeAttributesClass:
+		finalizer = "kubernetes.io/vac-protection"
 	default:
 		return nil
 	}

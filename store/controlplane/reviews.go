@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -132,22 +135,31 @@ func subject(spec *authorizationv1.SubjectAccessReviewSpec) *authn.User {
 // access answers a valid review: exactly one of ra and nra is set.
 func access(ctx context.Context, a authz.Authorizer, u *authn.User, ra *authorizationv1.ResourceAttributes, nra *authorizationv1.NonResourceAttributes, status *authorizationv1.SubjectAccessReviewStatus) {
 	attrs := authz.Attributes{User: u}
+	var ignored []error
 	if ra != nil {
 		attrs.ResourceRequest = true
 		attrs.Verb, attrs.Namespace, attrs.APIGroup, attrs.APIVersion = ra.Verb, ra.Namespace, ra.Group, ra.Version
 		attrs.Resource, attrs.Subresource, attrs.Name = ra.Resource, ra.Subresource, ra.Name
-		if ra.FieldSelector != nil {
-			attrs.FieldSelector = ra.FieldSelector.RawSelector
+		if s := ra.FieldSelector; s != nil {
+			attrs.FieldSelector = s.RawSelector
+			if _, err := fields.Parse(s.RawSelector); err != nil {
+				ignored = append(ignored, errors.New("spec.resourceAttributes.fieldSelector ignored due to parse error"))
+			}
 		}
-		if ra.LabelSelector != nil {
-			attrs.LabelSelector = ra.LabelSelector.RawSelector
+		if s := ra.LabelSelector; s != nil {
+			attrs.LabelSelector = s.RawSelector
+			_, err := labels.Parse(s.RawSelector)
+			known := []metav1.LabelSelectorOperator{metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist}
+			if err != nil || slices.ContainsFunc(s.Requirements, func(q metav1.LabelSelectorRequirement) bool { return !slices.Contains(known, q.Operator) }) {
+				ignored = append(ignored, errors.New("spec.resourceAttributes.labelSelector ignored due to parse error"))
+			}
 		}
 	} else {
 		attrs.Verb, attrs.Path = nra.Verb, nra.Path
 	}
 	d, reason, err := a.Authorize(ctx, attrs)
 	*status = authorizationv1.SubjectAccessReviewStatus{Allowed: d == authz.Allow, Denied: d == authz.Deny, Reason: reason}
-	if err != nil {
+	if err := errors.Join(append(ignored, err)...); err != nil {
 		status.EvaluationError = err.Error()
 	}
 }

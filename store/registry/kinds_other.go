@@ -4,13 +4,27 @@ import (
 	"context"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
 // otherStrategy is the strategy of the remaining kinds that need one.
 func otherStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
-	if _, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+	switch obj.(type) {
+	case *coordinationv1.Lease:
+		return Strategy{PrepareCreate: on(func(l *coordinationv1.Lease) { dropCoordination(l, &coordinationv1.Lease{}) }), PrepareUpdate: onBoth(dropCoordination)}, true
+	case *storagev1.CSIDriver:
+		return Strategy{PrepareCreate: on(func(d *storagev1.CSIDriver) { d.Spec.PreventPodSchedulingIfMissing = nil })}, true
+	case *discoveryv1.EndpointSlice:
+		return Strategy{PrepareCreate: on(func(e *discoveryv1.EndpointSlice) {
+			for i := range e.Endpoints {
+				e.Endpoints[i].DeprecatedTopology = nil // of the older version: nobody sets it any more
+			}
+		})}, true
+	case *certificatesv1.CertificateSigningRequest:
 		return Strategy{PrepareCreate: prepareCSR, PrepareUpdate: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) {
 			csr.Spec = old.Spec
 		}), PrepareStatus: func(_ context.Context, obj, old metav1.Object) {
@@ -19,6 +33,13 @@ func otherStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
 		}}, true
 	}
 	return Strategy{}, false
+}
+
+// dropCoordination takes away what is for coordinated leader election, which is not served; an object that has it keeps it.
+func dropCoordination(l, old *coordinationv1.Lease) {
+	if old.Spec.Strategy == nil && old.Spec.PreferredHolder == nil {
+		l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil
+	}
 }
 
 // prepareCSR writes who asks into the request: what a signer decides by must not be the client's own claim.

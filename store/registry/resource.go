@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -276,5 +277,9 @@ func (r *Resource) stale(value []byte) bool {
 
 // invalid is the 422 answer.
 func (r *Resource) invalid(name string, errs validation.ErrorList) error {
-	return apierrors.NewInvalid(r.info.GVK.GroupKind(), name, errs)
+	kind := r.info.GVK.GroupKind()
+	if r.gr.Group == eventsv1.GroupVersion.Group {
+		kind.Group = "" // events of both groups are refused under the older name
+	}
+	return apierrors.NewInvalid(kind, name, errs)
 }

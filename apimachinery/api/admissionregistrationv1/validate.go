@@ -114,10 +114,13 @@ func validateReviewVersions(versions []string, p *path) validation.ErrorList {
 	}
 	seen := map[string]bool{}
 	for i, v := range versions {
-		r.If(!check.Unique(seen, v), p.Index(i), v, "duplicate version")
+		if !check.Unique(seen, v) {
+			r.Invalid(p.Index(i), v, "duplicate version")
+			continue
+		}
 		r.Each(p.Index(i), v, validation.IsDNS1035Label(v))
 	}
-	r.If(r.OK() && !seen["v1"] && !seen["v1beta1"], p, versions, "must include at least one of v1, v1beta1")
+	r.If(!seen["v1"] && !seen["v1beta1"], p, versions, "must include at least one of v1, v1beta1")
 	return r.List()
 }
 
@@ -129,7 +132,8 @@ func validateClientConfig(c *WebhookClientConfig, p *path) validation.ErrorList 
 		return validation.WebhookURL(p.Child("url"), *c.URL)
 	}
 	s := c.Service
-	return validation.WebhookService(p.Child("service"), s.Name, s.Namespace, s.Path, s.Port)
+	// In these kinds, clients have always been told of a missing name as a namespace, and the other way around.
+	return validation.WebhookService(p.Child("service"), s.Namespace, s.Name, s.Path, s.Port)
 }
 
 func validateRule(rule *RuleWithOperations, p *path) validation.ErrorList {

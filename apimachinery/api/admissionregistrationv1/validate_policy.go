@@ -44,14 +44,10 @@ func ValidateValidatingAdmissionPolicy(v *ValidatingAdmissionPolicy) validation.
 	keys := map[string]bool{}
 	for i, a := range s.AuditAnnotations {
 		q := annotations.Index(i)
-		if a.Key == "" {
-			r.Required(q.Child("key"), "")
-		} else {
-			// The key is stored behind the policy's own name.
-			r.Each(q.Child("key"), a.Key, validation.IsQualifiedName(v.Name+"/"+a.Key))
-			if !check.Unique(keys, a.Key) {
-				r.Duplicate(q.Child("key"), a.Key)
-			}
+		// The key is stored behind the policy's own name.
+		r.Each(q.Child("key"), a.Key, validation.IsQualifiedName(v.Name+"/"+a.Key))
+		if !check.Unique(keys, a.Key) {
+			r.Duplicate(q.Child("key"), a.Key)
 		}
 		if strings.TrimSpace(a.ValueExpression) == "" {
 			r.Required(q.Child("valueExpression"), "valueExpression is not specified")
@@ -80,16 +76,12 @@ func validateCommonSpec(failure *FailurePolicyType, param *ParamKind, match *Mat
 		}
 	}
 	r.Add(validateConditions(conditions, p.Child("matchConditions")))
-	names := map[string]bool{}
 	for i, v := range variables {
 		q := p.Child("variables").Index(i)
-		switch {
-		case v.Name == "":
+		if strings.TrimSpace(v.Name) == "" {
 			r.Required(q.Child("name"), "name is not specified")
-		case validation.IsCIdentifier(v.Name) != nil:
-			r.Invalid(q.Child("name"), v.Name, "name is not a valid CEL identifier")
-		case !check.Unique(names, v.Name):
-			r.Duplicate(q.Child("name"), v.Name)
+		} else if validation.IsCIdentifier(v.Name) != nil {
+			r.Invalid(q.Child("name"), v.Name, "must be a valid CEL identifier")
 		}
 		if strings.TrimSpace(v.Expression) == "" {
 			r.Required(q.Child("expression"), "expression is not specified")
@@ -177,16 +169,16 @@ func validateBinding(policy string, ref *ParamRef, match *MatchResources, p *pat
 	r.Name(p.Child("policyName"), policy, validation.NameIsSubdomain)
 	if ref != nil {
 		q := p.Child("paramRef")
-		switch {
-		case ref.Name == "" && ref.Selector == nil:
+		if ref.Name == "" && ref.Selector == nil {
 			r.Required(q, "one of name or selector must be specified")
-		case ref.Name != "" && ref.Selector != nil:
-			r.Forbidden(q.Child("name"), "name and selector are mutually exclusive")
-		case ref.Name != "":
-			r.Each(q.Child("name"), ref.Name, validation.IsPathSegmentName(ref.Name))
-		default:
-			r.Add(metav1.ValidateLabelSelector(ref.Selector, metav1.SelectorRule{}, q.Child("selector")))
 		}
+		for _, name := range [...]string{"name", "selector"} {
+			r.ForbidIf(ref.Name != "" && ref.Selector != nil, q.Child(name), "name and selector are mutually exclusive")
+		}
+		if ref.Name != "" {
+			r.Each(q.Child("name"), ref.Name, validation.IsPathSegmentName(ref.Name))
+		}
+		r.Add(metav1.ValidateLabelSelector(ref.Selector, metav1.SelectorRule{}, q.Child("selector")))
 		if ref.ParameterNotFoundAction == nil {
 			r.Required(q.Child("parameterNotFoundAction"), "")
 		} else {
@@ -205,6 +197,7 @@ func ValidateMutatingAdmissionPolicy(m *MutatingAdmissionPolicy) validation.Erro
 	var r check.Report
 	s, p := &m.Spec, at("spec")
 	r.Add(validateCommonSpec(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, s.Variables, p))
+	r.Add(validateMutated(s.MatchConstraints, p.Child("matchConstraints")))
 	if len(s.Mutations) == 0 {
 		r.Required(p.Child("mutations"), "mutations must contain at least one item")
 	}
@@ -236,7 +229,24 @@ func ValidateMutatingAdmissionPolicy(m *MutatingAdmissionPolicy) validation.Erro
 
 // ValidateMutatingAdmissionPolicyBinding checks a binding to be stored.
 func ValidateMutatingAdmissionPolicyBinding(b *MutatingAdmissionPolicyBinding) validation.ErrorList {
-	return validateBinding(b.Spec.PolicyName, b.Spec.ParamRef, b.Spec.MatchResources, at("spec"))
+	var r check.Report
+	r.Add(validateBinding(b.Spec.PolicyName, b.Spec.ParamRef, b.Spec.MatchResources, at("spec")))
+	r.Add(validateMutated(b.Spec.MatchResources, at("spec", "matchResources")))
+	return r.List()
+}
+
+// validateMutated refuses operations that leave nothing to mutate.
+func validateMutated(m *MatchResources, p *path) validation.ErrorList {
+	var r check.Report
+	if m == nil {
+		return nil
+	}
+	for _, rule := range m.ResourceRules {
+		for _, o := range rule.Operations {
+			check.OneOf(&r, p.Child("resourceRules", "operations"), o, OperationAll, Connect, Create, Update)
+		}
+	}
+	return r.List()
 }
 
 // ValidateValidatingAdmissionPolicyStatus checks a change of a policy's status.

@@ -71,7 +71,7 @@ func validateAttributes(res *ResourceAttributes, url *NonResourceAttributes, p *
 		q := p.Child("resourceAttributes", "labelSelector")
 		r.Add(validateForm(f.RawSelector, len(f.Requirements), q))
 		for i := range f.Requirements {
-			r.Add(metav1.ValidateLabelSelectorRequirement(&f.Requirements[i], metav1.SelectorRule{}, q.Child("requirements").Index(i)))
+			r.Add(metav1.ValidateLabelSelectorRequirement(&f.Requirements[i], metav1.SelectorRule{AllowUnknownOperators: true}, q.Child("requirements").Index(i)))
 		}
 	}
 	return r.List()

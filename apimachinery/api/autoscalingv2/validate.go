@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -48,7 +47,10 @@ func validateSpec(s, old *HorizontalPodAutoscalerSpec) validation.ErrorList {
 func ValidateScaling(low *int32, high int32, p *path) validation.ErrorList {
 	var r check.Report
 	r.If(low != nil && *low < 1, p.Child("minReplicas"), low, "must be greater than or equal to 1")
-	r.If(high < 1, p.Child("maxReplicas"), high, "must be greater than 0")
+	if high == 0 {
+		r.Required(p.Child("maxReplicas"), "must be set and greater than 0")
+	}
+	r.If(high < 0, p.Child("maxReplicas"), high, "must be greater than 0")
 	r.If(low != nil && high < *low, p.Child("maxReplicas"), high, "must be greater than or equal to `minReplicas`")
 	return r.List()
 }
@@ -86,20 +88,17 @@ func validateMetric(m *MetricSpec, p *path) validation.ErrorList {
 	types := []MetricSourceType{
 		ObjectMetricSourceType, PodsMetricSourceType, ResourceMetricSourceType, ExternalMetricSourceType, ContainerResourceMetricSourceType,
 	}
-	check.Chosen(&r, p.Child("type"), m.Type, types...)
-	expected := ""
-	if slices.Contains(types, m.Type) {
-		expected = strings.ToLower(string(m.Type[:1])) + string(m.Type[1:])
+	if m.Type == "" {
+		r.Required(p.Child("type"), "must specify a metric source type")
 	}
+	check.OneOf(&r, p.Child("type"), m.Type, types...)
+	// Of several sources only the first is looked at: it is the one that counts, if any.
+	var sources []string
 	present := func(field string, set bool, body func(q *path)) {
-		switch {
-		case set:
-			if expected != "" && field != expected {
-				r.Forbidden(p.Child(field), "must populate the given metric source only")
+		if set {
+			if sources = append(sources, field); len(sources) == 1 {
+				body(p.Child(field))
 			}
-			body(p.Child(field))
-		case field == expected:
-			r.Required(p.Child(field), "must populate information for the given metric source")
 		}
 	}
 	present("object", m.Object != nil, func(q *path) {
@@ -133,6 +132,18 @@ func validateMetric(m *MetricSpec, p *path) validation.ErrorList {
 		r.NonEmpty(q.Child("container"), m.ContainerResource.Container)
 		r.Add(validateResourceTarget(string(m.ContainerResource.Name), &m.ContainerResource.Target, q))
 	})
+	expected := ""
+	if slices.Contains(types, m.Type) {
+		expected = strings.ToLower(string(m.Type[:1])) + string(m.Type[1:])
+		if !slices.Contains(sources, expected) {
+			r.Required(p.Child(expected), "must populate information for the given metric source")
+		}
+	} else {
+		check.OneOf(&r, p.Child("type"), m.Type, types...) // what is expected is not known either
+	}
+	for _, field := range sources {
+		r.ForbidIf(len(sources) > 1 && field != expected, p.Child(field), "must populate the given metric source only")
+	}
 	return r.List()
 }
 
@@ -150,15 +161,15 @@ func validateResourceTarget(name string, t *MetricTarget, p *path) validation.Er
 func validateIdentifier(m *MetricIdentifier, p *path) validation.ErrorList {
 	var r check.Report
 	r.Name(p.Child("name"), m.Name, validation.NameIsPathSegment)
-	r.Add(metav1.ValidateLabelSelector(m.Selector, metav1.SelectorRule{}, p.Child("selector")))
 	return r.List()
 }
 
 func validateTarget(t *MetricTarget, p *path) validation.ErrorList {
 	var r check.Report
-	switch t.Type {
-	case "":
+	if t.Type == "" {
 		r.Required(p.Child("type"), "must specify a metric target type")
+	}
+	switch t.Type {
 	case UtilizationMetricType, ValueMetricType, AverageValueMetricType:
 	default:
 		r.Invalid(p.Child("type"), t.Type, "must be either Utilization, Value, or AverageValue")

@@ -40,7 +40,9 @@ func validateVolumeSpec(s *PersistentVolumeSpec, inline bool, p *path) validatio
 	if inline {
 		r.ForbidIf(s.ClaimRef != nil, p.Child("claimRef"), "may not be specified in the context of inline volumes")
 		r.ForbidIf(len(s.Capacity) > 0, p.Child("capacity"), "may not be specified in the context of inline volumes")
-		r.ForbidIf(s.CSI == nil, p.Child("csi"), "has to be specified in the context of inline volumes")
+		if s.CSI == nil {
+			r.Required(p.Child("csi"), "has to be specified in the context of inline volumes")
+		}
 	}
 	if len(s.AccessModes) == 0 {
 		r.Required(p.Child("accessModes"), "")

@@ -11,7 +11,7 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*EndpointSlice]{
-			Default: DefaultEndpointSlice, Validate: ValidateEndpointSlice, ValidateUpdate: ValidateEndpointSliceUpdate,
+			Default: DefaultEndpointSlice, Validate: ValidateEndpointSlice, ValidateUpdate: ValidateEndpointSliceUpdate, Warnings: endpointSliceWarnings,
 		}.Attach(s),
 	)
 }

@@ -19,6 +19,14 @@ const (
 	maxHints     = 8
 )
 
+// endpointSliceWarnings tells of addresses that nobody will look at.
+func endpointSliceWarnings(e, _ *EndpointSlice) []string {
+	if e.AddressType != AddressTypeFQDN {
+		return nil
+	}
+	return []string{"spec.addressType: FQDN endpoints are deprecated"}
+}
+
 // ValidateEndpointSlice checks a slice to be created.
 func ValidateEndpointSlice(e *EndpointSlice) validation.ErrorList {
 	var r check.Report

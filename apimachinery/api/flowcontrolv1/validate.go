@@ -167,7 +167,7 @@ func ValidatePriorityLevelConfiguration(c *PriorityLevelConfiguration) validatio
 	var r check.Report
 	s, p := &c.Spec, at("spec")
 	exempt := c.Name == PriorityLevelConfigurationNameExempt
-	r.If(exempt && s.Type != PriorityLevelEnablementExempt, p.Child("type"), s.Type, "type must be 'Exempt' if the name is 'exempt'")
+	r.If(exempt != (s.Type == PriorityLevelEnablementExempt), p.Child("type"), s.Type, "must be 'Exempt' if and only if `name` is 'exempt'")
 	switch s.Type {
 	case PriorityLevelEnablementExempt:
 		r.ForbidIf(s.Limited != nil, p.Child("limited"), "must be nil if the type is not Limited")
@@ -186,7 +186,7 @@ func ValidatePriorityLevelConfiguration(c *PriorityLevelConfiguration) validatio
 			r.Add(validateLimited(s.Limited, p.Child("limited")))
 		}
 	default:
-		check.OneOf(&r, p.Child("type"), s.Type, PriorityLevelEnablementExempt, PriorityLevelEnablementLimited)
+		check.Chosen(&r, p.Child("type"), s.Type, PriorityLevelEnablementExempt, PriorityLevelEnablementLimited)
 	}
 	r.Add(c.asMandatory())
 	return r.List()
@@ -210,7 +210,7 @@ func validateLimited(l *LimitedPriorityLevelConfiguration, p *path) validation.E
 			r.Add(validateQueuing(l.LimitResponse.Queuing, q.Child("queuing")))
 		}
 	default:
-		check.OneOf(&r, q.Child("type"), l.LimitResponse.Type, LimitResponseTypeQueue, LimitResponseTypeReject)
+		check.Chosen(&r, q.Child("type"), l.LimitResponse.Type, LimitResponseTypeQueue, LimitResponseTypeReject)
 	}
 	return r.List()
 }

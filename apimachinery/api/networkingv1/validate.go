@@ -88,11 +88,14 @@ func validateIPBlock(b *IPBlock, p *path) validation.ErrorList {
 	}
 	r.Each(p.Child("cidr"), b.CIDR, validation.IsCIDRLegacy(b.CIDR, false))
 	whole, ok := validation.ParseCIDR(b.CIDR)
+	if !ok {
+		return r.List() // there is nothing to be an exception of
+	}
 	for i, c := range b.Except {
 		q := p.Child("except").Index(i)
 		bad := validation.IsCIDRLegacy(c, false)
 		r.Each(q, c, bad)
-		if part, fine := validation.ParseCIDR(c); ok && fine {
+		if part, fine := validation.ParseCIDR(c); fine {
 			r.If(!whole.Contains(part.Addr()) || part.Bits() <= whole.Bits(), q, c, "must be a strict subset of `cidr`")
 		}
 	}

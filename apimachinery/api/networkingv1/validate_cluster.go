@@ -91,7 +91,10 @@ func ValidateServiceCIDR(c *ServiceCIDR) validation.ErrorList {
 		r.Required(p, "at least one CIDR required")
 		return r.List()
 	}
-	r.If(len(cidrs) > 2, p, cidrs, "may only hold up to 2 values")
+	if len(cidrs) > 2 {
+		r.Invalid(p, cidrs, "may only hold up to 2 values")
+		return r.List()
+	}
 	four := 0
 	for i, cidr := range cidrs {
 		r.Each(p.Index(i), cidr, validation.IsCIDR(cidr))

@@ -11,7 +11,7 @@ func ValidateRuntimeClass(c *RuntimeClass) validation.ErrorList {
 	var r check.Report
 	r.Name(validation.NewPath("handler"), c.Handler, validation.NameIsLabel)
 	if o := c.Overhead; o != nil {
-		r.Add(corev1.ValidateOverhead(o.PodFixed, validation.NewPath("overhead", "podFixed")))
+		r.Add(corev1.ValidateOverhead(o.PodFixed, validation.NewPath("overhead")))
 	}
 	if s := c.Scheduling; s != nil {
 		r.Add(validation.Labels(validation.NewPath("scheduling", "nodeSelector"), s.NodeSelector))

@@ -12,22 +12,25 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*Role]{
-			Validate: ValidateRole, ValidateUpdate: onUpdate(ValidateRole), NameRule: validation.NameIsPathSegment,
+			Validate: ValidateRole, ValidateUpdate: onUpdate(ValidateRole), NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*ClusterRole]{
 			Validate: ValidateClusterRole, ValidateUpdate: onUpdate(ValidateClusterRole),
-			NameRule: validation.NameIsPathSegment,
+			NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*RoleBinding]{
 			Default: DefaultRoleBinding, Validate: ValidateRoleBinding, ValidateUpdate: ValidateRoleBindingUpdate,
-			NameRule: validation.NameIsPathSegment,
+			NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*ClusterRoleBinding]{
 			Default: DefaultClusterRoleBinding, Validate: ValidateClusterRoleBinding,
-			ValidateUpdate: ValidateClusterRoleBindingUpdate, NameRule: validation.NameIsPathSegment,
+			ValidateUpdate: ValidateClusterRoleBindingUpdate, NameRule: nameRule,
 		}.Attach(s),
 	)
 }
+
+// nameRule is that of all kinds of this package: one segment of a path, which holds for what a name is generated from too.
+func nameRule(name string, _ bool) []string { return validation.IsPathSegmentName(name) }
 
 // onUpdate checks the new object as if it were created.
 func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {

@@ -23,7 +23,9 @@ func ValidateClusterRole(role *ClusterRole) validation.ErrorList {
 			r.Required(p, "at least one clusterRoleSelector required if aggregationRule is non-nil")
 		}
 		for i := range a.ClusterRoleSelectors {
-			r.Add(metav1.ValidateLabelSelector(&a.ClusterRoleSelectors[i], metav1.SelectorRule{}, p.Index(i)))
+			errs := metav1.ValidateLabelSelector(&a.ClusterRoleSelectors[i], metav1.SelectorRule{}, p.Index(i))
+			r.Add(errs)
+			r.If(len(errs) > 0, p.Index(i), a.ClusterRoleSelectors[i], "invalid label selector.")
 		}
 	}
 	return r.List()

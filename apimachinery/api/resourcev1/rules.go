@@ -11,7 +11,9 @@ import (
 // creates, updates and status updates, name rules and warnings. AddToScheme must come first.
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.RulesFor[*DeviceClass]{Validate: ValidateDeviceClass, ValidateUpdate: onUpdate(ValidateDeviceClass)}.Attach(s),
+		scheme.RulesFor[*DeviceClass]{
+			Validate: ValidateDeviceClass, ValidateUpdate: onUpdate(ValidateDeviceClass), NameRule: nameOfClass,
+		}.Attach(s),
 		scheme.RulesFor[*ResourceClaim]{
 			Default: DefaultResourceClaim, Validate: ValidateResourceClaim, ValidateUpdate: ValidateResourceClaimUpdate,
 			ValidateStatus: ValidateResourceClaimStatus,
@@ -24,6 +26,14 @@ func AddRules(s *scheme.Scheme) error {
 			Default: DefaultResourceSlice, Validate: ValidateResourceSlice, ValidateUpdate: ValidateResourceSliceUpdate,
 		}.Attach(s),
 	)
+}
+
+// nameOfClass is the name rule of classes: what a name is generated from is not looked at.
+func nameOfClass(name string, prefix bool) []string {
+	if prefix {
+		return nil
+	}
+	return validation.NameIsSubdomain(name, false)
 }
 
 // onUpdate checks the new object as if it were created.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -27,9 +28,26 @@ func ValidateResourceClaimUpdate(c, old *ResourceClaim) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateResourceClaimTemplate checks a template to be created.
+// ValidateResourceClaimTemplate checks a template to be created. Of the metadata of claims it says labels and annotations.
 func ValidateResourceClaimTemplate(t *ResourceClaimTemplate) validation.ErrorList {
-	return validateDevices(&t.Spec.Spec.Devices, at("spec", "spec", "devices"))
+	var r check.Report
+	m, p := &t.Spec.ObjectMeta, at("spec", "metadata")
+	for _, f := range [...]struct {
+		name string
+		set  bool
+	}{
+		{"name", m.Name != ""}, {"generateName", m.GenerateName != ""}, {"namespace", m.Namespace != ""}, {"selfLink", m.SelfLink != ""},
+		{"uid", m.UID != ""}, {"resourceVersion", m.ResourceVersion != ""}, {"generation", m.Generation != 0},
+		{"creationTimestamp", !m.CreationTimestamp.IsZero()}, {"deletionTimestamp", m.DeletionTimestamp != nil},
+		{"deletionGracePeriodSeconds", m.DeletionGracePeriodSeconds != nil}, {"ownerReferences", len(m.OwnerReferences) > 0},
+		{"finalizers", len(m.Finalizers) > 0}, {"managedFields", len(m.ManagedFields) > 0},
+	} {
+		r.ForbidIf(f.set, p.Child(f.name), "cannot be set")
+	}
+	r.Add(validation.Labels(p.Child("labels"), m.Labels))
+	r.Add(validation.Annotations(p.Child("annotations"), m.Annotations))
+	r.Add(validateDevices(&t.Spec.Spec.Devices, at("spec", "spec", "devices")))
+	return r.List()
 }
 
 // ValidateResourceClaimTemplateUpdate checks a change of a template; its spec stays.
@@ -49,9 +67,9 @@ func validateDevices(d *DeviceClaim, p *path) validation.ErrorList {
 	known := map[string]bool{}
 	for i := range d.Requests {
 		req, q := &d.Requests[i], requests.Index(i)
-		r.Name(q.Child("name"), req.Name, validation.NameIsLabel)
-		if req.Name != "" && !check.Unique(names, req.Name) {
-			r.Duplicate(q.Child("name"), req.Name)
+		r.Each(q.Child("name"), req.Name, validation.IsDNS1123Label(req.Name))
+		if !check.Unique(names, req.Name) {
+			r.Duplicate(q, req.Name)
 		}
 		known[req.Name] = true
 		for _, f := range req.FirstAvailable {
@@ -66,15 +84,14 @@ func validateDevices(d *DeviceClaim, p *path) validation.ErrorList {
 	for i := range d.Constraints {
 		c, q := &d.Constraints[i], constraints.Index(i)
 		r.Add(validateNames(c.Requests, known, q.Child("requests")))
+		// The first attribute counts if both are set.
 		switch {
-		case c.MatchAttribute == nil && c.DistinctAttribute == nil:
-			r.Required(q, "exactly one of matchAttribute and distinctAttribute is required")
-		case c.MatchAttribute != nil && c.DistinctAttribute != nil:
-			r.Invalid(q, nil, "exactly one of matchAttribute and distinctAttribute is required")
 		case c.MatchAttribute != nil:
 			r.Add(validateFullName(string(*c.MatchAttribute), q.Child("matchAttribute")))
-		default:
+		case c.DistinctAttribute != nil:
 			r.Add(validateFullName(string(*c.DistinctAttribute), q.Child("distinctAttribute")))
+		default:
+			r.Required(q, "exactly one of matchAttribute and distinctAttribute is required")
 		}
 	}
 	configs := p.Child("config")
@@ -94,6 +111,11 @@ func validateNames(list []string, known map[string]bool, p *path) validation.Err
 	for i, n := range list {
 		if !check.Unique(seen, n) {
 			r.Duplicate(p.Index(i), n)
+		}
+		for part := range strings.SplitSeq(n, "/") {
+			if strings.Count(n, "/") < 2 {
+				r.Each(p.Index(i), part, validation.IsDNS1123Label(part))
+			}
 		}
 		r.If(!known[n], p.Index(i), n, "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'")
 	}
@@ -118,9 +140,9 @@ func validateRequest(req *DeviceRequest, p *path) validation.ErrorList {
 		names := map[string]bool{}
 		for i := range req.FirstAvailable {
 			f, q := &req.FirstAvailable[i], q.Index(i)
-			r.Name(q.Child("name"), f.Name, validation.NameIsLabel)
-			if f.Name != "" && !check.Unique(names, f.Name) {
-				r.Duplicate(q.Child("name"), f.Name)
+			r.Each(q.Child("name"), f.Name, validation.IsDNS1123Label(f.Name))
+			if !check.Unique(names, f.Name) {
+				r.Duplicate(q, f.Name)
 			}
 			r.Add(validateExact(f.DeviceClassName, f.Selectors, f.AllocationMode, f.Count, f.Tolerations, q))
 		}
@@ -153,9 +175,6 @@ func validateExact(class string, selectors []DeviceSelector, mode DeviceAllocati
 			r.If(t.Value != "", q.Child("value"), t.Value, "must be empty for operator `Exists`")
 		case DeviceTolerationOpEqual:
 			r.Each(q.Child("value"), t.Value, validation.IsLabelValue(t.Value))
-			if t.Key == "" {
-				r.Required(q.Child("key"), "required for operator `Equal`")
-			}
 		default:
 			check.Chosen(&r, q.Child("operator"), t.Operator, DeviceTolerationOpEqual, DeviceTolerationOpExists)
 		}
@@ -177,9 +196,8 @@ func validateSelectors(list []DeviceSelector, p *path) validation.ErrorList {
 			r.Required(q, "")
 			continue
 		}
-		if strings.TrimSpace(s.CEL.Expression) == "" {
-			r.Required(q.Child("expression"), "")
-		}
+		// An empty expression is none: a compiler would say so too.
+		r.If(strings.TrimSpace(s.CEL.Expression) == "", q.Child("expression"), s.CEL.Expression, "must not be empty")
 		if len(s.CEL.Expression) > CELSelectorExpressionMaxLength {
 			r.TooLong(q.Child("expression"), CELSelectorExpressionMaxLength)
 		}
@@ -223,12 +241,8 @@ func validateDriver(name string, p *path) validation.ErrorList {
 // validateFullName checks domain/identifier.
 func validateFullName(name string, p *path) validation.ErrorList {
 	var r check.Report
-	if name == "" {
-		r.Required(p, "")
-		return r.List()
-	}
 	r.Add(validateQualified(name, p))
-	r.If(!strings.Contains(name, "/"), p, name, "must include a domain")
+	r.If(!strings.Contains(name, "/"), p, name, "a fully qualified name must be a domain and a name separated by a slash")
 	return r.List()
 }
 
@@ -240,7 +254,7 @@ func validateQualified(name string, p *path) validation.ErrorList {
 		domain, id = "", name
 	} else {
 		if domain == "" {
-			r.Required(p, "the domain must not be empty")
+			r.Invalid(p, "", "the domain must not be empty")
 		} else {
 			r.Each(p, domain, validation.IsDNS1123Subdomain(domain))
 		}
@@ -248,8 +262,8 @@ func validateQualified(name string, p *path) validation.ErrorList {
 			r.TooLong(p, DeviceMaxDomainLength)
 		}
 	}
-	if id == "" {
-		r.Required(p, "the name must not be empty")
+	if id == "" && ok {
+		r.Invalid(p, "", "the name must not be empty")
 	} else {
 		r.Each(p, id, validation.IsCIdentifier(id))
 	}
@@ -273,8 +287,7 @@ func ValidateDeviceClass(c *DeviceClass) validation.ErrorList {
 	}
 	if n := c.Spec.ExtendedResourceName; n != nil {
 		q := p.Child("extendedResourceName")
-		r.Each(q, *n, validation.IsQualifiedName(*n))
-		r.If(!strings.Contains(*n, "/"), q, *n, "must be a domain-prefixed name")
+		r.If(!corev1.IsExtendedResource(corev1.ResourceName(*n)), q, *n, "must be a valid extended resource name")
 	}
 	return r.List()
 }

@@ -18,12 +18,17 @@ func ValidateResourceSlice(s *ResourceSlice) validation.ErrorList {
 	set := 0
 	if spec.NodeName != nil {
 		set++
-		r.Name(p.Child("nodeName"), *spec.NodeName, validation.NameIsSubdomain)
+		if *spec.NodeName == "" {
+			set--
+			r.Invalid(p.Child("nodeName"), "", "must be either unset or set to a non-empty string")
+		} else {
+			r.Each(p.Child("nodeName"), *spec.NodeName, validation.IsDNS1123Subdomain(*spec.NodeName))
+		}
 	}
 	if spec.NodeSelector != nil {
 		set++
 		r.Add(corev1.ValidateNodeSelector(spec.NodeSelector, p.Child("nodeSelector")))
-		r.If(len(spec.NodeSelector.NodeSelectorTerms) > 1, p.Child("nodeSelector", "nodeSelectorTerms"), spec.NodeSelector, "must have exactly one node selector term")
+		r.If(len(spec.NodeSelector.NodeSelectorTerms) != 1, p.Child("nodeSelector", "nodeSelectorTerms"), spec.NodeSelector, "must have exactly one node selector term")
 	}
 	if spec.AllNodes != nil {
 		if *spec.AllNodes {
@@ -41,11 +46,12 @@ func ValidateResourceSlice(s *ResourceSlice) validation.ErrorList {
 	}
 	const one = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 	switch {
-	case set == 0 && r.OK():
+	case set == 0:
 		r.Required(p, one)
 	case set > 1:
 		r.Invalid(p, nil, one+", but multiple fields are set")
 	}
+	r.If(len(spec.SharedCounters) > 0 && len(spec.Devices) > 0, p, "", "only one of `sharedCounters` or `devices` is allowed")
 	devices := p.Child("devices")
 	if n := len(spec.Devices); n > ResourceSliceMaxDevices {
 		r.TooMany(devices, n, ResourceSliceMaxDevices)
@@ -53,6 +59,7 @@ func ValidateResourceSlice(s *ResourceSlice) validation.ErrorList {
 	names := map[string]bool{}
 	for i := range spec.Devices {
 		r.Add(validateDevice(&spec.Devices[i], devices.Index(i)))
+		r.Add(validateDeviceNode(&spec.Devices[i], spec.PerDeviceNodeSelection != nil && *spec.PerDeviceNodeSelection, devices.Index(i)))
 		if !check.Unique(names, spec.Devices[i].Name) {
 			r.Duplicate(devices.Index(i), spec.Devices[i].Name)
 		}
@@ -66,11 +73,9 @@ func ValidateResourceSlice(s *ResourceSlice) validation.ErrorList {
 		c, q := &spec.SharedCounters[i], sets.Index(i)
 		r.Name(q.Child("name"), c.Name, validation.NameIsLabel)
 		if !check.Unique(names, c.Name) {
-			r.Duplicate(q.Child("name"), c.Name)
+			r.Duplicate(q, c.Name)
 		}
-		if len(c.Counters) == 0 {
-			r.Required(q.Child("counters"), "")
-		}
+		r.Add(validateCounters(c.Counters, q.Child("counters")))
 	}
 	return r.List()
 }
@@ -109,13 +114,18 @@ func validateDevice(d *Device, p *path) validation.ErrorList {
 		r.TooMany(p, n, ResourceSliceMaxAttributesAndCapacitiesPerDevice)
 	}
 	for _, name := range check.Keys(d.Attributes) {
-		a, q := d.Attributes[name], p.Child("attributes").Key(string(name))
-		r.Add(validateQualified(string(name), q))
-		r.Add(validateAttribute(&a, q))
+		a := d.Attributes[name]
+		r.Add(validateQualified(string(name), p.Child("attributes")))
+		r.Add(validateAttribute(&a, p.Child("attributes").Key(string(name))))
 	}
+	shared := d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 	for _, name := range check.Keys(d.Capacity) {
-		r.Add(validateQualified(string(name), p.Child("capacity").Key(string(name))))
+		q := p.Child("capacity").Key(string(name))
+		r.Add(validateQualified(string(name), p.Child("capacity")))
+		r.ForbidIf(d.Capacity[name].RequestPolicy != nil && !shared, q.Child("requestPolicy"), "allowMultipleAllocations must be true")
 	}
+	r.Add(validateConsumption(d.ConsumesCounters, p.Child("consumesCounters")))
+	r.Add(validateBinding(d.BindingConditions, d.BindingFailureConditions, p))
 	if n := len(d.Taints); n > DeviceTaintsMaxLength {
 		r.TooMany(p.Child("taints"), n, DeviceTaintsMaxLength)
 	}
@@ -129,11 +139,105 @@ func validateDevice(d *Device, p *path) validation.ErrorList {
 		r.Each(q.Child("value"), t.Value, validation.IsLabelValue(t.Value))
 		check.Chosen(&r, q.Child("effect"), t.Effect, DeviceTaintEffectNoSchedule, DeviceTaintEffectNoExecute, DeviceTaintEffectNone)
 	}
-	if d.NodeName != nil {
-		r.Name(p.Child("nodeName"), *d.NodeName, validation.NameIsSubdomain)
+	return r.List()
+}
+
+// validateDeviceNode checks where a device can be used from, which it says itself if its slice leaves it to its devices.
+func validateDeviceNode(d *Device, itself bool, p *path) validation.ErrorList {
+	var r check.Report
+	if !itself {
+		r.If(d.NodeName != nil || d.NodeSelector != nil || d.AllNodes != nil, p, nil, "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec")
+		return r.List()
+	}
+	set := 0
+	if n := d.NodeName; n != nil {
+		if *n == "" {
+			r.Invalid(p.Child("nodeName"), "", "must not be empty")
+		} else {
+			set++
+			r.Each(p.Child("nodeName"), *n, validation.IsDNS1123Subdomain(*n))
+		}
 	}
 	if d.NodeSelector != nil {
+		set++
 		r.Add(corev1.ValidateNodeSelector(d.NodeSelector, p.Child("nodeSelector")))
+	}
+	if all := d.AllNodes; all != nil {
+		if *all {
+			set++
+		} else {
+			r.Invalid(p.Child("allNodes"), false, "must be either unset or set to true")
+		}
+	}
+	const one = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+	if set == 0 {
+		r.Required(p, one)
+	}
+	r.If(set > 1, p, nil, one)
+	return r.List()
+}
+
+const (
+	maxConsumedSets      = 2
+	maxBindingConditions = 4
+)
+
+// validateConsumption checks what a device takes of shared counters.
+func validateConsumption(list []DeviceCounterConsumption, p *path) validation.ErrorList {
+	var r check.Report
+	if n := len(list); n > maxConsumedSets {
+		r.TooMany(p, n, maxConsumedSets)
+		return r.List()
+	}
+	names := map[string]bool{}
+	for i := range list {
+		c, q := &list[i], p.Index(i)
+		r.Name(q.Child("counterSet"), c.CounterSet, validation.NameIsLabel)
+		if c.CounterSet != "" && !check.Unique(names, c.CounterSet) {
+			r.Duplicate(q, c.CounterSet)
+		}
+		r.Add(validateCounters(c.Counters, q.Child("counters")))
+	}
+	return r.List()
+}
+
+// validateCounters checks that there are counters, with names that are labels.
+func validateCounters(counters map[string]Counter, p *path) validation.ErrorList {
+	var r check.Report
+	if len(counters) == 0 {
+		r.Required(p, "")
+	}
+	for _, name := range check.Keys(counters) {
+		r.Each(p, name, validation.IsDNS1123Label(name))
+	}
+	return r.List()
+}
+
+// validateBinding checks the conditions that a pod waits for before it is bound, and those that give up waiting: both or none.
+func validateBinding(wait, fail []string, p *path) validation.ErrorList {
+	var r check.Report
+	r.If(len(wait) > 0 && len(fail) == 0, p.Child("bindingFailureConditions"), nil, "bindingFailureConditions are required to use bindingConditions")
+	r.If(len(wait) == 0 && len(fail) > 0, p.Child("bindingConditions"), nil, "bindingConditions are required to use bindingFailureConditions")
+	for _, f := range [...]struct {
+		name string
+		list []string
+	}{{"bindingConditions", wait}, {"bindingFailureConditions", fail}} {
+		q := p.Child(f.name)
+		long := len(f.list) > maxBindingConditions
+		if long {
+			r.TooMany(q, len(f.list), maxBindingConditions)
+		}
+		seen := map[string]bool{}
+		for i, c := range f.list {
+			if !check.Unique(seen, c) {
+				r.Duplicate(q.Index(i), c)
+			} else if !long {
+				r.Each(q.Index(i), c, validation.IsQualifiedName(c))
+			}
+		}
+	}
+	for i, c := range fail {
+		r.If(slices.Contains(wait, c), p.Child("bindingFailureConditions").Index(i), c, "bindingFailureConditions must not overlap with bindingConditions")
 	}
 	return r.List()
 }
@@ -151,7 +255,7 @@ func validateAttribute(a *DeviceAttribute, p *path) validation.ErrorList {
 	}
 	switch {
 	case n == 0:
-		r.Required(p, "exactly one value must be specified")
+		r.Invalid(p, "", "exactly one value must be specified")
 	case n > 1:
 		r.Invalid(p, a, "exactly one value must be specified")
 	}

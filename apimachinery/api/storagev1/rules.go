@@ -14,7 +14,7 @@ func AddRules(s *scheme.Scheme) error {
 			Default: DefaultStorageClass, Validate: ValidateStorageClass, ValidateUpdate: ValidateStorageClassUpdate,
 		}.Attach(s),
 		scheme.RulesFor[*CSIDriver]{
-			Default: DefaultCSIDriver, Validate: ValidateCSIDriver, ValidateUpdate: ValidateCSIDriverUpdate,
+			Default: DefaultCSIDriver, Validate: ValidateCSIDriver, ValidateUpdate: ValidateCSIDriverUpdate, Warnings: csiDriverWarnings,
 		}.Attach(s),
 		scheme.RulesFor[*CSINode]{Validate: ValidateCSINode, ValidateUpdate: ValidateCSINodeUpdate}.Attach(s),
 		scheme.RulesFor[*CSIStorageCapacity]{Validate: ValidateCSIStorageCapacity, ValidateUpdate: ValidateCSIStorageCapacityUpdate}.Attach(s),

@@ -1,6 +1,7 @@
 package storagev1
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -24,11 +25,7 @@ const (
 // ValidateStorageClass checks a class to be created.
 func ValidateStorageClass(c *StorageClass) validation.ErrorList {
 	var r check.Report
-	if c.Provisioner == "" {
-		r.Required(at("provisioner"), "")
-	} else {
-		r.Each(at("provisioner"), c.Provisioner, validation.IsQualifiedName(strings.ToLower(c.Provisioner)))
-	}
+	r.Add(validateProvisioner(c.Provisioner, at("provisioner")))
 	r.Add(validateParameters(c.Parameters, true, at("parameters")))
 	check.OneOfOpt(&r, at("reclaimPolicy"), c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)
 	if c.VolumeBindingMode == nil {
@@ -37,6 +34,11 @@ func ValidateStorageClass(c *StorageClass) validation.ErrorList {
 		check.OneOf(&r, at("volumeBindingMode"), *c.VolumeBindingMode, VolumeBindingImmediate, VolumeBindingWaitForFirstConsumer)
 	}
 	for i, t := range c.AllowedTopologies {
+		// A term that says nothing is like one that says what another says already.
+		same := func(other corev1.TopologySelectorTerm) bool { return check.Same(t, other) }
+		if len(t.MatchLabelExpressions) == 0 || slices.ContainsFunc(c.AllowedTopologies[:i], same) {
+			r.Duplicate(at("allowedTopologies").Index(i).Child("matchLabelExpressions"), "")
+		}
 		keys := map[string]bool{}
 		for j, e := range t.MatchLabelExpressions {
 			q := at("allowedTopologies").Index(i).Child("matchLabelExpressions").Index(j)
@@ -54,6 +56,16 @@ func ValidateStorageClass(c *StorageClass) validation.ErrorList {
 				}
 			}
 		}
+	}
+	return r.List()
+}
+
+func validateProvisioner(name string, p *path) validation.ErrorList {
+	var r check.Report
+	if name == "" {
+		r.Required(p, "")
+	} else {
+		r.Each(p, name, validation.IsQualifiedName(strings.ToLower(name)))
 	}
 	return r.List()
 }
@@ -113,6 +125,7 @@ func ValidateCSIDriver(d *CSIDriver) validation.ErrorList {
 			r.If(*e > 1<<32, q.Child("expirationSeconds"), *e, "may not specify a duration larger than 2^32 seconds")
 		}
 	}
+	r.If(s.ServiceAccountTokenInSecrets != nil && len(s.TokenRequests) == 0, p.Child("serviceAccountTokenInSecrets"), s.ServiceAccountTokenInSecrets, "is set but no tokenRequests are specified")
 	for _, m := range s.VolumeLifecycleModes {
 		check.OneOf(&r, p.Child("volumeLifecycleModes"), m, VolumeLifecyclePersistent, VolumeLifecycleEphemeral)
 	}
@@ -120,6 +133,14 @@ func ValidateCSIDriver(d *CSIDriver) validation.ErrorList {
 		r.If(*n < 10, p.Child("nodeAllocatableUpdatePeriodSeconds"), *n, "must be greater than or equal to 10 seconds")
 	}
 	return r.List()
+}
+
+// csiDriverWarnings tells of a driver that gets tokens where they may be logged.
+func csiDriverWarnings(d, _ *CSIDriver) []string {
+	if len(d.Spec.TokenRequests) == 0 || d.Spec.ServiceAccountTokenInSecrets != nil {
+		return nil
+	}
+	return []string{"spec.serviceAccountTokenInSecrets is unset; if the driver supports it, set it to true so that tokens are not logged with volume attributes"}
 }
 
 // ValidateCSIDriverUpdate checks a change of a driver; what nodes have built on stays.
@@ -145,13 +166,12 @@ func ValidateCSINode(n *CSINode) validation.ErrorList {
 		r.NonEmpty(p.Child("nodeID"), d.NodeID)
 		r.If(len(d.NodeID) > maxNodeID, p.Child("nodeID"), d.NodeID, validation.MaxLengthText(maxNodeID))
 		keys := map[string]bool{}
-		for j, k := range d.TopologyKeys {
-			q := p.Child("topologyKeys")
+		for _, k := range d.TopologyKeys {
 			if !check.Unique(keys, k) {
-				r.Duplicate(q, k)
+				r.Duplicate(p, k)
 			}
-			r.NonEmpty(q.Index(j), k)
-			r.Each(q, k, validation.IsQualifiedName(k))
+			r.NonEmpty(p, k)
+			r.Each(p, k, validation.IsQualifiedName(k))
 		}
 		if a := d.Allocatable; a != nil {
 			check.NonNegativeOpt(&r, p.Child("allocatable", "count"), a.Count)
@@ -204,14 +224,15 @@ func ValidateVolumeAttachment(a *VolumeAttachment) validation.ErrorList {
 		r.Add(corev1.ValidateCSIDriverName(s.Attacher, p.Child("attacher")))
 	}
 	q := p.Child("source")
-	switch name, inline := s.Source.PersistentVolumeName, s.Source.InlineVolumeSpec; {
-	case name == nil && inline == nil:
+	name, inline := s.Source.PersistentVolumeName, s.Source.InlineVolumeSpec
+	if name == nil && inline == nil {
 		r.Required(q, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
-	case name != nil && inline != nil:
-		r.Forbidden(q, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
-	case name != nil:
+	}
+	r.ForbidIf(name != nil && inline != nil, q, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+	if name != nil {
 		r.Name(q.Child("persistentVolumeName"), *name, validation.NameIsSubdomain)
-	default:
+	}
+	if inline != nil {
 		r.Add(corev1.ValidateInlineVolumeSpec(inline, q.Child("inlineVolumeSpec")))
 	}
 	r.Each(p.Child("nodeName"), s.NodeName, validation.IsDNS1123Subdomain(s.NodeName))
@@ -243,7 +264,7 @@ func ValidateVolumeAttachmentStatus(a, _ *VolumeAttachment) validation.ErrorList
 // ValidateVolumeAttributesClass checks a class to be created.
 func ValidateVolumeAttributesClass(c *VolumeAttributesClass) validation.ErrorList {
 	var r check.Report
-	r.Add(corev1.ValidateCSIDriverName(c.DriverName, at("driverName")))
+	r.Add(validateProvisioner(c.DriverName, at("driverName")))
 	r.Add(validateParameters(c.Parameters, false, at("parameters")))
 	return r.List()
 }
