@@ -76,7 +76,7 @@ func builtinFacts(gr schema.GroupResource) Facts {
 			f.Generation = OnSpec
 		}
 	case "storage.k8s.io":
-		f.VersionRequired = gr.Resource == "volumeattachments" || gr.Resource == "csidrivers" || gr.Resource == "csinodes"
+		f.VersionRequired = gr.Resource == "volumeattachments" || gr.Resource == "csidrivers" || gr.Resource == "csinodes" || gr.Resource == "csistoragecapacities"
 		if gr.Resource == "csidrivers" {
 			f.Generation = Unmanaged
 		}

@@ -109,11 +109,13 @@ func ValidateServiceCIDR(c *ServiceCIDR) validation.ErrorList {
 // ValidateServiceCIDRUpdate checks a change of a range: a second family may be added, the first stays.
 func ValidateServiceCIDRUpdate(c, old *ServiceCIDR) validation.ErrorList {
 	var r check.Report
-	r.Add(ValidateServiceCIDR(c))
-	now, was := c.Spec.CIDRs, old.Spec.CIDRs
-	if len(was) == 1 && len(now) == 2 {
-		now = now[:1]
+	p, now, was := at("spec", "cidrs"), c.Spec.CIDRs, old.Spec.CIDRs
+	for i := range min(len(now), len(was)) {
+		check.Immutable(&r, p.Index(i), now[i], was[i])
 	}
-	check.Immutable(&r, at("spec", "cidrs"), now, was)
+	r.If(len(now) < len(was), p, now, validation.ImmutableText)
+	if len(now) > len(was) {
+		r.Add(ValidateServiceCIDR(c))
+	}
 	return r.List()
 }

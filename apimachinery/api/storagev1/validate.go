@@ -232,7 +232,7 @@ func ValidateVolumeAttachment(a *VolumeAttachment) validation.ErrorList {
 	if name != nil {
 		r.Name(q.Child("persistentVolumeName"), *name, validation.NameIsSubdomain)
 	}
-	if inline != nil {
+	if inline != nil && name == nil {
 		r.Add(corev1.ValidateInlineVolumeSpec(inline, q.Child("inlineVolumeSpec")))
 	}
 	r.Each(p.Child("nodeName"), s.NodeName, validation.IsDNS1123Subdomain(s.NodeName))
