@@ -37,7 +37,6 @@ func TestFindings(t *testing.T) {
 			[]string{"spec.group FieldValueRequired"}},
 		{"an API service's generated name", `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.","generateName":"v1"},"spec":{"version":"v1","groupPriorityMinimum":1,"versionPriority":1}}`,
 			[]string{"metadata.generateName FieldValueInvalid"}},
-		{"a budget's name is any", `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"A_b","namespace":"n"}}`, nil},
 		{"a CSI driver's name may be long", `{"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}`, nil},
 		{"an address is not generated", `{"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{"name":"10.0.0.1","generateName":"x"},"spec":{"parentRef":{"resource":"a","name":"b"}}}`,
 			[]string{"metadata.generateName FieldValueInvalid"}},

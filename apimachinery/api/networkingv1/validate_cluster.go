@@ -110,10 +110,13 @@ func ValidateServiceCIDR(c *ServiceCIDR) validation.ErrorList {
 func ValidateServiceCIDRUpdate(c, old *ServiceCIDR) validation.ErrorList {
 	var r check.Report
 	p, now, was := at("spec", "cidrs"), c.Spec.CIDRs, old.Spec.CIDRs
-	for i := range min(len(now), len(was)) {
+	if len(now) < len(was) || len(now) > 2 {
+		r.Invalid(p, now, validation.ImmutableText)
+		return r.List()
+	}
+	for i := range was {
 		check.Immutable(&r, p.Index(i), now[i], was[i])
 	}
-	r.If(len(now) < len(was), p, now, validation.ImmutableText)
 	if len(now) > len(was) {
 		r.Add(ValidateServiceCIDR(c))
 	}

@@ -13,7 +13,7 @@ func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*PodDisruptionBudget]{
 			Validate: ValidatePodDisruptionBudget, ValidateUpdate: onUpdate(ValidatePodDisruptionBudget),
-			ValidateStatus: ValidatePodDisruptionBudgetStatus, NameRule: validation.NameIsPathSegment,
+			ValidateStatus: ValidatePodDisruptionBudgetStatus, Meta: scheme.MetaLoose,
 		}.Attach(s),
 	)
 }

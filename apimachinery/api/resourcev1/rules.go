@@ -12,13 +12,16 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*DeviceClass]{
+			Meta:     scheme.MetaAnew,
 			Validate: ValidateDeviceClass, ValidateUpdate: onUpdate(ValidateDeviceClass), NameRule: nameOfClass,
 		}.Attach(s),
 		scheme.RulesFor[*ResourceClaim]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultResourceClaim, Validate: ValidateResourceClaim, ValidateUpdate: ValidateResourceClaimUpdate,
 			ValidateStatus: ValidateResourceClaimStatus,
 		}.Attach(s),
 		scheme.RulesFor[*ResourceClaimTemplate]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultResourceClaimTemplate, Validate: ValidateResourceClaimTemplate,
 			ValidateUpdate: ValidateResourceClaimTemplateUpdate,
 		}.Attach(s),

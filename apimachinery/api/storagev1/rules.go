@@ -11,6 +11,7 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*StorageClass]{
+			Meta:    scheme.MetaAnew,
 			Default: DefaultStorageClass, Validate: ValidateStorageClass, ValidateUpdate: ValidateStorageClassUpdate,
 		}.Attach(s),
 		scheme.RulesFor[*CSIDriver]{
@@ -23,6 +24,7 @@ func AddRules(s *scheme.Scheme) error {
 			ValidateUpdate: ValidateVolumeAttachmentUpdate, ValidateStatus: ValidateVolumeAttachmentStatus,
 		}.Attach(s),
 		scheme.RulesFor[*VolumeAttributesClass]{
+			Meta:     scheme.MetaAnew,
 			Validate: ValidateVolumeAttributesClass, ValidateUpdate: ValidateVolumeAttributesClassUpdate,
 		}.Attach(s),
 	)
