@@ -36,6 +36,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 	defer s.finish(r, t)
 	defer s.guard(r, t)
+	if hr.ContentLength != 0 && r.flight() != flightLong {
+		defer r.boundRest(w)
+	}
 	r.audit()
 	if s.refusing.Load() && !probes(r.info.Path) {
 		t.Header().Set("Connection", "close") // HTTP/2 says so too, in its own way
@@ -65,8 +68,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		r.Request = r.WithContext(ctx)
+		if hr.ContentLength != 0 { // no verb waits longer than that for a body
+			stop := context.AfterFunc(ctx, func() {
+				if !r.bodyHere.Load() {
+					_ = http.NewResponseController(w).SetReadDeadline(begun)
+				}
+			})
+			defer stop()
+		}
 	}
 	s.dispatch(r)
+}
+
+// boundRest bounds how long net/http waits for a body that was not asked for: it reads a little of it before it answers.
+func (r *request) boundRest(w http.ResponseWriter) {
+	if !r.bodyHere.Load() {
+		_ = http.NewResponseController(w).SetReadDeadline(r.begun.Add(r.server.options.RequestTimeout))
+	}
 }
 
 var noQuery = url.Values{}

@@ -1,11 +1,14 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // dispatch hands a request to its verb.
@@ -29,6 +32,10 @@ func (s *Server) dispatch(r *request) {
 	}
 	if rt == nil || !rt.scoped(&r.info) {
 		r.fail(errNoResource())
+		return
+	}
+	if problems := validation.IsPathSegmentName(r.info.Name); len(problems) > 0 {
+		r.fail(apierrors.NewBadRequest(fmt.Sprintf("the name %q in the path is invalid: %s", r.info.Name, strings.Join(problems, ", "))))
 		return
 	}
 	r.rt = rt
@@ -107,6 +114,9 @@ func (rt *route) scoped(i *RequestInfo) bool {
 		return i.Namespace == ""
 	}
 	// Across namespaces there is list, watch and (for a reader of one name) nothing else.
+	if i.Namespace == "" && !rt.info.HasVerb("list") {
+		return false
+	}
 	return i.Namespace != "" || i.Name == "" || i.Verb == "list" || i.Verb == "watch"
 }
 

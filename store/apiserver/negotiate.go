@@ -131,7 +131,7 @@ func acceptClauses(accept string) []clause {
 func (o offers) match(c clause) (output, bool) {
 	var out output
 	switch c.typ {
-	case typeJSON, "*/*", "*", "application/*":
+	case typeJSON, "*/*", "*":
 	case typeYAML:
 		if o.watch {
 			return out, false

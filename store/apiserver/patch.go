@@ -167,6 +167,11 @@ func (r *request) decodePatched(data []byte, obj metav1.Object, gvk schema.Group
 	if k, ok := obj.(kinded); ok {
 		got = k.GroupVersionKind()
 	}
+	if !r.custom() {
+		if err := sameKind(got, gvk); err != nil { // here it is the patch that is wrong, not the request
+			return nil, r.badPatch(err.Error())
+		}
+	}
 	err = r.checked(obj, got, gvk, issues, fv)
 	if e, ok := errors.AsType[*strictError](err); ok {
 		return nil, r.badPatch(e.why)

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -37,7 +39,8 @@ type request struct {
 	outside  time.Duration // waiting to be let run, and for webhooks
 	warnings []string
 	body     []byte
-	bodyRead bool
+	bodyRead bool        // or tried to
+	bodyHere atomic.Bool // all of it
 }
 
 // key is the object's key: the namespace is empty for cluster-scoped kinds.
@@ -98,25 +101,35 @@ func (r *request) readBody() ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
+	if r.Body == nil || r.ContentLength == 0 {
+		return nil, nil
+	}
 	if n := r.ContentLength; n > 0 {
 		r.body = make([]byte, n)
 		if _, err := io.ReadFull(r.Body, r.body); err != nil {
-			return nil, apierrors.NewBadRequest("the body could not be read: " + err.Error())
+			return nil, r.unread(err)
 		}
+		r.bodyHere.Store(true)
 		return r.body, nil
-	}
-	if r.Body == nil || r.ContentLength == 0 {
-		return nil, nil
 	}
 	b, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge()
 	}
 	if err != nil {
-		return nil, apierrors.NewBadRequest("the body could not be read: " + err.Error())
+		return nil, r.unread(err)
 	}
 	r.body = b
+	r.bodyHere.Store(true)
 	return b, nil
+}
+
+// unread says why there is no body.
+func (r *request) unread(err error) error {
+	if r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return apierrors.NewTimeout("the body did not arrive within the allotted timeout", 0)
+	}
+	return apierrors.NewBadRequest("the body could not be read: " + err.Error())
 }
 
 func tooLarge() error {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -20,8 +21,8 @@ func (r *request) includeObject() (metav1.IncludeObjectPolicy, error) {
 	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
 		return v, nil
 	default:
-		return "", invalidOptions("TableOptions", validation.NotSupported(validation.NewPath("includeObject"), v,
-			[]metav1.IncludeObjectPolicy{metav1.IncludeMetadata, metav1.IncludeNone, metav1.IncludeObject}))
+		return "", apierrors.NewBadRequest("no table can be made as requested: " + validation.NotSupported(validation.NewPath("includeObject"), v,
+			[]metav1.IncludeObjectPolicy{metav1.IncludeMetadata, metav1.IncludeNone, metav1.IncludeObject}).Error())
 	}
 }
 
