@@ -127,7 +127,11 @@ func refusal(a *admission.Attributes, err error) error {
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return err
 	}
-	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, err)
+	name := a.Name
+	if name == "" && a.Object != nil {
+		name = a.Object.GetGenerateName() // the name to be, as far as it is known
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), name, err)
 }
 
 // Write says how a write is made. The zero value is an ordinary write.

@@ -46,6 +46,10 @@ func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
 	case *corev1.PersistentVolumeClaim:
 		return Strategy{ReturnsDeleted: true, PrepareCreate: on(func(claim *corev1.PersistentVolumeClaim) {
 			claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+			if ref := claim.Spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" {
+				// Sources in other namespaces are a feature that is off, as it is by default upstream.
+				claim.Spec.DataSourceRef = nil
+			}
 		})}, true
 	case *corev1.ServiceAccount:
 		return Strategy{ReturnsDeleted: true, PrepareCreate: on(namesOfSecrets),

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"maps"
 	"strconv"
 
@@ -15,6 +16,8 @@ func workloadStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
 	switch obj.(type) {
 	case *batchv1.Job:
 		return Strategy{PrepareCreate: on(prepareJob)}, true
+	case *appsv1.Deployment:
+		return Strategy{PrepareStatus: func(_ context.Context, obj, old metav1.Object) { obj.SetLabels(old.GetLabels()) }}, true
 	case *appsv1.DaemonSet:
 		return Strategy{Complete: completeDaemonSet, PrepareCreate: on(func(ds *appsv1.DaemonSet) { setTemplateGeneration(ds, 1) }), PrepareUpdate: onBoth(prepareDaemonSet)}, true
 	}

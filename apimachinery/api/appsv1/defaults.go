@@ -77,6 +77,9 @@ func DefaultDaemonSet(d *DaemonSet) {
 		setIfNil(&s.UpdateStrategy.RollingUpdate, RollingUpdateDaemonSet{})
 		setIfNil(&s.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
 		setIfNil(&s.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	} else if u := s.UpdateStrategy.RollingUpdate; u != nil { // of no effect, and so nothing
+		setIfNil(&u.MaxUnavailable, intstr.FromInt32(0))
+		setIfNil(&u.MaxSurge, intstr.FromInt32(0))
 	}
 	setIfNil(&s.RevisionHistoryLimit, 10)
 	corev1.DefaultPodTemplate(&s.Template)

@@ -53,6 +53,15 @@ func validateShare(r *check.Report, v *intstr.IntOrString, bounded bool, p *path
 	}
 }
 
+// sharePods reports whether a share allows for any pods: a text that is no percentage does not.
+func sharePods(v *intstr.IntOrString) bool {
+	if v == nil {
+		return false
+	}
+	n, err := intstr.ScaledValue(*v, 100, true)
+	return err == nil && n != 0
+}
+
 // shareIsZero reports whether a share is absent or nothing.
 func shareIsZero(v *intstr.IntOrString) bool {
 	if v == nil {
@@ -92,7 +101,7 @@ func validateDeploymentStrategy(r *check.Report, s *DeploymentStrategy, p *path)
 		}
 		validateShare(r, u.MaxUnavailable, true, rolling.Child("maxUnavailable"))
 		validateShare(r, u.MaxSurge, false, rolling.Child("maxSurge"))
-		r.If(shareIsZero(u.MaxUnavailable) && shareIsZero(u.MaxSurge), rolling.Child("maxUnavailable"), u.MaxUnavailable, "may not be 0 when `maxSurge` is 0")
+		r.If(!sharePods(u.MaxUnavailable) && !sharePods(u.MaxSurge), rolling.Child("maxUnavailable"), u.MaxUnavailable, "may not be 0 when `maxSurge` is 0")
 	default:
 		check.OneOf(r, p.Child("type"), s.Type, RecreateDeploymentStrategyType, RollingUpdateDeploymentStrategyType)
 	}

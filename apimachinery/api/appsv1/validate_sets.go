@@ -139,7 +139,7 @@ func ValidateDaemonSet(d *DaemonSet) validation.ErrorList {
 		}
 		validateShare(&r, ru.MaxUnavailable, true, q.Child("maxUnavailable"))
 		validateShare(&r, ru.MaxSurge, true, q.Child("maxSurge"))
-		switch down, up := !shareIsZero(ru.MaxUnavailable), !shareIsZero(ru.MaxSurge); {
+		switch down, up := sharePods(ru.MaxUnavailable), sharePods(ru.MaxSurge); {
 		case down && up:
 			r.Invalid(q.Child("maxSurge"), ru.MaxSurge, "may not be set when maxUnavailable is non-zero")
 		case !down && !up:

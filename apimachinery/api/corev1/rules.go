@@ -31,7 +31,7 @@ func AddRules(s *scheme.Scheme) error {
 		}.Attach(s),
 		scheme.RulesFor[*Endpoints]{
 			Meta:    scheme.MetaAnew,
-			Default: DefaultEndpoints, Validate: ValidateEndpoints, ValidateUpdate: onUpdate(ValidateEndpoints),
+			Default: DefaultEndpoints, Validate: ValidateEndpoints, ValidateUpdate: ValidateEndpointsUpdate,
 			Warnings: func(*Endpoints, *Endpoints) []string {
 				return []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
 			},

@@ -27,7 +27,9 @@ func (c *containerChecks) containers(cs []Container, p *path) validation.ErrorLi
 	for i := range cs {
 		ctr, q := &cs[i], p.Index(i)
 		r.Add(c.common(ctr, q))
-		r.Add(c.uniqueName(ctr.Name, q.Child("name")))
+		if !check.Unique(c.names, ctr.Name) { // the empty name too
+			r.Duplicate(q.Child("name"), ctr.Name)
+		}
 		r.Add(c.lifecycle(ctr.Lifecycle, q.Child("lifecycle")))
 		r.Add(c.probes(ctr, q))
 		r.Add(validateRestartRules(ctr, q))
@@ -70,7 +72,9 @@ func (c *containerChecks) ephemeral(cs []EphemeralContainer, p *path) validation
 	for i := range cs {
 		ctr, q := Container(cs[i].EphemeralContainerCommon), p.Index(i)
 		r.Add(c.common(&ctr, q))
-		r.Add(c.uniqueName(ctr.Name, q.Child("name")))
+		if !check.Unique(c.names, ctr.Name) { // the empty name counts, unlike those of other containers
+			r.Duplicate(q.Child("name"), ctr.Name)
+		}
 		if t := cs[i].TargetContainerName; t != "" && !targets[t] {
 			r.NotFound(q.Child("targetContainerName"), t)
 		}
@@ -125,13 +129,13 @@ func (c *containerChecks) common(ctr *Container, p *path) validation.ErrorList {
 func (c *containerChecks) resizePolicy(ctr *Container, p *path) validation.ErrorList {
 	var r check.Report
 	seen := map[ResourceName]bool{}
-	for _, policy := range ctr.ResizePolicy {
+	for i, policy := range ctr.ResizePolicy {
 		if !check.Unique(seen, policy.ResourceName) {
-			r.Duplicate(p, policy.ResourceName)
+			r.Duplicate(p.Index(i), policy.ResourceName)
 		}
 		check.Chosen(&r, p, policy.ResourceName, ResourceCPU, ResourceMemory)
 		check.Chosen(&r, p, policy.RestartPolicy, NotRequired, RestartContainer)
-		if c.spec.RestartPolicy == RestartPolicyNever && policy.RestartPolicy == RestartContainer {
+		if c.spec.RestartPolicy == RestartPolicyNever && policy.RestartPolicy != NotRequired {
 			r.Invalid(p, policy.RestartPolicy, "must be 'NotRequired' when the pod's `restartPolicy` is 'Never'")
 		}
 	}

@@ -9,8 +9,29 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
+// stored are addresses and subnets that an object had before a change. They may be written in ways that new ones may not.
+type stored map[string]bool
+
+func storedIn(lists ...[]string) stored {
+	out := stored{}
+	for _, list := range lists {
+		for _, v := range list {
+			out[v] = true
+		}
+	}
+	return out
+}
+
+// ip checks an address, which must be canonical unless it was there before.
+func (s stored) ip(ip string) []string { return validation.IsIPLegacy(ip, !s[ip]) }
+
+// cidr checks a subnet in the same way.
+func (s stored) cidr(cidr string) []string { return validation.IsCIDRLegacy(cidr, !s[cidr]) }
+
 // ValidateNode checks a node to be created.
-func ValidateNode(n *Node) validation.ErrorList {
+func ValidateNode(n *Node) validation.ErrorList { return validateNode(n, nil) }
+
+func validateNode(n *Node, before stored) validation.ErrorList {
 	var r check.Report
 	// Taints were an annotation once, and the path has stayed.
 	r.Add(validateTaints(n.Spec.Taints, at("metadata", "taints")))
@@ -18,7 +39,7 @@ func ValidateNode(n *Node) validation.ErrorList {
 	bad := false
 	var families []IPFamily
 	for i, c := range n.Spec.PodCIDRs {
-		msgs := validation.IsCIDRLegacy(c, false)
+		msgs := before.cidr(c)
 		bad = bad || len(msgs) > 0
 		r.Each(cidrs.Index(i), c, msgs)
 		ip, _, _ := strings.Cut(c, "/")
@@ -65,7 +86,7 @@ func validateTaints(taints []Taint, p *path) validation.ErrorList {
 // ValidateNodeUpdate checks a change of a node: pod CIDRs and provider are set once.
 func ValidateNodeUpdate(n, old *Node) validation.ErrorList {
 	var r check.Report
-	r.Add(ValidateNode(n))
+	r.Add(validateNode(n, storedIn(old.Spec.PodCIDRs)))
 	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs) {
 		r.Forbidden(at("spec", "podCIDRs"), "node updates may not change podCIDR except from \"\" to valid")
 	}
@@ -118,7 +139,22 @@ func ValidateNamespaceStatus(n, _ *Namespace) validation.ErrorList {
 }
 
 // ValidateEndpoints checks endpoints to be stored.
-func ValidateEndpoints(e *Endpoints) validation.ErrorList {
+func ValidateEndpoints(e *Endpoints) validation.ErrorList { return validateEndpoints(e, nil) }
+
+// ValidateEndpointsUpdate checks a change of endpoints.
+func ValidateEndpointsUpdate(e, old *Endpoints) validation.ErrorList {
+	before := stored{}
+	for i := range old.Subsets {
+		for _, list := range [][]EndpointAddress{old.Subsets[i].Addresses, old.Subsets[i].NotReadyAddresses} {
+			for j := range list {
+				before[list[j].IP] = true
+			}
+		}
+	}
+	return validateEndpoints(e, before)
+}
+
+func validateEndpoints(e *Endpoints, before stored) validation.ErrorList {
 	var r check.Report
 	for i := range e.Subsets {
 		s, p := &e.Subsets[i], at("subsets").Index(i)
@@ -128,7 +164,7 @@ func ValidateEndpoints(e *Endpoints) validation.ErrorList {
 		addresses := func(field string, list []EndpointAddress) {
 			for j := range list {
 				a, q := &list[j], p.Child(field).Index(j)
-				r.Each(q.Child("ip"), a.IP, validation.IsIPLegacy(a.IP, false))
+				r.Each(q.Child("ip"), a.IP, before.ip(a.IP))
 				if a.Hostname != "" {
 					r.Each(q.Child("hostname"), a.Hostname, validation.IsDNS1123Label(a.Hostname))
 				}

@@ -17,12 +17,14 @@ func at(name string, more ...string) *path { return validation.NewPath(name, mor
 type podScope struct {
 	// pod is true in a Pod, false in a template.
 	pod bool
+	// created is true of a pod that is new: its addresses must be canonical, which those of old are not always.
+	created bool
 }
 
 // ValidatePod checks a pod to be created.
 func ValidatePod(p *Pod) validation.ErrorList {
 	var r check.Report
-	r.Add(validatePodBody(p))
+	r.Add(validatePodBody(p, podScope{pod: true, created: true}))
 	if len(p.Spec.EphemeralContainers) > 0 {
 		r.Forbidden(at("spec", "ephemeralContainers"), "cannot be set when a pod is created")
 	}
@@ -32,10 +34,10 @@ func ValidatePod(p *Pod) validation.ErrorList {
 	return r.List()
 }
 
-func validatePodBody(p *Pod) validation.ErrorList {
+func validatePodBody(p *Pod, scope podScope) validation.ErrorList {
 	var r check.Report
 	r.Add(validatePodAnnotations(p.Annotations, &p.Spec, at("metadata", "annotations")))
-	r.Add(validatePodSpec(&p.Spec, at("spec"), podScope{pod: true}))
+	r.Add(validatePodSpec(&p.Spec, at("spec"), scope))
 	return r.List()
 }
 
@@ -89,7 +91,7 @@ func validatePodSpec(s *PodSpec, p *path, scope podScope) validation.ErrorList {
 	r.Add(validation.Labels(p.Child("nodeSelector"), s.NodeSelector))
 	r.Add(validatePodSecurity(s, p.Child("securityContext")))
 	r.Add(validateAffinity(s.Affinity, p.Child("affinity")))
-	r.Add(validateDNSConfig(s, p.Child("dnsConfig")))
+	r.Add(validateDNSConfig(s, scope, p.Child("dnsConfig")))
 	for i, g := range s.ReadinessGates {
 		r.Each(p.Child("readinessGates").Index(i).Child("conditionType"), g.ConditionType, validation.IsQualifiedName(string(g.ConditionType)))
 	}
@@ -103,9 +105,9 @@ func validatePodSpec(s *PodSpec, p *path, scope podScope) validation.ErrorList {
 	}
 	r.Add(ValidateTolerations(s.Tolerations, p.Child("tolerations")))
 	for i, a := range s.HostAliases {
-		r.Each(p.Child("hostAliases").Index(i).Child("ip"), a.IP, validation.IsIPLegacy(a.IP, false))
-		for _, name := range a.Hostnames {
-			r.Each(p.Child("hostAliases").Index(i).Child("hostnames"), name, validation.IsDNS1123Subdomain(name))
+		r.Each(p.Child("hostAliases").Index(i).Child("ip"), a.IP, validation.IsIPLegacy(a.IP, scope.created))
+		for k, name := range a.Hostnames {
+			r.Each(p.Child("hostAliases").Index(i).Child("hostnames").Index(k), name, validation.IsDNS1123Subdomain(name))
 		}
 	}
 	check.OneOfOpt(&r, p.Child("preemptionPolicy"), s.PreemptionPolicy, PreemptLowerPriority, PreemptNever)
@@ -190,7 +192,7 @@ func validateGates(gates []PodSchedulingGate, p *path) validation.ErrorList {
 	return r.List()
 }
 
-func validateDNSConfig(s *PodSpec, p *path) validation.ErrorList {
+func validateDNSConfig(s *PodSpec, scope podScope, p *path) validation.ErrorList {
 	const maxServers, maxSearches, maxSearchLength = 3, 32, 2048
 	var r check.Report
 	c := s.DNSConfig
@@ -212,7 +214,7 @@ func validateDNSConfig(s *PodSpec, p *path) validation.ErrorList {
 		r.Invalid(servers, c.Nameservers, "must not have more than 3 nameservers")
 	}
 	for i, ip := range c.Nameservers {
-		r.Each(servers.Index(i), ip, validation.IsIPLegacy(ip, false))
+		r.Each(servers.Index(i), ip, validation.IsIPLegacy(ip, scope.created))
 	}
 	if len(c.Searches) > maxSearches {
 		r.Invalid(searches, c.Searches, "must not have more than 32 search paths")

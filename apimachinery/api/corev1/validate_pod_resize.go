@@ -12,7 +12,7 @@ import (
 // change but not go away, as long as the pod keeps its quality of service; nothing else may.
 func ValidatePodResize(p, old *Pod) validation.ErrorList {
 	var r check.Report
-	r.Add(validatePodBody(p))
+	r.Add(validatePodBody(p, podScope{pod: true}))
 	spec := at("spec")
 	if QOSClass(p) != QOSClass(old) {
 		r.Invalid(spec, QOSClass(p), "Pod QOS Class may not change as a result of resizing")

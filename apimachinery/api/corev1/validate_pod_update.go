@@ -13,7 +13,7 @@ import (
 // tolerations and removed scheduling gates may differ; a gated pod may also be narrowed to fewer nodes.
 func ValidatePodUpdate(p, old *Pod) validation.ErrorList {
 	var r check.Report
-	r.Add(validatePodBody(p))
+	r.Add(validatePodBody(p, podScope{pod: true}))
 	spec := at("spec")
 	images := func(field string, now, was []Container) bool {
 		q := spec.Child(field)
@@ -249,7 +249,7 @@ func validateStates(now, was []ContainerStatus, s *PodSpec, initial bool, p *pat
 // debugging containers are added and then stay as they are.
 func ValidateEphemeralContainersUpdate(p, old *Pod) validation.ErrorList {
 	var r check.Report
-	r.Add(validatePodBody(p))
+	r.Add(validatePodBody(p, podScope{pod: true}))
 	q := at("spec", "ephemeralContainers")
 	r.ForbidIf(old.Annotations[MirrorPodAnnotationKey] != "", at(""), "static pods do not support ephemeral containers")
 	for _, o := range old.Spec.EphemeralContainers {

@@ -162,7 +162,7 @@ func validateScopes(s *ResourceQuotaSpec, p *path) validation.ErrorList {
 			return
 		}
 		for _, name := range check.Keys(s.Hard) {
-			r.If(!scopeCovers(scope, name), q, scope, "unsupported scope applied to resource "+string(name))
+			r.If(standardQuotaResource(name) && !scopeCovers(scope, name), q, scope, "unsupported scope applied to resource "+string(name))
 		}
 	}
 	conflicts := func(q *path) {
@@ -186,7 +186,7 @@ func validateScopes(s *ResourceQuotaSpec, p *path) validation.ErrorList {
 		e, q := &s.ScopeSelector.MatchExpressions[i], list // upstream does not say which
 		one(e.ScopeName, q.Child("scopeName"), q)
 		valued := e.ScopeName == ResourceQuotaScopePriorityClass || e.ScopeName == ResourceQuotaScopeVolumeAttributesClass
-		r.If(!valued && e.Operator != ScopeSelectorOpExists, q.Child("operator"), e.Operator, "must be 'Exists' for this scope")
+		r.If(!valued && slices.Contains(quotaScopes(), e.ScopeName) && e.Operator != ScopeSelectorOpExists, q.Child("operator"), e.Operator, "must be 'Exists' for this scope")
 		switch e.Operator {
 		case ScopeSelectorOpIn, ScopeSelectorOpNotIn:
 			if len(e.Values) == 0 {
@@ -202,13 +202,12 @@ func validateScopes(s *ResourceQuotaSpec, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateResourceQuotaUpdate checks a change of a quota: what it counts cannot change.
+// ValidateResourceQuotaUpdate checks a change of a quota: its scopes cannot change, though its selector of scopes can.
 func ValidateResourceQuotaUpdate(q, old *ResourceQuota) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateResourceQuota(q))
 	a, b := slices.Sorted(slices.Values(q.Spec.Scopes)), slices.Sorted(slices.Values(old.Spec.Scopes))
 	r.If(!slices.Equal(slices.Compact(a), slices.Compact(b)), at("spec", "scopes"), q.Spec.Scopes, validation.ImmutableText)
-	check.Immutable(&r, at("spec", "scopeSelector"), q.Spec.ScopeSelector, old.Spec.ScopeSelector)
 	return r.List()
 }
 

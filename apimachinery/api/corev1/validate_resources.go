@@ -117,18 +117,27 @@ func validateResources(req *ResourceRequirements, claims map[string]bool, p *pat
 	if huge && !backed {
 		r.Forbidden(p, "HugePages require cpu or memory")
 	}
-	seen := map[ResourceClaim]bool{}
-	for i, c := range req.Claims {
-		q := p.Child("claims").Index(i)
-		r.NonEmpty(q, c.Name)
-		if c.Name == "" {
-			continue
-		}
-		if !claims[c.Name] {
-			r.NotFound(q.Child("name"), c.Name)
-		}
-		if !check.Unique(seen, c) {
+	r.Add(validateClaims(req.Claims, claims, p.Child("claims")))
+	return r.List()
+}
+
+// validateClaims checks the claims of a container. A claim taken whole leaves no request of it to be taken alone.
+func validateClaims(list []ResourceClaim, claims map[string]bool, p *path) validation.ErrorList {
+	var r check.Report
+	seen, requests, whole := map[ResourceClaim]bool{}, map[string]bool{}, map[string]bool{}
+	for i, c := range list {
+		q := p.Index(i)
+		switch {
+		case c.Name == "":
+			r.Required(q, "")
+		case !check.Unique(seen, c) || whole[c.Name] || c.Request == "" && requests[c.Name]:
 			r.Duplicate(q, c.Name)
+		case !claims[c.Name]:
+			r.NotFound(q, c.Name)
+		}
+		requests[c.Name], whole[c.Name] = true, whole[c.Name] || c.Request == ""
+		if c.Request != "" {
+			r.Each(q.Child("request"), c.Request, validation.IsDNS1123Label(c.Request))
 		}
 	}
 	return r.List()

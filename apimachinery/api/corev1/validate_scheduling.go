@@ -171,7 +171,10 @@ func validateSpread(list []TopologySpreadConstraint, p *path) validation.ErrorLi
 		key  string
 		when UnsatisfiableConstraintAction
 	}
-	seen := map[pair]bool{}
+	left := map[pair]int{} // how many are still to come
+	for _, c := range list {
+		left[pair{c.TopologyKey, c.WhenUnsatisfiable}]++
+	}
 	for i := range list {
 		c, q := &list[i], p.Index(i)
 		r.If(c.MaxSkew <= 0, q.Child("maxSkew"), c.MaxSkew, "must be greater than zero")
@@ -181,7 +184,8 @@ func validateSpread(list []TopologySpreadConstraint, p *path) validation.ErrorLi
 			r.Add(validation.LabelName(q.Child("topologyKey"), c.TopologyKey))
 		}
 		check.OneOf(&r, q.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, DoNotSchedule, ScheduleAnyway)
-		if !check.Unique(seen, pair{c.TopologyKey, c.WhenUnsatisfiable}) {
+		same := pair{c.TopologyKey, c.WhenUnsatisfiable}
+		if left[same]--; left[same] > 0 {
 			r.Duplicate(q.Child("{topologyKey, whenUnsatisfiable}"), "{"+c.TopologyKey+", "+string(c.WhenUnsatisfiable)+"}")
 		}
 		if d := c.MinDomains; d != nil {
@@ -193,8 +197,8 @@ func validateSpread(list []TopologySpreadConstraint, p *path) validation.ErrorLi
 		keys := q.Child("matchLabelKeys")
 		r.ForbidIf(len(c.MatchLabelKeys) > 0 && c.LabelSelector == nil, keys, "must not be specified when labelSelector is not set")
 		for j, k := range c.MatchLabelKeys {
-			r.Add(validation.LabelName(keys.Index(j), k))
 			if c.LabelSelector != nil {
+				r.Add(validation.LabelName(keys.Index(j), k))
 				_, dup := c.LabelSelector.MatchLabels[k]
 				r.If(dup, keys.Index(j), k, "exists in both matchLabelKeys and labelSelector")
 			}

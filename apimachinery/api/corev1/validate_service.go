@@ -14,7 +14,9 @@ func headless(s *ServiceSpec) bool {
 }
 
 // ValidateService checks a service to be stored, addresses and node ports already allocated.
-func ValidateService(svc *Service) validation.ErrorList {
+func ValidateService(svc *Service) validation.ErrorList { return validateService(svc, nil) }
+
+func validateService(svc *Service, before stored) validation.ErrorList {
 	var r check.Report
 	s, p := &svc.Spec, at("spec")
 	ports := p.Child("ports")
@@ -43,17 +45,17 @@ func ValidateService(svc *Service) validation.ErrorList {
 	r.Add(validateServicePorts(s, ports))
 	r.Add(validation.Labels(p.Child("selector"), s.Selector))
 	r.Add(validateSessionAffinity(s, p))
-	r.Add(ValidateServiceAddresses(svc))
+	r.Add(validateServiceAddresses(svc, before))
 	for i, ip := range s.ExternalIPs {
 		q := p.Child("externalIPs").Index(i)
-		if bad := validation.IsIPLegacy(ip, false); len(bad) > 0 {
+		if bad := before.ip(ip); len(bad) > 0 {
 			r.Each(q, ip, bad)
 		} else {
 			r.Add(validateOrdinaryIP(ip, q))
 		}
 	}
 	check.Chosen(&r, p.Child("type"), s.Type, ServiceTypeClusterIP, ServiceTypeNodePort, ServiceTypeLoadBalancer, ServiceTypeExternalName)
-	r.Add(validateLoadBalancer(svc, p))
+	r.Add(validateLoadBalancer(svc, before, p))
 	r.Add(validateTrafficPolicies(s, p))
 	return r.List()
 }
@@ -120,6 +122,10 @@ func validateSessionAffinity(s *ServiceSpec, p *path) validation.ErrorList {
 // ValidateServiceAddresses checks cluster IPs, their families and the family policy against each
 // other. Servers also call it before they allocate addresses.
 func ValidateServiceAddresses(svc *Service) validation.ErrorList {
+	return validateServiceAddresses(svc, nil)
+}
+
+func validateServiceAddresses(svc *Service, before stored) validation.ErrorList {
 	var r check.Report
 	s, p := &svc.Spec, at("spec")
 	if s.Type == ServiceTypeExternalName {
@@ -144,7 +150,7 @@ func ValidateServiceAddresses(svc *Service) validation.ErrorList {
 			}
 			continue
 		}
-		if msgs := validation.IsIPLegacy(ip, false); len(msgs) > 0 {
+		if msgs := before.ip(ip); len(msgs) > 0 {
 			bad = true
 			r.Each(addresses.Index(i), ip, msgs)
 			continue
@@ -196,7 +202,7 @@ func validateOrdinaryIP(ip string, p *path) validation.ErrorList {
 	return r.List()
 }
 
-func validateLoadBalancer(svc *Service, p *path) validation.ErrorList {
+func validateLoadBalancer(svc *Service, before stored, p *path) validation.ErrorList {
 	var r check.Report
 	s := &svc.Spec
 	is := s.Type == ServiceTypeLoadBalancer
@@ -206,7 +212,7 @@ func validateLoadBalancer(svc *Service, p *path) validation.ErrorList {
 	case len(s.LoadBalancerSourceRanges) > 0:
 		r.ForbidIf(!is, ranges, "may only be used when `type` is 'LoadBalancer'")
 		for i, v := range s.LoadBalancerSourceRanges {
-			r.Each(ranges.Index(i), v, validation.IsCIDRLegacy(strings.TrimSpace(v), false))
+			r.Each(ranges.Index(i), v, before.cidr(strings.TrimSpace(v)))
 		}
 	case annotated:
 		q := at("metadata", "annotations").Key(AnnotationLoadBalancerSourceRangesKey)
@@ -272,7 +278,11 @@ func ValidateServiceUpdate(svc, old *Service) validation.ErrorList {
 	if b.Type == ServiceTypeLoadBalancer && a.Type == ServiceTypeLoadBalancer && !check.Same(a.LoadBalancerClass, b.LoadBalancerClass) {
 		r.Invalid(at("spec", "loadBalancerClass"), a.LoadBalancerClass, "may not change once set")
 	}
-	r.Add(ValidateService(svc))
+	trimmed := make([]string, 0, len(b.LoadBalancerSourceRanges))
+	for _, v := range b.LoadBalancerSourceRanges {
+		trimmed = append(trimmed, strings.TrimSpace(v))
+	}
+	r.Add(validateService(svc, storedIn(b.ClusterIPs, b.ExternalIPs, trimmed)))
 	return r.List()
 }
 

@@ -24,7 +24,10 @@ func validateAccessModes(modes []PersistentVolumeAccessMode, p *path) validation
 	for _, m := range modes {
 		check.OneOf(&r, p, m, ReadOnlyMany, ReadWriteMany, ReadWriteOnce, ReadWriteOncePod)
 	}
-	r.ForbidIf(len(modes) > 1 && slices.Contains(modes, ReadWriteOncePod), p, "may not use ReadWriteOncePod with other access modes")
+	known := func(m PersistentVolumeAccessMode) bool {
+		return m == ReadOnlyMany || m == ReadWriteMany || m == ReadWriteOnce
+	}
+	r.ForbidIf(slices.ContainsFunc(modes, known) && slices.Contains(modes, ReadWriteOncePod), p, "may not use ReadWriteOncePod with other access modes")
 	return r.List()
 }
 
@@ -119,6 +122,9 @@ func validatePersistentSource(v *PersistentVolumeSpec, p *path) validation.Error
 	s.add("iscsi", v.ISCSI != nil, func(q *path) {
 		i := v.ISCSI
 		s.Add(validateISCSI(i.TargetPortal, i.IQN, i.InitiatorName, i.Lun, i.DiscoveryCHAPAuth || i.SessionCHAPAuth, i.SecretRef != nil, q))
+		if i.SecretRef != nil {
+			s.NonEmpty(q.Child("secretRef", "name"), i.SecretRef.Name)
+		}
 	})
 	s.add("cinder", v.Cinder != nil, func(q *path) {
 		s.NonEmpty(q.Child("volumeID"), v.Cinder.VolumeID)
@@ -292,7 +298,7 @@ func ValidatePersistentVolumeClaimUpdate(c, old *PersistentVolumeClaim) validati
 		have, ok := old.Status.Capacity[ResourceStorage]
 		r.ForbidIf(!ok || newSize.Cmp(have) <= 0, at("spec", "resources", "requests", "storage"), "field can not be less than status.capacity")
 	}
-	check.Immutable(&r, at("spec", "volumeMode"), c.Spec.VolumeMode, old.Spec.VolumeMode)
+	check.Immutable(&r, at("volumeMode"), c.Spec.VolumeMode, old.Spec.VolumeMode) // without spec, as upstream
 	if a, b := c.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName; b != nil && *b != "" && (a == nil || *a == "") {
 		r.Forbidden(at("spec", "volumeAttributesClassName"), "update from non-nil value to nil is forbidden")
 	}

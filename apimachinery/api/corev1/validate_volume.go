@@ -12,18 +12,19 @@ import (
 // validateVolumes checks the volumes of a pod and returns those that are fine by name.
 func validateVolumes(list []Volume, p *check.Path) (map[string]*Volume, validation.ErrorList) {
 	var r check.Report
-	good := map[string]*Volume{}
+	good, names := map[string]*Volume{}, map[string]bool{}
 	for i := range list {
 		v, q := &list[i], p.Index(i)
-		r.Name(q.Child("name"), v.Name, validation.NameIsLabel)
-		if good[v.Name] != nil {
-			r.Duplicate(q.Child("name"), v.Name)
+		var one check.Report
+		one.Name(q.Child("name"), v.Name, validation.NameIsLabel)
+		if one.OK() && !check.Unique(names, v.Name) {
+			one.Duplicate(q.Child("name"), v.Name)
 		}
-		if errs := validateVolumeSource(v, q); len(errs) > 0 {
-			r.Add(errs)
-		} else {
+		one.Add(validateVolumeSource(v, q))
+		if one.OK() {
 			good[v.Name] = v
 		}
+		r.Add(one.List())
 	}
 	return good, r.List()
 }

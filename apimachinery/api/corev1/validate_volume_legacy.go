@@ -122,13 +122,13 @@ func validateAzureDisk(v *AzureDiskVolumeSource, p *check.Path) validation.Error
 	r.NonEmpty(p.Child("diskURI"), v.DataDiskURI)
 	check.OneOfOpt(&r, p.Child("cachingMode"), v.CachingMode, AzureDataDiskCachingNone, AzureDataDiskCachingReadOnly, AzureDataDiskCachingReadWrite)
 	check.OneOfOpt(&r, p.Child("kind"), v.Kind, AzureDedicatedBlobDisk, AzureManagedDisk, AzureSharedBlobDisk)
-	uri := strings.ToLower(v.DataDiskURI)
-	switch {
-	case v.Kind == nil || uri == "":
-	case *v.Kind == AzureManagedDisk:
-		r.If(!strings.HasPrefix(uri, "/subscriptions/"), p.Child("diskURI"), v.DataDiskURI, "diskURI not in valid format of a managed disk")
-	default:
-		r.If(!strings.HasPrefix(uri, "https://"), p.Child("diskURI"), v.DataDiskURI, "diskURI not in valid format of a blob disk")
+	// Only the form of the kind that was chosen is checked, and a kind nobody knows is taken for a blob.
+	prefix, form := "https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+	if v.Kind != nil && *v.Kind == AzureManagedDisk {
+		prefix, form = "/subscriptions/", "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+	}
+	if !strings.HasPrefix(strings.ToLower(v.DataDiskURI), prefix) {
+		r.Add(validation.ErrorList{validation.NotSupported(p.Child("diskURI"), v.DataDiskURI, []string{form})})
 	}
 	return r.List()
 }
