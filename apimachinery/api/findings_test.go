@@ -79,8 +79,8 @@ func TestFindings(t *testing.T) {
 		{"devices of nodes", slice + `"perDeviceNodeSelection":true,"devices":[{"name":"a","nodeName":"x","allNodes":true},{"name":"b"},{"name":"c","nodeName":""},{"name":"d","allNodes":false}]}}`,
 			[]string{"spec.devices[0] FieldValueInvalid", "spec.devices[1] FieldValueRequired", "spec.devices[2] FieldValueRequired", "spec.devices[2].nodeName FieldValueInvalid",
 				"spec.devices[3] FieldValueRequired", "spec.devices[3].allNodes FieldValueInvalid"}},
-		{"devices of the slice's node", slice + `"nodeName":"n","devices":[{"name":"a","nodeName":"x"}],"sharedCounters":[{"name":"c","counters":{"a.b":{"value":"1"}}},{"name":"c"}]}}`,
-			[]string{"spec FieldValueInvalid", "spec.devices[0] FieldValueInvalid", "spec.sharedCounters[0].counters FieldValueInvalid", "spec.sharedCounters[1] FieldValueDuplicate", "spec.sharedCounters[1].counters FieldValueRequired"}},
+		{"devices of the slice's node", slice + `"nodeName":"n","devices":[{"name":"","nodeName":"x","taints":[{"effect":"NoSchedule"}]}],"sharedCounters":[{"name":"c","counters":{"a.b":{"value":"1"}}},{"name":"c"}]}}`,
+			[]string{"spec FieldValueInvalid", "spec.devices[0] FieldValueInvalid", "spec.devices[0].name FieldValueInvalid", "spec.devices[0].taints[0].key FieldValueInvalid", "spec.sharedCounters[0].counters FieldValueInvalid", "spec.sharedCounters[1] FieldValueDuplicate", "spec.sharedCounters[1].counters FieldValueRequired"}},
 		{"what devices take, and wait for", slice + `"allNodes":true,"devices":[{"name":"a","consumesCounters":[{"counterSet":"x"},{"counterSet":"x","counters":{"A":{"value":"1"}}}],"bindingConditions":["a b","c"]},` +
 			`{"name":"b","bindingConditions":["c"],"bindingFailureConditions":["c","d","d"]},{"name":"c","capacity":{"a b":{"value":"1","requestPolicy":{}}},"attributes":{"a-b":{},"/c":{"int":1}}}]}}`,
 			[]string{"spec.devices[0].bindingConditions[0] FieldValueInvalid", "spec.devices[0].bindingFailureConditions FieldValueInvalid", "spec.devices[0].consumesCounters[0].counters FieldValueRequired",

@@ -6,6 +6,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -24,6 +27,8 @@ func otherStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
 				e.Endpoints[i].DeprecatedTopology = nil // of the older version: nobody sets it any more
 			}
 		})}, true
+	case *flowcontrolv1.FlowSchema, *flowcontrolv1.PriorityLevelConfiguration, *networkingv1.ServiceCIDR, *resourcev1.ResourceClaim:
+		return Strategy{StatusOnly: true}, true
 	case *certificatesv1.CertificateSigningRequest:
 		return Strategy{PrepareCreate: prepareCSR, PrepareUpdate: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) {
 			csr.Spec = old.Spec

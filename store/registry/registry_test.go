@@ -16,7 +16,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -419,4 +421,45 @@ func TestApplyRewritesWhatIsStale(t *testing.T) {
 		require.Equal(t, kv.Value, now.Value)
 		require.Equal(t, version, apply())
 	}
+}
+
+// What the server alone decides is nobody's to write: of a new object, of one that lives in no namespace, and with a status.
+func TestWritesAreLimited(t *testing.T) {
+	r := start(t)
+	ctx := t.Context()
+	gvr := networkingv1.GroupVersion.WithResource("servicecidrs")
+	now := metav1.Now()
+	cidr := &networkingv1.ServiceCIDR{Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.0.0.0/24"}}}
+	cidr.ObjectMeta = metav1.ObjectMeta{Name: "c", Namespace: "elsewhere", DeletionTimestamp: &now, SelfLink: "/x", ResourceVersion: "5"}
+	dry, err := r.Resource(gvr).Create(ctx, "", cidr, registry.Write{DryRun: true, FieldManager: "a"})
+	require.NoError(t, err)
+	require.Empty(t, dry.GetNamespace())
+	cidr.ResourceVersion = "5"
+	_, err = r.Resource(gvr).Create(ctx, "", cidr, registry.Write{FieldManager: "a"})
+	require.True(t, apierrors.IsBadRequest(err), "%v", err)
+	cidr.ResourceVersion, cidr.ManagedFields = "", nil
+	cidr.DeletionTimestamp = &now
+	made, err := r.Resource(gvr).Create(ctx, "", cidr, registry.Write{FieldManager: "a"})
+	require.NoError(t, err)
+	m := metav1.MetaOf(made)
+	require.Nil(t, m.DeletionTimestamp)
+	require.Len(t, m.ManagedFields, 1)
+	require.NotContains(t, string(m.ManagedFields[0].FieldsV1.Raw), "f:metadata")
+
+	next := *made.(*networkingv1.ServiceCIDR)
+	next.Labels = map[string]string{"a": "b"}
+	next.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: now.Truncated()}}
+	got, _, err := r.Resource(gvr).Update(ctx, types.NamespacedName{Name: "c"}, func(registry.Current) (metav1.Object, error) { return &next, nil },
+		registry.UpdateOptions{Write: registry.Write{Subresource: "status", FieldManager: "b"}})
+	require.NoError(t, err)
+	require.Empty(t, got.GetLabels())
+	for _, f := range metav1.MetaOf(got).ManagedFields {
+		require.NotContains(t, string(f.FieldsV1.Raw), "f:labels")
+	}
+
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l", Namespace: "default"}}
+	lease.Spec.PreferredHolder = new("x")
+	made, err = r.Resource(coordinationv1.GroupVersion.WithResource("leases")).Create(ctx, "default", lease, registry.Write{})
+	require.NoError(t, err)
+	require.Nil(t, made.(*coordinationv1.Lease).Spec.PreferredHolder)
 }

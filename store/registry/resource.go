@@ -42,6 +42,8 @@ type Strategy struct {
 	Held func(obj metav1.Object) bool
 	// MarkDeleted changes more of an object that is being marked for deletion than its metadata.
 	MarkDeleted func(obj metav1.Object)
+	// StatusOnly leaves all of the metadata but managedFields as it is when the status is written.
+	StatusOnly bool
 	// ReturnsDeleted makes a delete answer with the object instead of a Status.
 	ReturnsDeleted bool
 	// Fields reports the field selectors of the kind beyond metadata.name and metadata.namespace, as they are in an object as it is

@@ -27,7 +27,7 @@ func (r *Resource) owners() (*managedfields.Type, error) {
 var (
 	statusFields = managedfields.NewSet(managedfields.FieldPath("status"))
 	specFields   = managedfields.NewSet(managedfields.FieldPath("spec"))
-	// customMetadata cannot be written through the status of a custom resource.
+	// customFields cannot be written through the status of a custom resource, and of kinds that are as strict.
 	customFields = managedfields.NewSet(managedfields.FieldPath("spec"), managedfields.FieldPath("metadata"))
 )
 
@@ -38,7 +38,7 @@ func (r *Resource) fieldWrite(w Write) managedfields.Write {
 		fw.Manager = serverManager
 	}
 	switch {
-	case w.Subresource == "status" && r.def.Custom:
+	case w.Subresource == "status" && (r.def.Custom || r.def.Strategy.StatusOnly):
 		fw.Reset = customFields
 	case w.Subresource == "status":
 		fw.Reset = specFields

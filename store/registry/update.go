@@ -272,8 +272,8 @@ func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o 
 	switch {
 	case o.Subresource == "status":
 		r.shape.onlyStatus(obj, old)
-		if r.def.Custom {
-			// As upstream: a custom resource's status writes leave all of the metadata but managedFields alone.
+		if r.def.Custom || s.StatusOnly {
+			// As upstream: status writes of custom resources leave all of the metadata but managedFields alone.
 			fields, version := m.ManagedFields, m.ResourceVersion
 			*m = *om
 			m.ManagedFields, m.ResourceVersion = fields, version

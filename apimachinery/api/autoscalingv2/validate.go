@@ -129,7 +129,7 @@ func validateMetric(m *MetricSpec, p *path) validation.ErrorList {
 		r.Add(validateResourceTarget(string(m.Resource.Name), &m.Resource.Target, q))
 	})
 	present("containerResource", m.ContainerResource != nil, func(q *path) {
-		r.NonEmpty(q.Child("container"), m.ContainerResource.Container)
+		r.Name(q.Child("container"), m.ContainerResource.Container, validation.NameIsLabel)
 		r.Add(validateResourceTarget(string(m.ContainerResource.Name), &m.ContainerResource.Target, q))
 	})
 	expected := ""

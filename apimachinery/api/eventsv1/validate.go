@@ -22,12 +22,7 @@ func core(e *Event) *corev1.Event {
 func ValidateEvent(e *Event) validation.ErrorList {
 	var r check.Report
 	r.Add(corev1.ValidateEventParts(core(e), "reportingController"))
-	if s := e.Series; s != nil {
-		r.If(s.Count < 2, at("series", "count"), s.Count, "should be at least 2")
-		if s.LastObservedTime.Time.IsZero() {
-			r.Required(at("series", "lastObservedTime"), "")
-		}
-	}
+	r.Add(validateSeries(e.Series))
 	if e.EventTime.Time.IsZero() {
 		r.Required(at("eventTime"), "")
 	}
@@ -39,10 +34,23 @@ func ValidateEvent(e *Event) validation.ErrorList {
 	return r.List()
 }
 
+func validateSeries(s *EventSeries) validation.ErrorList {
+	var r check.Report
+	if s == nil {
+		return nil
+	}
+	r.If(s.Count < 2, at("series", "count"), s.Count, "should be at least 2")
+	if s.LastObservedTime.Time.IsZero() {
+		r.Required(at("series", "lastObservedTime"), "")
+	}
+	return r.List()
+}
+
 // ValidateEventUpdate checks a change of an event: only its series and its metadata may change.
 func ValidateEventUpdate(e, old *Event) validation.ErrorList {
 	var r check.Report
 	r.Add(corev1.ValidateEventParts(core(e), "reportingController"))
+	r.Add(validateSeries(e.Series))
 	check.Immutable(&r, at("involvedObject"), e.Regarding, old.Regarding)
 	check.Immutable(&r, at("reason"), e.Reason, old.Reason)
 	check.Immutable(&r, at("message"), e.Note, old.Note)

@@ -54,6 +54,7 @@ func ValidateResourceClaimTemplate(t *ResourceClaimTemplate) validation.ErrorLis
 func ValidateResourceClaimTemplateUpdate(t, old *ResourceClaimTemplate) validation.ErrorList {
 	var r check.Report
 	check.Immutable(&r, at("spec"), t.Spec, old.Spec)
+	r.Add(ValidateResourceClaimTemplate(t))
 	return r.List()
 }
 

@@ -109,7 +109,7 @@ func validatePoolName(name string, p *path) validation.ErrorList {
 
 func validateDevice(d *Device, p *path) validation.ErrorList {
 	var r check.Report
-	r.Name(p.Child("name"), d.Name, validation.NameIsLabel)
+	r.Each(p.Child("name"), d.Name, validation.IsDNS1123Label(d.Name))
 	if n := len(d.Attributes) + len(d.Capacity); n > ResourceSliceMaxAttributesAndCapacitiesPerDevice {
 		r.TooMany(p, n, ResourceSliceMaxAttributesAndCapacitiesPerDevice)
 	}
@@ -131,11 +131,7 @@ func validateDevice(d *Device, p *path) validation.ErrorList {
 	}
 	for i, t := range d.Taints {
 		q := p.Child("taints").Index(i)
-		if t.Key == "" {
-			r.Required(q.Child("key"), "")
-		} else {
-			r.Add(validation.LabelName(q.Child("key"), t.Key))
-		}
+		r.Add(validation.LabelName(q.Child("key"), t.Key))
 		r.Each(q.Child("value"), t.Value, validation.IsLabelValue(t.Value))
 		check.Chosen(&r, q.Child("effect"), t.Effect, DeviceTaintEffectNoSchedule, DeviceTaintEffectNoExecute, DeviceTaintEffectNone)
 	}

@@ -272,6 +272,7 @@ func ValidateVolumeAttributesClass(c *VolumeAttributesClass) validation.ErrorLis
 // ValidateVolumeAttributesClassUpdate checks a change of a class; all it says stays.
 func ValidateVolumeAttributesClassUpdate(c, old *VolumeAttributesClass) validation.ErrorList {
 	var r check.Report
+	r.Add(ValidateVolumeAttributesClass(c))
 	r.ForbidIf(c.DriverName != old.DriverName, at("driverName"), "updates to driverName are forbidden.")
 	r.ForbidIf(!check.Same(c.Parameters, old.Parameters), at("parameters"), "updates to parameters are forbidden.")
 	return r.List()
