@@ -60,6 +60,7 @@ func TestCreateRulesOfWorkloads(t *testing.T) {
 		{"statefulset", "spec.volumeClaimTemplates", `[{"metadata":{"name":"A B"},"spec":` + claim + `}]`, "spec.template.spec.volumes[0].name Invalid"},
 		{"statefulset", "spec.volumeClaimTemplates", `[{"spec":{}}]`, "spec.volumeClaimTemplates[0].spec.accessModes Required; spec.volumeClaimTemplates[0].spec.resources[storage] Required; " +
 			"spec.template.spec.volumes[0].name Required; spec.template.spec.volumes[0].persistentVolumeClaim.claimName Required"},
+		{"deployment", "spec.strategy", `{"type":"X"}`, "spec.strategy NotSupported"},
 		{"statefulset", "spec.template.spec.hostname", `"Bad"`, ""},
 		{"statefulset", "spec.revisionHistoryLimit", `-5`, ""},
 		{"daemonset", "spec.revisionHistoryLimit", `-5`, "spec.revisionHistoryLimit Invalid"},
