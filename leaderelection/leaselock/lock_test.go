@@ -93,9 +93,8 @@ func TestLeaseLooksAsKubernetesWritesIt(t *testing.T) {
 			require.Equal(t, lease.Spec.AcquireTime.Time, lease.Spec.RenewTime.Time)
 
 			// What others write into the Lease stays.
-			strategy := coordinationv1.OldestEmulationVersion
 			lease.Annotations = map[string]string{"note": "mine"}
-			lease.Spec.Strategy = &strategy
+			lease.Labels["team"] = "ours"
 			_, err = leases.Update(ctx, lease)
 			require.NoError(t, err)
 			time.Sleep(20 * time.Second)
@@ -103,7 +102,7 @@ func TestLeaseLooksAsKubernetesWritesIt(t *testing.T) {
 			lease, err = leases.Get(ctx, key)
 			require.NoError(t, err)
 			require.Equal(t, "mine", lease.Annotations["note"])
-			require.Equal(t, strategy, *lease.Spec.Strategy)
+			require.Equal(t, "ours", lease.Labels["team"])
 			require.Less(t, time.Since(lease.Spec.RenewTime.Time), 2*time.Second)
 			return nil
 		}))
