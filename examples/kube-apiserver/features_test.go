@@ -39,8 +39,10 @@ func TestFeatureGates(t *testing.T) {
 
 // What is switched off is off, and the metrics say so.
 func TestSwitchedFeatures(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,root,1,system:masters\n"), 0o600))
 	for on, want := range map[string]string{"true": "1", "false": "0"} {
-		o, err := parse([]string{"--storage-backend=memory", "--feature-gates=WatchList=" + on + ",APIResponseCompression=" + on + ",CBORServingAndStorage=" + on})
+		o, err := parse([]string{"--storage-backend=memory", "--token-auth-file=" + tokens, "--feature-gates=WatchList=" + on + ",APIResponseCompression=" + on + ",CBORServingAndStorage=" + on})
 		require.NoError(t, err)
 		st := memory.New(memory.Options{})
 		cp, err := o.controlPlane(st, slog.New(slog.DiscardHandler))
@@ -50,6 +52,7 @@ func TestSwitchedFeatures(t *testing.T) {
 		go func() { done <- cp.Run(ctx) }()
 		ask := func(method, path, encoding, body string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest(method, path, strings.NewReader(body))
+			r.Header.Set("Authorization", "Bearer secret")
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Accept-Encoding", encoding)
 			w := httptest.NewRecorder()
@@ -80,6 +83,7 @@ func TestSwitchedFeatures(t *testing.T) {
 		require.Equal(t, http.StatusCreated, w.Code, w.Body)
 		require.Equal(t, on == "true", get(large, "gzip").Header().Get("Content-Encoding") == "gzip")
 		r := httptest.NewRequest(http.MethodGet, large, nil)
+		r.Header.Set("Authorization", "Bearer secret")
 		r.Header.Set("Accept", "application/cbor")
 		w = httptest.NewRecorder()
 		cp.ServeHTTP(w, r)
@@ -118,6 +122,41 @@ func TestProfiles(t *testing.T) {
 		w := get(heap, "secret")
 		require.Equal(t, want, w.Code)
 		require.Equal(t, on == "true", strings.HasPrefix(w.Body.String(), "\x1f\x8b"), "a profile is compressed protobuf")
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.NoError(t, st.Close())
+	}
+}
+
+// A server that was given no policy serves nobody's secrets: the default modes refuse who has no rights, and where everything is
+// allowed a request needs credentials.
+func TestBareServerIsClosed(t *testing.T) {
+	for _, c := range []struct {
+		flags         []string
+		code, version int
+	}{
+		{nil, http.StatusForbidden, http.StatusOK},
+		{[]string{"--anonymous-auth=false"}, http.StatusUnauthorized, http.StatusUnauthorized},
+		{[]string{"--authorization-mode=AlwaysAllow"}, http.StatusUnauthorized, http.StatusUnauthorized},
+		{[]string{"--authorization-mode=AlwaysAllow", "--anonymous-auth=true"}, http.StatusUnauthorized, http.StatusUnauthorized},
+	} {
+		o, err := parse(append([]string{"--storage-backend=memory"}, c.flags...))
+		require.NoError(t, err)
+		st := memory.New(memory.Options{})
+		cp, err := o.controlPlane(st, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- cp.Run(ctx) }()
+		<-cp.Ready()
+		get := func(path string) int {
+			w := httptest.NewRecorder()
+			cp.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			return w.Code
+		}
+		require.Equal(t, c.code, get("/api/v1/secrets"), c.flags)
+		require.Equal(t, c.code, get("/debug/pprof/heap"), c.flags)
+		require.Equal(t, c.version, get("/version"), c.flags)
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.NoError(t, st.Close())

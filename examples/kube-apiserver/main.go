@@ -1,9 +1,10 @@
 // Command kube-apiserver serves the Kubernetes API from etcd, from memory, or from a file.
 //
-//	kube-apiserver --storage-backend=memory --secure-port=6443
+//	kube-apiserver --storage-backend=memory --secure-port=6443 --token-auth-file=tokens.csv
 //
 // serves its first request some milliseconds after it was started. With --etcd-servers any number of
-// servers work side by side.
+// servers work side by side. Unlike kube-apiserver's, the default of --authorization-mode is RBAC, so that a server without
+// further flags lets nobody in but to its version and health.
 package main
 
 import (

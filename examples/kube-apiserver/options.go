@@ -70,8 +70,8 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.clientCAFile, "client-ca-file", "", "authorities of client certificates")
 	f.StringVar(&o.tokenFile, "token-auth-file", "", "CSV file of static bearer tokens: token,user,uid[,groups]")
 	f.BoolVar(&o.bootstrapTokens, "enable-bootstrap-token-auth", false, "accept the bootstrap tokens in secrets of kube-system")
-	f.BoolVar(&o.anonymous, "anonymous-auth", true, "let requests without credentials in as system:anonymous")
-	f.StringSliceVar(&o.authorization, "authorization-mode", []string{"AlwaysAllow"}, "authorizers, in order: AlwaysAllow, AlwaysDeny, RBAC")
+	f.BoolVar(&o.anonymous, "anonymous-auth", true, "let requests without credentials in as system:anonymous (not where --authorization-mode has AlwaysAllow)")
+	f.StringSliceVar(&o.authorization, "authorization-mode", []string{"RBAC"}, "authorizers, in order: RBAC, AlwaysAllow, AlwaysDeny")
 
 	f.StringVar(&o.backend, "storage-backend", "etcd3", "where objects are kept: etcd3, memory, file (this server alone, without etcd)")
 	f.StringVar(&o.storageDir, "storage-dir", "", "folder of --storage-backend=file")

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -61,6 +62,9 @@ func startLive(t *testing.T, flags ...string) *live {
 	crt, key := filepath.Join(dir, "crt"), filepath.Join(dir, "key")
 	require.NoError(t, os.WriteFile(crt, pair.CertPEM(), 0o600))
 	require.NoError(t, os.WriteFile(key, pair.KeyPEM(), 0o600))
+	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-mode=") }) {
+		flags = append(flags, "--authorization-mode=AlwaysAllow")
+	}
 	l.cmd = exec.Command(os.Args[0], append([]string{"--storage-backend=memory", "--bind-address=127.0.0.1", "--secure-port=" + port, "--token-auth-file=" + tokens,
 		"--kubelet-client-certificate=" + crt, "--kubelet-client-key=" + key}, flags...)...)
 	l.cmd.Env = append(os.Environ(), asServer+"=1")

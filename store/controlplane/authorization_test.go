@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
 
@@ -144,6 +145,19 @@ func TestReviews(t *testing.T) {
 	}
 	require.True(t, found, "edit's deployments are listed")
 	require.NotEmpty(t, rules.NonResourceRules)
+}
+
+// Who has no credentials is nobody to a server that allows everything, whatever the order of its modes: kube-apiserver does the same.
+func TestAlwaysAllowRefusesAnonymousRequests(t *testing.T) {
+	for _, modes := range [][]string{{"AlwaysAllow"}, {"RBAC", "AlwaysAllow"}} {
+		p := start(t, func(o *controlplane.Options) { o.Anonymous, o.AuthorizationModes = true, modes })
+		for _, path := range []string{"/api/v1/secrets", "/version", "/api/v1/namespaces/default"} {
+			_, err := p.conn(rest.Config{}).Do(t.Context(), &client.Request{Method: http.MethodGet, Path: path})
+			require.True(t, apierrors.IsUnauthorized(err), "%v: %s: %v", modes, path, err)
+			_, err = p.token("bob-token").Do(t.Context(), &client.Request{Method: http.MethodGet, Path: path})
+			require.NoError(t, err, path)
+		}
+	}
 }
 
 func TestAuthorizationModes(t *testing.T) {

@@ -42,7 +42,8 @@ type Options struct {
 	// BootstrapTokens accepts the bootstrap tokens stored in kube-system, see [authn.BootstrapTokens]. A new, changed or deleted one
 	// counts as soon as the server's cache has seen it, a moment later.
 	BootstrapTokens bool
-	// Anonymous lets requests without credentials in as system:anonymous.
+	// Anonymous lets requests without credentials in as system:anonymous. Where AuthorizationModes has AlwaysAllow it is off, and the
+	// Logger is given a warning: such a server would be open to everybody who can reach it.
 	Anonymous bool
 	// AuthorizationModes are asked in order: RBAC, AlwaysAllow, AlwaysDeny. Nil means RBAC.
 	AuthorizationModes []string
@@ -99,6 +100,10 @@ func New(o Options) (*ControlPlane, error) {
 	}
 	if o.AuthorizationModes == nil {
 		o.AuthorizationModes = []string{"RBAC"}
+	}
+	if o.Anonymous && slices.Contains(o.AuthorizationModes, "AlwaysAllow") {
+		o.Logger.Warn("anonymous requests are refused, because the authorization mode AlwaysAllow would allow them everything")
+		o.Anonymous = false
 	}
 	c := &ControlPlane{log: o.Logger, rbac: slices.Contains(o.AuthorizationModes, "RBAC")}
 	if len(o.ClientCAFile) > 0 {
