@@ -34,6 +34,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if hr.Method != http.MethodGet {
 		makeRoom()
 	}
+	defer r.served()
 	defer s.finish(r, t)
 	defer s.guard(r, t)
 	if hr.ContentLength != 0 && r.flight() != flightLong {
@@ -70,9 +71,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		r.Request = r.WithContext(ctx)
 		if hr.ContentLength != 0 { // no verb waits longer than that for a body
 			stop := context.AfterFunc(ctx, func() {
-				if !r.bodyHere.Load() {
-					_ = http.NewResponseController(w).SetReadDeadline(begun)
-				}
+				r.whileServed(func() {
+					if !r.bodyHere.Load() {
+						_ = http.NewResponseController(w).SetReadDeadline(begun)
+					}
+				})
 			})
 			defer stop()
 		}

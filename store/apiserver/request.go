@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 // maxBody is the greatest size of a request body, in bytes.
 const maxBody = 3 << 20
 
-// request is one request on its way through the server. It is used by one goroutine.
+// request is one request on its way through the server. It is used by one goroutine; others reach its connection through whileServed only.
 type request struct {
 	*http.Request
 	server   *Server
@@ -41,6 +42,26 @@ type request struct {
 	body     []byte
 	bodyRead bool        // or tried to
 	bodyHere atomic.Bool // all of it
+
+	serving sync.Mutex // held while another goroutine uses the ResponseWriter
+	over    bool       // the handler has returned, or is about to; guarded by serving
+}
+
+// whileServed calls f, which may use the ResponseWriter, from a goroutine that is not the request's, unless the handler has returned: net/http takes
+// the ResponseWriter back then, and that of HTTP/2 panics if it is used. f must not wait for the handler.
+func (r *request) whileServed(f func()) {
+	r.serving.Lock()
+	defer r.serving.Unlock()
+	if !r.over {
+		f()
+	}
+}
+
+// served waits for a call of whileServed that has begun, and refuses those to come. It is the last thing the handler does.
+func (r *request) served() {
+	r.serving.Lock()
+	r.over = true
+	r.serving.Unlock()
 }
 
 // key is the object's key: the namespace is empty for cluster-scoped kinds.

@@ -177,8 +177,10 @@ func (e *eventStream) begin() {
 	_ = e.control.Flush()
 }
 
-// abandon makes a write that hangs fail: the client does not read.
-func (e *eventStream) abandon() { _ = e.control.SetWriteDeadline(time.Unix(1, 0)) }
+// abandon makes a write that hangs fail: the client does not read. The cache calls it from a goroutine of its own.
+func (e *eventStream) abandon() {
+	e.whileServed(func() { _ = e.control.SetWriteDeadline(time.Unix(1, 0)) })
+}
 
 // maxBatch is how many bytes of events are written at a time. Every write is a frame, which costs more than the bytes in it.
 const maxBatch = 32 << 10
