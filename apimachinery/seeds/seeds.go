@@ -1,70 +1,75 @@
 // Package seeds chooses the seeds of tests that try random histories, so that every such test of the project is driven in one way.
 //
-// A test tries a number of fixed seeds, the same on every run, and a tenth as many fresh ones, which no run repeats. The
-// environment overrides both:
+// A test tries a number of fixed seeds, the same on every run, so that its result depends on the code alone. The environment
+// overrides the number and the kind:
 //
-//	KEELSON_SEEDS=100000  go test ./informers        # that many fixed seeds, and a tenth as many fresh ones
+//	KEELSON_SEEDS=100000  go test ./informers        # that many
+//	KEELSON_FRESH=1       go test ./informers        # seeds that no other run has tried, instead of the fixed ones
 //	KEELSON_SEED=12345    go test ./informers -run X # that seed alone, to replay a failure
 //
-// A test names the seed in its failure message; that number is all that a replay needs.
+// A test prints the seed in its failure message; that number is all that a replay needs.
 package seeds
 
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 )
 
-// freshShare is how many fixed seeds there are to one fresh one.
-const freshShare = 10
-
-// Of returns the seeds that the test tries, in order: 1 to usual (or to KEELSON_SEEDS), then the fresh ones, which are above 2³² so that they never
-// repeat a fixed one. usual is the number that suits the test's cost when nobody asks for another; it is at least 1. A value in the
+// Of returns the seeds that the test tries, in order: 1 to usual, or to KEELSON_SEEDS. With KEELSON_FRESH=1 they are as many
+// random numbers above 2³², so that they never equal a fixed one. usual is the number that suits the test's cost; it is at
+// least 1. failed are the fresh seeds that a run has failed on: they come first, before the fixed ones. A value in the
 // environment that is not a positive number fails the test.
-func Of(t testing.TB, usual int) []uint64 {
+func Of(t testing.TB, usual int, failed ...uint64) []uint64 {
 	t.Helper()
-	return share(t, usual, 1, 1)
+	return share(t, usual, 1, 1, failed)
 }
 
-// choose returns that many fixed seeds and the fresh ones, or the one that is to be replayed.
-func choose(t testing.TB, fixed uint64) []uint64 {
+// choose returns that many seeds behind those that failed before, or the one that is to be replayed.
+func choose(t testing.TB, n uint64, failed []uint64) []uint64 {
 	t.Helper()
 	if one, given := fromEnvironment(t, "KEELSON_SEED"); given {
 		return []uint64{one}
 	}
-	all := make([]uint64, 0, fixed+fixed/freshShare+1)
-	for seed := range fixed {
-		all = append(all, seed+1)
+	_, fresh := fromEnvironment(t, "KEELSON_FRESH")
+	if fresh {
+		failed = nil
 	}
-	for range (fixed + freshShare - 1) / freshShare {
-		all = append(all, 1<<32+rand.Uint64N(1<<31))
+	all := slices.Grow(slices.Clone(failed), int(n))
+	for i := range n {
+		if fresh {
+			all = append(all, 1<<32+rand.Uint64N(1<<31))
+		} else {
+			all = append(all, i+1)
+		}
 	}
 	return all
 }
 
-// PerKind is Of for tests that try every seed on each of the hundred and more built-in kinds: they take one in ten of KEELSON_SEEDS, so that 100,000 mean
-// 10,000 a kind.
-func PerKind(t testing.TB, usual int) []uint64 {
+// PerKind is Of for tests that try every seed on each of the hundred and more built-in kinds: they take one in ten of
+// KEELSON_SEEDS, so that 100,000 mean 10,000 a kind.
+func PerKind(t testing.TB, usual int, failed ...uint64) []uint64 {
 	t.Helper()
-	return share(t, usual, 10, 1)
+	return share(t, usual, 10, 1, failed)
 }
 
-// Slow is Of for tests of which one history takes long, because it happens in real time, with processes, disks and faults, or moves a whole cluster: of KEELSON_SEEDS they
-// take one in a thousand, but never fewer than usual.
-func Slow(t testing.TB, usual int) []uint64 {
+// Slow is Of for tests of which one history takes long, because it happens in real time, with processes, disks and faults,
+// or moves a whole cluster: of KEELSON_SEEDS they take one in a thousand, but never fewer than usual.
+func Slow(t testing.TB, usual int, failed ...uint64) []uint64 {
 	t.Helper()
-	return share(t, usual, 1000, usual)
+	return share(t, usual, 1000, usual, failed)
 }
 
-// share returns the seeds of a test that takes one in so many of KEELSON_SEEDS, and at least some.
-func share(t testing.TB, usual, oneIn, least int) []uint64 {
+// share returns the seeds of a test that takes one in oneIn of KEELSON_SEEDS, and at least that many.
+func share(t testing.TB, usual, oneIn, least int, failed []uint64) []uint64 {
 	t.Helper()
-	fixed := uint64(max(usual, 1))
+	n := uint64(max(usual, 1))
 	if many, given := fromEnvironment(t, "KEELSON_SEEDS"); given {
-		fixed = max(many/uint64(oneIn), uint64(max(least, 1)))
+		n = max(many/uint64(oneIn), uint64(max(least, 1)))
 	}
-	return choose(t, fixed)
+	return choose(t, n, failed)
 }
 
 // Rand returns the generator of one seed: equal seeds draw equal numbers on every platform.

@@ -10,25 +10,29 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	t.Setenv("KEELSON_SEEDS", "")
-	t.Setenv("KEELSON_SEED", "")
-	first, second := seeds.Of(t, 20), seeds.Of(t, 20)
-	require.Len(t, first, 22)
-	require.Equal(t, first[:20], second[:20], "fixed seeds repeat")
-	require.EqualValues(t, 1, first[0])
-	require.EqualValues(t, 20, first[19])
-	require.NotEqual(t, first[20:], second[20:], "fresh seeds do not")
-	require.Greater(t, first[20], uint64(1)<<32)
-	require.Len(t, seeds.Of(t, 1), 2)
+	for _, name := range []string{"KEELSON_SEEDS", "KEELSON_SEED", "KEELSON_FRESH"} {
+		t.Setenv(name, "")
+	}
+	require.Equal(t, []uint64{1, 2, 3}, seeds.Of(t, 3))
+	require.Equal(t, []uint64{1}, seeds.Of(t, 0))
+	require.Equal(t, []uint64{1 << 40, 1, 2}, seeds.Slow(t, 2, 1<<40), "what failed before comes first")
 
 	t.Setenv("KEELSON_SEEDS", "2000")
-	require.Len(t, seeds.Of(t, 20), 2200)
-	require.Len(t, seeds.PerKind(t, 20), 220)
-	require.Len(t, seeds.Slow(t, 20), 22)
+	require.Len(t, seeds.Of(t, 20), 2000)
+	require.Len(t, seeds.PerKind(t, 20), 200)
+	require.Len(t, seeds.Slow(t, 20), 20)
 	t.Setenv("KEELSON_SEEDS", "100000")
-	require.Len(t, seeds.Slow(t, 20), 110)
-	t.Setenv("KEELSON_SEEDS", "")
-	require.Len(t, seeds.Slow(t, 20), 22)
+	require.Len(t, seeds.Slow(t, 20), 100)
+
+	t.Setenv("KEELSON_SEEDS", "20")
+	t.Setenv("KEELSON_FRESH", "1")
+	first, second := seeds.Of(t, 3), seeds.Of(t, 3)
+	require.Len(t, first, 20)
+	require.NotEqual(t, first, second)
+	for _, seed := range first {
+		require.GreaterOrEqual(t, seed, uint64(1)<<32, "no fixed seed is tried")
+	}
+
 	t.Setenv("KEELSON_SEED", "7")
 	require.Equal(t, []uint64{7}, seeds.Slow(t, 20))
 	require.Equal(t, []uint64{7}, seeds.Of(t, 20))
