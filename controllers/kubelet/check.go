@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
@@ -26,53 +27,88 @@ import (
 // maxProbeOutput is how much of a probe's answer is kept, in bytes.
 const maxProbeOutput = 10 << 10
 
-// probe runs a check once. text is what events show of a failure.
-func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod, c *corev1.Container, run *container, ip string, h *corev1.ProbeHandler, timeout time.Duration) (text string, err error) {
+// outcome is what a check finds out.
+type outcome int
+
+// The outcomes of checks. Of a check that could not be made nothing is known: it says nothing about the container.
+const (
+	unknown outcome = iota
+	passed
+	failed
+)
+
+// probe runs a check once, for at most timeout. text says why it did not pass.
+func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod, c *corev1.Container, run *container, ip string, h *corev1.ProbeHandler, timeout time.Duration) (found outcome, text string) {
+	if h.Exec != nil {
+		return k.execProbe(ctx, run.id, h.Exec.Command, timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var err error
 	switch {
-	case h.Exec != nil:
-		out, exit, err := k.execSync(ctx, run.id, h.Exec.Command, timeout)
-		if err != nil {
-			return "command timed out or could not run: " + err.Error(), err
-		}
-		if exit != 0 {
-			return string(out), fmt.Errorf("exit code %d", exit)
-		}
-		return "", nil
 	case h.HTTPGet != nil:
-		u, header, err := httpTarget(h.HTTPGet, c, ip)
-		if err != nil {
-			return "", err
+		u, header, problem := httpTarget(h.HTTPGet, c, ip)
+		if problem != nil {
+			return unknown, problem.Error()
 		}
-		return httpGet(ctx, u, header, "kube-probe/1.36")
+		text, err = httpProbe(ctx, u, header)
 	case h.TCPSocket != nil:
-		port, err := portOf(h.TCPSocket.Port, c)
-		if err != nil {
-			return "", err
+		port, problem := portOf(h.TCPSocket.Port, c)
+		if problem != nil {
+			return unknown, problem.Error()
 		}
 		host := ip
 		if h.TCPSocket.Host != "" {
 			host = h.TCPSocket.Host
 		}
 		var d net.Dialer
-		conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-		if err != nil {
-			return err.Error(), err
+		var conn net.Conn
+		if conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			err = conn.Close()
 		}
-		return "", conn.Close()
 	case h.GRPC != nil:
-		return grpcCheck(ctx, net.JoinHostPort(ip, strconv.Itoa(int(h.GRPC.Port))), h.GRPC.Service)
+		text, err = grpcCheck(ctx, net.JoinHostPort(ip, strconv.Itoa(int(h.GRPC.Port))), h.GRPC.Service)
+	default:
+		return unknown, "missing probe handler"
 	}
-	return "", errors.New("missing probe handler")
+	if err == nil {
+		return passed, ""
+	}
+	if text == "" {
+		text = err.Error()
+	}
+	return failed, text
 }
 
-// execSync runs a command in a container and returns its output, limited, and exit code.
-func (k *Kubelet) execSync(ctx context.Context, id string, command []string, timeout time.Duration) ([]byte, int32, error) {
-	seconds := int64(max(timeout/time.Second, 1))
-	ctx, cancel := context.WithTimeout(ctx, timeout+2*time.Second) // the runtime ends the command; this is for when it does not
+// execProbe runs a command. It has failed if it exits with another code than 0 or takes longer than timeout. A runtime that cannot be
+// reached or cannot run it says nothing about the container.
+func (k *Kubelet) execProbe(ctx context.Context, id string, command []string, timeout time.Duration) (outcome, string) {
+	began := time.Now()
+	// The runtime ends the command after timeout. A runtime that does not even do that is given up much later.
+	call, cancel := context.WithTimeout(ctx, timeout+callTimeout)
 	defer cancel()
-	r, err := k.rt.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: seconds})
+	out, exit, err := k.execSync(call, id, command, timeout)
+	switch {
+	case err == nil && exit == 0:
+		return passed, ""
+	case err == nil:
+		return failed, string(out)
+	case status.Code(err) != codes.DeadlineExceeded:
+		return unknown, status.Convert(err).Message()
+	case call.Err() == nil:
+		return failed, fmt.Sprintf("command timed out: %q timed out after %v", strings.Join(command, " "), timeout)
+	}
+	if last, _ := k.pleg.healthy(); last.After(began) {
+		return failed, fmt.Sprintf("command timed out: the runtime did not end %q, though it answers otherwise", strings.Join(command, " "))
+	}
+	return unknown, "the runtime does not answer"
+}
+
+// execSync runs a command in a container and returns its output, limited, and exit code. The error is the runtime's.
+func (k *Kubelet) execSync(ctx context.Context, id string, command []string, timeout time.Duration) ([]byte, int32, error) {
+	r, err := k.rt.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: int64(max(timeout/time.Second, 1))})
 	if err != nil {
-		return nil, 0, errors.New(status.Convert(err).Message())
+		return nil, 0, err
 	}
 	out := append(r.Stdout, r.Stderr...)
 	return out[:min(len(out), maxProbeOutput)], r.ExitCode, nil
@@ -127,11 +163,24 @@ func httpTarget(a *corev1.HTTPGetAction, c *corev1.Container, ip string) (*url.U
 	return u, header, nil
 }
 
-// httpGet passes on any answer from 200 to 399. Redirects to other hosts count as passed and are not followed.
-func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) (string, error) {
+// httpProbe passes on any answer from 200 to 399.
+func httpProbe(ctx context.Context, u *url.URL, header http.Header) (string, error) {
+	code, err := httpGet(ctx, u, header, "kube-probe/1.36")
+	if err != nil {
+		return err.Error(), err
+	}
+	if code >= 200 && code < 400 {
+		return "", nil
+	}
+	text := fmt.Sprintf("HTTP probe failed with statuscode: %d", code)
+	return text, errors.New(text)
+}
+
+// httpGet returns the status of the answer. Redirects to other hosts are answers and are not followed.
+func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) (code int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	for name, v := range header {
 		r.Header[name] = v
@@ -158,15 +207,11 @@ func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) 
 	}
 	resp, err := c.Do(r)
 	if err != nil {
-		return err.Error(), err
+		return 0, err
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxProbeOutput))
-	if resp.StatusCode >= 200 && resp.StatusCode < 400 {
-		return "", nil
-	}
-	text := fmt.Sprintf("HTTP probe failed with statuscode: %d", resp.StatusCode)
-	return text, errors.New(text)
+	return resp.StatusCode, nil
 }
 
 func grpcCheck(ctx context.Context, address string, service *string) (string, error) {
@@ -199,9 +244,11 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if d, ok := ctx.Deadline(); ok {
 			timeout = time.Until(d)
 		}
-		out, exit, err := k.execSync(ctx, id, h.Exec.Command, timeout)
+		call, cancel := context.WithTimeout(ctx, timeout+2*time.Second) // the runtime ends the command; this is for when it does not
+		defer cancel()
+		out, exit, err := k.execSync(call, id, h.Exec.Command, timeout)
 		if err != nil {
-			return err
+			return errors.New(status.Convert(err).Message())
 		}
 		if exit != 0 {
 			return fmt.Errorf("command '%s' exited with %d: %s", strings.Join(h.Exec.Command, " "), exit, out)
@@ -220,7 +267,7 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if err != nil {
 			return err
 		}
-		_, err = httpGet(ctx, u, header, "kube-lifecycle/1.36")
+		_, err = httpGet(ctx, u, header, "kube-lifecycle/1.36") // any answer will do, as for other kubelets
 		return err
 	case h.Sleep != nil:
 		select {

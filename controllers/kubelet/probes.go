@@ -226,30 +226,34 @@ func (w *prober) loop(ctx context.Context) {
 // once runs the probe and takes note of the result. It reports true when there is nothing more to find out.
 func (w *prober) once(ctx context.Context) bool {
 	timeout := time.Duration(max(w.probe.TimeoutSeconds, 1)) * time.Second
-	try, cancel := context.WithTimeout(ctx, timeout)
-	text, err := w.p.k.probe(try, w.pod, w.spec, w.run, w.ip, &w.probe.ProbeHandler, timeout)
-	cancel()
+	found, text := w.p.k.probe(ctx, w.pod, w.spec, w.run, w.ip, &w.probe.ProbeHandler, timeout)
 	if ctx.Err() != nil {
 		return true
 	}
-	if err != nil {
+	switch found {
+	case unknown:
+		// It counts neither way: what was found out last stands.
+		w.complain("errored and resulted in unknown state", text)
+		return false
+	case failed:
 		w.passes = 0
 		w.failures++
-		if text == "" {
-			text = err.Error()
-		}
-		name := map[string]string{liveness: "Liveness", readiness: "Readiness", startup: "Startup"}[w.key.kind]
-		w.p.k.recorder.About(aboutContainer(w.pod, w.spec.Name), nil, events.Warning, "Unhealthy", fmt.Sprintf("%s probe failed: %s", name, text))
+		w.complain("failed", text)
 		if w.failures < int(max(w.probe.FailureThreshold, 1)) {
 			return false
 		}
-	} else {
+	case passed:
 		w.failures = 0
 		if w.passes++; w.passes < int(max(w.probe.SuccessThreshold, 1)) {
 			return false
 		}
 	}
-	return w.p.note(w.key, err == nil)
+	return w.p.note(w.key, found == passed)
+}
+
+func (w *prober) complain(what, why string) {
+	name := map[string]string{liveness: "Liveness", readiness: "Readiness", startup: "Startup"}[w.key.kind]
+	w.p.k.recorder.About(aboutContainer(w.pod, w.spec.Name), nil, events.Warning, "Unhealthy", fmt.Sprintf("%s probe %s: %s", name, what, why))
 }
 
 // note keeps a result that has passed its threshold, and wakes the pod if it is news.

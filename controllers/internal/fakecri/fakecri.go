@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,21 @@ type Script struct {
 	StopAfter time.Duration
 }
 
+// Fault is how a call goes wrong. The zero value is not at all.
+type Fault int
+
+// The faults of calls.
+const (
+	// Before answers Unavailable without any effect.
+	Before Fault = iota + 1
+	// After lets the call take effect and answers Unavailable: the answer is lost.
+	After
+	// Instead answers that the call succeeded, without any effect and with an empty response.
+	Instead
+	// Hang keeps the call, without any effect, until the caller gives up.
+	Hang
+)
+
 // Runtime is the runtime. Set the functions before Serve; they may be called from many goroutines.
 type Runtime struct {
 	cri.UnimplementedRuntimeServiceServer
@@ -36,14 +52,18 @@ type Runtime struct {
 
 	// Play says what a run of a container does; nil means the zero Script.
 	Play func(c *cri.ContainerConfig) Script
-	// Execute answers commands; nil means success without output.
+	// Execute answers commands and may take its time; nil means success without output, at once.
 	Execute func(c *cri.ContainerConfig, cmd []string) (out string, exit int32)
-	// Fail, if set, may refuse a call by its method name, such as RunPodSandbox.
+	// Fail, if set, may refuse a call by its method name, such as RunPodSandbox, before it has any effect.
 	Fail func(method string) error
+	// Fault, if set, may let a call go wrong in other ways.
+	Fault func(method string, request any) Fault
 	// Pull answers a pull; nil means that it fails.
 	Pull func(image string) error
 
 	mu         sync.Mutex
+	away       bool
+	doubles    []string
 	next       int
 	sandboxes  map[string]*sandbox
 	containers map[string]*container
@@ -87,11 +107,33 @@ func (r *Runtime) Serve(ctx context.Context) (dial func(context.Context, string)
 		method := info.FullMethod[len(info.FullMethod)-len(lastPart(info.FullMethod)):]
 		r.mu.Lock()
 		r.calls = append(r.calls, method)
+		away := r.away
 		r.mu.Unlock()
+		if away {
+			return nil, unavailable
+		}
 		if r.Fail != nil {
 			if err := r.Fail(method); err != nil {
 				return nil, err
 			}
+		}
+		if r.Fault == nil {
+			return handle(ctx, req)
+		}
+		switch r.Fault(method, req) {
+		case Before:
+			return nil, unavailable
+		case After:
+			if _, err := handle(ctx, req); err != nil {
+				return nil, err
+			}
+			return nil, unavailable
+		case Instead:
+			m, _ := reflect.TypeOf(r).MethodByName(method)
+			return reflect.New(m.Type.Out(0).Elem()).Interface(), nil
+		case Hang:
+			<-ctx.Done()
+			return nil, status.FromContextError(ctx.Err()).Err()
 		}
 		return handle(ctx, req)
 	}))
@@ -116,6 +158,53 @@ func (r *Runtime) Serve(ctx context.Context) (dial func(context.Context, string)
 	}
 }
 
+// unavailable is what a client sees of a runtime that does not answer.
+var unavailable = status.Error(codes.Unavailable, "connection error: the runtime is away")
+
+// SetAway makes every call answer Unavailable, as while the runtime's process is restarted. Containers go on.
+func (r *Runtime) SetAway(away bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = away
+}
+
+// LoseTrack makes the state of running containers of that name UNKNOWN, as after a restart that could not load them. Their
+// processes live on until they are stopped or removed.
+func (r *Runtime) LoseTrack(pod, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.containers {
+		if c.state == cri.ContainerState_CONTAINER_RUNNING && r.nameOf(c) == pod+"/"+name {
+			c.state = cri.ContainerState_CONTAINER_UNKNOWN
+		}
+	}
+}
+
+// Doubles are the containers, as pod/container, that were started while another process of theirs lived.
+func (r *Runtime) Doubles() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.doubles)
+}
+
+// States counts the containers in a state.
+func (r *Runtime) States(state cri.ContainerState) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, c := range r.containers {
+		if c.state == state {
+			n++
+		}
+	}
+	return n
+}
+
+// nameOf is pod/container. The lock is held.
+func (r *Runtime) nameOf(c *container) string {
+	return r.sandboxes[c.sandbox].config.Metadata.Name + "/" + c.config.Metadata.Name
+}
+
 func lastPart(method string) string {
 	for i := len(method) - 1; i >= 0; i-- {
 		if method[i] == '/' {
@@ -138,14 +227,14 @@ func (r *Runtime) Calls(method string) int {
 	return n
 }
 
-// Running are the names of running containers, as pod/container, sorted.
+// Running are the names of containers with a living process, as pod/container, sorted.
 func (r *Runtime) Running() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []string
 	for _, c := range r.containers {
-		if c.state == cri.ContainerState_CONTAINER_RUNNING {
-			list = append(list, r.sandboxes[c.sandbox].config.Metadata.Name+"/"+c.config.Metadata.Name)
+		if c.alive() {
+			list = append(list, r.nameOf(c))
 		}
 	}
 	slices.Sort(list)
@@ -180,7 +269,7 @@ func (r *Runtime) Kill(pod, name string, exit int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.containers {
-		if c.state == cri.ContainerState_CONTAINER_RUNNING && c.config.Metadata.Name == name && r.sandboxes[c.sandbox].config.Metadata.Name == pod {
+		if r.nameOf(c) == pod+"/"+name {
 			c.end(exit)
 		}
 	}
@@ -208,9 +297,14 @@ func (r *Runtime) Forget() {
 	clear(r.sandboxes)
 }
 
+// alive tells that the container has a process.
+func (c *container) alive() bool {
+	return c.state == cri.ContainerState_CONTAINER_RUNNING || c.state == cri.ContainerState_CONTAINER_UNKNOWN
+}
+
 // end is called with the lock held.
 func (c *container) end(exit int32) {
-	if c.state != cri.ContainerState_CONTAINER_RUNNING {
+	if !c.alive() {
 		return
 	}
 	c.state, c.exit, c.finished = cri.ContainerState_CONTAINER_EXITED, exit, time.Now()
@@ -334,9 +428,6 @@ func (r *Runtime) CreateContainer(_ context.Context, q *cri.CreateContainerReque
 			if c.config.Metadata.Attempt == q.Config.Metadata.Attempt {
 				return nil, status.Errorf(codes.AlreadyExists, "container %s, attempt %d, is there already", c.config.Metadata.Name, c.config.Metadata.Attempt)
 			}
-			if c.state == cri.ContainerState_CONTAINER_RUNNING {
-				return nil, status.Errorf(codes.FailedPrecondition, "container %s runs twice", c.config.Metadata.Name)
-			}
 		}
 	}
 	c := &container{id: r.id("container"), sandbox: q.PodSandboxId, config: q.Config, created: time.Now(), ended: make(chan struct{})}
@@ -354,6 +445,15 @@ func (r *Runtime) StartContainer(_ context.Context, q *cri.StartContainerRequest
 	c := r.containers[q.ContainerId]
 	if c == nil {
 		return nil, notFound("container", q.ContainerId)
+	}
+	if c.state != cri.ContainerState_CONTAINER_CREATED {
+		return nil, status.Errorf(codes.FailedPrecondition, "container %s is in state %v", c.config.Metadata.Name, c.state)
+	}
+	for _, other := range r.containers {
+		if other != c && other.alive() && r.nameOf(other) == r.nameOf(c) &&
+			r.sandboxes[other.sandbox].config.Metadata.Uid == r.sandboxes[c.sandbox].config.Metadata.Uid {
+			r.doubles = append(r.doubles, r.nameOf(c))
+		}
 	}
 	c.state, c.started = cri.ContainerState_CONTAINER_RUNNING, time.Now()
 	if c.script.RunFor > 0 {
@@ -387,7 +487,7 @@ func (r *Runtime) StopContainer(ctx context.Context, q *cri.StopContainerRequest
 	case <-time.After(wait):
 	case <-c.ended:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	r.mu.Lock()
 	c.end(code)
@@ -441,7 +541,7 @@ func (r *Runtime) ContainerStatus(_ context.Context, q *cri.ContainerStatusReque
 }
 
 // ExecSync implements CRI.
-func (r *Runtime) ExecSync(_ context.Context, q *cri.ExecSyncRequest) (*cri.ExecSyncResponse, error) {
+func (r *Runtime) ExecSync(ctx context.Context, q *cri.ExecSyncRequest) (*cri.ExecSyncResponse, error) {
 	r.mu.Lock()
 	c := r.containers[q.ContainerId]
 	running := c != nil && c.state == cri.ContainerState_CONTAINER_RUNNING
@@ -452,8 +552,25 @@ func (r *Runtime) ExecSync(_ context.Context, q *cri.ExecSyncRequest) (*cri.Exec
 	if r.Execute == nil {
 		return &cri.ExecSyncResponse{}, nil
 	}
-	out, exit := r.Execute(c.config, q.Cmd)
-	return &cri.ExecSyncResponse{Stdout: []byte(out), ExitCode: exit}, nil
+	result := make(chan *cri.ExecSyncResponse, 1)
+	r.timers.Go(func() {
+		out, exit := r.Execute(c.config, q.Cmd)
+		result <- &cri.ExecSyncResponse{Stdout: []byte(out), ExitCode: exit}
+	})
+	timeout := time.Duration(q.Timeout) * time.Second
+	if timeout == 0 {
+		timeout = 1<<63 - 1
+	}
+	select {
+	case answer := <-result:
+		return answer, nil
+	case <-time.After(timeout):
+		return nil, status.Errorf(codes.DeadlineExceeded, "timeout %v exceeded", timeout)
+	case <-c.ended:
+		return nil, status.Error(codes.Unknown, "the container ended")
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 }
 
 // ListImages implements CRI.
