@@ -254,6 +254,7 @@ func TestApproving(t *testing.T) {
 		office(c, certificates.AddApproving)
 		bind(c, "joiners", mayAsk)
 		bind(c, "joiners", anyNode)
+		bind(c, "system:nodes", mayAsk)
 		bind(c, "system:nodes", sameNode)
 		bind(c, "askers", mayAsk)
 		joiner, asker := c.Conn(client.User{Name: "joiner", Groups: []string{"joiners"}}), c.Conn(client.User{Name: "asker", Groups: []string{"askers"}})
@@ -345,7 +346,11 @@ func TestAMachineBecomesANode(t *testing.T) {
 		office(c, signing(c, 0), certificates.AddApproving, certificates.AddCleaner)
 		bind(c, "system:bootstrappers:workers", mayAsk)
 		bind(c, "system:bootstrappers:workers", anyNode)
+		bind(c, "system:nodes", mayAsk)
 		bind(c, "system:nodes", sameNode)
+		controllertest.Create(c, &rbacv1.ClusterRole{ObjectMeta: controllertest.Name("", "joining"), Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"nodes"}}}})
+		bind(c, "system:nodes", "joining")
 		controllertest.Create(c, &corev1.Secret{ObjectMeta: controllertest.Name("kube-system", "bootstrap-token-abc123"), Type: "bootstrap.kubernetes.io/token",
 			StringData: map[string]string{"token-id": "abc123", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true",
 				"auth-extra-groups": "system:bootstrappers:workers", "expiration": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}})

@@ -22,6 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
+	"github.com/keelson-dev/keelson/examples/internal/noderights"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -49,12 +50,12 @@ type pki struct {
 	serving *certs.Pair
 	admin   *certs.Pair
 	node    *certs.Pair // serving certificate of the nodes' kubelet API
-	kubelet *certs.Pair // client certificate of the API server towards kubelets
+	kubelet *certs.Pair // client certificate of the API server towards kubelets, for nothing else
 	account crypto.Signer
 
 	// Client certificates of the components in this process, each with the rights of its role.
-	manager, scheduler, proxy *certs.Pair
-	// program is this program itself, as an installer: it waits for parts, publishes DNS and simulates nodes.
+	manager, scheduler, proxy, fakeNodes *certs.Pair
+	// program is this program itself, as an installer: it gives the parts their rights, waits for them and publishes DNS.
 	program *certs.Pair
 }
 
@@ -175,15 +176,16 @@ func (c *cluster) makePKI() error {
 	}
 	c.pki = pki{ca: ca, account: account.Key}
 	// Leaves are made anew at every start; only the authority and the token key must outlive one.
-	var errs [8]error
+	var errs [9]error
 	c.pki.serving, errs[0] = ca.Serving("kube-apiserver", hosts...)
 	c.pki.admin, errs[1] = ca.Client("kubernetes-admin", "system:masters")
 	c.pki.program, errs[2] = ca.Client("keelson-cluster", "system:masters")
 	c.pki.node, errs[3] = ca.Serving("fake-kubelet", "127.0.0.1", "localhost", c.bindAddress)
-	c.pki.kubelet, errs[4] = ca.Client("kube-apiserver-kubelet-client", "system:masters")
+	c.pki.kubelet, errs[4] = ca.Client("kube-apiserver-kubelet-client")
 	c.pki.manager, errs[5] = ca.Client("system:kube-controller-manager")
 	c.pki.scheduler, errs[6] = ca.Client("system:kube-scheduler")
 	c.pki.proxy, errs[7] = ca.Client("system:kube-proxy")
+	c.pki.fakeNodes, errs[8] = ca.Client("keelson:" + fakeNodes)
 	return errors.Join(errs[:]...)
 }
 
@@ -303,6 +305,21 @@ func (c *cluster) waitReady(ctx context.Context) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// grant applies manifests of rights for a name.
+func (c *cluster) grant(ctx context.Context, name string, manifests ...string) error {
+	conn, err := rest.New(c.restConfig(c.pki.program, "cluster"), rest.Options{Logger: c.log})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, m := range manifests {
+		if err := noderights.Apply(ctx, conn, m, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startParts runs controllers, scheduler and nodes, and calls ready when the first node is.

@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/fakenode"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
+	"github.com/keelson-dev/keelson/examples/internal/noderights"
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
@@ -36,6 +37,9 @@ func (c *cluster) nodeConn() http.RoundTripper {
 	}
 }
 
+// fakeNodes is the name of the part that simulates nodes.
+const fakeNodes = "fake-nodes"
+
 type starter func(as *certs.Pair, name string, build func(*manager.Manager) error) bool
 
 // startNodes starts the nodes of the chosen runtime.
@@ -49,12 +53,16 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 		fail(fmt.Errorf("--cluster-cidr: %w", err))
 		return false
 	}
+	if err := c.grant(ctx, fakeNodes, noderights.FakeNodes, noderights.KubeletAPI); err != nil {
+		fail(err)
+		return false
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fail(err)
 		return false
 	}
-	return start(c.pki.program, "fake-nodes", func(m *manager.Manager) error {
+	return start(c.pki.fakeNodes, fakeNodes, func(m *manager.Manager) error {
 		o := fakenode.Options{Count: c.nodes, PodCIDR: prefix, Port: int32(l.Addr().(*net.TCPAddr).Port)}
 		if c.nodes > 1<<(24-min(prefix.Bits(), 24)) {
 			o.PodCIDR = netip.Prefix{} // the default grows with the number of nodes

@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 	"github.com/keelson-dev/keelson/controllers/proxy"
+	"github.com/keelson-dev/keelson/examples/internal/noderights"
 )
 
 // defaultNodeDir holds the real node's containers when there is no data folder. It is the same for every run, so
@@ -116,6 +117,13 @@ func (c *cluster) tryRealNode(ctx context.Context, start starter, fail func(erro
 		return err
 	}
 	if err := c.serveOnGateway(ctx, gateway, fail, wg); err != nil {
+		return err
+	}
+	rights := []string{noderights.Node, noderights.KubeletAPI}
+	if c.manifestDir != "" {
+		rights = append(rights, noderights.StaticPods)
+	}
+	if err := c.grant(ctx, name, rights...); err != nil {
 		return err
 	}
 	k, conn, err := c.newKubelet(rt, dir, name, ip, dnsIP, pods)

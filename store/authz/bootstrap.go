@@ -185,13 +185,12 @@ func (b *Bootstrap) components() {
 		on(verbs("create,delete,get,patch,update"), "coordination.k8s.io:leases"), on([]string{"get"}, "storage.k8s.io:volumeattachments"),
 		on(read, "storage.k8s.io:csidrivers", "node.k8s.io:runtimeclasses"), on(verbs("create,delete,get,patch,update"), "storage.k8s.io:csinodes"),
 		on([]string{"get"}, "resource.k8s.io:resourceclaims"), on(readWrite, "resource.k8s.io:resourceslices")))
-	// The node authorizer allows nodes more finely; the binding gives the role to nobody by default, as in clusters with
-	// that authorizer. Without it, operators bind system:nodes themselves; we bind it, since ours is RBAC only.
-	b.bind("system:node", groupOf(authn.GroupNodes))
+	// The role lists all secrets and changes all nodes, so it has no subjects by default, as upstream. Where RBAC alone authorizes, each
+	// node needs rights of its own, such as those in examples/internal/noderights.
+	b.bind("system:node")
 
 	b.role("system:kubelet-api-admin", rules(on(read, ":nodes"), on([]string{"proxy"}, ":nodes"),
 		on([]string{"*"}, ":nodes/checks,nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,nodes/spec,nodes/stats")))
-	b.bind("system:kubelet-api-admin", user(authn.APIServerUser), user("kube-apiserver-kubelet-client"))
 	b.role("system:node-bootstrapper", on(verbs("create,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"))
 	b.role("system:node-problem-detector", rules(on([]string{"get"}, ":nodes"), on([]string{"patch"}, ":nodes/status"), events))
 	b.role("system:node-proxier", rules(on(read, ":services,endpoints,nodes", "discovery.k8s.io:endpointslices", "networking.k8s.io:servicecidrs"), events))

@@ -2,8 +2,10 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
@@ -66,6 +68,9 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 	if err := i.bind(ctx, sa, req.Spec.BoundObjectRef, &claims); err != nil {
 		return err
 	}
+	if err := mayHold(authn.UserFrom(ctx), sa, req.Spec.BoundObjectRef, &claims); err != nil {
+		return err
+	}
 	claims.Expires = now.Add(time.Duration(seconds) * time.Second)
 	if seconds == podTokenSeconds && claims.Pod != nil && slices.Equal(claims.Audiences, i.tokens.Audiences()) {
 		claims.WarnAfter, claims.Expires = claims.Expires, now.Add(extendedSeconds*time.Second)
@@ -77,6 +82,35 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 	// What the client is told is when to ask again, not when an extended token really ends.
 	req.Status = authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.Time{Time: now.Add(time.Duration(seconds) * time.Second)}}
 	return nil
+}
+
+// mayHold refuses a node the tokens of accounts that no pod on it uses, whatever it is authorized to: the rule that lets it ask for
+// tokens cannot say which.
+func mayHold(u *authn.User, sa *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference, c *authn.TokenClaims) error {
+	node, ok := nodeOf(u)
+	if !ok {
+		return nil
+	}
+	why := ""
+	switch {
+	case c.Pod == nil:
+		why = "node requested token not bound to a pod"
+	case ref.UID == "":
+		why = "node requested token with a pod binding without a uid"
+	case c.Node == nil || c.Node.Name != node:
+		why = "node requested token bound to a pod scheduled on a different node"
+	default:
+		return nil
+	}
+	return apierrors.NewForbidden(serviceAccounts.GroupResource(), sa.Name, errors.New(why))
+}
+
+// nodeOf returns the name of the node that a user is.
+func nodeOf(u *authn.User) (name string, ok bool) {
+	if u == nil || !slices.Contains(u.Groups, authn.GroupNodes) {
+		return "", false
+	}
+	return strings.CutPrefix(u.Name, authn.NodePrefix)
 }
 
 // bind resolves the object the token dies with.
