@@ -10,28 +10,25 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Source feeds a controller's queue. Made by For, Owns, Watches, From and Channel.
+// Source feeds a controller's queue, or is what its reconciler reads. Made by For, Owns, Watches, From, Channel and Reads.
 type Source interface {
-	// attach starts feeding and returns what to wait for before the first reconcile; nil means nothing.
-	attach(m *manager.Manager, c *controller.Controller) (wait func(context.Context) error, err error)
+	// attach starts feeding, and notes in a what to wait for before the first reconcile and what to end after the last.
+	attach(m *manager.Manager, a *added) error
 }
 
 // Predicate says whether an event matters. All of a source's predicates must agree. It may be called from several goroutines. What
 // it decodes (Old, New, Object) is nil when that is not possible.
 type Predicate[T metav1.Object] func(informers.Event[T]) bool
 
-type sourceFunc func(*manager.Manager, *controller.Controller) (func(context.Context) error, error)
+type sourceFunc func(*manager.Manager, *added) error
 
-func (f sourceFunc) attach(m *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
-	return f(m, c)
-}
+func (f sourceFunc) attach(m *manager.Manager, a *added) error { return f(m, a) }
 
 // For enqueues the key of every changed object of type T.
 func For[T metav1.Object](predicates ...Predicate[T]) Source {
@@ -41,12 +38,12 @@ func For[T metav1.Object](predicates ...Predicate[T]) Source {
 // Owns enqueues the owner of every changed T whose controlling owner is of type O, whatever the version it names. An object that
 // changed owners enqueues both. It decodes nothing; predicates may.
 func Owns[O, T metav1.Object](predicates ...Predicate[T]) Source {
-	return sourceFunc(func(m *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
+	return sourceFunc(func(m *manager.Manager, a *added) error {
 		owner, err := scheme.InfoFor[O](m.Conn().Scheme())
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return watch(Owner[T](owner.GVK.GroupKind(), owner.Namespaced), predicates).attach(m, c)
+		return watch(Owner[T](owner.GVK.GroupKind(), owner.Namespaced), predicates).attach(m, a)
 	})
 }
 
@@ -90,58 +87,92 @@ func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request
 //	secrets := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), client.Resource{GVR: ..., GVK: ..., Namespaced: true, Metadata: true})
 //	controllers.From(secrets, controllers.Self)
 //
-// Of another set, somebody else must run the set: the first reconcile waits for it.
+// An informer of another set runs with that set, which the caller runs: the first reconcile waits for it.
 func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
-	return sourceFunc(func(_ *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
-		return feed(c, inf, inf.Client().Resource().GVK.Kind, mapTo, predicates)
+	return sourceFunc(func(_ *manager.Manager, a *added) error {
+		return feed(a, inf, inf.Client().Resource().GVK.Kind, mapTo, predicates)
 	})
 }
 
-// Channel enqueues every request received from ch until it is closed.
-func Channel(ch <-chan reconcile.Request) Source {
-	return sourceFunc(func(m *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
-		m.Add(c.Name()+" channel", manager.Func(func(ctx context.Context) error {
-			for {
-				select {
-				case <-ctx.Done():
-					return nil
-				case req, ok := <-ch:
-					if !ok {
-						return nil
-					}
-					c.Enqueue(req)
-				}
-			}
-		}))
-		return nil, nil
+// Reads makes the controller wait for the informer that the manager has for T, and feeds nothing: for what the reconciler
+// looks up without being run for its changes. See Options.OwnInformersOnly.
+func Reads[T metav1.Object]() Source {
+	return sourceFunc(func(m *manager.Manager, a *added) error {
+		if _, err := infoFor[T](m); err != nil {
+			return err
+		}
+		a.waits = append(a.waits, informers.For[T](m.Informers()).WaitForServed)
+		return nil
 	})
+}
+
+// Channel enqueues every request received from ch until it is closed, while the controller runs: on the leader, or with
+// Options.AllReplicas on all.
+func Channel(ch <-chan reconcile.Request) Source {
+	return sourceFunc(func(_ *manager.Manager, a *added) error {
+		a.channels = append(a.channels, channel{a, ch})
+		return nil
+	})
+}
+
+// channel is the runnable of a Channel.
+type channel struct {
+	to *added
+	ch <-chan reconcile.Request
+}
+
+// Wait implements manager.Waiter: it need not wait, for the controller does.
+func (channel) Wait(context.Context) error { return nil }
+
+// Run enqueues what comes until ctx ends.
+func (c channel) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case req, ok := <-c.ch:
+			if !ok {
+				return nil
+			}
+			c.to.Enqueue(req)
+		}
+	}
 }
 
 // watch feeds from the informer that the manager has for T.
 func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T]) Source {
-	return sourceFunc(func(m *manager.Manager, c *controller.Controller) (func(context.Context) error, error) {
-		info, err := scheme.InfoFor[T](m.Conn().Scheme())
+	return sourceFunc(func(m *manager.Manager, a *added) error {
+		info, err := infoFor[T](m)
 		if err != nil {
-			var obj T
-			switch any(obj).(type) {
-			case *metav1.PartialObjectMetadata, *metav1.Unstructured:
-				err = fmt.Errorf("%T does not say which resource: use controllers.From with informers.ForResource", obj)
-			}
-			return nil, err
+			return err
 		}
-		return feed(c, informers.For[T](m.Informers()), info.GVK.Kind, mapTo, predicates)
+		return feed(a, informers.For[T](m.Informers()), info.GVK.Kind, mapTo, predicates)
 	})
 }
 
-func feed[T metav1.Object](c *controller.Controller, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T]) (func(context.Context) error, error) {
+// infoFor is what the connection's scheme knows of T.
+func infoFor[T metav1.Object](m *manager.Manager) (*scheme.Info, error) {
+	info, err := scheme.InfoFor[T](m.Conn().Scheme())
+	if err != nil {
+		var obj T
+		switch any(obj).(type) {
+		case *metav1.PartialObjectMetadata, *metav1.Unstructured:
+			err = fmt.Errorf("%T does not say which resource: use controllers.From with informers.ForResource", obj)
+		}
+	}
+	return info, err
+}
+
+// feed adds to the queue of a what mapTo returns for the events of inf.
+func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T]) error {
 	if mapTo == nil || slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return p == nil }) {
-		return nil, fmt.Errorf("the source of %s has a nil function", kind)
+		return fmt.Errorf("the source of %s has a nil function", kind)
 	}
 	causes := map[informers.EventType]string{}
 	for _, t := range []informers.EventType{informers.Added, informers.Updated, informers.Deleted} {
 		causes[t] = kind + " " + t.String()
 	}
-	inf.AddHandler(func(e informers.Event[T]) {
+	handler := inf.AddHandler(func(e informers.Event[T]) {
 		for _, p := range predicates {
 			if !p(e) {
 				return
@@ -152,10 +183,12 @@ func feed[T metav1.Object](c *controller.Controller, inf *informers.Informer[T],
 			opts.Priority = workqueue.LowPriority
 		}
 		for _, req := range mapTo(e) {
-			c.Queue().AddWith(req, opts)
+			a.Queue().AddWith(req, opts)
 		}
-	}, informers.HandlerOptions{Name: c.Name()})
-	return inf.WaitForServed, nil
+	}, informers.HandlerOptions{Name: a.Name()})
+	a.handlers = append(a.handlers, handler)
+	a.waits = append(a.waits, inf.WaitForServed)
+	return nil
 }
 
 // GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels.

@@ -2,21 +2,24 @@
 // fixed number of goroutines, and puts keys back after errors with growing delays.
 //
 // A [Controller] promises: a key that was enqueued is reconciled after that; a key is never reconciled
-// by two goroutines at once; a panic in the reconciler is an error like any other; Run returns only
-// when no reconcile is running.
+// by two goroutines at once; a panic in the reconciler is an error like any other; a key keeps its priority when it is
+// requeued or retried; Run returns only when no reconcile is running.
 package controller
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/controllers/internal/grace"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/workqueue"
 )
@@ -32,7 +35,7 @@ type Options struct {
 	Timeout time.Duration
 	// Queue configures the work queue.
 	Queue workqueue.Options[reconcile.Request]
-	// Logger gets one line per failed reconcile; nil discards.
+	// Logger gets one line per failed reconcile, and what reconcilers log; see reconcile.Logger. Nil discards.
 	Logger *slog.Logger
 	// Metrics, if not nil, is told of every reconcile.
 	Metrics *Metrics
@@ -52,6 +55,7 @@ type Controller struct {
 	reconciler reconcile.Reconciler
 	opts       Options
 	queue      *workqueue.Queue[reconcile.Request]
+	replica    string // part of the ids of reconciles
 	serial     atomic.Uint64
 }
 
@@ -61,7 +65,7 @@ func New(name string, r reconcile.Reconciler, o Options) *Controller {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Controller{name: name, reconciler: r, opts: o, queue: workqueue.New(o.Queue)}
+	return &Controller{name: name, reconciler: r, opts: o, queue: workqueue.New(o.Queue), replica: rand.Text()[:8]}
 }
 
 // Name returns the controller's name.
@@ -70,12 +74,14 @@ func (c *Controller) Name() string { return c.name }
 // Queue is the controller's work queue, for sources and debug views.
 func (c *Controller) Queue() *workqueue.Queue[reconcile.Request] { return c.queue }
 
-// Enqueue asks for a reconcile of req.
+// Enqueue adds req to the queue.
 func (c *Controller) Enqueue(req reconcile.Request) { c.queue.Add(req) }
 
-// Run works until ctx ends, then waits for the running reconciles, whose contexts end with ctx. It
-// returns nil when ctx ended. A Controller runs once.
+// Run works until ctx ends, then waits for the running reconciles. Their contexts end with ctx; under a manager that is stopped they may
+// go on for manager.Options.Grace. It returns nil when ctx ended. A Controller runs once.
 func (c *Controller) Run(ctx context.Context) error {
+	work, stop := grace.Work(ctx)
+	defer stop()
 	var workers sync.WaitGroup
 	for range c.opts.Concurrency {
 		workers.Go(func() {
@@ -84,7 +90,7 @@ func (c *Controller) Run(ctx context.Context) error {
 				if err != nil {
 					return
 				}
-				c.process(ctx, req)
+				c.process(work, req)
 			}
 		})
 	}
@@ -95,22 +101,23 @@ func (c *Controller) Run(ctx context.Context) error {
 
 func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 	defer c.queue.Done(req)
-	log := c.opts.Logger.With("controller", c.name, "namespace", req.Namespace, "name", req.Name, "reconcileID", c.serial.Add(1))
+	id := c.replica + "-" + strconv.FormatUint(c.serial.Add(1), 10)
+	log := c.opts.Logger.With("controller", c.name, "namespace", req.Namespace, "name", req.Name, "reconcileID", id)
 	if m := c.opts.Metrics; m != nil && m.Active != nil {
 		m.Active(c.name, 1)
 		defer m.Active(c.name, -1)
 	}
 	began := time.Now()
-	result, outcome, err := c.reconcile(ctx, req)
+	result, outcome, err := c.reconcile(reconcile.NewContext(ctx, log, id), req)
 	switch {
 	case err == nil && result.RequeueAfter > 0:
 		outcome = "requeue_after"
 		c.queue.Forget(req)
-		add := workqueue.AddOptions{After: result.RequeueAfter}
+		priority := c.priority(req)
 		if result.Priority != nil {
-			add.Priority = *result.Priority
+			priority = *result.Priority
 		}
-		c.queue.AddWith(req, add)
+		c.queue.AddWith(req, workqueue.AddOptions{After: result.RequeueAfter, Priority: priority})
 	case err == nil:
 		outcome = "success"
 		c.queue.Forget(req)
@@ -118,18 +125,25 @@ func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 		outcome = "terminal_error"
 		c.queue.Forget(req)
 		log.Error("reconcile failed for good", "err", err)
-	case ctx.Err() != nil: // stopping: the error says nothing about the object
+	case ctx.Err() != nil: // cut off: the error says nothing about the object
+		return
 	default:
-		c.queue.AddRateLimited(req)
+		c.queue.AddWith(req, workqueue.AddOptions{RateLimited: true, Priority: c.priority(req)})
 		level := slog.LevelWarn
 		if apierrors.IsConflict(err) {
-			level = slog.LevelDebug // somebody else wrote first: the next run sees it
+			level = slog.LevelDebug // another writer was first: the next run sees what it wrote
 		}
 		log.Log(ctx, level, "reconcile failed", "err", err, "requeues", c.queue.NumRequeues(req))
 	}
 	if m := c.opts.Metrics; m != nil && m.Reconciled != nil {
 		m.Reconciled(c.name, outcome, time.Since(began))
 	}
+}
+
+// priority is that of a key in processing, or of its pending run.
+func (c *Controller) priority(req reconcile.Request) int {
+	e, _ := c.queue.Entry(req)
+	return e.Priority
 }
 
 func (c *Controller) reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, outcome string, err error) {

@@ -209,3 +209,39 @@ func TestASeedGivesTheOrderOfReconciles(t *testing.T) {
 		seen[fmt.Sprint(keys)] = seed
 	}
 }
+
+// A key keeps its priority when it is retried after an error and when it is requeued, so that an initial list that fails at first
+// does not come back in front of a user.
+func TestPriorityIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *controller.Controller
+		seen := map[string][]int{}
+		c = controller.New("kept", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+			e, _ := c.Queue().Entry(req)
+			seen[req.Name] = append(seen[req.Name], e.Priority)
+			switch n := len(seen[req.Name]); {
+			case n == 1:
+				return reconcile.Result{}, errors.New("not yet")
+			case n == 2:
+				return reconcile.Result{RequeueAfter: time.Second}, nil
+			case n == 3 && req.Name == "other":
+				return reconcile.Result{RequeueAfter: time.Second, Priority: new(7)}, nil
+			case n == 3:
+				panic("once")
+			}
+			return reconcile.Result{}, nil
+		}), controller.Options{})
+		for _, name := range []string{"listed", "other"} {
+			c.Queue().AddWith(reconcile.Request{Name: name}, workqueue.AddOptions{Priority: workqueue.LowPriority})
+		}
+		c.Enqueue(reconcile.Request{Name: "edited"})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		stop()
+		require.NoError(t, <-done)
+		require.Equal(t, map[string][]int{"listed": {-100, -100, -100, -100}, "other": {-100, -100, -100, 7}, "edited": {0, 0, 0, 0}}, seen)
+	})
+}

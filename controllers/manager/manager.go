@@ -1,19 +1,23 @@
 // Package manager runs the parts of one program against one API server: shared informers, what runs on
 // every replica, and what runs on the leader only.
 //
-// [Manager.Run] starts in this order and stops in the reverse one: informers; runnables of all
-// replicas (webhook and metrics servers); leader election; and, while leading, the led runnables,
-// after the informers have synced; one whose resource is not served, because its CustomResourceDefinition is not installed, holds up
-// nobody, and works as soon as it is. Run returns when everything it started has returned. The lease is
-// released only after the led runnables have returned.
+// [Manager.Run] starts informers, then the runnables of all replicas (webhook, health and metrics servers), then leader
+// election and, while leading, the led runnables. A led runnable waits for the informers: a controller for those that it
+// says it reads (see package controllers), any other for all. One whose resource is not served, because its
+// CustomResourceDefinition is not installed, holds up nothing, and works as soon as it is.
+//
+// When Run's context ends, or a runnable fails, all is stopped in the reverse order, each part when the one before it has
+// returned: the led runnables, and with them the lease is released; the runnables of all replicas; the recorders
+// of events; the informers. So the last events are written, and an operator's own webhook answers while its
+// reconcilers make their last writes. Options.Grace and Options.StopTimeout bound the time. When leadership is lost, the
+// contexts of the led runnables and of their reconciles end at once.
 package manager
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -29,6 +33,13 @@ type Runnable interface {
 	Run(ctx context.Context) error
 }
 
+// Waiter is a Runnable that says itself what it waits for before it runs. An error of Wait while ctx is live stops the whole
+// manager.
+type Waiter interface {
+	Runnable
+	Wait(ctx context.Context) error
+}
+
 // Func adapts a function to Runnable.
 type Func func(ctx context.Context) error
 
@@ -41,14 +52,28 @@ type Elector interface {
 	Run(ctx context.Context, lead func(ctx context.Context) error) error
 }
 
+// Defaults of Options.
+const (
+	DefaultGrace       = 10 * time.Second
+	DefaultStopTimeout = 25 * time.Second
+)
+
 // Options of a Manager; the zero value runs everything at once without leader election.
 type Options struct {
 	// Elector decides when the led runnables run; nil runs them at once.
 	Elector Elector
 	// Informers configures the shared informers. Without a Logger and OnError of its own their failures go to Logger.
 	Informers informers.SetOptions
-	// Logger is handed to controllers, and told what keeps informers from their work, such as a missing right; nil discards.
+	// Logger gets what controllers and informers log, such as a missing right. Nil logs warnings and errors to slog.Default();
+	// a logger of slog.DiscardHandler logs nothing.
 	Logger *slog.Logger
+	// Grace is how long reconciles under way may go on after the end of Run's context before their own contexts end.
+	// 0 means 10 s; negative ends them at once.
+	Grace time.Duration
+	// StopTimeout is how long everything may take to return after the end of Run's context. What has not returned by
+	// then is left behind: Run stops the rest, which may take it 5 s more, and returns ErrNotDrained with the names. 0 means
+	// 25 s, so that it is over before a pod is killed; negative means no limit.
+	StopTimeout time.Duration
 	// Monitor, if not nil, is told of every controller that is added; package controllers/metrics has one.
 	Monitor Monitor
 }
@@ -70,8 +95,9 @@ type Manager struct {
 	set  *informers.Set
 	opts Options
 	log  *slog.Logger
+	of   *Manager // the one that is to be run, if this one is not
 
-	all, led *group
+	all, led, events *group
 
 	mu        sync.Mutex
 	recorders map[string]*events.Recorder // by component
@@ -80,19 +106,30 @@ type Manager struct {
 // New makes a manager for conn.
 func New(conn client.Conn, o Options) *Manager {
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.New(warnings{})
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.StopTimeout == 0 {
+		o.StopTimeout = DefaultStopTimeout
 	}
 	if o.Informers.Logger == nil {
 		o.Informers.Logger = o.Logger
 	}
 	set := informers.NewSet(conn, o.Informers)
-	return &Manager{conn: set.Conn(), set: set, opts: o, log: o.Logger, all: &group{}, led: &group{}, recorders: map[string]*events.Recorder{}}
+	return &Manager{
+		conn: set.Conn(), set: set, opts: o, log: o.Logger, all: &group{}, led: &group{}, events: &group{}, recorders: map[string]*events.Recorder{},
+	}
 }
 
 // As returns m for controllers that act as another user, the one of conn: the same informers and the same life, but
-// [Manager.Conn] and the events are conn's. Only m itself is to be run.
+// [Manager.Conn] and the events are conn's. Only m itself is to be run: Run of what As returns fails.
 func (m *Manager) As(conn client.Conn) *Manager {
-	return &Manager{conn: m.set.Through(conn), set: m.set, opts: m.opts, log: m.log, all: m.all, led: m.led, recorders: map[string]*events.Recorder{}}
+	return &Manager{
+		conn: m.set.Through(conn), set: m.set, opts: m.opts, log: m.log, of: m, all: m.all, led: m.led, events: m.events,
+		recorders: map[string]*events.Recorder{},
+	}
 }
 
 // Conn is the connection controllers use. What is written through it is visible at once in the listers of Informers.
@@ -104,7 +141,7 @@ func (m *Manager) Informers() *informers.Set { return m.set }
 // Monitor is that of the options, nil if there is none.
 func (m *Manager) Monitor() Monitor { return m.opts.Monitor }
 
-// Logger is never nil.
+// Logger returns the one of the options, or what stands in for it; never nil.
 func (m *Manager) Logger() *slog.Logger { return m.log }
 
 // Recorder returns a recorder of events for a component, which the manager runs. Calls with one name share one.
@@ -122,122 +159,26 @@ func (m *Manager) Recorder(component string) *events.Recorder {
 	return r
 }
 
-// Add registers a runnable that needs leadership, such as a controller. name appears in errors.
-func (m *Manager) Add(name string, r Runnable) { m.led.add(name, r) }
-
-// AddAlways registers a runnable that runs on every replica, leader or not.
-func (m *Manager) AddAlways(name string, r Runnable) { m.all.add(name, r) }
-
-// Run runs everything until ctx ends or something fails, and returns the failure, or nil.
-func (m *Manager) Run(ctx context.Context) error {
-	// The informers outlive what reads them: their context ends last.
-	setCtx, stopSet := context.WithCancel(context.WithoutCancel(ctx))
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	setDone := make(chan error, 1)
-	go func() {
-		err := m.set.Run(setCtx)
-		if err != nil {
-			fail(fmt.Errorf("manager: informers: %w", err))
-		}
-		setDone <- err
-	}()
-
-	var wg sync.WaitGroup
-	run := func(f func(context.Context) error) {
-		wg.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
-				fail(err)
-			}
-		})
+// Add registers a runnable that needs leadership, such as a controller. name appears in errors. It runs when all informers of
+// the manager have synced or are found not to be served, unless it is a Waiter.
+func (m *Manager) Add(name string, r Runnable) {
+	wait := m.set.WaitForServed
+	if w, ok := r.(Waiter); ok {
+		wait = w.Wait
 	}
-	run(m.all.run)
-	run(func(ctx context.Context) error {
-		lead := func(ctx context.Context) error {
-			if err := m.set.WaitForServed(ctx); err != nil {
-				return err
-			}
-			return m.led.run(ctx)
-		}
-		if m.opts.Elector == nil {
-			return lead(ctx)
-		}
-		if err := m.opts.Elector.Run(ctx, lead); err != nil {
-			return fmt.Errorf("manager: leader election: %w", err)
-		}
-		if ctx.Err() == nil {
-			return errors.New("manager: leadership was lost")
-		}
-		return nil
-	})
-	wg.Wait()
-	stopSet()
-	<-setDone
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
+	m.led.add(&member{name: name, r: r, wait: wait})
 }
 
-// group is a growing set of runnables that may be added before or while it runs.
-type group struct {
-	mu      sync.Mutex
-	members []member
-	// started is how the running group learns of later members; nil when it does not run.
-	started func(member)
-}
-
-type member struct {
-	name string
-	r    Runnable
-}
-
-func (g *group) add(name string, r Runnable) {
-	g.mu.Lock()
-	m := member{name, r}
-	g.members = append(g.members, m)
-	start := g.started
-	g.mu.Unlock()
-	if start != nil {
-		start(m)
+// AddAlways registers a runnable that runs on every replica, leader or not. It waits for nothing, unless it is a Waiter. A recorder of
+// events is stopped after the others, so that it writes what they record last.
+func (m *Manager) AddAlways(name string, r Runnable) {
+	g := m.all
+	if _, ok := r.(*events.Recorder); ok {
+		g = m.events
 	}
-}
-
-// run runs all members until ctx ends or one fails. A member that returns nil early is done.
-func (g *group) run(ctx context.Context) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var wg sync.WaitGroup
-	var closing sync.Mutex // a member added while the group ends is not started
-	ended := false
-	start := func(m member) {
-		closing.Lock()
-		defer closing.Unlock()
-		if ended {
-			return
-		}
-		wg.Go(func() {
-			if err := m.r.Run(ctx); err != nil && ctx.Err() == nil {
-				fail(fmt.Errorf("%s: %w", m.name, err))
-			}
-		})
+	n := &member{name: name, r: r}
+	if w, ok := r.(Waiter); ok {
+		n.wait = w.Wait
 	}
-	g.mu.Lock()
-	for _, m := range g.members {
-		start(m)
-	}
-	g.started = start
-	g.mu.Unlock()
-	<-ctx.Done()
-	closing.Lock()
-	ended = true
-	closing.Unlock()
-	g.mu.Lock()
-	g.started = nil
-	g.mu.Unlock()
-	wg.Wait()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
+	g.add(n)
 }

@@ -32,6 +32,12 @@ func (d *diary) add(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
+func (d *diary) has(line string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Contains(d.lines, line)
+}
+
 func (d *diary) runnable(name string) manager.Func {
 	return func(ctx context.Context) error {
 		d.add("%s starts", name)
@@ -59,6 +65,7 @@ func (e *elector) Run(ctx context.Context, lead func(context.Context) error) err
 	go func() { done <- lead(ctx) }()
 	select {
 	case err := <-done:
+		e.d.add("lease released")
 		return err
 	case <-e.lose:
 	case <-ctx.Done():
@@ -106,7 +113,7 @@ func TestOrder(t *testing.T) {
 		}
 		require.Less(t, at("led ends"), at("lease released"))
 		require.Less(t, at("late ends"), at("lease released"))
-		at("web ends")
+		require.Less(t, at("lease released"), at("web ends"))
 	})
 }
 

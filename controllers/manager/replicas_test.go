@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -32,6 +33,11 @@ func replica(t *testing.T, conn client.Conn, name string) *manager.Manager {
 	e, err := leaderelection.New(lock, leaderelection.Options{Identity: name})
 	require.NoError(t, err)
 	return manager.New(conn, manager.Options{Elector: e})
+}
+
+// leaseOf is the lease of the replicas.
+func leaseOf(c *controllertest.Cluster) *coordinationv1.Lease {
+	return controllertest.Get[*coordinationv1.Lease](c, "default", "operator")
 }
 
 // hooked is a webhook server over memory and a function that calls it.

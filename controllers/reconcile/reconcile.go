@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -20,12 +21,13 @@ type Request = types.NamespacedName
 type Result struct {
 	// RequeueAfter, if positive, runs the key again after this time even if nothing changes.
 	RequeueAfter time.Duration
-	// Priority of that next run; nil keeps the key's own.
+	// Priority of that next run; nil keeps the key's own, that is the priority of the run that asks, or of a pending one.
 	Priority *int
 }
 
 // Reconciler brings one object's world to the desired state. Any error but a terminal one makes the
-// controller run the key again after a back-off. The context ends with the controller or the reconcile timeout.
+// controller run the key again after a back-off. The context ends with the controller or the reconcile timeout, and
+// carries the logger and the id of the run; see [Logger] and [ID].
 type Reconciler interface {
 	Reconcile(ctx context.Context, req Request) (Result, error)
 }
@@ -50,3 +52,33 @@ type terminalError struct{ err error }
 
 func (e *terminalError) Error() string { return fmt.Sprintf("terminal: %v", e.err) }
 func (e *terminalError) Unwrap() error { return e.err }
+
+type contextKey struct{}
+
+// run is what the context of a reconcile carries.
+type run struct {
+	log *slog.Logger
+	id  string
+}
+
+// NewContext returns a context as controllers hand it to reconcilers; tests of a reconciler may use it too.
+func NewContext(ctx context.Context, log *slog.Logger, id string) context.Context {
+	return context.WithValue(ctx, contextKey{}, &run{log, id})
+}
+
+// Logger returns the logger for the reconcile of ctx. Its lines have the attributes controller, namespace, name and reconcileID, as
+// those of the controller. For other contexts it is slog.Default().
+func Logger(ctx context.Context) *slog.Logger {
+	if r, ok := ctx.Value(contextKey{}).(*run); ok {
+		return r.log
+	}
+	return slog.Default()
+}
+
+// ID identifies the reconcile of ctx among all of all replicas, in logs. For other contexts it is empty.
+func ID(ctx context.Context) string {
+	if r, ok := ctx.Value(contextKey{}).(*run); ok {
+		return r.id
+	}
+	return ""
+}
