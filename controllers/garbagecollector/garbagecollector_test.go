@@ -133,9 +133,11 @@ func TestTwoHundredOwners(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		for i := range 50 {
 			name := "o" + string(rune('0'+i/10)) + string(rune('0'+i%10))
-			uid := configMap(c, name)
+			o := owner(c, name)
 			for j := range 4 {
-				configMap(c, name+"-"+string(rune('0'+j)), uid)
+				m := &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", name+"-"+string(rune('0'+j)))}
+				m.OwnerReferences = []metav1.OwnerReference{ref("ConfigMap", o)}
+				controllertest.Create(c, m)
 			}
 		}
 		c.Settle()
