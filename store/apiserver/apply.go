@@ -122,7 +122,10 @@ func (s *Server) apply(rt *route, r *request, out output, p *patchRequest, o reg
 		r.fail(err)
 		return
 	}
-	o.Patch, o.Create = true, r.info.Subresource == ""
+	o.Patch = true
+	if r.info.Subresource == "" {
+		o.Create = r.mayCreate
+	}
 	o.Write = r.write(p.wo, patchOptions(r, p))
 	o.Tracked = true
 	key := r.key(rt.info.Namespaced)

@@ -351,21 +351,32 @@ func (s *Server) authorize(r *request) bool {
 	case "list", "watch", "deletecollection":
 		a.FieldSelector, a.LabelSelector = r.query.Get("fieldSelector"), r.query.Get("labelSelector")
 	}
-	d, reason, err := s.permit(r.Context(), a)
-	if d == authz.Allow {
-		return true
-	}
-	if err != nil { // nobody has said no, so that asking again may help
-		r.fail(apierrors.NewInternalError(fmt.Errorf("authorization: %w", err)))
+	if err := r.permitted(r.Context(), a); err != nil {
+		r.fail(err)
 		return false
 	}
-	text := errors.New(forbidden(a, reason, nil))
-	if r.info.Resource {
-		r.fail(apierrors.NewForbidden(r.info.GVR.GroupResource(), r.info.Name, text))
-	} else {
-		r.fail(apierrors.NewForbidden(schema.GroupResource{}, "", text))
+	return true
+}
+
+// mayCreate finds out whether the caller of an update or a patch may make the object, because it is missing.
+func (r *request) mayCreate(ctx context.Context) error {
+	a := r.attributes()
+	a.Verb = "create"
+	return r.permitted(ctx, a)
+}
+
+// permitted returns why a caller may not do what a says: a 403, or a 500 if no authorizer could decide, so that asking again may help.
+func (r *request) permitted(ctx context.Context, a authz.Attributes) error {
+	d, reason, err := r.server.permit(ctx, a)
+	switch {
+	case d == authz.Allow:
+		return nil
+	case err != nil:
+		return apierrors.NewInternalError(fmt.Errorf("authorization: %w", err))
+	case !a.ResourceRequest:
+		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(forbidden(a, reason, nil)))
 	}
-	return false
+	return apierrors.NewForbidden(schema.GroupResource{Group: a.APIGroup, Resource: a.Resource}, a.Name, errors.New(forbidden(a, reason, nil)))
 }
 
 // attributes are what decisions about the request are made of, but for selectors.

@@ -26,7 +26,11 @@ func (wo writeOptions) list() []string {
 }
 
 func (s *Server) update(rt *route, r *request) {
-	s.put(rt, r, registry.UpdateOptions{Create: rt.res.Definition().Facts.CreateOnUpdate})
+	var o registry.UpdateOptions
+	if rt.res.Definition().Facts.CreateOnUpdate {
+		o.Create = r.mayCreate
+	}
+	s.put(rt, r, o)
 }
 
 // put replaces an object, or the part of it that o leaves to the request.

@@ -2,6 +2,8 @@ package controlplane_test
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -167,4 +169,58 @@ func TestAuthorizationModes(t *testing.T) {
 	_, err := closed.token("bob-token").Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/version"})
 	require.True(t, apierrors.IsForbidden(err), err)
 	create(t, closed.admin(), &corev1.ConfigMap{ObjectMeta: meta("default", "x")})
+}
+
+// What an update or a server-side apply makes because it is missing needs the right to create it: for built-in and for custom resources,
+// and for names that the right to patch is confined to.
+func TestCreatingByUpdateNeedsCreate(t *testing.T) {
+	p := start(t)
+	admin, ann := p.admin(), p.token("ann-token")
+	_, err := admin.Do(t.Context(), &client.Request{Method: http.MethodPost, Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", ContentType: "application/json",
+		Body: []byte(`{"metadata":{"name":"boats.sea.test"},"spec":{"group":"sea.test","scope":"Namespaced","names":{"plural":"boats","kind":"Boat"},
+			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)})
+	require.NoError(t, err)
+	role := create(t, admin, &rbacv1.Role{ObjectMeta: meta("default", "updater"), Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"get", "patch", "update"}, APIGroups: []string{"", "sea.test", "coordination.k8s.io"}, Resources: []string{"configmaps", "services", "limitranges", "boats", "leases"}},
+		{Verbs: []string{"create"}, APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"mine"}}}})
+	create(t, admin, binding("default", "updater", "Role", role.Name, user("ann")))
+	send := func(c client.Conn, method, resource, name, body string) error {
+		group, resource, _ := strings.Cut(resource, ":")
+		r := &client.Request{Method: method, Path: group + "/namespaces/default/" + resource + "/" + name, ContentType: "application/json", Body: []byte(body)}
+		if method == http.MethodPatch {
+			r.ContentType, r.Query = "application/apply-patch+yaml", url.Values{"fieldManager": {"m"}, "force": {"true"}}
+		}
+		_, err := c.Do(t.Context(), r)
+		return err
+	}
+	p.eventually("ann patches", func() bool {
+		return !apierrors.IsForbidden(send(ann, http.MethodPatch, "/api/v1:configmaps", "none", "{}"))
+	})
+	const (
+		configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`
+		limits    = `{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"x"},"spec":{"limits":[]}}`
+		service   = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"ports":[{"port":80}]}}`
+		boat      = `{"apiVersion":"sea.test/v1","kind":"Boat","metadata":{"name":"x"}}`
+		lease     = `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"x"}}`
+	)
+	for _, c := range []struct{ method, resource, body string }{
+		{http.MethodPatch, "/api/v1:configmaps", configMap},
+		{http.MethodPatch, "/api/v1:services", service},
+		{http.MethodPut, "/api/v1:limitranges", limits},
+		{http.MethodPatch, "/apis/sea.test/v1:boats", boat},
+		{http.MethodPatch, "/apis/coordination.k8s.io/v1:leases", lease},
+		{http.MethodPut, "/apis/coordination.k8s.io/v1:leases", lease},
+	} {
+		what := c.method + " " + c.resource
+		err := send(ann, c.method, c.resource, "x", c.body)
+		require.True(t, apierrors.IsForbidden(err), "%s: %v", what, err)
+		_, resource, _ := strings.Cut(c.resource, ":")
+		require.ErrorContains(t, err, `User "ann" cannot create resource "`+resource+`"`, what)
+		require.NoError(t, send(admin, c.method, c.resource, "x", c.body), what)
+		err = send(ann, c.method, c.resource, "x", c.body)
+		require.False(t, apierrors.IsForbidden(err), "%s of what is there: %v", what, err)
+		_, err = admin.Do(t.Context(), &client.Request{Method: http.MethodDelete, Path: strings.Replace(c.resource, ":", "/namespaces/default/", 1) + "/x"})
+		require.NoError(t, err)
+	}
+	require.NoError(t, send(ann, http.MethodPut, "/apis/coordination.k8s.io/v1:leases", "mine", strings.Replace(lease, `"x"`, `"mine"`, 1)), "create of this name is allowed")
 }

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -35,7 +36,7 @@ func (s *scalers) apply(version, manager string, force bool, spec map[string]any
 			obj.SetNamespace("default")
 		}
 		return obj, err
-	}, registry.UpdateOptions{Write: w, Create: true, Patch: true})
+	}, registry.UpdateOptions{Write: w, Create: func(context.Context) error { return nil }, Patch: true})
 	return err
 }
 

@@ -54,8 +54,9 @@ func (c Current) JSON() ([]byte, error) {
 // UpdateOptions refine an update.
 type UpdateOptions struct {
 	Write
-	// Create makes a missing object instead of answering 404: for a PUT only where the kind allows it.
-	Create bool
+	// Create lets the update make a missing object; nil answers 404. It is called before that, and its error is the answer: the right to
+	// update or patch is not one to create.
+	Create func(context.Context) error
 	// Patch relaxes what a PUT requires: the version may be missing, and a wrong uid is a 422.
 	Patch bool
 	// Edit restricts the change to a part of the object; nil is the whole of it, as far as Subresource
@@ -98,7 +99,7 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 			return nil, false, err
 		}
 		if cur == nil {
-			if !o.Create {
+			if o.Create == nil {
 				return nil, false, apierrors.NewNotFound(r.gr, key.Name)
 			}
 			obj, err := r.createByUpdate(ctx, key, change, o)
@@ -147,6 +148,9 @@ func doubtful(obj metav1.Object, cur *state, err error) bool {
 }
 
 func (r *Resource) createByUpdate(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (metav1.Object, error) {
+	if err := o.Create(ctx); err != nil {
+		return nil, err
+	}
 	obj, err := change(Current{res: r})
 	if err != nil {
 		return nil, err
