@@ -9,7 +9,7 @@ import (
 func (n *node) checkJSON() error {
 	n.jsonOnce.Do(func() {
 		n.jsonErr = n.search(func(m *node) (error, bool) {
-			if m.enc != m.op && m.dec != m.op {
+			if m.enc != m.op && m.dec != m.op && m.oneOf == nil {
 				return nil, false
 			}
 			if m.bad != nil {

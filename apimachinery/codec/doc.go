@@ -53,4 +53,8 @@
 // tag gives a field its number; the wire form follows from the Go type. A named
 // slice of strings in protobuf is a message holding the strings, as upstream's
 // nullable lists are. Fields without a protobuf tag are not in the protobuf form.
+//
+// A struct whose fields are tagged codec:"object" (a pointer), codec:"array" (a slice) and codec:"bool" (a bool) is in JSON not
+// an object with these members but the value of one of them, by the kind of the value: a schema or a list of schemas. Such
+// tags come before methods of the type; as inside the value of a method, a strict decode reports nothing inside it.
 package codec

@@ -242,6 +242,8 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 			}
 			return i
 		}
+	case opOneOf:
+		return d.oneOf(n, p, i)
 	default:
 		return d.byMethod(n, p, i)
 	}

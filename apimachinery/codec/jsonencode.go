@@ -160,6 +160,8 @@ func (e *jsonEncoder) value(b []byte, n *node, p unsafe.Pointer) []byte {
 		return e.any(b, *(*any)(p))
 	case opIface:
 		return e.dynamic(b, n.at(p).Elem())
+	case opOneOf:
+		return e.oneOf(b, n, p)
 	}
 	return e.byMethod(b, n, p)
 }

@@ -44,6 +44,7 @@ const (
 	opOwn     // AppendJSON, ParseJSON
 	opStd     // MarshalJSON, UnmarshalJSON
 	opText    // MarshalText, UnmarshalText
+	opOneOf   // the field that the kind of value says
 )
 
 // jsonAppender and its companions are the small interfaces leaf types
@@ -97,6 +98,7 @@ type node struct {
 	probes  []probe // of the fields, same order
 	index   nameIndex
 	unknown *unknownField
+	oneOf   *oneOf // nil for a struct that is an object
 
 	// Interface words: the value of an interface variable is such a word and a pointer to T.
 	encWord unsafe.Pointer
@@ -246,6 +248,7 @@ func (b *builder) fill(n *node) {
 	b.copyMethods(n)
 	b.equalMethods(n)
 	if n.op == opStruct {
+		b.oneOfShape(n)
 		b.jsonFields(n)
 		if k := n.find([]byte("metadata")); k >= 0 && n.fields[k].n.typ.Kind() == reflect.Struct {
 			n.object = &objectPlan{}

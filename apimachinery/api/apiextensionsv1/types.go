@@ -288,25 +288,25 @@ type JSONSchemaProps struct {
 // JSONSchemaPropsOrArray is a schema, or a list of schemas.
 type JSONSchemaPropsOrArray struct {
 	// The one schema.
-	Schema *JSONSchemaProps `json:"-" protobuf:"bytes,1,opt,name=schema"`
+	Schema *JSONSchemaProps `json:"-" codec:"object" protobuf:"bytes,1,opt,name=schema"`
 	// The list; refused in definitions.
-	JSONSchemas []JSONSchemaProps `json:"-" protobuf:"bytes,2,rep,name=jSONSchemas"`
+	JSONSchemas []JSONSchemaProps `json:"-" codec:"array" protobuf:"bytes,2,rep,name=jSONSchemas"`
 }
 
 // JSONSchemaPropsOrBool is a schema, or true or false.
 type JSONSchemaPropsOrBool struct {
 	// The truth value; true beside a schema.
-	Allows bool `json:"-" protobuf:"varint,1,opt,name=allows"`
+	Allows bool `json:"-" codec:"bool" protobuf:"varint,1,opt,name=allows"`
 	// The schema.
-	Schema *JSONSchemaProps `json:"-" protobuf:"bytes,2,opt,name=schema"`
+	Schema *JSONSchemaProps `json:"-" codec:"object" protobuf:"bytes,2,opt,name=schema"`
 }
 
 // JSONSchemaPropsOrStringArray is a schema, or a list of property names.
 type JSONSchemaPropsOrStringArray struct {
 	// The schema.
-	Schema *JSONSchemaProps `json:"-" protobuf:"bytes,1,opt,name=schema"`
+	Schema *JSONSchemaProps `json:"-" codec:"object" protobuf:"bytes,1,opt,name=schema"`
 	// The names.
-	Property []string `json:"-" protobuf:"bytes,2,rep,name=property"`
+	Property []string `json:"-" codec:"array" protobuf:"bytes,2,rep,name=property"`
 }
 
 // SelectableField is a field that field selectors can use.
