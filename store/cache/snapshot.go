@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"iter"
 
 	"github.com/keelson-dev/keelson/store/internal/ordered"
@@ -48,6 +49,28 @@ func (s *Snapshot) Range(prefix, after string) iter.Seq[*Object] {
 		}
 		s.items.Range(from, to)(func(_ string, o *Object) bool { return yield(o) })
 	}
+}
+
+// Changes iterates, in ascending order of keys, over the objects that differ from those of an older or newer snapshot of the
+// same cache: before is nil for a new key, after for one that is not there any more. Without an old snapshot every object is
+// new. The cost follows the changes between the two, unless the cache has listed its store again in between.
+func (s *Snapshot) Changes(old *Snapshot) iter.Seq2[*Object, *Object] {
+	var from ordered.Map[*Object]
+	if old != nil {
+		from = old.items
+	}
+	return func(yield func(before, after *Object) bool) {
+		for c := range s.items.Changes(from, unchanged) {
+			if !yield(c.Old, c.New) {
+				return
+			}
+		}
+	}
+}
+
+// unchanged reports whether a key still has what it had: a store that was restored may have used a revision twice.
+func unchanged(a, b *Object) bool {
+	return a == b || a.Revision == b.Revision && a.CreateRevision == b.CreateRevision && bytes.Equal(a.Value, b.Value)
 }
 
 // Count returns the number of objects that Range would visit, without visiting them.

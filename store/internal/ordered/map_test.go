@@ -134,6 +134,70 @@ func TestMapRandomHistoryAgainstModel(t *testing.T) {
 		for _, v := range old { // earlier versions are untouched
 			same(t, v.m, v.want)
 		}
+		for range 30 {
+			a, b := old[rnd.IntN(len(old))], old[rnd.IntN(len(old))]
+			sameChanges(t, seed, a.m, b.m, a.want.vals, b.want.vals)
+		}
+	}
+}
+
+// sameChanges compares Changes with the difference of two models.
+func sameChanges(t *testing.T, seed uint64, a, b Map[int], before, after map[string]int) {
+	t.Helper()
+	want := map[string]Change[int]{}
+	for k, v := range before {
+		if now, stays := after[k]; !stays || now != v {
+			want[k] = Change[int]{Key: k, Old: v, New: now, Had: true, Stays: stays}
+		}
+	}
+	for k, v := range after {
+		if _, had := before[k]; !had {
+			want[k] = Change[int]{Key: k, New: v, Stays: true}
+		}
+	}
+	got, last := map[string]Change[int]{}, ""
+	for c := range b.Changes(a, func(x, y int) bool { return x == y }) {
+		require.True(t, last == "" || last < c.Key, "seed %d: ascending", seed)
+		got[c.Key], last = c, c.Key
+	}
+	require.Equal(t, want, got, "seed %d", seed)
+	for range b.Changes(a, func(x, y int) bool { return x == y }) {
+		break // an iteration may end early
+	}
+}
+
+// TestChangesReadsOnlyWhatDiffers counts the values that are compared after single changes of a large map.
+func TestChangesReadsOnlyWhatDiffers(t *testing.T) {
+	e := Map[int]{}.Edit()
+	for i := range 100_000 {
+		e.Set(fmt.Sprintf("/%06d", i), i)
+	}
+	m := e.Map()
+	compared := 0
+	count := func(a, b int) bool {
+		compared++
+		return a == b
+	}
+	for range m.Changes(m, count) {
+		t.Fatal("a map does not differ from itself")
+	}
+	require.Zero(t, compared)
+	for name, change := range map[string]func(e *Editor[int]){
+		"set":    func(e *Editor[int]) { e.Set("/050000", -1) },
+		"insert": func(e *Editor[int]) { e.Set("/050000a", -1) },
+		"delete": func(e *Editor[int]) { e.Delete("/050000") },
+		"first":  func(e *Editor[int]) { e.Delete("/000000") },
+		"last":   func(e *Editor[int]) { e.Set("/1", 0) },
+	} {
+		e := m.Edit()
+		change(e)
+		compared = 0
+		found := 0
+		for range e.Map().Changes(m, count) {
+			found++
+		}
+		require.Equal(t, 1, found, name)
+		require.LessOrEqual(t, compared, 2*width, name)
 	}
 }
 
