@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/registry"
 	"github.com/keelson-dev/keelson/store/webhook"
 	"github.com/keelson-dev/keelson/workqueue"
@@ -52,6 +53,7 @@ type Controller struct {
 	documents *openapi.Documents
 	options   Options
 	queue     *workqueue.Queue[string]
+	claims    claims // of the goroutine that reconciles
 
 	synced  chan struct{} // closed when what was stored at the start is served
 	mu      sync.Mutex
@@ -78,7 +80,7 @@ func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Cont
 	return &Controller{
 		registry: reg, access: reg.Access(), documents: documents, options: o,
 		queue: workqueue.New(workqueue.Options[string]{Metrics: o.Queue}), known: map[string]*served{}, settled: make(chan struct{}),
-		synced: make(chan struct{}),
+		synced: make(chan struct{}), claims: claims{groups: map[string]*group{}, byName: map[string]claim{}},
 	}, nil
 }
 
@@ -92,7 +94,9 @@ func (c *Controller) Synced() <-chan struct{} { return c.synced }
 func (c *Controller) begin(ctx context.Context) {
 	var all []*definition
 	err := backoff.Retry(ctx, backoff.Policy{Max: 5 * time.Second, Jitter: 0.5}, nil, func(ctx context.Context) (err error) {
-		all, err = c.definitions(ctx)
+		if _, err = c.registry.Resource(Resource).Snapshot(ctx, registry.Freshness{}); err == nil {
+			all, err = registry.List[*definition](ctx, c.access, Resource, "", labels.Everything())
+		}
 		return err
 	})
 	if err != nil {
@@ -141,25 +145,24 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// watch queues every definition that changes, and with it those of its group, whose names depend on it.
+// watch queues every definition that changes, until ctx ends.
 func (c *Controller) watch(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := c.access.Watch(ctx, Resource, "", func(e registry.Event) error {
-			switch {
-			case e.Object != nil:
-				c.queue.Add(e.Object.GetName())
-				if e.Type != registry.Added {
-					c.queueConflicting(ctx, e.Object)
+		err := c.registry.Resource(Resource).Watch(ctx, types.NamespacedName{}, cache.WatchOptions{InitialEvents: true}, func(events []cache.Event) error {
+			for i := range events {
+				switch e := &events[i]; {
+				case e.Type != cache.Bookmark:
+					c.queue.Add(e.Object.Name)
+				case e.InitialEnd:
+					c.queueKnown() // what was deleted while nothing was watched
 				}
-			case e.Type == registry.Restarted || e.Type == registry.Synced:
-				c.queueKnown()
 			}
 			return nil
 		})
 		if ctx.Err() != nil {
 			return
 		}
-		c.options.Logger.Warn("watching custom resource definitions", "err", err)
+		c.options.Logger.Warn("watching custom resource definitions failed", "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -176,53 +179,49 @@ func (c *Controller) queueKnown() {
 	}
 }
 
-// queueConflicting queues the definitions of a group that wait for names.
-func (c *Controller) queueConflicting(ctx context.Context, changed metav1.Object) {
-	d, ok := changed.(*definition)
-	if !ok {
-		return
-	}
-	all, err := c.definitions(ctx)
+// current returns a definition and the names that others have, as they are after every write acknowledged before: names given
+// a moment ago, here or by another server, must not be given again. The definition is nil if it does not exist.
+func (c *Controller) current(ctx context.Context, name string) (*definition, taken, error) {
+	res := c.registry.Resource(Resource)
+	snap, err := res.Snapshot(ctx, registry.Freshness{})
 	if err != nil {
-		return
+		return nil, taken{}, err
 	}
-	for _, o := range all {
-		if o.Spec.Group == d.Spec.Group && o.Name != d.Name && !is(o, apiextensionsv1.NamesAccepted) {
-			c.queue.Add(o.Name)
+	var d *definition
+	again := c.claims.update(snap, res.Decode, func(changed *definition) {
+		if changed.Name == name {
+			d = changed
 		}
+	})
+	for _, other := range again {
+		c.queue.Add(other)
 	}
-}
-
-// definitions lists all definitions. The read is consistent: names given a moment ago must not be given again.
-func (c *Controller) definitions(ctx context.Context) ([]*definition, error) {
-	if res := c.registry.Resource(Resource); res != nil {
-		if _, err := res.Snapshot(ctx, registry.Freshness{}); err != nil {
-			return nil, err
+	if d == nil {
+		o, ok := snap.Get(res.Key(types.NamespacedName{Name: name}))
+		if !ok {
+			return nil, taken{}, nil
 		}
+		obj, err := res.Decode(o)
+		if err != nil {
+			return nil, taken{}, err
+		}
+		d = obj.(*definition)
 	}
-	return registry.List[*definition](ctx, c.access, Resource, "", labels.Everything())
+	return d, c.claims.taken(d), nil
 }
 
 // reconcile brings one definition to where it should be. again is when to look at it next, zero for when it changes.
 func (c *Controller) reconcile(ctx context.Context, name string) (again time.Duration, err error) {
-	obj, err := c.access.GetLatest(ctx, Resource, types.NamespacedName{Name: name})
-	if apierrors.IsNotFound(err) {
+	d, others, err := c.current(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	if d == nil {
 		c.forget(name)
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	d, ok := obj.(*definition)
-	if !ok {
-		return 0, nil
-	}
-	all, err := c.definitions(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if establish(d, all) {
-		if d, err = c.writeStatus(ctx, name, func(now *definition) { establish(now, all) }); err != nil {
+	if establish(d, others) {
+		if d, err = c.writeStatus(ctx, name, func(now *definition) { establish(now, others) }); err != nil {
 			return 0, err
 		}
 	}

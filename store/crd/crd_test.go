@@ -70,9 +70,15 @@ func (c *client) do(method, path string, body any, code int, header ...string) t
 	return out
 }
 
-// send sends JSON and checks the code of the answer.
-func (c *client) send(method, path string, data []byte, code int, header ...string) *httptest.ResponseRecorder {
+// try sends a body, whatever the answer.
+func (c *client) try(method, path string, body any, header ...string) *httptest.ResponseRecorder {
 	c.t.Helper()
+	data, err := json.Marshal(body)
+	require.NoError(c.t, err)
+	return c.answer(method, path, data, header...)
+}
+
+func (c *client) answer(method, path string, data []byte, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, bytes.NewReader(data))
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
@@ -80,6 +86,13 @@ func (c *client) send(method, path string, data []byte, code int, header ...stri
 	}
 	w := httptest.NewRecorder()
 	c.ServeHTTP(w, r)
+	return w
+}
+
+// send sends JSON and checks the code of the answer.
+func (c *client) send(method, path string, data []byte, code int, header ...string) *httptest.ResponseRecorder {
+	c.t.Helper()
+	w := c.answer(method, path, data, header...)
 	require.Equal(c.t, code, w.Code, "%s %s: %s", method, path, w.Body)
 	return w
 }

@@ -15,60 +15,38 @@ type (
 	condition  = apiextensionsv1.CustomResourceDefinitionCondition
 )
 
-// taken are the names that the other definitions of a group have been given.
-type taken struct {
-	resources, kinds map[string]bool
-}
-
-func takenNames(others []*definition, but *definition) taken {
-	t := taken{resources: map[string]bool{}, kinds: map[string]bool{}}
-	for _, o := range others {
-		if o.Spec.Group != but.Spec.Group || o.Name == but.Name {
-			continue
-		}
-		n := &o.Status.AcceptedNames
-		for _, name := range append([]string{n.Plural, n.Singular}, n.ShortNames...) {
-			t.resources[name] = true
-		}
-		t.kinds[n.Kind], t.kinds[n.ListKind] = true, true
-	}
-	delete(t.resources, "")
-	delete(t.kinds, "")
-	return t
-}
-
 // acceptNames decides which of the requested names a definition gets: all that are free, and what it has already where one is
-// not. reason is that of the last conflict, as upstream, and message tells all; both are empty if all are
+// not. reason is that of the last conflict, as upstream, and message names each; both are empty if all are
 // accepted.
 func acceptNames(d *definition, t taken) (accepted apiextensionsv1.CustomResourceDefinitionNames, reason, message string) {
 	want := d.Spec.Names
 	accepted = d.Status.AcceptedNames
 	var problems []string
-	use := func(conflict string, used map[string]bool, name string) bool {
-		if !used[name] {
+	use := func(conflict string, used func(name string) bool, name string) bool {
+		if !used(name) {
 			return true
 		}
 		reason = conflict
 		problems = append(problems, fmt.Sprintf("%q is already in use", name))
 		return false
 	}
-	if use("PluralConflict", t.resources, want.Plural) {
+	if use("PluralConflict", t.resource, want.Plural) {
 		accepted.Plural = want.Plural
 	}
-	if use("SingularConflict", t.resources, want.Singular) {
+	if use("SingularConflict", t.resource, want.Singular) {
 		accepted.Singular = want.Singular
 	}
 	free := true
 	for _, s := range want.ShortNames {
-		free = use("ShortNamesConflict", t.resources, s) && free
+		free = use("ShortNamesConflict", t.resource, s) && free
 	}
 	if free {
 		accepted.ShortNames = want.ShortNames
 	}
-	if use("KindConflict", t.kinds, want.Kind) {
+	if use("KindConflict", t.kind, want.Kind) {
 		accepted.Kind = want.Kind
 	}
-	if use("ListKindConflict", t.kinds, want.ListKind) {
+	if use("ListKindConflict", t.kind, want.ListKind) {
 		accepted.ListKind = want.ListKind
 	}
 	accepted.Categories = want.Categories
@@ -112,9 +90,9 @@ func is(d *definition, t apiextensionsv1.CustomResourceDefinitionConditionType) 
 	return false
 }
 
-// established sets the names and conditions of a definition, and reports whether its status changed.
-func establish(d *definition, others []*definition) bool {
-	accepted, reason, message := acceptNames(d, takenNames(others, d))
+// establish sets the names and conditions of a definition, and reports whether its status changed.
+func establish(d *definition, t taken) bool {
+	accepted, reason, message := acceptNames(d, t)
 	changed := !sameNames(&accepted, &d.Status.AcceptedNames)
 	d.Status.AcceptedNames = accepted
 	named := condition{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue, Reason: "NoConflicts", Message: "no conflicts found"}

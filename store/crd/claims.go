@@ -1,0 +1,144 @@
+package crd
+
+import (
+	"maps"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/cache"
+)
+
+// claims are the names that every definition has been given, by group. They follow snapshots of the definitions: an update
+// decodes what has changed since the one before and nothing else. Not safe for concurrent use.
+type claims struct {
+	at     *cache.Snapshot // what the rest was made from; nil for nothing
+	groups map[string]*group
+	byName map[string]claim // by the definition's name
+}
+
+// claim is what one definition has been given.
+type claim struct {
+	group            string
+	resources, kinds map[string]bool
+	waiting          bool // for a name that another definition of the group has
+}
+
+// group counts, for each name, the definitions of one group that have it.
+type group struct {
+	resources, kinds map[string]int
+	waiting          map[string]bool // names of definitions
+}
+
+// taken are the names that the other definitions of a group have been given.
+type taken struct {
+	group *group // nil if the group has no definitions
+	own   claim
+}
+
+func (t taken) resource(name string) bool {
+	return t.group != nil && used(t.group.resources, t.own.resources, name)
+}
+
+func (t taken) kind(name string) bool {
+	return t.group != nil && used(t.group.kinds, t.own.kinds, name)
+}
+
+func used(all map[string]int, own map[string]bool, name string) bool {
+	n := all[name]
+	if own[name] {
+		n--
+	}
+	return n > 0
+}
+
+// taken returns what the definitions other than d have.
+func (c *claims) taken(d *definition) taken {
+	return taken{group: c.groups[d.Spec.Group], own: c.byName[d.Name]}
+}
+
+// update brings the claims to the state of a snapshot, calls changed with every definition that it had to decode for that, and
+// returns the names of the definitions to look at again: those that wait in a group that has given up a name.
+func (c *claims) update(snap *cache.Snapshot, decode func(*cache.Object) (metav1.Object, error), changed func(*definition)) (again []string) {
+	freed := map[string]bool{}
+	for before, after := range snap.Changes(c.at) {
+		var now claim
+		name := ""
+		if after != nil {
+			name = after.Name
+			if obj, err := decode(after); err == nil { // what cannot be decoded has no names
+				d := obj.(*definition)
+				changed(d)
+				now = claimOf(d)
+			}
+		} else {
+			name = before.Name
+		}
+		if old := c.byName[name]; c.replace(name, old, now) {
+			freed[old.group] = true
+		}
+	}
+	c.at = snap
+	for name := range freed {
+		if g := c.groups[name]; g != nil {
+			for waiting := range maps.Keys(g.waiting) {
+				again = append(again, waiting)
+			}
+		}
+	}
+	return again
+}
+
+// replace puts a claim in the place of another and reports whether a name was given up.
+func (c *claims) replace(name string, old, now claim) (freed bool) {
+	if g := c.groups[old.group]; g != nil {
+		freed = release(g.resources, old.resources, now.resources) || freed
+		freed = release(g.kinds, old.kinds, now.kinds) || freed
+		delete(g.waiting, name)
+		if len(g.resources) == 0 && len(g.waiting) == 0 {
+			delete(c.groups, old.group)
+		}
+	}
+	delete(c.byName, name)
+	if now.group == "" {
+		return freed
+	}
+	g := c.groups[now.group]
+	if g == nil {
+		g = &group{resources: map[string]int{}, kinds: map[string]int{}, waiting: map[string]bool{}}
+		c.groups[now.group] = g
+	}
+	for r := range now.resources {
+		g.resources[r]++
+	}
+	for k := range now.kinds {
+		g.kinds[k]++
+	}
+	if now.waiting {
+		g.waiting[name] = true
+	}
+	c.byName[name] = now
+	return freed
+}
+
+// release takes names out of a count and reports whether one of them is not kept.
+func release(count map[string]int, old, now map[string]bool) (freed bool) {
+	for name := range old {
+		if count[name]--; count[name] == 0 {
+			delete(count, name)
+		}
+		freed = freed || !now[name]
+	}
+	return freed
+}
+
+func claimOf(d *definition) claim {
+	n := &d.Status.AcceptedNames
+	c := claim{group: d.Spec.Group, resources: map[string]bool{}, kinds: map[string]bool{}, waiting: !is(d, apiextensionsv1.NamesAccepted)}
+	for _, name := range append([]string{n.Plural, n.Singular}, n.ShortNames...) {
+		c.resources[name] = true
+	}
+	c.kinds[n.Kind], c.kinds[n.ListKind] = true, true
+	delete(c.resources, "")
+	delete(c.kinds, "")
+	return c
+}

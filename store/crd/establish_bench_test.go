@@ -1,0 +1,80 @@
+package crd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/store/apiserver"
+)
+
+// large returns the i-th of many definitions as large projects have them: about 50 kB of JSON, five to a group, with
+// descriptions, nested templates, defaults and rules.
+func large(b testing.TB, i int) []byte {
+	data, err := codec.YAMLToJSON([]byte(warrant))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var d tree
+	if err := json.Unmarshal(data, &d); err != nil {
+		b.Fatal(err)
+	}
+	group, plural, kind := fmt.Sprintf("g%d.test", i/5), fmt.Sprintf("warrant%ds", i), fmt.Sprintf("Warrant%d", i)
+	d["metadata"].(tree)["name"] = plural + "." + group
+	spec := d["spec"].(tree)
+	spec["group"], spec["names"] = group, tree{"plural": plural, "kind": kind}
+	version := spec["versions"].([]any)[0].(tree)
+	properties := version["schema"].(tree)["openAPIV3Schema"].(tree)["properties"].(tree)["spec"].(tree)["properties"].(tree)
+	text := strings.Repeat("What this field is for, its default and what it must not be. ", 4)
+	leaf := func(n int) tree {
+		out := tree{}
+		for f := range n {
+			out[fmt.Sprintf("field%d", f)] = tree{"type": "string", "description": text, "maxLength": 63}
+		}
+		return tree{"type": "object", "description": text, "properties": out}
+	}
+	for part := range 12 {
+		one := leaf(6)
+		one["properties"].(tree)["containers"] = tree{"type": "array", "description": text, "items": leaf(8)}
+		properties[fmt.Sprintf("part%d", part)] = one
+	}
+	out, err := json.Marshal(d)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return out
+}
+
+// BenchmarkEstablish stores many definitions, one request after the other, and waits until each is established and served.
+func BenchmarkEstablish(b *testing.B) {
+	for _, n := range []int{100, 500} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			bodies := make([][]byte, n)
+			for i := range bodies {
+				bodies[i] = large(b, i)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				c := start(b, apiserver.Options{NoBootstrap: true})
+				c.do("GET", definitions, nil, 200)
+				b.StartTimer()
+				for _, body := range bodies {
+					c.send("POST", definitions, body, 201)
+				}
+				stored := time.Now()
+				c.eventually("established", func() bool {
+					w := c.send("GET", definitions, nil, 200)
+					return strings.Count(w.Body.String(), `"reason":"InitialNamesAccepted"`) == n
+				})
+				b.ReportMetric(time.Since(stored).Seconds(), "s-after-last")
+				c.eventually("served", func() bool {
+					return strings.Count(c.send("GET", "/apis", nil, 200).Body.String(), `"name":"g`) == (n+4)/5
+				})
+			}
+			b.ReportMetric(float64(len(bodies[0])), "bytes/definition")
+		})
+	}
+}
