@@ -3,6 +3,7 @@ package clienttest_test
 import (
 	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,12 @@ func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 100) {
 		synctest.Test(t, func(t *testing.T) {
 			s := clienttest.Start(t, clienttest.Options{})
+			var others sync.WaitGroup
+			if seed%4 == 0 {
+				others.Go(func() { clienttest.Reset(t.Context(), seed, 24, s.Config()) })
+			}
 			h, err := clienttest.Record(t.Context(), seed, clienttest.HistoryOptions{}, s.Conn(t, rest.Options{}), s.Conn(t, rest.Options{}))
+			others.Wait()
 			require.NoError(t, err, "seed %d", seed)
 			require.NoError(t, h.Check(), "seed %d", seed)
 			calls, unknown := h.Calls()

@@ -31,7 +31,7 @@ type Options struct {
 	Handler http.Handler
 	// Wrap, if set, wraps the handler: to count requests, or to fail them.
 	Wrap func(http.Handler) http.Handler
-	// TLS serves https and so HTTP/2; otherwise http.
+	// TLS serves https and so HTTP/2; otherwise http, and HTTP/2 to clients that begin with it.
 	TLS bool
 	// Scheme of connections; nil means the server's.
 	Scheme *scheme.Scheme
@@ -73,7 +73,11 @@ func Start(t testing.TB, o Options) *Server {
 	if s.cfg.Scheme == nil && s.API != nil {
 		s.cfg.Scheme = s.API.Scheme()
 	}
-	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	srv := &http.Server{Handler: h, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
 	var l net.Listener = s.Listener
 	if o.TLS {
 		pair, ca, err := Certificate("server.test", nil, nil)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -122,8 +123,14 @@ func testFaults(t *testing.T) {
 		c.start(host)
 	}
 	var conns []client.Conn
+	var others sync.WaitGroup
+	defer others.Wait()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	for i := range 2 {
-		conn, err := rest.New(rest.Config{Host: "https://" + address(3+i) + ":6443", BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
+		cfg := rest.Config{Host: "https://" + address(3+i) + ":6443", BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}
+		others.Go(func() { clienttest.Reset(ctx, uint64(i), -1, cfg) })
+		conn, err := rest.New(cfg, rest.Options{})
 		require.NoError(t, err)
 		defer conn.Close()
 		conns = append(conns, conn)
