@@ -47,6 +47,9 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	spec := &cri.ImageSpec{Image: image, UserSpecifiedImage: image}
 	found, err := p.rt.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: spec})
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		return nil, p.wait(about, "InspectFailed", "ImageInspectError", fmt.Sprintf("Failed to inspect image %q: %v", image, status.Convert(err).Message()))
 	}
 	switch {

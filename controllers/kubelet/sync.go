@@ -17,8 +17,8 @@ import (
 // before it waits for anything, and returns when to look again.
 func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
 	next := soonest{}
-	if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil {
-		left := time.Until(w.started.Add(time.Duration(*limit) * time.Second))
+	if at := w.deadline(pod); !at.IsZero() {
+		left := time.Until(at)
 		if left <= 0 {
 			w.ended = &verdict{corev1.PodFailed, "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"}
 			w.k.recorder.Event(pod, events.Normal, "DeadlineExceeded", w.ended.message)
@@ -42,7 +42,9 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	}
 	renew, err := w.prepareVolumes(ctx, pod)
 	if err != nil {
-		w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
+		if ctx.Err() == nil {
+			w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
+		}
 		return 0, err
 	}
 	if !renew.IsZero() {
@@ -425,6 +427,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	}
 	config, err := w.containerConfig(ctx, pod, c, image, restarts, box)
 	if err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
 		var wait *waitError
 		if !errors.As(err, &wait) {
 			err = &waitError{"CreateContainerConfigError", err.Error()}

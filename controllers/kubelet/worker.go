@@ -25,6 +25,8 @@ type worker struct {
 	mu      sync.Mutex
 	pod     *corev1.Pod // the latest, never changed once here
 	removed bool        // the object or manifest is gone
+	// interrupt ends the sync under way, because the pod is to end; nil between syncs.
+	interrupt context.CancelFunc
 
 	// The rest belongs to the worker's goroutine.
 
@@ -70,6 +72,7 @@ func (w *worker) update(pod *corev1.Pod) {
 	w.mu.Lock()
 	changed := w.pod == pod || matters(w.pod, pod)
 	w.pod = pod
+	w.interruptIfEnding()
 	w.mu.Unlock()
 	if changed {
 		w.poke()
@@ -90,8 +93,45 @@ func (w *worker) remove(last *corev1.Pod) {
 	if last != nil {
 		w.pod = last
 	}
+	w.interruptIfEnding()
 	w.mu.Unlock()
 	w.poke()
+}
+
+// interruptIfEnding ends the sync of a pod that shall not run any more. The lock is held.
+func (w *worker) interruptIfEnding() {
+	if (w.removed || w.pod.DeletionTimestamp != nil) && w.interrupt != nil {
+		w.interrupt()
+	}
+}
+
+// interruptible is the context of a sync of pod. The end of the pod, by deletion or by its deadline, cancels it, so that nothing that
+// takes long, such as a pull or a hook, holds the end up. done must be called after the sync.
+func (w *worker) interruptible(ctx context.Context, pod *corev1.Pod) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := func() bool { return true }
+	if at := w.deadline(pod); !at.IsZero() && time.Now().Before(at) {
+		stop = time.AfterFunc(time.Until(at), func() { cancel(); w.poke() }).Stop
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.interrupt = cancel
+	w.interruptIfEnding()
+	return ctx, func() {
+		stop()
+		w.mu.Lock()
+		w.interrupt = nil
+		w.mu.Unlock()
+		cancel()
+	}
+}
+
+// deadline is when a pod has run for as long as it may; zero means never.
+func (w *worker) deadline(pod *corev1.Pod) time.Time {
+	if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil {
+		return w.started.Add(time.Duration(*limit) * time.Second)
+	}
+	return time.Time{}
 }
 
 func (w *worker) desired() (pod *corev1.Pod, removed bool) {
@@ -156,9 +196,15 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 		w.adopt(pod, v)
 	}
 	if w.ended == nil && !removed && pod.DeletionTimestamp == nil {
-		after, err = w.sync(ctx, pod, v)
+		running, done := w.interruptible(ctx, pod)
+		after, err = w.sync(running, pod, v)
+		interrupted := running.Err() != nil
+		done()
 		if ctx.Err() != nil {
 			return 0, false, ctx.Err()
+		}
+		if interrupted && w.ended == nil {
+			return time.Millisecond, false, nil // at once, with the pod as it is now
 		}
 		if w.ended == nil {
 			return after, false, err
