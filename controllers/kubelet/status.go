@@ -138,7 +138,7 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 	switch run.state {
 	case cri.ContainerState_CONTAINER_RUNNING:
 		st.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(run.started)}
-		started := w.k.probes.started(c, run) && (c.Lifecycle == nil || c.Lifecycle.PostStart == nil || w.hooked[run.id] || old != nil && old.ContainerID == st.ContainerID)
+		started := w.k.probes.started(c, run) && w.wasHooked(c, run)
 		st.Started = &started
 		st.Ready = started && w.k.probes.ready(c, run)
 		if init && !isSidecar(c) {
@@ -157,6 +157,10 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 			st.Ready = true
 		}
 	default:
+		if run.lost() && old != nil && old.ContainerID == st.ContainerID {
+			st.State = old.State // until it has been ended
+			return st
+		}
 		if !isWaiting {
 			reason = corev1.ContainerStateWaiting{Reason: waitingFor}
 		}

@@ -1,9 +1,11 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -35,6 +37,10 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	}
 	w.report(pod, v)
 
+	v, unsettled := w.settle(ctx, pod, v)
+	if v == nil || ctx.Err() != nil {
+		return 0, unsettled
+	}
 	plan := w.plan(pod, v)
 	if plan.over {
 		w.ended = &verdict{}
@@ -77,10 +83,10 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		plan = w.plan(pod, v)
 	}
 	if box == nil {
-		return next.after(), nil
+		return next.after(), unsettled
 	}
 	changed, started := false, false
-	var errs []error
+	errs := []error{unsettled}
 	for _, start := range plan.start {
 		left, err := w.start(ctx, pod, start, box, v)
 		var wait *waitError
@@ -110,6 +116,9 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 			return 0, err
 		}
 	}
+	for _, c := range v.running() {
+		delete(w.waiting, c.name)
+	}
 	w.report(pod, v)
 	w.k.probes.watch(pod, v)
 	w.collectDead(ctx, pod, v)
@@ -120,6 +129,34 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		next.in(briefly)
 	}
 	return next.after(), errors.Join(errs...)
+}
+
+// settle ends containers of which the runtime does not know whether they run, because a second copy of theirs may not run beside them,
+// and removes those that were created but never started. It returns the view after that, nil if there is none. A container that stays
+// as it is keeps its name from being started, and the error says why.
+func (w *worker) settle(ctx context.Context, pod *corev1.Pod, v *view) (*view, error) {
+	list := v.all(func(c *container) bool { return c.unstarted() || c.lost() })
+	if len(list) == 0 {
+		return v, nil
+	}
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, c := range list {
+		if c.unstarted() {
+			errs[i] = w.k.removeContainer(ctx, c)
+			continue
+		}
+		spec := cmp.Or(specOf(pod, c.name), &corev1.Container{Name: c.name})
+		w.k.recorder.About(w.about(pod, c.name), nil, events.Normal, "Killing",
+			fmt.Sprintf("Container %s is in UNKNOWN state, will be killed before it is restarted", c.name))
+		wg.Go(func() { errs[i] = w.kill(ctx, pod, spec, c, nil) })
+	}
+	wg.Wait()
+	now, err := w.k.rt.view(ctx, w.uid)
+	if err != nil {
+		return nil, err
+	}
+	return now, errors.Join(errs...)
 }
 
 // briefly is how soon to look at an init container that has only begun: many end at once, and all others wait for them.
@@ -225,10 +262,10 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 			switch {
 			case why != "":
 				p.kill = append(p.kill, killing{c, run, why, grace})
-			case !run.running():
+			case !run.running() && !v.unsettled(c.Name):
 				p.start = append(p.start, c)
 			}
-			if !mainBegun && (!run.running() || !w.k.probes.started(c, run) || c.Lifecycle != nil && c.Lifecycle.PostStart != nil && !w.hooked[run.id]) {
+			if !mainBegun && (!run.running() || !w.k.probes.started(c, run) || !w.wasHooked(c, run)) {
 				return p // those after it wait
 			}
 			continue
@@ -240,7 +277,9 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 			if run.exited() && !w.restartsInit(pod, c, run) {
 				continue
 			}
-			p.start = append(p.start, c)
+			if !v.unsettled(c.Name) {
+				p.start = append(p.start, c)
+			}
 		} else {
 			p.brief = time.Since(run.started) < 3*time.Second
 		}
@@ -253,7 +292,7 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 			p.kill = append(p.kill, killing{c, run, why, grace})
 			continue
 		}
-		if run.running() || run.exited() && !restarts(pod, c, run.exitCode) {
+		if run.running() || v.unsettled(c.Name) || run.exited() && !restarts(pod, c, run.exitCode) {
 			continue
 		}
 		if run == nil {
@@ -310,7 +349,16 @@ func (w *worker) mustDie(c *corev1.Container, run *container) (why string, grace
 		}
 		return fmt.Sprintf("Container %s failed %s probe, will be restarted", c.Name, p), grace
 	}
+	if !w.wasHooked(c, run) {
+		// The hook runs right after the start, so this is a start whose answer was lost.
+		return fmt.Sprintf("Container %s started without its PostStart hook, will be restarted", c.Name), nil
+	}
 	return "", nil
+}
+
+// wasHooked tells that the postStart hook of a container has been run, if it has one.
+func (w *worker) wasHooked(c *corev1.Container, run *container) bool {
+	return c.Lifecycle == nil || c.Lifecycle.PostStart == nil || w.hooked[run.id]
 }
 
 // ephemeral gives a debugging container the form of others.
@@ -399,6 +447,9 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 
 // start runs a container once more, or says how long it has to wait.
 func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container, box *sandbox, v *view) (time.Duration, error) {
+	if left := time.Until(w.notBefore[c.Name]); left > 0 {
+		return left, nil
+	}
 	last := v.latest(c.Name)
 	key := string(w.uid) + "/" + c.Name + "/" + hashOf(c)
 	if last.exited() {
@@ -422,7 +473,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	restarts := int32(0)
 	if last != nil {
 		restarts = last.restarts + 1
-	} else if st := statusOf(&pod.Status, c.Name); st != nil && st.ContainerID != "" {
+	} else if st := statusOf(&pod.Status, c.Name); st != nil && hasRun(st) {
 		restarts = st.RestartCount + 1 // the runtime has forgotten it
 	}
 	config, err := w.containerConfig(ctx, pod, c, image, restarts, box)
@@ -442,9 +493,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		text := status.Convert(err).Message()
-		w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+text)
-		return 0, delayed{&waitError{"CreateContainerError", text}, retryAfter * 5}
+		return 0, w.startFailed(c, about, "CreateContainerError", err)
 	}
 	if last.exited() {
 		w.k.backoffs.next(key, last.finished)
@@ -454,9 +503,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		text := status.Convert(err).Message()
-		w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+text)
-		return 0, delayed{&waitError{"RunContainerError", text}, retryAfter * 5}
+		return 0, w.startFailed(c, about, "RunContainerError", err)
 	}
 	w.k.recorder.About(about, nil, events.Normal, "Started", "Container started")
 	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
@@ -476,6 +523,21 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		}
 	}
 	return 0, nil
+}
+
+// hasRun tells that a container has been started at least once.
+func hasRun(st *corev1.ContainerStatus) bool {
+	return st.State.Running != nil || st.State.Terminated != nil || st.LastTerminationState.Terminated != nil
+}
+
+// startFailed is the error of a start that the runtime refused. It is not tried again soon, whatever wakes the worker until then: what the
+// failure left in the runtime does.
+func (w *worker) startFailed(c *corev1.Container, about corev1.ObjectReference, reason string, err error) error {
+	const pause = 5 * retryAfter
+	text := status.Convert(err).Message()
+	w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+text)
+	w.notBefore[c.Name] = time.Now().Add(pause)
+	return delayed{&waitError{reason, text}, pause}
 }
 
 // plainText is an error without the reason that a status shows beside it.

@@ -93,6 +93,11 @@ func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline
 	var mu sync.Mutex
 	var errs []error
 	var wg sync.WaitGroup
+	failed := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		errs = append(errs, err)
+	}
 	stop := func(c *container) {
 		spec := specOf(pod, c.name)
 		if spec == nil {
@@ -101,17 +106,19 @@ func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline
 		w.k.recorder.About(w.about(pod, c.name), nil, events.Normal, "Killing", "Stopping container "+c.name)
 		left := max(int64(time.Until(deadline).Round(time.Second)/time.Second), minGrace)
 		if err := w.kill(ctx, pod, spec, c, &left); err != nil {
-			mu.Lock()
-			errs = append(errs, err)
-			mu.Unlock()
+			failed(err)
 		}
 	}
 	for _, c := range v.containers {
 		switch {
 		case c.exited():
+		case c.unstarted():
+			if err := w.k.removeContainer(ctx, c); err != nil {
+				failed(err)
+			}
 		case slices.ContainsFunc(pod.Spec.InitContainers, func(s corev1.Container) bool { return s.Name == c.name && isSidecar(&s) }):
 			sidecars = append(sidecars, c)
-		case c.running():
+		default:
 			wg.Go(func() { stop(c) })
 		}
 	}
@@ -121,9 +128,7 @@ func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline
 	}
 	slices.SortFunc(sidecars, func(a, b *container) int { return place(b) - place(a) })
 	for _, c := range sidecars {
-		if c.running() {
-			stop(c)
-		}
+		stop(c)
 	}
 	return errors.Join(errs...)
 }
@@ -167,7 +172,7 @@ func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) {
 		if seen[c.name]++; seen[c.name] == 1 {
 			continue
 		}
-		if _, err := w.k.rt.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.id}); err != nil && !isGone(err) {
+		if err := w.k.removeContainer(ctx, c); err != nil {
 			w.log.Debug("dead container stays", "container", c.name, "error", err)
 			continue
 		}
@@ -219,7 +224,7 @@ func (k *Kubelet) removePod(ctx context.Context, v *view) error {
 		}
 	}
 	for _, c := range v.containers {
-		if _, err := k.rt.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.id}); err != nil && !isGone(err) {
+		if err := k.removeContainer(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -227,6 +232,13 @@ func (k *Kubelet) removePod(ctx context.Context, v *view) error {
 		if _, err := k.rt.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: s.id}); err != nil && !isGone(err) {
 			return err
 		}
+	}
+	return nil
+}
+
+func (k *Kubelet) removeContainer(ctx context.Context, c *container) error {
+	if _, err := k.rt.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.id}); err != nil && !isGone(err) {
+		return fmt.Errorf("remove container %s: %s", c.name, status.Convert(err).Message())
 	}
 	return nil
 }
@@ -286,7 +298,7 @@ func (k *Kubelet) removeOrphan(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range v.running() {
+	for _, c := range v.alive() {
 		grace := int64(2)
 		if n, err := strconv.ParseInt(c.status.Annotations[annotationGrace], 10, 64); err == nil {
 			grace = min(n, 30)
@@ -324,7 +336,7 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 			defer func() { <-slots }()
 			v, err := k.rt.view(ctx, uid)
 			if err == nil {
-				for _, c := range v.running() {
+				for _, c := range v.alive() {
 					_, _ = k.rt.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: c.id, Timeout: 0})
 				}
 				err = k.removePod(ctx, v)

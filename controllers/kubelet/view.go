@@ -61,6 +61,12 @@ func (c *container) running() bool {
 }
 func (c *container) exited() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_EXITED }
 
+// unstarted reports a container that has never been started, because its start failed or its creator ended before.
+func (c *container) unstarted() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_CREATED }
+
+// lost reports that the runtime does not know whether the container has a process.
+func (c *container) lost() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_UNKNOWN }
+
 // view is all the runtime holds of one pod, the newest first.
 type view struct {
 	uid        types.UID
@@ -99,14 +105,26 @@ func (v *view) latest(name string) *container {
 	return nil
 }
 
-func (v *view) running() []*container {
+func (v *view) running() []*container { return v.all((*container).running) }
+
+// alive are the containers that have a process or may have one.
+func (v *view) alive() []*container {
+	return v.all(func(c *container) bool { return c.running() || c.lost() })
+}
+
+func (v *view) all(is func(*container) bool) []*container {
 	var list []*container
 	for _, c := range v.containers {
-		if c.running() {
+		if is(c) {
 			list = append(list, c)
 		}
 	}
 	return list
+}
+
+// unsettled tells that some run of a container neither runs nor has ended, so that no other may be started.
+func (v *view) unsettled(name string) bool {
+	return slices.ContainsFunc(v.containers, func(c *container) bool { return c.name == name && (c.unstarted() || c.lost()) })
 }
 
 // view asks the runtime about one pod.

@@ -32,6 +32,8 @@ type worker struct {
 
 	// waiting says why containers do not run.
 	waiting map[string]corev1.ContainerStateWaiting
+	// notBefore is when containers that the runtime failed to start may be tried again.
+	notBefore map[string]time.Time
 	// ended is set when the pod is over although its object lives on: all containers have ended for good, it
 	// was refused, or it ran too long.
 	ended *verdict
@@ -57,7 +59,8 @@ type verdict struct {
 func newWorker(k *Kubelet, pod *corev1.Pod, static bool) *worker {
 	return &worker{k: k, uid: pod.UID, static: static, pod: pod, nudge: make(chan struct{}, 1),
 		log:     k.log.With("namespace", pod.Namespace, "name", pod.Name),
-		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{}}
+		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{},
+		notBefore: map[string]time.Time{}}
 }
 
 // poke makes the worker look at its pod soon.
