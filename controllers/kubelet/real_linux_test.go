@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,7 +67,11 @@ func TestReal(t *testing.T) {
 	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }()
 	out, err = exec.Command("ip", "-n", name, "link", "set", "lo", "up").CombinedOutput()
 	require.NoError(t, err, string(out))
-	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run=^TestReal$", "-test.v", "-test.timeout=10m")
+	only := "^TestReal$"
+	if _, parts, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
+		only += "/" + parts
+	}
+	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run="+only, "-test.v", "-test.timeout=10m")
 	cmd.Env = append(os.Environ(), "KEELSON_TEST_NETNS="+name)
 	out, err = cmd.CombinedOutput()
 	if err != nil || testing.Verbose() {
@@ -85,6 +90,9 @@ type realNode struct {
 	pki        realPKI
 	static     string
 	stop       func()
+	// gate is on the kubelet's way to containerd. endRuntime ends a containerd that took the place of runtime's.
+	gate       gate
+	endRuntime func()
 }
 
 type realPKI struct {
@@ -96,7 +104,7 @@ func startReal(t *testing.T) *realNode {
 	dir, err := os.MkdirTemp("", "keelson-node-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests")}
+	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests"), endRuntime: func() {}}
 	t.Cleanup(func() {
 		made, _ := filepath.Glob("/sys/fs/cgroup/*" + n.cgroup())
 		for _, cgroup := range append(made, "/sys/fs/cgroup"+n.cgroup()) {
@@ -148,7 +156,7 @@ users: [{name: u, user: {client-certificate: %s, client-key: %s}}]
 	n.runtime, err = noderuntime.Start(ctx, noderuntime.Options{Dir: filepath.Join(dir, "cri"), PodCIDR: netip.MustParsePrefix("10.244.7.0/24"),
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), Busybox: true})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.runtime.Close()) })
+	t.Cleanup(func() { n.endRuntime(); require.NoError(t, n.runtime.Close()) })
 
 	m := manager.New(n.conn, manager.Options{})
 	require.NoError(t, serviceaccount.Add(m, serviceaccount.Options{RootCA: n.pki.ca.CertPEM()}))
@@ -167,7 +175,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	k, err := kubelet.New(n.conn, kubelet.Options{
 		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
-		RuntimeEndpoint: n.runtime.Endpoint(), StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
+		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
 		CgroupRoot: n.cgroup(), PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
 	})
@@ -269,12 +277,14 @@ func testReal(t *testing.T) {
 	t.Run("static pods", func(t *testing.T) { n.testStatic(t) })
 	t.Run("restart of the kubelet", func(t *testing.T) { n.testKubeletRestart(t) })
 	t.Run("deletion", func(t *testing.T) { n.testDelete(t) })
+	t.Run("faults", func(t *testing.T) { n.testFaults(t) })
 
 	n.t = t
 	n.stop()
 	n.stop = n.startKubelet(true)
 	n.until("node ready", ready, "get", "node", "node1", "--no-headers")
 	n.stop()
+	n.endRuntime()
 	require.NoError(t, n.runtime.Close())
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)

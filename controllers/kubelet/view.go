@@ -62,7 +62,9 @@ func (c *container) running() bool {
 func (c *container) exited() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_EXITED }
 
 // unstarted reports a container that has never been started, because its start failed or its creator ended before.
-func (c *container) unstarted() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_CREATED }
+func (c *container) unstarted() bool {
+	return c != nil && c.state == cri.ContainerState_CONTAINER_CREATED
+}
 
 // lost reports that the runtime does not know whether the container has a process.
 func (c *container) lost() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_UNKNOWN }
