@@ -2,6 +2,7 @@ package authz
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
 )
@@ -41,34 +43,55 @@ func (e *Escalation) Validate(ctx context.Context, a *admission.Attributes) erro
 	switch obj := a.Object.(type) {
 	case *rbacv1.ClusterRole:
 		old, _ := a.Old.(*rbacv1.ClusterRole)
-		if old != nil && codec.Equal(&old.Rules, &obj.Rules) && codec.Equal(&old.AggregationRule, &obj.AggregationRule) {
+		if old != nil && onlyCollected(obj, old) {
 			return nil
 		}
-		wanted := obj.Rules
-		if obj.AggregationRule != nil {
-			// What an aggregated role will hold is not known yet, so it counts as everything.
-			star := []string{"*"}
-			wanted = []rbacv1.PolicyRule{{Verbs: star, APIGroups: star, Resources: star}, {Verbs: star, NonResourceURLs: star}}
-		}
-		return e.mayGrant(ctx, a, "escalate", obj.Name, "", wanted)
+		return e.mayAggregate(ctx, a, obj, old)
 	case *rbacv1.Role:
-		old, _ := a.Old.(*rbacv1.Role)
-		if old != nil && codec.Equal(&old.Rules, &obj.Rules) {
+		if old, _ := a.Old.(*rbacv1.Role); old != nil && onlyCollected(obj, old) {
 			return nil
 		}
-		return e.mayGrant(ctx, a, "escalate", obj.Name, a.Namespace, obj.Rules)
+		return e.mayGrant(ctx, a, obj.Name, a.Namespace, obj.Rules)
 	case *rbacv1.ClusterRoleBinding:
-		old, _ := a.Old.(*rbacv1.ClusterRoleBinding)
-		if old != nil && old.RoleRef == obj.RoleRef && codec.Equal(&old.Subjects, &obj.Subjects) {
+		if old, _ := a.Old.(*rbacv1.ClusterRoleBinding); old != nil && onlyCollected(obj, old) {
 			return nil
 		}
 		return e.mayBind(ctx, a, obj.RoleRef, "")
 	case *rbacv1.RoleBinding:
-		old, _ := a.Old.(*rbacv1.RoleBinding)
-		if old != nil && old.RoleRef == obj.RoleRef && codec.Equal(&old.Subjects, &obj.Subjects) {
+		if old, _ := a.Old.(*rbacv1.RoleBinding); old != nil && onlyCollected(obj, old) {
 			return nil
 		}
 		return e.mayBind(ctx, a, obj.RoleRef, a.Namespace)
+	}
+	return nil
+}
+
+// onlyCollected reports that an update changes nothing but what the garbage collector needs to delete an object. Everything else may
+// grant something: a label makes a role part of aggregated ones, an annotation lets a server complete a role or leave it as it is.
+func onlyCollected[T metav1.Object](obj, old T) bool {
+	was := metav1.MetaOf(old)
+	now := codec.DeepCopy(obj)
+	m := metav1.MetaOf(now)
+	m.OwnerReferences, m.Finalizers, m.ManagedFields, m.SelfLink = was.OwnerReferences, was.Finalizers, was.ManagedFields, was.SelfLink
+	return codec.Equal(now, old)
+}
+
+// mayAggregate is mayGrant of a cluster role. What an aggregated one will hold is not known, and what one has held that is not
+// aggregated from now on nobody will look after, so that both need the right to everything.
+func (e *Escalation) mayAggregate(ctx context.Context, a *admission.Attributes, role, old *rbacv1.ClusterRole) error {
+	if e.allowed(ctx, a, "escalate", a.Resource.Resource, role.Name, "") {
+		return nil
+	}
+	if err := e.covered(ctx, a, "", role.Rules); err != nil {
+		return err
+	}
+	if role.AggregationRule == nil && (old == nil || old.AggregationRule == nil) {
+		return nil
+	}
+	star := []string{"*"}
+	everything := []rbacv1.PolicyRule{{Verbs: star, APIGroups: star, Resources: star}, {Verbs: star, NonResourceURLs: star}}
+	if err := e.covered(ctx, a, "", everything); err != nil {
+		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New("must have cluster-admin privileges to use an aggregationRule"))
 	}
 	return nil
 }
@@ -91,8 +114,8 @@ func (e *Escalation) mayBind(ctx context.Context, a *admission.Attributes, ref r
 	return e.covered(ctx, a, namespace, rules)
 }
 
-func (e *Escalation) mayGrant(ctx context.Context, a *admission.Attributes, verb, name, namespace string, rules []rbacv1.PolicyRule) error {
-	if e.allowed(ctx, a, verb, a.Resource.Resource, name, namespace) {
+func (e *Escalation) mayGrant(ctx context.Context, a *admission.Attributes, name, namespace string, rules []rbacv1.PolicyRule) error {
+	if e.allowed(ctx, a, "escalate", a.Resource.Resource, name, namespace) {
 		return nil
 	}
 	return e.covered(ctx, a, namespace, rules)
