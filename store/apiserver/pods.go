@@ -136,14 +136,24 @@ func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
 func editEphemeral(obj, old metav1.Object) {
 	pod, before := obj.(*corev1.Pod), old.(*corev1.Pod)
 	containers := pod.Spec.EphemeralContainers
+	keepMeta(pod, before)
 	pod.Spec, pod.Status = before.Spec, before.Status
 	pod.Spec.EphemeralContainers = containers
+}
+
+// keepMeta takes back what a write through a subresource would change of the metadata: who may add a container to debug, or change
+// resources, may not choose by labels and annotations what others do with the pod.
+func keepMeta(obj, old *corev1.Pod) {
+	uid, version, managed := obj.UID, obj.ResourceVersion, obj.ManagedFields
+	obj.ObjectMeta = old.ObjectMeta
+	obj.UID, obj.ResourceVersion, obj.ManagedFields = uid, version, managed
 }
 
 // editResources lets the resize subresource of a pod change resources and resize policies only.
 func editResources(obj, old metav1.Object) {
 	pod, before := obj.(*corev1.Pod), old.(*corev1.Pod)
 	wanted := pod.Spec
+	keepMeta(pod, before)
 	pod.Spec, pod.Status = before.Spec, before.Status
 	pod.Spec.Containers = resized(before.Spec.Containers, wanted.Containers)
 	pod.Spec.InitContainers = resized(before.Spec.InitContainers, wanted.InitContainers)

@@ -33,10 +33,15 @@ func TestNobodyGivesMoreThanTheyHaveByMetadata(t *testing.T) {
 		ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"nothing": "matches"}}}}})
 	create(t, admin, &rbacv1.Role{ObjectMeta: meta("default", "strong"), Rules: strong})
 	create(t, admin, &rbacv1.Role{ObjectMeta: meta("default", "weak"), Rules: weak})
-	bindCluster(t, admin, "strong", "strong", user("bob"))
-	bindCluster(t, admin, "weak", "weak", user("bob"))
-	create(t, admin, binding("default", "strong", "Role", "strong", user("bob")))
-	create(t, admin, binding("default", "weak", "Role", "weak", user("bob")))
+	bindCluster(t, admin, "strong", "strong", user("a"))
+	bindCluster(t, admin, "weak", "weak", user("b"))
+	create(t, admin, binding("default", "strong", "Role", "strong", user("c")))
+	create(t, admin, binding("default", "weak", "Role", "weak", user("d")))
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p.eventually("the roles are known", func() bool {
+			return may(t, admin, name, authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Namespace: "default"})
+		})
+	}
 
 	attempt := map[string]func(namespace, name, change string) error{
 		"ClusterRole":        merges[*rbacv1.ClusterRole](t, ann),

@@ -17,6 +17,10 @@ func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
 	switch obj.(type) {
 	case *corev1.Pod:
 		return Strategy{PrepareCreate: on(preparePod), PrepareUpdate: onBoth(preparePodUpdate), Grace: podGrace, ReturnsDeleted: true,
+			// Whoever reports on a pod, a node for one, must not let the garbage collector believe that others own it.
+			PrepareStatus: func(_ context.Context, obj, old metav1.Object) {
+				metav1.MetaOf(obj).OwnerReferences = metav1.MetaOf(old).OwnerReferences
+			},
 			Warnings: podWarnings}, true
 	case *corev1.Namespace:
 		return Strategy{
