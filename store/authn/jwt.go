@@ -109,13 +109,15 @@ func ParseKeys(data []byte) ([]any, error) {
 type jwtHeader struct {
 	Algorithm string `json:"alg"`
 	KeyID     string `json:"kid,omitempty"`
+	// Critical names what a verifier must understand. This one understands no extension.
+	Critical json.RawMessage `json:"crit,omitempty"`
 }
 
 func (k *jwtKey) sign(claims any) (string, error) {
 	if k.private == nil {
 		return "", errors.New("authn: the first service account key has no private half")
 	}
-	head, err := json.Marshal(jwtHeader{k.alg, k.id})
+	head, err := json.Marshal(jwtHeader{Algorithm: k.alg, KeyID: k.id})
 	if err != nil {
 		return "", err
 	}

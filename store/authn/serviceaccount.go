@@ -164,6 +164,9 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response
 	if json.Unmarshal(body, &w) != nil || !slices.Contains(t.opts.Issuers, w.Issuer) {
 		return nil, false, nil
 	}
+	if h.Critical != nil {
+		return nil, false, errors.New("authn: service account token: the header has critical extensions, and none is supported")
+	}
 	if !t.verified(h, signed, sig) {
 		return nil, false, errors.New("authn: service account token: the signature is not by a known key")
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -125,6 +126,31 @@ func TestTokensAreRefused(t *testing.T) {
 		_, err = try(t.Context(), token)
 		require.ErrorContains(t, err, "expired")
 	})
+}
+
+// A header that names extensions which must be understood is refused, whatever they are: RFC 7515, 4.1.11.
+func TestTokensWithCriticalExtensionsAreRefused(t *testing.T) {
+	key := keys(t)["ES256"].(*ecdsa.PrivateKey)
+	tokens, err := authn.NewTokens(authn.TokensOptions{Issuers: []string{"https://me"}, Keys: []any{key}})
+	require.NoError(t, err)
+	good, err := tokens.Sign(claims())
+	require.NoError(t, err)
+	enc := base64.RawURLEncoding
+	for header, ok := range map[string]bool{
+		`{"alg":"ES256"}`: true, `{"alg":"ES256","typ":"JWT"}`: true,
+		`{"alg":"ES256","crit":["exp"],"exp":1}`: false, `{"alg":"ES256","crit":["b64"],"b64":true}`: false, `{"alg":"ES256","crit":[]}`: false, `{"alg":"ES256","crit":null}`: false,
+	} {
+		signed := enc.EncodeToString([]byte(header)) + "." + strings.Split(good, ".")[1]
+		digest := sha256.Sum256([]byte(signed))
+		r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
+		require.NoError(t, err)
+		sig := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
+		_, got, err := tokens.AuthenticateToken(t.Context(), signed+"."+enc.EncodeToString(sig))
+		require.Equal(t, ok, got, "%s: %v", header, err)
+		if !ok {
+			require.ErrorContains(t, err, "critical extensions", header)
+		}
+	}
 }
 
 func TestJWKSVerifiesTokens(t *testing.T) {

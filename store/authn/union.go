@@ -26,17 +26,27 @@ func Union(authenticators ...Authenticator) Authenticator {
 	})
 }
 
-// Authenticated wraps a so that everyone it identifies, but the anonymous user, is in system:authenticated.
+// Authenticated wraps a so that everyone it identifies is in system:authenticated, but for the anonymous user and those whose credential
+// puts them in system:unauthenticated.
 func Authenticated(a Authenticator) Authenticator {
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		resp, ok, err := a.Authenticate(r)
-		if !ok || resp.User.Name == Anonymous || slices.Contains(resp.User.Groups, GroupAuthenticated) {
+		if !ok {
 			return resp, ok, err
 		}
-		u := *resp.User
-		u.Groups = append(slices.Clip(u.Groups), GroupAuthenticated)
-		return &Response{User: &u, Audiences: resp.Audiences}, true, nil
+		return &Response{User: WithAuthenticated(resp.User), Audiences: resp.Audiences}, true, nil
 	})
+}
+
+// WithAuthenticated returns u in the group system:authenticated; u itself if it is in it already, is the anonymous user or is in
+// system:unauthenticated.
+func WithAuthenticated(u *User) *User {
+	if u.Name == Anonymous || slices.Contains(u.Groups, GroupAuthenticated) || slices.Contains(u.Groups, GroupUnauthenticated) {
+		return u
+	}
+	out := *u
+	out.Groups = append(slices.Clip(out.Groups), GroupAuthenticated)
+	return &out
 }
 
 // AllowAnonymous identifies every request as system:anonymous. Put it last.

@@ -15,7 +15,8 @@ import (
 var uidOID = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}
 
 // ClientCertificates identifies callers by the TLS client certificate: the common name is the user, the
-// organizations are the groups. roots is asked for every request, so that a reloaded CA takes effect at once.
+// organizations are the groups. roots is asked for every request, so that a reloaded CA takes effect at once; while it returns nil no
+// certificate identifies anybody.
 // A verified certificate is remembered for a minute, as long as its connection presents it and the roots
 // stay the same, because verifying costs more than most requests.
 func ClientCertificates(roots func() *x509.CertPool) Authenticator {
@@ -25,6 +26,9 @@ func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 			return nil, false, nil
 		}
 		leaf, pool, now := r.TLS.PeerCertificates[0], roots(), time.Now()
+		if pool == nil { // crypto/x509 would take the system's authorities, which say nothing about users
+			return nil, false, nil
+		}
 		if resp := known.get(leaf, pool, now); resp != nil {
 			return resp, true, nil
 		}

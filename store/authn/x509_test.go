@@ -49,6 +49,11 @@ func TestClientCertificates(t *testing.T) {
 		require.Error(t, err, "a serving certificate identifies nobody")
 		require.False(t, ok)
 
+		pool = nil
+		_, ok, err = a.Authenticate(withCert(ann))
+		require.NoError(t, err, "without roots certificates are not looked at; the system's authorities are not asked")
+		require.False(t, ok, "although it was good before")
+
 		pool = other.Pool()
 		_, ok, err = a.Authenticate(withCert(ann))
 		require.Error(t, err, "new roots count at once")

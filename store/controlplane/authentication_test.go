@@ -275,3 +275,15 @@ func TestBootstrapTokens(t *testing.T) {
 		return apierrors.IsUnauthorized(err)
 	})
 }
+
+// A credential that puts its bearer in system:unauthenticated does not make them authenticated: discovery stays closed to them.
+func TestUnauthenticatedByGroup(t *testing.T) {
+	p := start(t)
+	pair, err := p.ca.Client("eve", "system:unauthenticated")
+	require.NoError(t, err)
+	eve := p.conn(rest.Config{TLS: rest.TLSConfig{CertData: pair.CertPEM(), KeyData: pair.KeyPEM()}})
+	_, err = eve.Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/version"})
+	require.NoError(t, err, "anonymous requests may, too")
+	_, err = eve.Do(t.Context(), &client.Request{Method: http.MethodGet, Path: "/api"})
+	require.True(t, apierrors.IsForbidden(err), err)
+}

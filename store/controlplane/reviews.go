@@ -96,10 +96,7 @@ func reviewToken(ctx context.Context, issued *authn.Tokens, tokens authn.TokenAu
 		r.Status.Error = err.Error()
 	}
 	if ok {
-		r.Status.User, r.Status.Audiences = userInfo(resp.User), audiences
-		if !slices.Contains(r.Status.User.Groups, authn.GroupAuthenticated) {
-			r.Status.User.Groups = append(slices.Clone(r.Status.User.Groups), authn.GroupAuthenticated)
-		}
+		r.Status.User, r.Status.Audiences = userInfo(authn.WithAuthenticated(resp.User)), audiences
 	} else if r.Status.Error == "" {
 		r.Status.Error = "invalid bearer token"
 	}
