@@ -57,7 +57,7 @@ func BenchmarkQueueAddGetDone(b *testing.B) {
 			}
 		})
 	}
-	b.Run("aging", func(b *testing.B) {
+	b.Run("priorities", func(b *testing.B) {
 		q := workqueue.New(workqueue.Options[key]{})
 		keys := benchKeys(1024)
 		for i, k := range keys {

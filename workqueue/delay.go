@@ -147,7 +147,7 @@ func (q *Queue[K]) fire() {
 		}
 		return
 	}
-	now := q.tick(q.now())
+	now := q.now()
 	changes := q.release(now)
 	q.arm(now)
 	w := q.wake()
@@ -180,5 +180,5 @@ func (q *Queue[K]) overtake() changes {
 	if q.ready.rng == nil || q.state != running {
 		return nil
 	}
-	return q.release(q.tick(q.now()))
+	return q.release(q.now())
 }

@@ -23,32 +23,33 @@
 //  5. An added key waits for nothing but its turn: a key becomes ready at its
 //     deadline, not earlier, and after that only the order below counts.
 //
-// # Order, and the bound on waiting
+// # Order, and the bounds on waiting
 //
-// A key that became ready at time t with priority p has the rank
+// The key of the highest priority goes first, and of equal priority the one that
+// became ready first. But each time the key that has been ready longest was
+// passed over [Options.PassOver] times, P below, for keys of higher priority, it
+// is its turn. A ready key whose priority rises becomes ready at that priority
+// then. No clock is involved: what follows holds however long keys take and
+// however long they have waited. Both bounds are tested on random histories.
 //
-//	t - p*Aging
+//  1. Nothing starves. If n keys, itself included, are ready when a key becomes
+//     ready, it is handed out after at most (P+1)*n hand-outs, however many more
+//     urgent keys keep coming.
+//  2. What is urgent goes soon. If u keys of its priority or a higher one, itself
+//     included, are handed out from the time a key becomes ready until it is
+//     handed out, there are at most u + (u+P-1)/P hand-outs in that time,
+//     however many keys of lower priorities are ready. So a user's change is
+//     handed out second at the latest, behind an initial list of any length
+//     that was added at LowPriority, and if other changes came before it, with
+//     one key of the list for every seven of them.
 //
-// and the key of lowest rank goes first. Rank never changes while a key waits,
-// so nothing is ever re-sorted, and every unit of priority is worth exactly
-// Aging of waiting time. Two bounds follow, for a key x ready since t at
-// priority p, and both are tested on random histories.
-//
-// Without tenants, x is handed out before every key that became ready at
-// priority q later than t + (q-p)*Aging, and so before every key whatsoever that
-// became ready later than t + (MaxPriority-p)*Aging. Nothing starves, however
-// fast more urgent keys keep coming.
-//
-// With [Options.Tenant], the priority to serve is chosen by the oldest key it
-// holds, and within one priority the tenants take turns, one key each. Let m(q)
-// be the largest number of keys that one tenant has ready at priority q with a
-// rank up to x's, and T(q) the number of tenants with keys at q meanwhile. Then
-// at most the sum over q of m(q)*T(q) hand-outs happen up to and including x's:
-// a tenant with a million ready keys delays another tenant's only key by one
-// turn, not by a million.
-//
-// A negative Aging turns aging off: strictly higher priorities first, and then
-// low ones may starve. Keys of equal rank go in the order they became ready.
+// With [Options.Tenant], in each priority the tenants take turns, one key each.
+// Let m(q) be the largest number of keys that one tenant has ready at priority q
+// that became ready no later than x, and T(q) the number of tenants with keys at
+// q meanwhile. Then at most P+1 times the sum over q of m(q)*T(q) hand-outs happen up
+// to and including x's, and of its own priority at most m*T: a tenant with a
+// million ready keys delays another tenant's only key by one turn, not by a
+// million.
 //
 // # What is not promised
 //
@@ -80,5 +81,7 @@
 // virtual time. It owns no goroutine: delays use one timer, made by the first
 // delayed key and stopped by ShutDown. All methods may be called at any time
 // from any goroutine. Functions given in [Options] are called without the
-// queue's lock held (except those of [Order]) and may call the queue.
+// queue's lock held (except those of [Order]) and may call the queue. The lock is
+// held for some ten nanoseconds at a time; who finds it taken looks again and lets
+// other goroutines run before it sleeps.
 package workqueue

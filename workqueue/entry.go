@@ -23,8 +23,8 @@ type entry[K comparable] struct {
 
 	priority int32
 	cause    string
-	added    int64 // when the pending run was asked for
-	at       int64 // when it became ready at this priority: the t of its rank
+	added    int64 // when the pending run was asked for, if metrics are on
+	place    int64 // its number among all that became ready: the lower, the longer it is
 	started  int64 // when processing began, if metrics are on
 
 	class *class[K]
@@ -78,9 +78,3 @@ func (l *list[K]) remove(e *entry[K]) {
 
 // now is the time since the queue was made, at least 1, because 0 means never.
 func (q *Queue[K]) now() int64 { return int64(time.Since(q.epoch)) + 1 }
-
-// tick makes a time that was read without the lock one that never goes back: lists of ready keys are sorted by it.
-func (q *Queue[K]) tick(now int64) int64 {
-	q.latest = max(q.latest, now)
-	return q.latest
-}

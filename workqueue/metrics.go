@@ -38,7 +38,8 @@ type Stats struct {
 	Waiting    int // keys with a deadline ahead, including debounced ones
 
 	// OldestReady is how long the key that will be the next of its priority has
-	// waited, of all priorities the longest. Zero if Options.Order is set.
+	// waited, of all priorities the longest. Zero if Options.Order is set or
+	// Options.Metrics is not.
 	OldestReady time.Duration
 
 	// UnfinishedWork is the sum of the time the keys in processing have been

@@ -18,12 +18,13 @@ import (
 // model is the queue as one would write it with no thought for speed: slices,
 // searched from end to end. It knows neither locks nor goroutines.
 type model struct {
-	aging    time.Duration
+	passOver int
+	passed   int
 	tenants  bool
 	debounce time.Duration
 
 	now     time.Duration
-	ready   []*run // in the order they entered their priority
+	ready   []*run // oldest first
 	turns   map[int][]string
 	busy    []int
 	again   map[int]*run
@@ -31,10 +32,7 @@ type model struct {
 	seq     int
 }
 
-type run struct {
-	key, priority int
-	at            time.Duration
-}
+type run struct{ key, priority int }
 
 type waiting struct {
 	at, bounce time.Duration // 0: none
@@ -48,8 +46,6 @@ func (m *model) tenant(k int) string {
 	}
 	return strconv.Itoa(k % 3)
 }
-
-func (m *model) rank(r *run) time.Duration { return r.at - time.Duration(r.priority)*m.aging }
 
 func (m *model) add(k, priority int, delay time.Duration, debounced bool) {
 	_, again := m.again[k]
@@ -104,7 +100,7 @@ func (m *model) find(k int) *run {
 
 func (m *model) addNow(k, priority int) {
 	if r := m.find(k); r != nil {
-		if priority > r.priority && (m.aging < 0 || m.now-time.Duration(priority)*m.aging < m.rank(r)) {
+		if priority > r.priority {
 			m.remove(r)
 			m.enter(k, priority)
 		}
@@ -122,7 +118,7 @@ func (m *model) addNow(k, priority int) {
 }
 
 func (m *model) enter(k, priority int) {
-	m.ready = append(m.ready, &run{key: k, priority: priority, at: m.now})
+	m.ready = append(m.ready, &run{key: k, priority: priority})
 	if t := m.tenant(k); !slices.Contains(m.turns[priority], t) {
 		m.turns[priority] = append(m.turns[priority], t)
 	}
@@ -140,23 +136,18 @@ func (m *model) remove(r *run) {
 	m.turns[r.priority] = slices.DeleteFunc(m.turns[r.priority], func(o string) bool { return o == t })
 }
 
-// get hands out the next key: the priority whose oldest run has the lowest rank,
-// the tenant whose turn it is, its oldest run.
+// get hands out the next key: of the highest priority, or that of the oldest run if it was passed over often enough, the
+// tenant whose turn it is, its oldest run.
 func (m *model) get() int {
-	var oldest *run
+	p := m.ready[0].priority
 	for _, r := range m.ready {
-		switch {
-		case oldest == nil:
-			oldest = r
-		case m.aging < 0:
-			if r.priority > oldest.priority {
-				oldest = r
-			}
-		case m.rank(r) < m.rank(oldest), m.rank(r) == m.rank(oldest) && r.priority > oldest.priority:
-			oldest = r
+		p = max(p, r.priority)
+	}
+	if oldest := m.ready[0].priority; p != oldest && m.passOver >= 0 {
+		if m.passed++; m.passed > m.passOver {
+			p, m.passed = oldest, 0
 		}
 	}
-	p := oldest.priority
 	t := m.turns[p][0]
 	for _, r := range m.ready {
 		if r.priority == p && m.tenant(r.key) == t {
@@ -224,12 +215,12 @@ func TestModel(t *testing.T) {
 func compare(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	m := &model{
-		aging:    []time.Duration{-1, 10 * time.Millisecond, 100 * time.Millisecond}[rng.IntN(3)],
+		passOver: []int{-1, 1, 2, workqueue.DefaultPassOver}[rng.IntN(4)],
 		tenants:  rng.IntN(2) == 0,
 		debounce: []time.Duration{0, 0, 50 * time.Millisecond}[rng.IntN(3)],
 		turns:    map[int][]string{}, again: map[int]*run{}, waiting: map[int]*waiting{},
 	}
-	opts := workqueue.Options[int]{Aging: m.aging, Debounce: m.debounce}
+	opts := workqueue.Options[int]{PassOver: m.passOver, Debounce: m.debounce}
 	if m.tenants {
 		opts.Tenant = m.tenant
 	}
@@ -241,7 +232,7 @@ func compare(t *testing.T, seed uint64) {
 		op := ""
 		switch rng.IntN(10) {
 		case 0, 1, 2, 3:
-			p := []int{0, 0, -100, 5, rng.IntN(20) - 10, -3000}[rng.IntN(6)]
+			p := []int{0, 0, -100, 5, rng.IntN(20) - 10, -3000, 1000, rng.IntN(2001) - 1000}[rng.IntN(8)]
 			op = fmt.Sprintf("add %d priority %d", k, p)
 			q.AddWith(k, workqueue.AddOptions{Priority: p})
 			m.add(k, max(p, -workqueue.MaxPriority), 0, true)

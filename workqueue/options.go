@@ -11,20 +11,17 @@ const (
 	// initial list or a resync, so that they do not delay a user's change.
 	LowPriority = -100
 
-	// DefaultAging makes a key of LowPriority wait at most ten seconds longer
-	// than if it had been added at priority 0.
-	DefaultAging = 100 * time.Millisecond
-
-	maxAging = 1000 * time.Hour
+	// DefaultPassOver makes one of eight hand-outs go by age.
+	DefaultPassOver = 7
 )
 
 // Options says how a Queue behaves. The zero value is a plain deduplicating
 // first-in-first-out queue with delays, priorities and the default limiter.
 type Options[K comparable] struct {
-	// Aging is the waiting time that outweighs one unit of priority. 0 means
-	// DefaultAging; a negative value turns aging off, and then keys of low
-	// priority may starve. Values above 1000 hours are taken as 1000 hours.
-	Aging time.Duration
+	// PassOver is how often the key that has been ready longest is passed over
+	// for keys of higher priority before it is its turn. 0 means DefaultPassOver;
+	// negative means without end, and then keys of low priority may starve.
+	PassOver int
 
 	// Tenant, if not nil, names the party a key belongs to, for example its
 	// namespace. Tenants of one priority take turns. It is called by every add
@@ -41,12 +38,13 @@ type Options[K comparable] struct {
 	// held back further.
 	Debounce time.Duration
 
-	// Metrics, if not nil, is told what happens, and makes the queue record when
-	// processing of a key began (see Stats).
+	// Metrics, if not nil, is called when something happens, and makes the queue
+	// record when keys were added and when their processing began (see Entry and
+	// Stats): without, adding and taking a key reads no clock.
 	Metrics *Metrics
 
 	// Order, if not nil, replaces the order of the ready keys, and with it
-	// priorities, aging, fairness and Seed. The queue must be its only user.
+	// priorities, fairness and Seed. The queue must be its only user.
 	Order Order[K]
 
 	// Seed, if not 0, is for tests that look for bugs which depend on the order
@@ -86,17 +84,6 @@ type Order[K comparable] interface {
 	Pop() K
 	// Len is the number of keys in the order.
 	Len() int
-}
-
-func (o *Options[K]) aging() int64 {
-	switch {
-	case o.Aging == 0:
-		return int64(DefaultAging)
-	case o.Aging > maxAging:
-		return int64(maxAging)
-	default:
-		return int64(o.Aging)
-	}
 }
 
 func clampPriority(p int) int32 {

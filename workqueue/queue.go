@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"time"
 )
 
@@ -21,12 +20,12 @@ type Queue[K comparable] struct {
 	metrics  *Metrics
 	epoch    time.Time // times inside the queue count from here
 
-	mu      sync.Mutex // guards all below; never held while waiting or calling out
+	mu      lock // guards all below; never held while waiting or calling out
 	entries table[K]
-	latest  int64 // time of the latest add
 
 	ready      ready[K]
 	order      Order[K] // replaces ready if not nil
+	places     int64    // keys that became ready so far
 	processing list[K]  // oldest Get first
 	working    int      // its length
 
@@ -67,7 +66,10 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		q.limiter = DefaultLimiter[K]()
 	}
 	q.entries.init()
-	q.ready.aging = opts.aging()
+	q.ready.limit = opts.PassOver
+	if opts.PassOver == 0 {
+		q.ready.limit = DefaultPassOver
+	}
 	q.ready.tenants = opts.Tenant != nil
 	q.ready.normal = &class[K]{index: -1}
 	q.ready.classes = map[int32]*class[K]{}
@@ -188,7 +190,7 @@ func (q *Queue[K]) Done(k K) {
 	switch {
 	case again:
 		e.again = false
-		q.enter(e, q.tick(q.now()))
+		q.enter(e)
 		w = q.wake()
 	case e.heapIndex < 0:
 		q.entries.drop(e)
@@ -235,14 +237,17 @@ func (q *Queue[K]) addWith(k K, priority int32, delay int64, cause string) {
 		tenant = q.tenant(k)
 	}
 	// Both are done before taking the lock, which many goroutines may be waiting for.
-	hash, read := q.entries.hash(k), q.now()
+	hash, now := q.entries.hash(k), int64(0)
+	if q.metrics != nil || delay > 1 || q.debounce > 0 {
+		now = q.now()
+	}
 	q.mu.Lock()
 	if q.state != running {
 		q.mu.Unlock()
 		return
 	}
 	late := q.overtake()
-	e, now := q.entries.obtain(k, hash), q.tick(read)
+	e := q.entries.obtain(k, hash)
 	e.tenant = tenant
 	switch {
 	case delay > 1:
@@ -271,7 +276,13 @@ func (q *Queue[K]) add(e *entry[K], now int64, priority int32, cause string) cha
 		return change{}
 	case e.ready:
 		from := e.priority
-		return change{moved: q.ready.raise(e, priority, now), from: from, to: priority}
+		if priority <= from {
+			return change{}
+		}
+		q.ready.remove(e)
+		e.priority, e.place = priority, q.nextPlace()
+		q.ready.push(e)
+		return change{moved: true, from: from, to: priority}
 	case e.again:
 		e.priority = max(e.priority, priority)
 		return change{}
@@ -281,13 +292,18 @@ func (q *Queue[K]) add(e *entry[K], now int64, priority int32, cause string) cha
 		e.again = true
 		return change{added: true}
 	}
-	q.enter(e, now)
+	q.enter(e)
 	return change{added: true, entered: true, to: priority}
 }
 
+func (q *Queue[K]) nextPlace() int64 {
+	q.places++
+	return q.places
+}
+
 // enter makes e ready.
-func (q *Queue[K]) enter(e *entry[K], now int64) {
-	e.ready, e.at = true, now
+func (q *Queue[K]) enter(e *entry[K]) {
+	e.ready, e.place = true, q.nextPlace()
 	if q.order != nil {
 		q.order.Push(e.key)
 		return

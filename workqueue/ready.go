@@ -1,21 +1,50 @@
 package workqueue
 
-import "math/rand/v2"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
-// ready keeps the ready entries in hand-out order: a heap of priorities ordered
-// by the rank of their oldest entry, in each priority a ring of tenants, for each
-// tenant a list by age. An entry is only ever appended, with the current time, so
-// lists are sorted by at, and the heap's size is the number of priorities in use.
+// ready keeps the ready entries in hand-out order: in each priority a ring of tenants, for each tenant a list by age, and
+// over the priorities in use a set that knows the highest and a heap that knows the one with the oldest entry. An entry is
+// only ever appended, with the next place, so lists are sorted by place.
 type ready[K comparable] struct {
-	aging   int64 // of one unit of priority; negative: strict priorities
+	limit   int // see Options.PassOver
+	passed  int // hand-outs that passed over the oldest entry, since it was last its turn
 	tenants bool
 	rng     *rand.Rand // nil unless Options.Seed is set
 
 	n       int
-	heap    []*class[K]
+	used    priorities
+	heap    []*class[K]         // of the priorities in use
 	normal  *class[K]           // priority 0
 	classes map[int32]*class[K] // all the others that were ever used
 	spare   *flow[K]            // flows for reuse, through next
+}
+
+// priorities is a set of priorities.
+type priorities struct {
+	words [(2*MaxPriority + 64) / 64]uint64
+	some  uint32 // which words are not zero
+}
+
+func (s *priorities) add(p int32) {
+	i := p + MaxPriority
+	s.words[i/64] |= 1 << (i % 64)
+	s.some |= 1 << (i / 64)
+}
+
+func (s *priorities) remove(p int32) {
+	i := p + MaxPriority
+	if s.words[i/64] &^= 1 << (i % 64); s.words[i/64] == 0 {
+		s.some &^= 1 << (i / 64)
+	}
+}
+
+// highest is that of a set that is not empty.
+func (s *priorities) highest() int32 {
+	w := bits.Len32(s.some) - 1
+	return int32(w*64+bits.Len64(s.words[w])-1) - MaxPriority
 }
 
 // class is the ready entries of one priority.
@@ -48,12 +77,31 @@ func (r *ready[K]) push(e *entry[K]) {
 		c.index = len(r.heap)
 		r.heap = append(r.heap, c)
 		r.up(c.index)
+		r.used.add(c.priority)
 	}
+}
+
+// next is the priority to serve: the highest, unless the oldest entry has been passed over often enough.
+func (r *ready[K]) next() *class[K] {
+	oldest := r.heap[0]
+	if len(r.heap) == 1 {
+		return oldest
+	}
+	top := r.class(r.used.highest())
+	switch {
+	case top == oldest || r.limit < 0:
+		return top
+	case r.passed < r.limit:
+		r.passed++
+		return top
+	}
+	r.passed = 0
+	return oldest
 }
 
 // pop removes and returns the entry to hand out next.
 func (r *ready[K]) pop() *entry[K] {
-	c := r.heap[0]
+	c := r.next()
 	e := c.all.head
 	switch {
 	case r.rng != nil:
@@ -88,22 +136,6 @@ func (r *ready[K]) remove(e *entry[K]) {
 	}
 }
 
-// raise moves e to a higher priority unless its age has already earned it a
-// rank as low as the move would, and says whether it did.
-func (r *ready[K]) raise(e *entry[K], priority int32, now int64) bool {
-	if priority <= e.priority || r.aging >= 0 && r.rank(e.at, e.priority) <= r.rank(now, priority) {
-		return false
-	}
-	r.remove(e)
-	e.priority, e.at = priority, now
-	r.push(e)
-	return true
-}
-
-func (r *ready[K]) rank(at int64, priority int32) int64 {
-	return at - int64(priority)*r.aging
-}
-
 func (r *ready[K]) class(priority int32) *class[K] {
 	if priority == 0 {
 		return r.normal
@@ -116,16 +148,8 @@ func (r *ready[K]) class(priority int32) *class[K] {
 	return c
 }
 
-// less says whether the class at i is served before the one at j.
-func (r *ready[K]) less(a, b *class[K]) bool {
-	if r.aging >= 0 {
-		ra, rb := r.rank(a.all.head.at, a.priority), r.rank(b.all.head.at, b.priority)
-		if ra != rb {
-			return ra < rb
-		}
-	}
-	return a.priority > b.priority
-}
+// less says whether the class a has an older entry than b.
+func (r *ready[K]) less(a, b *class[K]) bool { return a.all.head.place < b.all.head.place }
 
 func (r *ready[K]) removeClass(c *class[K]) {
 	i, n := c.index, len(r.heap)-1
@@ -133,6 +157,7 @@ func (r *ready[K]) removeClass(c *class[K]) {
 	r.heap[n] = nil
 	r.heap = r.heap[:n]
 	c.index = -1
+	r.used.remove(c.priority)
 	if i < n {
 		r.down(i)
 		r.up(i)

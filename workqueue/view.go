@@ -24,7 +24,7 @@ type Entry[K comparable] struct {
 	Priority int           `json:"priority"`
 	Tenant   string        `json:"tenant,omitempty"`
 	Cause    string        `json:"cause,omitempty"` // first cause of the run
-	Age      time.Duration `json:"age"`             // since the run was first asked for
+	Age      time.Duration `json:"age"`             // since the run was first asked for; of keys that do not wait only with Options.Metrics, else 0
 	Delay    time.Duration `json:"delay,omitempty"` // until the deadline ahead
 	Again    bool          `json:"again,omitempty"` // in processing, and to run again after Done
 	Requeues int           `json:"requeues,omitempty"`
@@ -82,11 +82,11 @@ func (q *Queue[K]) Stats() Stats {
 	defer q.mu.Unlock()
 	now := q.now()
 	s := Stats{Ready: q.readyLen(), Processing: q.working, Waiting: len(q.delayed)}
-	for _, c := range q.ready.heap {
-		s.OldestReady = max(s.OldestReady, time.Duration(now-c.all.head.added))
-	}
 	if q.metrics == nil {
 		return s
+	}
+	for _, c := range q.ready.heap {
+		s.OldestReady = max(s.OldestReady, time.Duration(now-c.all.head.added))
 	}
 	for e := q.processing.head; e != nil; e = e.next {
 		d := time.Duration(now - e.started)
@@ -107,7 +107,7 @@ func (q *Queue[K]) readyEntries() []*entry[K] {
 				}
 			}
 		}
-		slices.SortFunc(all, func(a, b *entry[K]) int { return cmp.Compare(a.at, b.at) })
+		slices.SortFunc(all, func(a, b *entry[K]) int { return cmp.Compare(a.place, b.place) })
 		return all
 	}
 	classes := slices.Clone(q.ready.heap)
@@ -130,7 +130,10 @@ func (q *Queue[K]) entry(e *entry[K], now int64) Entry[K] {
 		if e.processing {
 			v.State = Processing
 		}
-		v.Priority, v.Cause, v.Age = int(e.priority), e.cause, time.Duration(now-e.added)
+		v.Priority, v.Cause = int(e.priority), e.cause
+		if q.metrics != nil {
+			v.Age = time.Duration(now - e.added)
+		}
 		return v
 	}
 	v.State = Waiting
