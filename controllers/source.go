@@ -22,28 +22,35 @@ type Source interface {
 	attach(m *manager.Manager, a *added) error
 }
 
-// Predicate says whether an event matters. All of a source's predicates must agree. It may be called from several goroutines. What
-// it decodes (Old, New, Object) is nil when that is not possible.
+// Predicate says whether an event matters. All of a source's predicates must agree. It may be called from several goroutines.
 type Predicate[T metav1.Object] func(informers.Event[T]) bool
 
 type sourceFunc func(*manager.Manager, *added) error
 
 func (f sourceFunc) attach(m *manager.Manager, a *added) error { return f(m, a) }
 
-// For enqueues the key of every changed object of type T.
+// For enqueues the key of every changed object of type T, and whatever the predicates of those that cannot be decoded: the reconciler
+// gets the error when it reads them.
 func For[T metav1.Object](predicates ...Predicate[T]) Source {
-	return watch(Self[T], predicates)
+	return watch(Self[T], predicates, func(u informers.Undecodable) []reconcile.Request { return []reconcile.Request{u.Key} })
 }
 
 // Owns enqueues the owner of every changed T whose controlling owner is of type O, whatever the version it names. An object that
-// changed owners enqueues both. It decodes nothing; predicates may.
+// changed owners enqueues both, and one that cannot be decoded enqueues its owner whatever the predicates.
 func Owns[O, T metav1.Object](predicates ...Predicate[T]) Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		owner, err := scheme.InfoFor[O](m.Conn().Scheme())
 		if err != nil {
 			return err
 		}
-		return watch(Owner[T](owner.GVK.GroupKind(), owner.Namespaced), predicates).attach(m, a)
+		gk := owner.GVK.GroupKind()
+		undecodable := func(u informers.Undecodable) (out []reconcile.Request) {
+			for _, ref := range u.Owners {
+				out = appendOwner(out, ref, gk, owner.Namespaced, u.Key.Namespace)
+			}
+			return out
+		}
+		return watch(Owner[T](gk, owner.Namespaced), predicates, undecodable).attach(m, a)
 	})
 }
 
@@ -57,27 +64,34 @@ func Self[T metav1.Object](e informers.Event[T]) []reconcile.Request {
 func Owner[T metav1.Object](owner schema.GroupKind, namespaced bool) func(informers.Event[T]) []reconcile.Request {
 	return func(e informers.Event[T]) []reconcile.Request {
 		var out []reconcile.Request
-		add := func(ref metav1.OwnerReference, ok bool) {
-			if !ok || ref.Kind != owner.Kind || group(ref.APIVersion) != owner.Group {
-				return
-			}
-			key := types.NamespacedName{Name: ref.Name}
-			if namespaced {
-				key.Namespace = e.Key.Namespace
-			}
-			if !slices.Contains(out, key) {
-				out = append(out, key)
-			}
+		if ref, ok := e.Controller(); ok {
+			out = appendOwner(out, ref, owner, namespaced, e.Key.Namespace)
 		}
-		add(e.Controller())
-		add(e.OldController())
+		if ref, ok := e.OldController(); ok {
+			out = appendOwner(out, ref, owner, namespaced, e.Key.Namespace)
+		}
 		return out
 	}
 }
 
-// Watches enqueues what mapTo returns for every changed T.
+// appendOwner appends the key of an owner of the group and kind, once.
+func appendOwner(out []reconcile.Request, ref metav1.OwnerReference, owner schema.GroupKind, namespaced bool, namespace string) []reconcile.Request {
+	if ref.Kind != owner.Kind || group(ref.APIVersion) != owner.Group {
+		return out
+	}
+	key := types.NamespacedName{Name: ref.Name}
+	if namespaced {
+		key.Namespace = namespace
+	}
+	if slices.Contains(out, key) {
+		return out
+	}
+	return append(out, key)
+}
+
+// Watches enqueues what mapTo returns for every changed T that can be decoded.
 func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
-	return watch(mapTo, predicates)
+	return watch(mapTo, predicates, nil)
 }
 
 // From enqueues what mapTo returns for every change that the informer tells of. It is for informers that T alone does not name:
@@ -90,7 +104,7 @@ func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request
 // An informer of another set runs with that set, which the caller runs: the first reconcile waits for it.
 func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
 	return sourceFunc(func(_ *manager.Manager, a *added) error {
-		return feed(a, inf, inf.Client().Resource().GVK.Kind, mapTo, predicates)
+		return feed(a, inf, inf.Client().Resource().GVK.Kind, mapTo, predicates, nil)
 	})
 }
 
@@ -140,13 +154,13 @@ func (c channel) Run(ctx context.Context) error {
 }
 
 // watch feeds from the informer that the manager has for T.
-func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T]) Source {
+func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T], undecodable func(informers.Undecodable) []reconcile.Request) Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		info, err := infoFor[T](m)
 		if err != nil {
 			return err
 		}
-		return feed(a, informers.For[T](m.Informers()), info.GVK.Kind, mapTo, predicates)
+		return feed(a, informers.For[T](m.Informers()), info.GVK.Kind, mapTo, predicates, undecodable)
 	})
 }
 
@@ -163,8 +177,9 @@ func infoFor[T metav1.Object](m *manager.Manager) (*scheme.Info, error) {
 	return info, err
 }
 
-// feed adds to the queue of a what mapTo returns for the events of inf.
-func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T]) error {
+// feed adds to the queue of a what mapTo returns for the events of inf, and what undecodable, if not nil, returns for those that
+// cannot be decoded.
+func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T], undecodable func(informers.Undecodable) []reconcile.Request) error {
 	if mapTo == nil || slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return p == nil }) {
 		return fmt.Errorf("the source of %s has a nil function", kind)
 	}
@@ -172,20 +187,27 @@ func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, ma
 	for _, t := range []informers.EventType{informers.Added, informers.Updated, informers.Deleted} {
 		causes[t] = kind + " " + t.String()
 	}
+	enqueue := func(reqs []reconcile.Request, typ informers.EventType, initial bool) {
+		opts := workqueue.AddOptions{Cause: causes[typ]}
+		if initial {
+			opts.Priority = workqueue.LowPriority
+		}
+		for _, req := range reqs {
+			a.Queue().AddWith(req, opts)
+		}
+	}
+	opts := informers.HandlerOptions{Name: a.Name()}
+	if undecodable != nil {
+		opts.Undecodable = func(u informers.Undecodable) { enqueue(undecodable(u), u.Type, u.Initial) }
+	}
 	handler := inf.AddHandler(func(e informers.Event[T]) {
 		for _, p := range predicates {
 			if !p(e) {
 				return
 			}
 		}
-		opts := workqueue.AddOptions{Cause: causes[e.Type]}
-		if e.Initial {
-			opts.Priority = workqueue.LowPriority
-		}
-		for _, req := range mapTo(e) {
-			a.Queue().AddWith(req, opts)
-		}
-	}, informers.HandlerOptions{Name: a.Name()})
+		enqueue(mapTo(e), e.Type, e.Initial)
+	}, opts)
 	a.handlers = append(a.handlers, handler)
 	a.waits = append(a.waits, inf.WaitForServed)
 	return nil
@@ -204,17 +226,12 @@ func LabelsChanged[T metav1.Object](e informers.Event[T]) bool {
 	return !maps.Equal(e.OldLabels(), e.Labels)
 }
 
-// AnnotationsChanged passes creations, deletions and changes of annotations, and changes of an object that cannot be decoded.
+// AnnotationsChanged passes creations, deletions and changes of annotations.
 func AnnotationsChanged[T metav1.Object](e informers.Event[T]) bool {
 	if e.Type != informers.Updated {
 		return true
 	}
-	before, after := e.Old(), e.New()
-	var none T
-	if any(before) == any(none) || any(after) == any(none) {
-		return true
-	}
-	return !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+	return !maps.Equal(e.Old().GetAnnotations(), e.New().GetAnnotations())
 }
 
 // Any passes what at least one of the predicates passes.

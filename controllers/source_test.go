@@ -229,10 +229,14 @@ func TestSeveralClusters(t *testing.T) {
 			nodes := informers.For[*corev1.Node](member.Informers())
 			mirror := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 				to := types.NamespacedName{Namespace: "default", Name: name + "-" + req.Name}
-				if !nodes.Lister().Has(req) {
+				there, err := nodes.Lister().Has(req)
+				if err != nil {
+					return reconcile.Result{}, err
+				}
+				if !there {
 					return reconcile.Result{}, ignoreNotFound(client.For[*corev1.ConfigMap](m.Conn()).Delete(ctx, to))
 				}
-				_, err := client.For[*corev1.ConfigMap](m.Conn()).Apply(ctx, &corev1.ConfigMap{ObjectMeta: controllertest.Name(to.Namespace, to.Name)}, client.ApplyOptions{FieldManager: name})
+				_, err = client.For[*corev1.ConfigMap](m.Conn()).Apply(ctx, &corev1.ConfigMap{ObjectMeta: controllertest.Name(to.Namespace, to.Name)}, client.ApplyOptions{FieldManager: name})
 				return reconcile.Result{}, err
 			})
 			_, err := controllers.Add(member, "mirror", mirror, controllers.Options{}, controllers.From(nodes, controllers.Self))

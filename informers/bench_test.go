@@ -222,6 +222,8 @@ func BenchmarkInformerEvents(b *testing.B) {
 	}
 }
 
+var benchNodes = DefineIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
+
 // filled is an informer that holds n Pods.
 func filled(tb testing.TB, n int) (*Set, *Informer[*corev1.Pod]) {
 	objs := make([][]byte, n)
@@ -232,7 +234,7 @@ func filled(tb testing.TB, n int) (*Set, *Informer[*corev1.Pod]) {
 	inf := For[*corev1.Pod](set)
 	src := inf.core.sources[0]
 	src.r = reflector.New(&replay{body: frames(objs, "100000", true)}, src, reflector.Options{})
-	require.NoError(tb, inf.AddIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }))
+	inf.Index(benchNodes)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = set.Run(ctx) }()
@@ -269,7 +271,7 @@ func BenchmarkListerGet(b *testing.B) {
 	})
 	b.Run("cold", func(b *testing.B) {
 		b.ReportAllocs()
-		keys := l.Keys(ListOptions{})
+		keys := must(l.Keys(ListOptions{}))
 		i := 0
 		for b.Loop() {
 			if _, err := l.Get(keys[i%len(keys)]); err != nil {
@@ -287,7 +289,7 @@ func BenchmarkListerView(b *testing.B) {
 	b.ReportAllocs()
 	l.View(k, func(keep *corev1.Pod) {
 		for b.Loop() {
-			if !l.View(k, func(p *corev1.Pod) {}) {
+			if l.View(k, func(p *corev1.Pod) {}) != nil {
 				b.Fatal("gone")
 			}
 		}
@@ -297,11 +299,11 @@ func BenchmarkListerView(b *testing.B) {
 
 func BenchmarkIndexLookup(b *testing.B) {
 	_, inf := filled(b, 10_000)
-	l := inf.Lister()
+	byNode := inf.Index(benchNodes)
 	b.Run("keys", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(l.KeysByIndex("node", "node-77")) != 20 {
+			if len(must(byNode.Keys("node-77"))) != 20 {
 				b.Fatal("wrong")
 			}
 		}
@@ -309,7 +311,7 @@ func BenchmarkIndexLookup(b *testing.B) {
 	b.Run("copies", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(l.ByIndex("node", "node-77")) != 20 {
+			if len(must(byNode.List("node-77"))) != 20 {
 				b.Fatal("wrong")
 			}
 		}

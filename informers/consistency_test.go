@@ -111,18 +111,18 @@ func TestALostEventIsFound(t *testing.T) {
 		bad = next()
 		require.NotNil(t, bad)
 		require.Equal(t, informers.InconsistentError{Resource: "configmaps", Version: bad.Version, Extra: lost}, *bad)
-		require.True(t, inf.Lister().Has(key("the-lost-one")))
+		require.True(t, must(inf.Lister().Has(key("the-lost-one"))))
 	})
 }
 
 // TestReadersCannotCorruptACopy changes everything a reader is given, and then reads again: by every way of reading, warm and cold, encoded and decoded.
 func TestReadersCannotCorruptACopy(t *testing.T) {
-	for name, o := range map[string]informers.SetOptions{"encoded": {}, "decoded": {Decoded: true}, "budget": {MemoryBudget: 1}} {
+	for name, o := range map[string]informers.SetOptions{"encoded": {}, "decoded": {Decoded: true}} {
 		t.Run(name, func(t *testing.T) {
 			recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
 				set := informers.NewSet(c, o)
 				inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: []string{"default"}})
-				require.NoError(t, inf.AddIndex("k", func(c *corev1.ConfigMap) []string { return []string{c.Data["k"]} }))
+				byK := inf.Index(informers.DefineIndex("k", func(c *corev1.ConfigMap) []string { return []string{c.Data["k"]} }))
 				original := cm("a", "k", "v")
 				original.Labels, original.Annotations, original.BinaryData = map[string]string{"l": "v"}, map[string]string{"n": "v"}, map[string][]byte{"b": {1, 2, 3}}
 				_, err := client.For[*corev1.ConfigMap](c).Create(t.Context(), original)
@@ -135,28 +135,28 @@ func TestReadersCannotCorruptACopy(t *testing.T) {
 					c.BinaryData["b"][0] = 9
 					c.ResourceVersion, c.Namespace = "spoiled", "spoiled"
 				}
-				snapshot := l.Snapshot()
+				snapshot := must(l.Snapshot())
 				get := func() *corev1.ConfigMap { c, err := l.Get(key("a")); require.NoError(t, err); return c }
 				reads := map[string]func() *corev1.ConfigMap{
 					"Get":          get,
-					"List":         func() *corev1.ConfigMap { return l.List(informers.ListOptions{})[0] },
-					"ByIndex":      func() *corev1.ConfigMap { return l.ByIndex("k", "v")[0] },
+					"List":         func() *corev1.ConfigMap { return must(l.List(informers.ListOptions{}))[0] },
+					"ByIndex":      func() *corev1.ConfigMap { return must(byK.List("v"))[0] },
 					"Snapshot.Get": func() *corev1.ConfigMap { c, err := snapshot.Get(key("a")); require.NoError(t, err); return c },
 				}
 				whole := get()
 				for _, held := range []bool{false, true} {
 					var shared *corev1.ConfigMap // keeps the shared one alive, or not
 					if held {
-						require.True(t, l.View(key("a"), func(c *corev1.ConfigMap) { shared = c }))
+						require.NoError(t, l.View(key("a"), func(c *corev1.ConfigMap) { shared = c }))
 					}
 					for name, read := range reads {
 						spoil(read())
 						require.Equal(t, whole, get(), "%s, held: %v", name, held)
 						require.Equal(t, whole, read(), "%s, held: %v", name, held)
-						require.True(t, l.View(key("a"), func(c *corev1.ConfigMap) { require.Equal(t, whole, c) }))
-						keys := l.KeysByIndex("k", "v")
+						require.NoError(t, l.View(key("a"), func(c *corev1.ConfigMap) { require.Equal(t, whole, c) }))
+						keys := must(byK.Keys("v"))
 						keys[0].Name = "spoiled"
-						require.Equal(t, []types.NamespacedName{key("a")}, l.KeysByIndex("k", "v"))
+						require.Equal(t, []types.NamespacedName{key("a")}, must(byK.Keys("v")))
 						if held {
 							require.Equal(t, whole, shared)
 						}

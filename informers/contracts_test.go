@@ -35,12 +35,14 @@ func TestAnIndexFindsWhatAFieldSelectorDoes(t *testing.T) {
 		}
 		set := informers.NewSet(c, informers.SetOptions{})
 		inf := informers.For[*corev1.Pod](set)
-		require.NoError(t, inf.AddIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }))
+		nodes := func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }
+		definition := informers.DefineIndex("node", nodes)
+		byNode := inf.Index(definition)
 		run(t, set)
 		require.NoError(t, set.WaitForSync(t.Context()))
-		require.NoError(t, inf.AddIndex("late", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }))
-		require.ErrorContains(t, inf.AddIndex("late", nil), "late")
-		values := inf.Lister().IndexValues("node")
+		late := inf.Index(informers.DefineIndex("late", nodes))
+		require.Equal(t, byNode, inf.Index(definition), "a definition is one index")
+		values := must(byNode.Values())
 		require.Equal(t, []string{"node-0", "node-1", "node-2", "node-4"}, values)
 		for _, node := range values {
 			selected, err := pods.List(t.Context(), client.ListOptions{FieldSelector: fields.OneEqual("spec.nodeName", node)})
@@ -49,14 +51,13 @@ func TestAnIndexFindsWhatAFieldSelectorDoes(t *testing.T) {
 			for _, p := range selected.Items {
 				want = append(want, metav1.KeyOf(p))
 			}
-			require.Equal(t, want, inf.Lister().KeysByIndex("node", node))
-			require.Equal(t, want, inf.Lister().KeysByIndex("late", node))
-			for i, p := range inf.Lister().ByIndex("node", node) {
+			require.Equal(t, want, must(byNode.Keys(node)))
+			require.Equal(t, want, must(late.Keys(node)))
+			for i, p := range must(byNode.List(node)) {
 				require.Equal(t, want[i], metav1.KeyOf(p))
 			}
 		}
-		require.Empty(t, inf.Lister().KeysByIndex("node", "node-3"))
-		require.Empty(t, inf.Lister().KeysByIndex("none", "node-0"))
+		require.Empty(t, must(byNode.Keys("node-3")))
 	})
 }
 
@@ -167,7 +168,7 @@ func TestASnapshotIsOneMoment(t *testing.T) {
 			return fmt.Sprint(s.Version, counts)
 		}
 		for !over.Load() {
-			s := inf.Lister().Snapshot()
+			s := must(inf.Lister().Snapshot())
 			text := content(s)
 			seen[text] = true
 			if len(seen)%20 == 1 {

@@ -29,17 +29,19 @@ type core[T metav1.Object] struct {
 	// sources are the reflectors that feed the copy, one per namespace.
 	sources  []*source[T]
 	handlers []*registration[T]
-	// indexes are replaced, never changed; pending ones are being filled.
-	indexes []*index[T]
-	synced  bool
+	// indexes are replaced, never changed, and only grow. indexing is held while one is being filled.
+	indexes  []*index[T]
+	indexing sync.Mutex
+	synced   bool
 	// buried are the incarnations the watch has told the end of lately.
 	buried cemetery
 	// gate is closed and replaced whenever a version is reached.
 	gate chan struct{}
 	// syncGate is closed when synced first becomes true.
 	syncGate chan struct{}
-	// absentGate is closed when the server has first said that it does not serve the resource.
+	// absentGate is closed when the server has first been found not to serve the resource; absent is true while it does not.
 	absentGate chan struct{}
+	absentOnce sync.Once
 	absent     bool
 	// spawn starts a goroutine of the informer; nil until it runs.
 	spawn func(func(ctx context.Context))
@@ -58,6 +60,8 @@ type source[T metav1.Object] struct {
 	at       time.Time // of the last sign of life
 	synced   bool
 	lastErr  error
+	// unread is what could not be read at all: items of the latest reading, and events since.
+	unread []*client.DecodeError
 }
 
 func decimal(version string) (uint64, bool) {
@@ -70,7 +74,7 @@ func decimal(version string) (uint64, bool) {
 
 func (c *core[T]) name() string { return c.client.Resource().GVR.GroupResource().String() }
 
-// get returns what the server has told about a key. The lock is held.
+// base returns the state of a key that the server has sent last. The lock is held.
 func (c *core[T]) base(key types.NamespacedName) *object[T] { return c.spaces[key.Namespace][key.Name] }
 
 // get returns the state readers see. The lock is held.
@@ -102,7 +106,6 @@ func (c *core[T]) putBase(o *object[T]) {
 // weigh counts bytes kept. The lock is held.
 func (c *core[T]) weigh(n int) {
 	c.bytes += int64(n)
-	c.set.bytes.Add(int64(n))
 }
 
 func (c *core[T]) deleteBase(key types.NamespacedName) {
@@ -117,15 +120,16 @@ func (c *core[T]) deleteBase(key types.NamespacedName) {
 	}
 }
 
-// tell queues a change for every handler. The lock is held; the result's queues must be signalled without it.
-func (c *core[T]) tell(old, now *object[T], initial, unknown bool) {
+// tell queues a change for every handler; final is the last state of a deleted object, nil if that is old. The lock is held; the
+// handlers must be signalled without it.
+func (c *core[T]) tell(old, now, final *object[T], initial, unknown bool) {
 	if old != nil && now != nil && old.uid != now.uid {
 		// Another incarnation: the old one's end was missed.
-		c.tell(old, nil, false, true)
+		c.tell(old, nil, nil, false, true)
 		old = nil
 	}
 	for _, h := range c.handlers {
-		h.q.put(old, now, initial, unknown)
+		h.q.put(old, now, final, initial, unknown)
 	}
 }
 

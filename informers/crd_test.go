@@ -122,7 +122,7 @@ func TestResourcesComeAndGo(t *testing.T) {
 			got, err := typed.Lister().Get(site)
 			require.NoError(t, err, "cycle %d: %+v", i, typed.Status())
 			require.Equal(t, "h", got.Spec.Host)
-			require.True(t, dynamic.Lister().Has(site), "cycle %d: %+v", i, dynamic.Status())
+			require.True(t, must(dynamic.Lister().Has(site)), "cycle %d: %+v", i, dynamic.Status())
 			require.NoError(t, crds.Delete(t.Context(), types.NamespacedName{Name: "websites.example.com"}))
 			time.Sleep(time.Minute)
 			synctest.Wait()

@@ -1,38 +1,49 @@
 package informers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 )
 
-// admit turns what came off the wire into what is kept. whole keeps the body even over the memory budget, for
-// what is passed on and not kept; pending are the bytes admitted that do not count in the set yet.
-func (c *core[T]) admit(e client.Encoded, whole bool, pending int64) (*object[T], error) {
+// admit turns what came off the wire into what is kept. An object that cannot be transformed or, where objects are kept
+// decoded, cannot be decoded is kept with the error: what is known of it is that it exists.
+func (c *core[T]) admit(e client.Encoded) *object[T] {
 	if c.o.Transform != nil {
 		t, err := c.transform(e)
 		if err != nil {
-			return nil, err
+			return c.unreadable(e, err)
 		}
 		e = t
 	}
 	if c.keepsDecoded() {
 		obj, err := c.client.Decode(e)
 		if err != nil {
-			return nil, err
+			return c.unreadable(e, err)
 		}
-		return c.decodedObject(obj), nil
+		return c.decodedObject(obj)
 	}
-	if most := c.set.o.MemoryBudget; most > 0 && !whole && c.set.bytes.Load()+pending+int64(len(e.Body)) > most {
-		return bare[T](e), nil
+	return newObject[T](e)
+}
+
+// unreadable is an object of which nothing but its metadata can be had, and reports it.
+func (c *core[T]) unreadable(e client.Encoded, err error) *object[T] {
+	o := newObject[T](e).failed(c.decodeError(e, err))
+	c.failedToDecode(o, err)
+	return o
+}
+
+// decodeError returns err as a *client.DecodeError that names the object.
+func (c *core[T]) decodeError(e client.Encoded, err error) *client.DecodeError {
+	if d, ok := errors.AsType[*client.DecodeError](err); ok && d.Key == e.Key {
+		return d
 	}
-	return newObject[T](e), nil
+	return &client.DecodeError{Resource: c.client.Resource().GVR, Key: e.Key, Err: err}
 }
 
 // decodedObject keeps obj itself and none of the bytes it came in.
@@ -73,43 +84,66 @@ func (c *core[T]) transform(e client.Encoded) (out client.Encoded, err error) {
 	return out, nil
 }
 
-// decode returns a private copy of an object.
+// decode returns a private copy of an object. An error is a *client.DecodeError.
 func (c *core[T]) decode(o *object[T]) (T, error) {
-	if obj, ok := o.hot(); ok {
+	if obj, err, ok := o.hot(); ok {
+		if err != nil {
+			return obj, err
+		}
 		return codec.DeepCopy(obj), nil
-	}
-	if o.body == "" {
-		return c.live(o)
 	}
 	return c.client.Decode(o.encoded())
 }
 
-// shared returns the decoded form that is shared, and zero after reporting an object that cannot be decoded.
-func (c *core[T]) shared(o *object[T]) T {
-	obj, err := c.sharedOrError(o)
+// shared returns the decoded form that is shared. An error is a *client.DecodeError, and remembered: the bytes do not change.
+func (c *core[T]) shared(o *object[T]) (T, error) {
+	if obj, err, ok := o.hot(); ok {
+		return obj, err
+	}
+	obj, err := c.client.Decode(o.encoded())
 	if err != nil {
-		c.fail(err)
-	}
-	return obj
-}
-
-func (c *core[T]) sharedOrError(o *object[T]) (T, error) {
-	if obj, ok := o.hot(); ok {
-		return obj, nil
-	}
-	var obj T
-	var err error
-	if o.body == "" {
-		obj, err = c.live(o)
-	} else {
-		obj, err = c.client.Decode(o.encoded())
-	}
-	if err != nil {
+		o.failed(err)
 		var zero T
 		return zero, err
 	}
 	o.share(obj, false, c.sum(obj))
 	return obj, nil
+}
+
+// given returns the decoded form of a state that has been given to a handler, so that it has been decoded before.
+func (c *core[T]) given(o *object[T]) T {
+	obj, err := c.shared(o)
+	if err != nil {
+		panic("informers: bytes that could be decoded cannot be decoded again: " + err.Error())
+	}
+	return obj
+}
+
+// failedToDecode reports, once for each version of an object, that it cannot be decoded.
+func (c *core[T]) failedToDecode(o *object[T], err error) {
+	if !o.reported.Swap(true) {
+		c.fail(err)
+	}
+}
+
+// partial collects what a reading has to leave out.
+type partial[T metav1.Object] struct {
+	core  *core[T]
+	items []*client.DecodeError
+}
+
+// add notes an object that cannot be decoded.
+func (p *partial[T]) add(o *object[T], err error) {
+	p.core.failedToDecode(o, err)
+	p.items = append(p.items, p.core.decodeError(o.encoded(), err))
+}
+
+// err is nil if nothing was left out.
+func (p *partial[T]) err() error {
+	if len(p.items) == 0 {
+		return nil
+	}
+	return &client.PartialError{Items: slices.Clip(p.items)}
 }
 
 // controller returns the controlling owner of an object, from its bytes if there are any.
@@ -118,28 +152,12 @@ func (c *core[T]) controller(o *object[T]) (metav1.OwnerReference, bool) {
 		e := o.encoded()
 		return e.Controller()
 	}
-	obj, err := c.sharedOrError(o)
+	obj, err := c.shared(o)
 	if err != nil {
-		c.fail(err)
 		return metav1.OwnerReference{}, false
 	}
 	if ref := metav1.ControllerOf(obj); ref != nil {
 		return *ref, true
 	}
 	return metav1.OwnerReference{}, false
-}
-
-// ErrNotKept says that an object's past state was not kept, because of SetOptions.MemoryBudget.
-var ErrNotKept = errors.New("informers: the memory budget did not allow to keep this state")
-
-// live reads an object whose bytes were not kept from the server. It may have changed since, but must be the same one.
-func (c *core[T]) live(o *object[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	obj, err := c.client.Get(ctx, o.key)
-	if err == nil && metav1.MetaOf(obj).UID != o.uid {
-		var zero T
-		return zero, fmt.Errorf("%w: %s %s was deleted", ErrNotKept, c.name(), o.key)
-	}
-	return obj, err
 }

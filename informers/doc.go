@@ -11,15 +11,19 @@
 //
 //   - Its copy is at every moment the collection at some version, and versions only grow. After the
 //     last change the copy catches up, whatever fails on the way: connections, the server, expired versions.
-//   - Every handler is told of the final state of every object. Events of one object come in order, each
-//     event's Old is the New of the one before, and none is given twice. A handler that is slower than the
-//     server gets fewer events, not older ones: what waits for it is at most one deletion and one state per object.
-//   - A deletion that was missed is told with StateUnknown set and the last state known.
+//   - Every handler receives the final state of every object. Events of one object come in order, each event's Old is the New of the
+//     one before, and none is given twice. A handler that is slower than the server gets fewer events, not older ones: what waits for
+//     it is at most one deletion and one state per object. What was there first comes in the order of the server's list.
+//   - A handler is never given an object that cannot be decoded: New, Old and Object are not nil where they have a meaning. For the
+//     handler an object stays what it was until it can be decoded again; [HandlerOptions].Undecodable hears of such states.
+//   - A deletion that was missed has StateUnknown set and the last state known.
 //   - A handler is called by one goroutine at a time, and holds up no other handler. A panic in it is
 //     reported through OnError and the handler goes on with the next event.
 //   - Objects are kept as the server encoded them and decoded on demand. Get and List return private copies;
 //     New, Old and View share one decoded object which must not be changed.
-//   - An object that cannot be decoded is reported through OnError when it is asked for; all others stay available.
+//   - An object that cannot be decoded is reported through OnError, once for each of its versions; all others stay available.
+//   - A reading of a lister or an index never leaves anything out in silence: before the copy is complete, and where an
+//     object cannot be decoded, it has an error that says so.
 //   - Writes through [Set.Conn] are visible to the listers of the set as soon as they return.
 //   - Run returns when its context has ended and every goroutine of the set has.
 //

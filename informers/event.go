@@ -52,29 +52,49 @@ type Event[T metav1.Object] struct {
 	Resync bool
 
 	old, new *object[T]
-	core     *core[T]
+	// before is the state before the change, which is not old if it cannot be decoded. For Deleted it is the last one.
+	before *object[T]
+	core   *core[T]
 }
 
-// Old is the state before the change: the last one this handler was told of, or for Deleted the final state. It is
-// nil for Added and when it cannot be decoded. It is shared: do not change it.
+// Undecodable is a change to a state that cannot be decoded. A handler is not called with it: for the handler the object stays
+// what it was until it can be decoded again. See HandlerOptions.
+type Undecodable struct {
+	// Type says what happened. Deleted is given only if no state of the object could be decoded: the handler hears of others.
+	Type EventType
+	// Key, UID, Labels and ResourceVersion are those of the object.
+	Key             types.NamespacedName
+	UID             types.UID
+	Labels          map[string]string
+	ResourceVersion string
+	// Initial is as in Event.
+	Initial bool
+	// Owners are the owner references with controller=true of the object now and before, each once.
+	Owners []metav1.OwnerReference
+	// Err is a *client.DecodeError.
+	Err error
+}
+
+// Old is the state before the change: the last one this handler was given, or for Deleted the final state. It is
+// nil for Added, and for nothing else. It is shared: do not change it.
 func (e Event[T]) Old() T {
 	if e.old == nil {
 		var zero T
 		return zero
 	}
-	return e.core.shared(e.old)
+	return e.core.given(e.old)
 }
 
-// New is the state after the change. It is nil for Deleted and when it cannot be decoded. It is shared: do not change it.
+// New is the state after the change. It is nil for Deleted, and for nothing else. It is shared: do not change it.
 func (e Event[T]) New() T {
 	if e.new == nil {
 		var zero T
 		return zero
 	}
-	return e.core.shared(e.new)
+	return e.core.given(e.new)
 }
 
-// Object is New, or Old for Deleted: the latest state there is.
+// Object is New, or Old for Deleted: the latest state there is. It is never nil.
 func (e Event[T]) Object() T {
 	if e.new != nil {
 		return e.New()
@@ -97,7 +117,7 @@ func (e Event[T]) OldLabels() map[string]string {
 }
 
 // Controller returns the owner reference with controller=true of the object after the change, or of its last state if it is deleted,
-// and whether there is one. It decodes nothing, unless the informer keeps objects decoded or gave up their bytes.
+// and whether there is one. It decodes nothing, unless the informer keeps objects decoded.
 func (e Event[T]) Controller() (metav1.OwnerReference, bool) {
 	if e.new != nil {
 		return e.core.controller(e.new)
@@ -105,13 +125,13 @@ func (e Event[T]) Controller() (metav1.OwnerReference, bool) {
 	return e.OldController()
 }
 
-// OldController is Controller of the state before the change; there is none for Added.
+// OldController is Controller of the state before the change, which need not be one that can be decoded; there is none for Added.
 func (e Event[T]) OldController() (metav1.OwnerReference, bool) {
-	if e.old == nil {
+	if e.before == nil {
 		return metav1.OwnerReference{}, false
 	}
-	return e.core.controller(e.old)
+	return e.core.controller(e.before)
 }
 
-// Handler is told of changes. See the package comment for what is promised to it.
+// Handler is called with changes. See the package comment for what is promised to it.
 type Handler[T metav1.Object] func(Event[T])

@@ -39,6 +39,7 @@ type model struct {
 	streams map[*modelStream]bool
 	faulty  bool
 	noWL    bool
+	spoils  bool
 	missing bool
 	lists   int
 	watches int
@@ -80,13 +81,22 @@ func (m *model) step() {
 		cm.Namespace, cm.Name, cm.UID = key.Namespace, key.Name, types.UID(fmt.Sprintf("uid-%d", m.rev))
 		cm.Data = map[string]string{"v": strconv.FormatUint(m.rev, 10)}
 		cm.Labels = map[string]string{"parity": strconv.FormatUint(m.rev%2, 10)}
+		m.spoil(cm)
 		m.write(client.Added, cm)
 	case m.rng.IntN(4) == 0:
 		m.write(client.Deleted, codec.DeepCopy(old))
 	default:
 		cm := codec.DeepCopy(old)
 		cm.Data = map[string]string{"v": strconv.FormatUint(m.rev, 10)}
+		m.spoil(cm)
 		m.write(client.Modified, cm)
+	}
+}
+
+// spoil makes a state one that cannot be decoded, now and then.
+func (m *model) spoil(cm *corev1.ConfigMap) {
+	if m.spoils && m.rng.IntN(3) == 0 {
+		cm.Data[spoiled] = "yes"
 	}
 }
 
@@ -130,8 +140,15 @@ func (m *model) fault() error {
 	return nil
 }
 
-func encode(obj any) client.Encoded {
+// spoiled marks a state that the server sends in bytes that cannot be decoded.
+const spoiled = "spoiled"
+
+func encode(obj *corev1.ConfigMap) client.Encoded {
 	e, err := client.EncodeObject(obj, client.Protobuf, false)
+	if err == nil && obj.Data[spoiled] != "" {
+		// An entry of data that is cut off.
+		e, err = client.ScanEncoded(client.Protobuf, append(e.Body, 0x12, 0x01, 0xff))
+	}
 	if err != nil {
 		panic(err)
 	}
@@ -370,11 +387,12 @@ func randomHistory(t *testing.T, seed uint64) {
 	m := newModel(seed)
 	m.faulty = true
 	m.noWL = rng.IntN(2) == 0
+	m.spoils = rng.IntN(2) == 0
 	for range rng.IntN(10) {
 		m.step()
 	}
 	set, inf := modelInformer(m, SetOptions{NoWatchList: rng.IntN(4) == 0, Decoded: rng.IntN(4) == 0, DetectMutations: rng.IntN(4) == 0}, Options[*corev1.ConfigMap]{})
-	require.NoError(t, inf.AddIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
+	byV := inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	fast := &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}}
@@ -406,22 +424,49 @@ func randomHistory(t *testing.T, seed uint64) {
 	// A stalled stream takes 9 s to be noticed, a backoff up to 30 s.
 	time.Sleep(2 * time.Minute)
 	m.mu.Lock()
-	want := m.objs
+	want, bad := maps.Clone(m.objs), map[types.NamespacedName]*corev1.ConfigMap{}
 	m.mu.Unlock()
+	require.Equal(t, len(want), inf.Status().Objects)
+	for k, o := range want {
+		if o.Data[spoiled] != "" {
+			bad[k] = o
+			delete(want, k)
+		}
+	}
 	for _, f := range []*follower{fast, slow, late} {
 		f.mu.Lock()
-		require.Equal(t, versions(want), versions(f.known))
+		known := maps.Clone(f.known)
+		for k, o := range bad {
+			// Its handlers know an earlier state of it, or none.
+			if old := known[k]; old != nil {
+				require.Equal(t, o.UID, old.UID)
+				require.NotEqual(t, o.ResourceVersion, old.ResourceVersion)
+				delete(known, k)
+			}
+		}
+		require.Equal(t, versions(want), versions(known))
 		f.mu.Unlock()
 	}
 	l := inf.Lister()
 	got := map[types.NamespacedName]*corev1.ConfigMap{}
-	for _, cm := range l.List(ListOptions{}) {
+	listed, err := l.List(ListOptions{})
+	leavesOut(t, bad, err)
+	for _, cm := range listed {
 		got[cm.Key()] = cm
-		require.Equal(t, []types.NamespacedName{cm.Key()}, l.KeysByIndex("v", cm.Data["v"]))
+		keys, err := byV.Keys(cm.Data["v"])
+		leavesOut(t, bad, err)
+		require.Equal(t, []types.NamespacedName{cm.Key()}, keys)
 	}
 	require.Equal(t, versions(want), versions(got))
-	require.Equal(t, len(want), l.Len())
-	require.Len(t, l.IndexValues("v"), len(want))
+	values, err := byV.Values()
+	leavesOut(t, bad, err)
+	require.Len(t, values, len(want))
+	require.Len(t, must(l.Keys(ListOptions{})), len(want)+len(bad))
+	for k := range bad {
+		require.True(t, must(l.Has(k)))
+		_, err := l.Get(k)
+		require.ErrorAs(t, err, new(*client.DecodeError))
+	}
 	for _, r := range regs {
 		require.True(t, r.HasSynced())
 	}
@@ -432,10 +477,32 @@ func randomHistory(t *testing.T, seed uint64) {
 	<-done
 }
 
+// leavesOut: a reading says which objects are not in it.
+func leavesOut(t *testing.T, bad map[types.NamespacedName]*corev1.ConfigMap, err error) {
+	if len(bad) == 0 {
+		require.NoError(t, err)
+		return
+	}
+	var partial *client.PartialError
+	require.ErrorAs(t, err, &partial)
+	require.Len(t, partial.Items, len(bad))
+	for _, item := range partial.Items {
+		require.Contains(t, bad, item.Key)
+	}
+}
+
 func versions(m map[types.NamespacedName]*corev1.ConfigMap) map[types.NamespacedName]string {
 	out := map[types.NamespacedName]string{}
 	for k, o := range m {
 		out[k] = string(o.UID) + "@" + o.ResourceVersion + "=" + o.Data["v"]
 	}
 	return out
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -2,6 +2,7 @@ package informers
 
 import (
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -11,14 +12,33 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// index finds objects by values a function computes of them.
+// IndexDefinition says under which values objects are found. It is made by [DefineIndex], usually once in a package, and is
+// immutable.
+type IndexDefinition[T metav1.Object] struct {
+	name   string
+	values func(obj T) []string
+}
+
+// DefineIndex returns a definition for [Informer.Index]: values returns the values under which an object is found, any number
+// of them. It must not change the object, and is called once with each version of each. name appears in errors.
+func DefineIndex[T metav1.Object](name string, values func(obj T) []string) *IndexDefinition[T] {
+	return &IndexDefinition[T]{name: name, values: values}
+}
+
+// index finds objects by the values its definition computes of them.
 type index[T metav1.Object] struct {
-	name string
-	fn   func(T) []string
-	// ready is false while the objects that were there before are being computed.
-	ready   bool
+	*IndexDefinition[T]
 	byValue map[string]*bucket[T]
 	of      map[types.NamespacedName]*filed[T]
+	// unfiled are the objects whose values are not known, because they cannot be decoded or the function has panicked. Any
+	// of them may belong under any value.
+	unfiled map[types.NamespacedName]unfiled[T]
+}
+
+// unfiled is an object without a place in an index.
+type unfiled[T metav1.Object] struct {
+	obj *object[T]
+	err error
 }
 
 // filed is one object's place in an index. Its strings are its own: the object's come and go with each version.
@@ -53,52 +73,82 @@ func (b *bucket[T]) sorted() []*filed[T] {
 	return s
 }
 
-// indexed are the values of one version of an object, by index name.
-type indexed struct{ values map[string][]string }
+// indexed are the values of one version of an object.
+type indexed[T metav1.Object] struct{ of map[*index[T]]computed }
 
-// values calls an index function; a panic is reported and gives none.
-func (c *core[T]) values(ix *index[T], obj T, key types.NamespacedName) (vals []string) {
-	defer func() {
-		if v := recover(); v != nil {
-			vals = nil
-			c.fail(&PanicError{Where: fmt.Sprintf("index %q of %s for %s", ix.name, c.name(), key), Value: v, Stack: debug.Stack()})
-		}
-	}()
-	return ix.fn(obj)
+// computed are the values of an object in one index, or why there are none.
+type computed struct {
+	values []string
+	err    error
 }
 
-// compute makes the index values of o that are missing. It is called without the lock.
-func (c *core[T]) compute(o *object[T]) {
-	c.mu.RLock()
-	list := c.indexes
-	c.mu.RUnlock()
-	if len(list) == 0 {
-		return
+// has reports whether the values of o in ix have been computed.
+func (ix *index[T]) has(o *object[T]) bool {
+	in := o.indexed.Load()
+	if in == nil {
+		return false
 	}
-	have := o.indexed.Load()
-	next := &indexed{values: make(map[string][]string, len(list))}
-	fresh := false
-	var obj T
-	for _, ix := range list {
+	_, ok := in.of[ix]
+	return ok
+}
+
+// valuesOf calls an index function. A panic is reported and returned.
+func (c *core[T]) valuesOf(ix *index[T], obj T, key types.NamespacedName) (out computed) {
+	defer func() {
+		if v := recover(); v != nil {
+			out = computed{err: &PanicError{Where: fmt.Sprintf("index %q of %s for %s", ix.name, c.name(), key), Value: v, Stack: debug.Stack()}}
+			c.fail(out.err)
+		}
+	}()
+	return computed{values: ix.values(obj)}
+}
+
+// lockWith takes the lock for writing when the values of objs in every index have been computed, which is done without the
+// lock, since index functions are the user's.
+func (c *core[T]) lockWith(objs ...*object[T]) {
+	for {
+		c.mu.RLock()
+		list := c.indexes
+		c.mu.RUnlock()
+		if len(list) > 0 {
+			for _, o := range objs {
+				c.compute(o, list)
+			}
+		}
+		c.mu.Lock()
+		if len(c.indexes) == len(list) {
+			return
+		}
+		// An index was added meanwhile.
+		c.mu.Unlock()
+	}
+}
+
+// compute makes the values of o in the indexes of list that are missing. It is called without the lock.
+func (c *core[T]) compute(o *object[T], list []*index[T]) {
+	for slices.ContainsFunc(list, func(ix *index[T]) bool { return !ix.has(o) }) {
+		have := o.indexed.Load()
+		next := &indexed[T]{of: make(map[*index[T]]computed, len(list))}
 		if have != nil {
-			if v, ok := have.values[ix.name]; ok {
-				next.values[ix.name] = v
+			maps.Copy(next.of, have.of)
+		}
+		obj, err := c.shared(o)
+		if err != nil {
+			c.failedToDecode(o, err)
+		}
+		for _, ix := range list {
+			if _, ok := next.of[ix]; ok {
 				continue
 			}
-		}
-		if !fresh {
-			var err error
-			if obj, err = c.sharedOrError(o); err != nil {
-				c.fail(err)
-				o.indexed.Store(next)
-				return
+			if err != nil {
+				next.of[ix] = computed{err: err}
+				continue
 			}
-			fresh = true
+			next.of[ix] = c.valuesOf(ix, obj, o.key)
 		}
-		next.values[ix.name] = c.values(ix, obj, o.key)
-	}
-	if fresh {
-		o.indexed.Store(next)
+		if o.indexed.CompareAndSwap(have, next) {
+			return
+		}
 	}
 }
 
@@ -116,6 +166,7 @@ func (c *core[T]) reindex(key types.NamespacedName) {
 // file notes the state readers see of a key, nil for none.
 func (ix *index[T]) file(key types.NamespacedName, obj *object[T]) {
 	f := ix.of[key]
+	delete(ix.unfiled, key)
 	if obj == nil {
 		if f != nil {
 			ix.unfile(f)
@@ -123,10 +174,17 @@ func (ix *index[T]) file(key types.NamespacedName, obj *object[T]) {
 		}
 		return
 	}
-	var vals []string
+	var found computed
 	if in := obj.indexed.Load(); in != nil {
-		vals = in.values[ix.name]
+		found = in.of[ix]
 	}
+	if found.err != nil {
+		if ix.unfiled == nil {
+			ix.unfiled = map[types.NamespacedName]unfiled[T]{}
+		}
+		ix.unfiled[obj.key] = unfiled[T]{obj, found.err}
+	}
+	vals := found.values
 	if f == nil {
 		f = &filed[T]{key: types.NamespacedName{Namespace: strings.Clone(key.Namespace), Name: strings.Clone(key.Name)}}
 		ix.of[f.key] = f
@@ -178,51 +236,40 @@ func (ix *index[T]) unfile(f *filed[T]) {
 	f.places = nil
 }
 
-// addIndex adds an index and fills it. The same name again is an error.
-func (c *core[T]) addIndex(name string, fn func(T) []string) error {
-	ix := &index[T]{name: name, fn: fn, byValue: map[string]*bucket[T]{}, of: map[types.NamespacedName]*filed[T]{}}
+// index returns the index of a definition, which it adds and fills the first time.
+func (c *core[T]) index(d *IndexDefinition[T]) *index[T] {
+	// One at a time, so that whoever gets an index gets it filled.
+	c.indexing.Lock()
+	defer c.indexing.Unlock()
+	ix := &index[T]{IndexDefinition: d, byValue: map[string]*bucket[T]{}, of: map[types.NamespacedName]*filed[T]{}}
 	c.mu.Lock()
-	if slices.ContainsFunc(c.indexes, func(i *index[T]) bool { return i.name == name }) {
+	if i := slices.IndexFunc(c.indexes, func(ix *index[T]) bool { return ix.IndexDefinition == d }); i >= 0 {
+		ix = c.indexes[i]
 		c.mu.Unlock()
-		return fmt.Errorf("informers: index %q of %s exists already", name, c.name())
+		return ix
 	}
 	// From here on what arrives is computed for this index too.
 	c.indexes = append(slices.Clip(c.indexes), ix)
+	list := c.indexes
 	c.mu.Unlock()
 	for {
 		var missing []*object[T]
 		c.mu.Lock()
 		c.each(func(o *object[T]) {
-			if in := o.indexed.Load(); in == nil || !has(in.values, name) {
+			if !ix.has(o) {
 				missing = append(missing, o)
 			}
 		})
 		if len(missing) == 0 {
 			c.each(func(o *object[T]) { ix.file(o.key, c.get(o.key)) })
-			ix.ready = true
 			c.mu.Unlock()
-			return nil
+			return ix
 		}
 		c.mu.Unlock()
 		for _, o := range missing {
-			c.compute(o)
-			if in := o.indexed.Load(); in == nil || !has(in.values, name) {
-				// It cannot be decoded: reported, and indexed nowhere.
-				next := &indexed{values: map[string][]string{name: nil}}
-				if in != nil {
-					for k, v := range in.values {
-						next.values[k] = v
-					}
-				}
-				o.indexed.Store(next)
-			}
+			c.compute(o, list)
 		}
 	}
-}
-
-func has(m map[string][]string, k string) bool {
-	_, ok := m[k]
-	return ok
 }
 
 // each calls f for every object of the copy and of the overlay. The lock is held.
@@ -239,12 +286,84 @@ func (c *core[T]) each(f func(*object[T])) {
 	}
 }
 
-// indexNamed returns an index that is ready. The lock is held.
-func (c *core[T]) indexNamed(name string) *index[T] {
-	for _, ix := range c.indexes {
-		if ix.name == name && ix.ready {
-			return ix
-		}
+// Index reads an informer's copy by the values of a definition, own writes included. Its methods may be called from many
+// goroutines and do no I/O. Their errors are those of [Lister]; in addition an object whose values are not known makes
+// every reading a [*client.PartialError], since it may belong to any value.
+type Index[T metav1.Object] struct {
+	core *core[T]
+	ix   *index[T]
+}
+
+// List returns private copies of the objects filed under value, ordered by namespace and name.
+func (x Index[T]) List(value string) ([]T, error) {
+	objs, left, err := x.under(value)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return x.core.copies(objs, left)
+}
+
+// View calls f with each object filed under value, ordered by namespace and name, until f returns false. See [Lister.View] for the
+// rules on sharing.
+func (x Index[T]) View(value string, f func(obj T) bool) error {
+	objs, left, err := x.under(value)
+	if err != nil {
+		return err
+	}
+	return x.core.view(objs, left, f)
+}
+
+// Keys returns the keys of the objects filed under value, ordered by namespace and name. It decodes nothing.
+func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
+	objs, left, err := x.under(value)
+	if err != nil {
+		return nil, err
+	}
+	return keysOf(objs), left.err()
+}
+
+// Values returns the values objects are filed under, in order.
+func (x Index[T]) Values() ([]string, error) {
+	c := x.core
+	c.mu.RLock()
+	left, err := c.reading()
+	x.ix.leave(&left)
+	out := slices.Sorted(maps.Keys(x.ix.byValue))
+	c.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	return out, left.err()
+}
+
+// leave notes the objects that have no place in the index, by key. The lock is held.
+func (ix *index[T]) leave(left *partial[T]) {
+	if len(ix.unfiled) == 0 {
+		return
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(ix.unfiled), types.NamespacedName.Compare) {
+		left.add(ix.unfiled[key].obj, ix.unfiled[key].err)
+	}
+}
+
+// under returns the objects filed under value, by key, and what has no place.
+func (x Index[T]) under(value string) ([]*object[T], partial[T], error) {
+	c := x.core
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	left, err := c.reading()
+	if err != nil {
+		return nil, left, err
+	}
+	x.ix.leave(&left)
+	b := x.ix.byValue[value]
+	if b == nil {
+		return nil, left, nil
+	}
+	fs := b.sorted()
+	objs := make([]*object[T], len(fs))
+	for i, f := range fs {
+		objs[i] = f.obj
+	}
+	return objs, left, nil
 }

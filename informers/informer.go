@@ -21,19 +21,17 @@ type Informer[T metav1.Object] struct {
 	gone   bool
 }
 
-// AddHandler adds a handler, at any time. It is told of every object there is as Added with Initial set, then of changes. If T
-// is not registered it is never called.
+// AddHandler adds a handler, at any time. It is called with every object there is as Added with Initial set, ordered by namespace
+// and name or as the server lists them, then with changes. If T is not registered it is never called.
 func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) *Registration {
 	r := newRegistration(i.core, h, o)
 	i.core.add(r)
 	return &r.Registration
 }
 
-// AddIndex adds an index, at any time: fn returns the values under which ByIndex finds an object. It must not
-// change the object and is called with each version of each. A name is an error the second time.
-func (i *Informer[T]) AddIndex(name string, fn func(obj T) []string) error {
-	return i.core.addIndex(name, fn)
-}
+// Index returns the index of a definition, at any time. The first call for a definition adds it, and returns when every object
+// the informer holds is in it.
+func (i *Informer[T]) Index(d *IndexDefinition[T]) Index[T] { return Index[T]{i.core, i.core.index(d)} }
 
 // Lister returns the reading side.
 func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.core} }
@@ -72,12 +70,6 @@ func (i *Informer[T]) Release() {
 	if cancel != nil {
 		cancel()
 	}
-	// The weight of the copy goes with it; a late event of its reflector finds the budget a little fuller.
-	c := i.core
-	c.mu.Lock()
-	c.set.bytes.Add(-c.bytes)
-	c.bytes = 0
-	c.mu.Unlock()
 }
 
 // Status describes an informer at one moment.
@@ -172,15 +164,12 @@ func (i *Informer[T]) own(w client.Write) {
 		if !ok {
 			return
 		}
-		o, err := c.admit(enc, true, 0)
-		if err != nil {
-			c.fail(err)
-			return
-		}
-		c.compute(o)
-		e.key, e.obj = o.key, o
+		e.obj = c.admit(enc)
+		e.key = e.obj.key
+		c.lockWith(e.obj)
+	} else {
+		c.mu.Lock()
 	}
-	c.mu.Lock()
 	unclear := c.overlayWrite(e)
 	c.mu.Unlock()
 	if unclear != nil {

@@ -2,18 +2,26 @@ package informers
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"maps"
 	"slices"
 )
+
+// told returns what the server has sent, ordered by namespace and name, so that handlers get it in the same order each time. The
+// lock is held.
+func (c *core[T]) told() []*object[T] {
+	objs := make([]*object[T], 0, c.count)
+	for _, m := range c.spaces {
+		objs = slices.AppendSeq(objs, maps.Values(m))
+	}
+	sortObjects(objs)
+	return objs
+}
 
 // resync queues every object again for one handler.
 func (c *core[T]) resync(r *registration[T]) {
 	c.mu.RLock()
-	for _, m := range c.spaces {
-		for _, o := range m {
-			r.q.repeat(o)
-		}
+	for _, o := range c.told() {
+		r.q.repeat(o)
 	}
 	c.mu.RUnlock()
 	r.q.signal()
@@ -23,10 +31,8 @@ func (c *core[T]) resync(r *registration[T]) {
 func (c *core[T]) add(r *registration[T]) {
 	c.mu.Lock()
 	c.handlers = append(slices.Clip(c.handlers), r)
-	for _, m := range c.spaces {
-		for _, o := range m {
-			r.q.put(nil, o, true, false)
-		}
+	for _, o := range c.told() {
+		r.q.put(nil, o, nil, true, false)
 	}
 	if c.synced {
 		r.q.putMark()
@@ -72,9 +78,6 @@ func (c *core[T]) start(spawn func(func(ctx context.Context))) {
 	}
 }
 
-// errNotSynced is the error of a wait that ended before the copy was complete.
-var errNotSynced = errors.New("informers: not synced")
-
 func (c *core[T]) waitForSync(ctx context.Context) error { return c.wait(ctx, nil) }
 
 func (c *core[T]) waitForServed(ctx context.Context) error { return c.wait(ctx, c.absentGate) }
@@ -100,14 +103,5 @@ func (c *core[T]) wait(ctx context.Context, other <-chan struct{}) error {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var last error
-	for _, s := range c.sources {
-		if !s.synced && s.lastErr != nil {
-			last = s.lastErr
-		}
-	}
-	if last != nil {
-		return fmt.Errorf("%w: %s: %w (last failure: %w)", errNotSynced, c.name(), context.Cause(ctx), last)
-	}
-	return fmt.Errorf("%w: %s: %w", errNotSynced, c.name(), context.Cause(ctx))
+	return c.notSynced(context.Cause(ctx))
 }

@@ -12,9 +12,34 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Lister reads an informer's copy, own writes included. Its methods may be called from many goroutines and do no
-// I/O, unless a memory budget made the informer give up bodies.
+// Lister reads an informer's copy, own writes included. Its methods may be called from many goroutines and do no I/O.
+//
+// Nothing is ever missing from an answer without an error:
+//
+//   - Before the first whole collection has been read every method returns a [*NotSyncedError]. A resource that the server does
+//     not serve has no objects, and is read as such.
+//   - An object that cannot be decoded is a [*client.DecodeError] of Get and View, and beside a list of all others a
+//     [*client.PartialError]. So whoever stops at an error never takes an object for one that does not exist.
 type Lister[T metav1.Object] struct{ core *core[T] }
+
+// NotSyncedError says that a copy does not hold its whole collection yet.
+type NotSyncedError struct {
+	// Resource that is read.
+	Resource string
+	// Err is what has ended a wait for it, or the last failure; nil if there is none.
+	Err error
+}
+
+// Error names the resource and gives the reason.
+func (e *NotSyncedError) Error() string {
+	if e.Err == nil {
+		return "informers: " + e.Resource + " not synced"
+	}
+	return fmt.Sprintf("informers: %s not synced: %v", e.Resource, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *NotSyncedError) Unwrap() error { return e.Err }
 
 // ListOptions select objects of a copy.
 type ListOptions struct {
@@ -26,98 +51,66 @@ type ListOptions struct {
 
 // Get returns a private copy of an object, or a NotFound *apierrors.StatusError.
 func (l Lister[T]) Get(key types.NamespacedName) (T, error) {
-	o := l.core.look(key)
-	if o == nil {
+	o, err := l.core.find(key)
+	if err != nil {
 		var zero T
-		return zero, apierrors.NewNotFound(l.core.client.Resource().GVR.GroupResource(), key.Name)
+		return zero, err
 	}
 	return l.core.decode(o)
 }
 
-// View calls f with an object without copying it and reports whether there is one that can be decoded. f must
-// not change the object, and may keep it only to read it.
-func (l Lister[T]) View(key types.NamespacedName, f func(obj T)) bool {
-	o := l.core.look(key)
-	if o == nil {
-		return false
-	}
-	obj, err := l.core.sharedOrError(o)
+// View calls f with an object without copying it. Its errors are those of Get. f must not change the object, and may keep it
+// only to read it.
+func (l Lister[T]) View(key types.NamespacedName, f func(obj T)) error {
+	o, err := l.core.find(key)
 	if err != nil {
-		l.core.fail(err)
-		return false
+		return err
+	}
+	obj, err := l.core.shared(o)
+	if err != nil {
+		return err
 	}
 	f(obj)
 	l.core.checkMutation(o)
-	return true
+	return nil
 }
 
-// Has reports whether there is an object of the key.
-func (l Lister[T]) Has(key types.NamespacedName) bool { return l.core.look(key) != nil }
-
-// Len returns how many objects the server has told of.
-func (l Lister[T]) Len() int {
-	l.core.mu.RLock()
-	defer l.core.mu.RUnlock()
-	return l.core.count
+// Has reports whether there is an object of the key, which need not be one that can be decoded.
+func (l Lister[T]) Has(key types.NamespacedName) (bool, error) {
+	_, err := l.core.find(key)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// List returns private copies of the selected objects, ordered by namespace and name. Objects that cannot be
-// decoded are reported and left out.
-func (l Lister[T]) List(o ListOptions) []T { return l.core.copies(l.core.selected(o)) }
+// List returns private copies of the selected objects, ordered by namespace and name. Each is decoded or copied: to look at
+// many, ViewAll costs less.
+func (l Lister[T]) List(o ListOptions) ([]T, error) {
+	objs, left, err := l.core.selected(o)
+	if err != nil {
+		return nil, err
+	}
+	return l.core.copies(objs, left)
+}
 
 // Keys returns the keys of the selected objects, ordered by namespace and name. It decodes nothing.
-func (l Lister[T]) Keys(o ListOptions) []types.NamespacedName {
-	objs := l.core.selected(o)
-	keys := make([]types.NamespacedName, len(objs))
-	for i, o := range objs {
-		keys[i] = o.key
+func (l Lister[T]) Keys(o ListOptions) ([]types.NamespacedName, error) {
+	objs, left, err := l.core.selected(o)
+	if err != nil {
+		return nil, err
 	}
-	return keys
+	return keysOf(objs), left.err()
 }
 
 // ViewAll calls f with each selected object, ordered by namespace and name, all as of one moment, until f
-// returns false. What is said of View holds.
-func (l Lister[T]) ViewAll(o ListOptions, f func(obj T) bool) {
-	l.core.view(l.core.selected(o), f)
-}
-
-// ByIndex returns private copies of the objects an index files under value, ordered by namespace and
-// name. An index that was never added has none.
-func (l Lister[T]) ByIndex(name, value string) []T {
-	return l.core.copies(l.core.filedUnder(name, value))
-}
-
-// ViewByIndex calls f with each object an index files under value until f returns false. What is said of View holds.
-func (l Lister[T]) ViewByIndex(name, value string, f func(obj T) bool) {
-	l.core.view(l.core.filedUnder(name, value), f)
-}
-
-// KeysByIndex returns the keys of the objects an index files under value, ordered by namespace and name.
-func (l Lister[T]) KeysByIndex(name, value string) []types.NamespacedName {
-	l.core.mu.RLock()
-	fs := l.core.bucket(name, value)
-	l.core.mu.RUnlock()
-	keys := make([]types.NamespacedName, len(fs))
-	for i, f := range fs {
-		keys[i] = f.key
+// returns false. See View for the rules on sharing.
+func (l Lister[T]) ViewAll(o ListOptions, f func(obj T) bool) error {
+	objs, left, err := l.core.selected(o)
+	if err != nil {
+		return err
 	}
-	return keys
-}
-
-// IndexValues returns the values an index files objects under, in order.
-func (l Lister[T]) IndexValues(name string) []string {
-	l.core.mu.RLock()
-	defer l.core.mu.RUnlock()
-	ix := l.core.indexNamed(name)
-	if ix == nil {
-		return nil
-	}
-	out := make([]string, 0, len(ix.byValue))
-	for v := range ix.byValue {
-		out = append(out, v)
-	}
-	slices.Sort(out)
-	return out
+	return l.core.view(objs, left, f)
 }
 
 // Version returns the version the copy has reached; of several namespaces, that of the first.
@@ -133,16 +126,21 @@ type Snapshot[T metav1.Object] struct {
 	Version string
 	core    *core[T]
 	objs    []*object[T]
+	left    partial[T]
 }
 
 // Snapshot returns the copy as it is now. It costs a pointer per object and keeps those versions in memory while it is used.
-func (l Lister[T]) Snapshot() *Snapshot[T] {
+func (l Lister[T]) Snapshot() (*Snapshot[T], error) {
 	c := l.core
 	c.mu.RLock()
-	s := &Snapshot[T]{core: c, Version: c.sources[0].version, objs: c.selectedLocked(ListOptions{})}
+	left, err := c.reading()
+	s := &Snapshot[T]{core: c, Version: c.sources[0].version, objs: c.selectedLocked(ListOptions{}), left: left}
 	c.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
 	sortObjects(s.objs)
-	return s
+	return s, nil
 }
 
 // Len returns how many objects there are.
@@ -153,13 +151,14 @@ func (s *Snapshot[T]) Get(key types.NamespacedName) (T, error) {
 	i, ok := slices.BinarySearchFunc(s.objs, key, func(o *object[T], k types.NamespacedName) int { return o.key.Compare(k) })
 	if !ok {
 		var zero T
-		return zero, apierrors.NewNotFound(s.core.client.Resource().GVR.GroupResource(), key.Name)
+		return zero, s.core.notFound(key, s.left)
 	}
 	return s.core.decode(s.objs[i])
 }
 
-// View calls f with each object, ordered by namespace and name, until f returns false. What is said of Lister.View holds.
-func (s *Snapshot[T]) View(f func(obj T) bool) { s.core.view(s.objs, f) }
+// View calls f with each object, ordered by namespace and name, until f returns false. Its errors and the rules on sharing are
+// those of Lister.ViewAll.
+func (s *Snapshot[T]) View(f func(obj T) bool) error { return s.core.view(s.objs, s.left, f) }
 
 // maxBehind is how long AtLeast waits for the watch before it has the collection read again.
 const maxBehind = time.Second
@@ -224,19 +223,71 @@ func (s *source[T]) atLeast(ctx context.Context, version string) error {
 	}
 }
 
-// look returns the state readers see of a key.
-func (c *core[T]) look(key types.NamespacedName) *object[T] {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.get(key)
+// reading begins a reading of the copy: the error says that there is nothing to read yet. The lock is held.
+func (c *core[T]) reading() (partial[T], error) {
+	left := partial[T]{core: c}
+	if c.err != nil {
+		return left, c.err
+	}
+	if !c.synced && !c.absent {
+		return left, c.notSynced(nil)
+	}
+	for _, s := range c.sources {
+		left.items = append(left.items, s.unread...)
+	}
+	return left, nil
 }
 
-func (c *core[T]) selected(o ListOptions) []*object[T] {
+// notSynced is the error of who cannot read yet, because of cause or else the last failure. The lock is held.
+func (c *core[T]) notSynced(cause error) error {
+	var last error
+	for _, s := range c.sources {
+		if !s.synced && s.lastErr != nil {
+			last = s.lastErr
+		}
+	}
+	switch {
+	case cause == nil:
+		cause = last
+	case last != nil:
+		cause = fmt.Errorf("%w (last failure: %w)", cause, last)
+	}
+	return &NotSyncedError{Resource: c.name(), Err: cause}
+}
+
+// find returns the state readers see of a key.
+func (c *core[T]) find(key types.NamespacedName) (*object[T], error) {
 	c.mu.RLock()
-	objs := c.selectedLocked(o)
+	left, err := c.reading()
+	o := c.get(key)
+	c.mu.RUnlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case o == nil:
+		return nil, c.notFound(key, left)
+	}
+	return o, nil
+}
+
+// notFound is the error of who reads a key that is not in the copy, unless it may be among what could not be read.
+func (c *core[T]) notFound(key types.NamespacedName, left partial[T]) error {
+	if err := left.err(); err != nil {
+		return err
+	}
+	return apierrors.NewNotFound(c.client.Resource().GVR.GroupResource(), key.Name)
+}
+
+func (c *core[T]) selected(o ListOptions) ([]*object[T], partial[T], error) {
+	c.mu.RLock()
+	left, err := c.reading()
+	var objs []*object[T]
+	if err == nil {
+		objs = c.selectedLocked(o)
+	}
 	c.mu.RUnlock()
 	sortObjects(objs)
-	return objs
+	return objs, left, err
 }
 
 func (c *core[T]) selectedLocked(o ListOptions) []*object[T] {
@@ -280,55 +331,43 @@ func (c *core[T]) selectedLocked(o ListOptions) []*object[T] {
 	return out
 }
 
-// filedUnder returns the objects an index files under value, by key.
-func (c *core[T]) filedUnder(name, value string) []*object[T] {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	fs := c.bucket(name, value)
-	out := make([]*object[T], len(fs))
-	for i, f := range fs {
-		out[i] = f.obj
-	}
-	return out
-}
-
-// bucket returns what an index files under value, by key. The lock is held; afterwards only the keys may be read.
-func (c *core[T]) bucket(name, value string) []*filed[T] {
-	ix := c.indexNamed(name)
-	if ix == nil || ix.byValue[value] == nil {
-		return nil
-	}
-	return ix.byValue[value].sorted()
-}
-
 func sortObjects[T metav1.Object](objs []*object[T]) {
 	slices.SortFunc(objs, func(a, b *object[T]) int { return a.key.Compare(b.key) })
 }
 
-func (c *core[T]) copies(objs []*object[T]) []T {
+func keysOf[T metav1.Object](objs []*object[T]) []types.NamespacedName {
+	keys := make([]types.NamespacedName, len(objs))
+	for i, o := range objs {
+		keys[i] = o.key
+	}
+	return keys
+}
+
+func (c *core[T]) copies(objs []*object[T], left partial[T]) ([]T, error) {
 	out := make([]T, 0, len(objs))
 	for _, o := range objs {
 		obj, err := c.decode(o)
 		if err != nil {
-			c.fail(err)
+			left.add(o, err)
 			continue
 		}
 		out = append(out, obj)
 	}
-	return out
+	return out, left.err()
 }
 
-func (c *core[T]) view(objs []*object[T], f func(T) bool) {
+func (c *core[T]) view(objs []*object[T], left partial[T], f func(T) bool) error {
 	for _, o := range objs {
-		obj, err := c.sharedOrError(o)
+		obj, err := c.shared(o)
 		if err != nil {
-			c.fail(err)
+			left.add(o, err)
 			continue
 		}
 		more := f(obj)
 		c.checkMutation(o)
 		if !more {
-			return
+			break
 		}
 	}
+	return left.err()
 }

@@ -35,9 +35,9 @@ func (c *core[T]) checkMutation(o *object[T]) {
 	if o == nil || !c.set.o.DetectMutations {
 		return
 	}
-	obj, ok := o.hot()
+	obj, err, ok := o.hot()
 	d := o.decoded.Load()
-	if !ok || d == nil || d.sum == "" {
+	if !ok || err != nil || d == nil || d.sum == "" {
 		return
 	}
 	if after := c.sum(obj); after != d.sum {

@@ -1,7 +1,6 @@
 package informers
 
 import (
-	"strings"
 	"sync/atomic"
 	"unsafe"
 	"weak"
@@ -13,14 +12,15 @@ import (
 
 // object is one version of one object in a cache. Everything but decoded is immutable. Its strings share memory with body.
 type object[T metav1.Object] struct {
-	body       string // encoded; empty when it was given up to save memory
+	body       string // encoded; empty if the decoded form is kept instead
 	key        types.NamespacedName
 	uid        types.UID
 	version    string
 	generation int64
 	labels     []client.Label
 	decoded    atomic.Pointer[decoded[T]]
-	indexed    atomic.Pointer[indexed]
+	indexed    atomic.Pointer[indexed[T]]
+	reported   atomic.Bool // that it cannot be decoded
 	finalizers uint16
 	form       client.Form
 	deleting   bool
@@ -32,6 +32,8 @@ type decoded[T metav1.Object] struct {
 	shared weak.Pointer[byte]
 	strong T
 	kept   bool
+	// err says why there is no decoded form.
+	err error
 	// sum is the object's encoding when it was decoded, if mutations are looked for.
 	sum string
 }
@@ -43,16 +45,9 @@ func newObject[T metav1.Object](e client.Encoded) *object[T] {
 	}
 }
 
-// bare is an object without its body. Its strings are copies, so the body can go.
-func bare[T metav1.Object](e client.Encoded) *object[T] {
-	o := newObject[T](e)
-	o.body = ""
-	o.key = types.NamespacedName{Namespace: strings.Clone(o.key.Namespace), Name: strings.Clone(o.key.Name)}
-	o.uid, o.version = types.UID(strings.Clone(string(o.uid))), strings.Clone(o.version)
-	o.labels = make([]client.Label, len(e.Labels))
-	for i, l := range e.Labels {
-		o.labels[i] = client.Label{Key: strings.Clone(l.Key), Value: strings.Clone(l.Value)}
-	}
+// failed makes o an object that cannot be decoded, because of err.
+func (o *object[T]) failed(err error) *object[T] {
+	o.decoded.Store(&decoded[T]{err: err})
 	return o
 }
 
@@ -102,22 +97,20 @@ func (o *object[T]) same(uid types.UID, version string) bool {
 	return o.uid == uid && o.version == version && version != ""
 }
 
-// hot returns the decoded form if somebody still has it.
-func (o *object[T]) hot() (T, bool) {
+// hot returns the decoded form if it is still in memory, or the error if decoding has failed before; ok is false for neither.
+func (o *object[T]) hot() (obj T, err error, ok bool) {
 	d := o.decoded.Load()
 	if d == nil {
-		var zero T
-		return zero, false
+		return obj, nil, false
 	}
-	if d.kept {
-		return d.strong, true
+	if d.kept || d.err != nil {
+		return d.strong, d.err, true
 	}
 	p := d.shared.Value()
 	if p == nil {
-		var zero T
-		return zero, false
+		return obj, nil, false
 	}
-	return *(*T)(unsafe.Pointer(&p)), true
+	return *(*T)(unsafe.Pointer(&p)), nil, true
 }
 
 // share makes obj the decoded form. Two goroutines may both do so; either result is as good.

@@ -144,7 +144,7 @@ func ownWrites(t *testing.T, seed uint64) {
 		sel = labels.SelectorFromSet(labels.Set{"parity": "0"})
 	}
 	set, inf := modelInformer(m, SetOptions{}, Options[*corev1.ConfigMap]{LabelSelector: sel})
-	require.NoError(t, inf.AddIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
+	byV := inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = set.Run(ctx) }()
@@ -192,7 +192,7 @@ func ownWrites(t *testing.T, seed uint64) {
 				}
 				require.True(t, m.visible(key, since, sel, got), "seed %d: after a write at %d of %s: %v", seed, since, key, got)
 				listed := 0
-				for _, k := range l.Keys(ListOptions{}) {
+				for _, k := range must(l.Keys(ListOptions{})) {
 					if k == key {
 						listed++
 					}
@@ -200,7 +200,7 @@ func ownWrites(t *testing.T, seed uint64) {
 				want := 0
 				if got != nil {
 					want = 1
-					require.Contains(t, l.KeysByIndex("v", got.Data["v"]), key)
+					require.Contains(t, must(byV.Keys(got.Data["v"])), key)
 				}
 				require.Equal(t, want, listed)
 			}
@@ -227,9 +227,9 @@ func ownWrites(t *testing.T, seed uint64) {
 		}
 	}
 	got := map[types.NamespacedName]*corev1.ConfigMap{}
-	for _, cm := range l.List(ListOptions{}) {
+	for _, cm := range must(l.List(ListOptions{})) {
 		got[cm.Key()] = cm
-		require.Contains(t, l.KeysByIndex("v", cm.Data["v"]), cm.Key())
+		require.Contains(t, must(byV.Keys(cm.Data["v"])), cm.Key())
 	}
 	require.Equal(t, versions(want), versions(got))
 	time.Sleep(2 * forgetDeleted)

@@ -11,9 +11,10 @@ import (
 // change is what a handler is to be told about one key: nothing or a deletion, then nothing or a state.
 type change[T metav1.Object] struct {
 	key types.NamespacedName
-	// gone is an incarnation the handler knows that has been deleted; unknown if that was not seen itself.
-	gone    *object[T]
-	unknown bool
+	// gone is the last state of an incarnation the handler knows that has been deleted; unknown if that was not seen
+	// itself. was is the state of it that the handler knows.
+	gone, was *object[T]
+	unknown   bool
 	// now is the state to tell, before is the one the handler knows, nil for one that is new to it.
 	before, now *object[T]
 	initial     bool
@@ -84,17 +85,25 @@ func (q *queue[T]) compact() {
 	q.waiting, q.head, q.voids = kept, 0, 0
 }
 
-// put notes that an object went from old to now; either may be nil, and both differ in incarnation never.
-func (q *queue[T]) put(old, now *object[T], initial, unknown bool) {
+// put notes that an object went from old to now; either may be nil, and both are always of one incarnation. For a deletion final
+// is the last state, nil if that is old.
+func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case now == nil:
 		s := q.slot(old.key)
+		if final == nil {
+			final = old
+		}
+		was := old
+		if s.now != nil {
+			was = s.before
+		}
 		switch {
 		case s.now == nil || s.before != nil:
 			s.before, s.now, s.resync = nil, nil, false
-			s.gone, s.unknown = old, unknown
+			s.gone, s.was, s.unknown = final, was, unknown
 		case s.gone != nil:
 			// Of an earlier incarnation it is to be told the end, of the latest it never heard and need not.
 			s.now, s.initial = nil, false

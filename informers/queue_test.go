@@ -48,16 +48,16 @@ func TestQueueTellsEveryFinalState(t *testing.T) {
 			switch {
 			case old == nil:
 				exist[key] = state(key, version, version)
-				q.put(nil, exist[key], false, false)
+				q.put(nil, exist[key], nil, false, false)
 			case rng.IntN(3) == 0:
 				delete(exist, key)
 				// The last state of what is deleted is often newer than the last one seen.
-				q.put(&queued{key: key, uid: old.uid, version: strconv.Itoa(version)}, nil, false, false)
+				q.put(old, nil, &queued{key: key, uid: old.uid, version: strconv.Itoa(version)}, false, false)
 			case rng.IntN(5) == 0:
 				q.repeat(old)
 			default:
 				exist[key] = &queued{key: key, uid: old.uid, version: strconv.Itoa(version)}
-				q.put(old, exist[key], false, false)
+				q.put(old, exist[key], nil, false, false)
 			}
 			concerned := map[types.NamespacedName]bool{}
 			for k := range exist {
@@ -86,12 +86,12 @@ func TestQueueTellsEveryFinalState(t *testing.T) {
 func TestQueueForgetsWhatNobodyHeardOf(t *testing.T) {
 	q := newQueue[*corev1.ConfigMap]()
 	stays := state(types.NamespacedName{Name: "stays"}, 1, 1)
-	q.put(nil, stays, false, false)
+	q.put(nil, stays, nil, false, false)
 	q.putMark()
 	for i := range 100_000 {
 		o := state(types.NamespacedName{Name: fmt.Sprint("passing-", i)}, i, i)
-		q.put(nil, o, false, false)
-		q.put(o, nil, false, false)
+		q.put(nil, o, nil, false, false)
+		q.put(o, nil, nil, false, false)
 	}
 	require.Less(t, cap(q.waiting), 100)
 	require.Len(t, q.at, 1)
@@ -110,7 +110,7 @@ func TestQueueForgetsWhatNobodyHeardOf(t *testing.T) {
 func TestQueueGivesMemoryBack(t *testing.T) {
 	q := newQueue[*corev1.ConfigMap]()
 	for i := range 10 * roomy {
-		q.put(nil, state(types.NamespacedName{Name: strconv.Itoa(i)}, i, i), true, false)
+		q.put(nil, state(types.NamespacedName{Name: strconv.Itoa(i)}, i, i), nil, true, false)
 	}
 	for i := range 10 * roomy {
 		c, ok := q.take()
@@ -126,7 +126,7 @@ func TestQueueGivesMemoryBack(t *testing.T) {
 func TestIndexFilesWhatReadersSee(t *testing.T) {
 	for _, seed := range seeds.Of(t, 200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		ix := &index[*corev1.ConfigMap]{name: "x", byValue: map[string]*bucket[*corev1.ConfigMap]{}, of: map[types.NamespacedName]*filed[*corev1.ConfigMap]{}}
+		ix := &index[*corev1.ConfigMap]{byValue: map[string]*bucket[*corev1.ConfigMap]{}, of: map[types.NamespacedName]*filed[*corev1.ConfigMap]{}}
 		now := map[types.NamespacedName]*queued{}
 		for range 200 {
 			key := types.NamespacedName{Namespace: strconv.Itoa(rng.IntN(2)), Name: strconv.Itoa(rng.IntN(10))}
@@ -139,7 +139,7 @@ func TestIndexFilesWhatReadersSee(t *testing.T) {
 				for i := range vals {
 					vals[i] = strconv.Itoa(rng.IntN(4)) // often the same one twice
 				}
-				o.indexed.Store(&indexed{values: map[string][]string{"x": vals}})
+				o.indexed.Store(&indexed[*corev1.ConfigMap]{of: map[*index[*corev1.ConfigMap]]computed{ix: {values: vals}}})
 				now[key] = o
 				ix.file(key, o)
 			}
@@ -148,7 +148,7 @@ func TestIndexFilesWhatReadersSee(t *testing.T) {
 			}
 			want := map[string]map[types.NamespacedName]*queued{}
 			for k, o := range now {
-				for _, v := range o.indexed.Load().values["x"] {
+				for _, v := range o.indexed.Load().of[ix].values {
 					if want[v] == nil {
 						want[v] = map[types.NamespacedName]*queued{}
 					}

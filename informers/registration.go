@@ -3,12 +3,16 @@ package informers
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // HandlerOptions tune a handler.
@@ -21,6 +25,8 @@ type HandlerOptions struct {
 	// exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow: once, and again only after its backlog has
 	// been down to half. What Resync repeats counts too.
 	MaxBacklog int
+	// Undecodable, if not nil, is called in place of the handler with changes to states that cannot be decoded.
+	Undecodable func(Undecodable)
 	// EndSlow ends a handler that exceeds MaxBacklog, as Remove does, and what waits for it is dropped.
 	EndSlow bool
 }
@@ -112,6 +118,8 @@ type registration[T metav1.Object] struct {
 	once    sync.Once
 	told    atomic.Bool // its slowness has been reported
 	started bool        // guarded by core.mu
+	// known are the states the handler knows of objects whose later states cannot be decoded, nil for none. Only run uses it.
+	known map[types.NamespacedName]*object[T]
 }
 
 func newRegistration[T metav1.Object](c *core[T], h Handler[T], o HandlerOptions) *registration[T] {
@@ -195,25 +203,112 @@ func (r *registration[T]) measure() {
 	r.core.fail(err)
 }
 
+// tell gives a change to the handler. A state that cannot be decoded is left out: the handler goes on knowing the last one that
+// could, which is in r.known as long as it differs from what the queue takes the handler to know.
 func (r *registration[T]) tell(c *change[T]) {
 	if c.mark {
 		close(r.synced)
 		return
 	}
-	if o := c.gone; o != nil {
-		ev := event(Deleted, o, r.core)
-		ev.old, ev.StateUnknown = o, c.unknown
-		r.call(ev)
+	if c.gone != nil {
+		r.tellDeleted(c)
 	}
-	if o := c.now; o != nil && !r.ended.Load() {
-		typ := Updated
+	if c.now != nil && !r.ended.Load() {
+		r.tellState(c)
+	}
+}
+
+func (r *registration[T]) tellDeleted(c *change[T]) {
+	was, unknown := c.was, c.unknown
+	if known, ok := r.known[c.key]; ok {
+		was = known
+		delete(r.known, c.key)
+	}
+	final := c.gone
+	if was == nil {
+		// No state of it could be decoded: the handler has never heard of it.
+		r.undecodable(Deleted, final, nil, false)
+		return
+	}
+	obj, ok := r.decoded(final)
+	if !ok {
+		final, unknown = was, true
+		if obj, ok = r.decoded(was); !ok {
+			return
+		}
+	}
+	ev := event(Deleted, final, r.core)
+	ev.old, ev.before, ev.StateUnknown = final, c.gone, unknown
+	r.call(ev)
+	runtime.KeepAlive(obj)
+}
+
+func (r *registration[T]) tellState(c *change[T]) {
+	before, now := c.before, c.now
+	known, differs := r.known[c.key]
+	if differs {
+		before = known
+	}
+	obj, ok := r.decoded(now)
+	typ := Updated
+	if !ok {
 		if c.before == nil {
 			typ = Added
 		}
-		ev := event(typ, o, r.core)
-		ev.old, ev.new, ev.Initial, ev.Resync = c.before, o, c.initial && typ == Added, c.resync
-		r.call(ev)
+		r.undecodable(typ, now, c.before, c.initial)
+		if !differs {
+			if r.known == nil {
+				r.known = map[types.NamespacedName]*object[T]{}
+			}
+			// A copy, because the entry outlives the object.
+			r.known[types.NamespacedName{Namespace: strings.Clone(c.key.Namespace), Name: strings.Clone(c.key.Name)}] = before
+		}
+		return
 	}
+	delete(r.known, c.key)
+	if before == nil {
+		typ = Added
+	}
+	ev := event(typ, now, r.core)
+	ev.old, ev.before, ev.new, ev.Initial, ev.Resync = before, c.before, now, c.initial && typ == Added, c.resync
+	r.call(ev)
+	runtime.KeepAlive(obj)
+}
+
+// undecodable reports a change to a state that cannot be decoded to the one who wants to know.
+func (r *registration[T]) undecodable(typ EventType, o, before *object[T], initial bool) {
+	if r.o.Undecodable == nil {
+		return
+	}
+	_, err := r.core.shared(o)
+	u := Undecodable{Type: typ, Key: o.key, UID: o.uid, Labels: o.labelMap(), ResourceVersion: o.version, Initial: initial && typ == Added, Err: err}
+	for _, of := range []*object[T]{o, before} {
+		if of == nil {
+			continue
+		}
+		ref, ok := r.core.controller(of)
+		if ok && !slices.ContainsFunc(u.Owners, func(have metav1.OwnerReference) bool { return have.UID == ref.UID }) {
+			u.Owners = append(u.Owners, ref)
+		}
+	}
+	defer r.recovered(o.key)
+	r.o.Undecodable(u)
+}
+
+// recovered reports a panic of the handler. It is deferred.
+func (r *registration[T]) recovered(key types.NamespacedName) {
+	if v := recover(); v != nil {
+		r.core.fail(&PanicError{Where: fmt.Sprintf("handler %q of %s for %s", r.o.Name, r.core.name(), key), Value: v, Stack: debug.Stack()})
+	}
+}
+
+// decoded returns the decoded form of a state, which stays in memory while the result is referenced, and reports one that has none.
+func (r *registration[T]) decoded(o *object[T]) (T, bool) {
+	obj, err := r.core.shared(o)
+	if err != nil {
+		r.core.failedToDecode(o, err)
+	}
+	return obj, err == nil
 }
 
 func event[T metav1.Object](typ EventType, o *object[T], c *core[T]) Event[T] {
@@ -229,14 +324,12 @@ func (r *registration[T]) call(ev Event[T]) {
 		start = time.Now()
 	}
 	defer func() {
-		if v := recover(); v != nil {
-			r.core.fail(&PanicError{Where: fmt.Sprintf("handler %q of %s for %s", r.o.Name, r.core.name(), ev.Key), Value: v, Stack: debug.Stack()})
-		}
 		if !start.IsZero() {
 			r.core.set.o.Metrics.Handled(r.core.name(), r.o.Name, ev.Type, time.Since(start))
 		}
 		r.core.checkMutation(ev.old)
 		r.core.checkMutation(ev.new)
 	}()
+	defer r.recovered(ev.Key)
 	r.handler(ev)
 }

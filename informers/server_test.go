@@ -62,7 +62,7 @@ func TestReadYourWrites(t *testing.T) {
 	bubble(t, informers.SetOptions{}, func(t *testing.T, set *informers.Set, other *rest.Conn) {
 		ctx := t.Context()
 		inf := informers.For[*corev1.ConfigMap](set, informers.Options[*corev1.ConfigMap]{LabelSelector: labels.MustParse("hide!=yes")})
-		require.NoError(t, inf.AddIndex("v", func(c *corev1.ConfigMap) []string { return []string{c.Data["v"]} }))
+		byV := inf.Index(informers.DefineIndex("v", func(c *corev1.ConfigMap) []string { return []string{c.Data["v"]} }))
 		run(t, set)
 		require.NoError(t, set.WaitForSync(ctx))
 		cms, l := client.For[*corev1.ConfigMap](set.Conn()), inf.Lister()
@@ -72,15 +72,15 @@ func TestReadYourWrites(t *testing.T) {
 			got, err := l.Get(key("a"))
 			require.NoError(t, err, "round %d", i)
 			require.Equal(t, made.ResourceVersion, got.ResourceVersion)
-			require.Len(t, l.ByIndex("v", "1"), 1)
+			require.Len(t, must(byV.List("1")), 1)
 			made.Data["v"] = "2"
 			made, err = cms.Update(ctx, made)
 			require.NoError(t, err)
 			got, err = l.Get(key("a"))
 			require.NoError(t, err)
 			require.Equal(t, "2", got.Data["v"])
-			require.Empty(t, l.ByIndex("v", "1"))
-			require.Equal(t, []types.NamespacedName{key("a")}, l.KeysByIndex("v", "2"))
+			require.Empty(t, must(byV.List("1")))
+			require.Equal(t, []types.NamespacedName{key("a")}, must(byV.Keys("2")))
 			made.Labels = map[string]string{"hide": "yes"}
 			_, err = cms.Update(ctx, made)
 			require.NoError(t, err)
@@ -88,11 +88,11 @@ func TestReadYourWrites(t *testing.T) {
 			require.True(t, apierrors.IsNotFound(err), "left the selector")
 			_, err = cms.Patch(ctx, key("a"), client.Patch{Type: types.MergePatchType, Data: []byte(`{"metadata":{"labels":null}}`)})
 			require.NoError(t, err)
-			require.True(t, l.Has(key("a")), "came back")
+			require.True(t, must(l.Has(key("a"))), "came back")
 			require.NoError(t, cms.Delete(ctx, key("a")))
-			require.False(t, l.Has(key("a")))
-			require.Empty(t, l.ByIndex("v", "2"))
-			require.NotContains(t, l.Keys(informers.ListOptions{}), key("a"))
+			require.False(t, must(l.Has(key("a"))))
+			require.Empty(t, must(byV.List("2")))
+			require.NotContains(t, must(l.Keys(informers.ListOptions{})), key("a"))
 			if i%3 == 0 {
 				synctest.Wait()
 			}
@@ -113,7 +113,7 @@ func TestAtLeastSeesWritesOfOthers(t *testing.T) {
 			made, err := theirs.Create(ctx, cm(fmt.Sprintf("x%d", i)))
 			require.NoError(t, err)
 			require.NoError(t, inf.Lister().AtLeast(ctx, made.ResourceVersion))
-			require.True(t, inf.Lister().Has(metav1.KeyOf(made)))
+			require.True(t, must(inf.Lister().Has(metav1.KeyOf(made))))
 		}
 		require.NoError(t, inf.Lister().AtLeast(ctx, "not-a-number"))
 		short, cancel := context.WithTimeout(ctx, 3*time.Second)
@@ -159,12 +159,12 @@ func TestSharedDynamicMetadataAndTransform(t *testing.T) {
 		require.NoError(t, err)
 		v, _ = u.Nested("data", "k")
 		require.Equal(t, "w", v)
-		snap := informers.For[*corev1.ConfigMap](set).Lister().Snapshot()
+		snap := must(informers.For[*corev1.ConfigMap](set).Lister().Snapshot())
 		require.Positive(t, snap.Len())
 		require.NoError(t, client.For[*corev1.ConfigMap](set.Conn()).Delete(ctx, key("a")))
 		_, err = snap.Get(key("a"))
 		require.NoError(t, err, "a snapshot does not change")
-		require.False(t, meta.Lister().Has(key("a")))
+		require.False(t, must(meta.Lister().Has(key("a"))))
 	})
 }
 
@@ -238,4 +238,12 @@ func TestPanicsAndMutations(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{"k": "v"}, got.Data)
 	})
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

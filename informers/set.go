@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/fields"
@@ -30,9 +29,6 @@ type SetOptions struct {
 	Decoded bool
 	// KeepManagedFields keeps metadata.managedFields, which are otherwise dropped on arrival.
 	KeepManagedFields bool
-	// MemoryBudget bounds the encoded bytes kept, of all informers together; 0 means no bound. What does not fit is kept
-	// without its body and read from the server when it is asked for.
-	MemoryBudget int64
 	// NoOverlay shows own writes only when the watch has told them.
 	NoOverlay bool
 	// DetectMutations looks for changes to shared objects after each handler call and View, at the price of encoding
@@ -76,7 +72,6 @@ type Set struct {
 	ctx       context.Context // of Run; nil before
 	ended     bool
 	wg        sync.WaitGroup
-	bytes     atomic.Int64 // bodies kept
 }
 
 // identity tells collections apart.
@@ -226,7 +221,8 @@ type Options[T metav1.Object] struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 	// Transform may change each object before it is kept, to drop what is not needed. It must keep the name,
-	// the namespace, the uid and the resourceVersion. An object for which it fails is left out and reported.
+	// the namespace, the uid and the resourceVersion. An object for which it fails cannot be
+	// decoded: see Lister and Handler.
 	Transform func(T) error
 	// Decoded is as in SetOptions, for this informer.
 	Decoded bool

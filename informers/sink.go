@@ -24,8 +24,10 @@ func (s *source[T]) Begin() reflector.Copy {
 type copyIn[T metav1.Object] struct {
 	s      *source[T]
 	seq    uint64
-	bytes  int64 // of bodies that are new
 	spaces map[string]map[string]*object[T]
+	// order holds the objects as the server has listed them, those among them that were replaced or removed since.
+	order  []*object[T]
+	unread []*client.DecodeError
 }
 
 // Add implements reflector.Copy.
@@ -36,20 +38,32 @@ func (n *copyIn[T]) Add(e client.Encoded) {
 	c.mu.RUnlock()
 	// What is known already is kept, so that a second reading costs no second copy.
 	if known == nil || !known.same(e.UID, e.ResourceVersion) {
-		var err error
-		if known, err = c.admit(e, false, n.bytes); err != nil {
-			c.fail(err)
-			return
-		}
-		n.bytes += int64(len(known.body))
+		known = c.admit(e)
 	}
-	m := n.spaces[known.key.Namespace]
+	n.put(known)
+}
+
+// Unreadable implements reflector.Copy.
+func (n *copyIn[T]) Unreadable(err *client.DecodeError) {
+	if err.Key.Name == "" {
+		n.unread = append(n.unread, err)
+		return
+	}
+	n.put(n.s.core.unreadable(client.Encoded{Key: err.Key}, err))
+}
+
+func (n *copyIn[T]) put(o *object[T]) {
+	m := n.spaces[o.key.Namespace]
 	if m == nil {
 		m = map[string]*object[T]{}
-		n.spaces[strings.Clone(known.key.Namespace)] = m
+		n.spaces[strings.Clone(o.key.Namespace)] = m
 	}
-	m[known.key.Name] = known
+	m[o.key.Name] = o
+	n.order = append(n.order, o)
 }
+
+// has reports whether o is part of the collection.
+func (n *copyIn[T]) has(o *object[T]) bool { return n.spaces[o.key.Namespace][o.key.Name] == o }
 
 // Remove implements reflector.Copy.
 func (n *copyIn[T]) Remove(e client.Encoded) { delete(n.spaces[e.Key.Namespace], e.Key.Name) }
@@ -57,35 +71,21 @@ func (n *copyIn[T]) Remove(e client.Encoded) { delete(n.spaces[e.Key.Namespace],
 // Commit implements reflector.Copy.
 func (n *copyIn[T]) Commit(version string) {
 	s, c := n.s, n.s.core
-	for _, m := range n.spaces {
-		for _, o := range m {
-			c.compute(o)
-		}
-	}
-	c.mu.Lock()
+	n.order = slices.DeleteFunc(n.order, func(o *object[T]) bool { return !n.has(o) })
+	c.lockWith(n.order...)
 	first := !s.synced
 	var back error
-	for ns, m := range c.spaces {
-		if s.namespace != "" && s.namespace != ns {
-			continue
-		}
-		for name, old := range m {
-			if n.spaces[ns][name] == nil {
-				c.change(old, nil, false, true)
-			}
-		}
+	if len(n.unread) == 0 {
+		// Otherwise what is missing may be what could not be read.
+		c.deleteAll(s, func(old *object[T]) bool { return n.spaces[old.key.Namespace][old.key.Name] == nil })
 	}
-	for _, m := range n.spaces {
-		for name, o := range m {
-			old := c.spaces[o.key.Namespace][name]
-			if old == o {
-				continue
-			}
+	for _, o := range n.order {
+		if old := c.base(o.key); old != o {
 			c.change(old, o, first, false)
 		}
 	}
-	s.commited = n.seq
-	s.synced = true
+	s.commited, s.unread = n.seq, n.unread
+	s.synced, c.absent = true, false
 	if num, ok := decimal(version); ok && num < s.number {
 		// The server went back, as after its data was restored from a backup: what it says now is what counts.
 		s.number = num
@@ -113,6 +113,25 @@ func (n *copyIn[T]) Commit(version string) {
 	}
 	if f := c.set.o.Metrics.Read; f != nil {
 		f(c.name(), !first)
+	}
+}
+
+// deleteAll takes the selected objects of a source out of the copy, in order. The lock is held.
+func (c *core[T]) deleteAll(s *source[T], which func(*object[T]) bool) {
+	var gone []*object[T]
+	for ns, m := range c.spaces {
+		if s.namespace != "" && s.namespace != ns {
+			continue
+		}
+		for _, old := range m {
+			if which(old) {
+				gone = append(gone, old)
+			}
+		}
+	}
+	sortObjects(gone)
+	for _, old := range gone {
+		c.change(old, nil, false, true)
 	}
 }
 
@@ -147,20 +166,14 @@ func (c *core[T]) change(old, now *object[T], initial, unknown bool) {
 		c.deleteBase(key)
 	}
 	c.reindex(key)
-	c.tell(old, now, initial, unknown)
+	c.tell(old, now, nil, initial, unknown)
 }
 
 // Apply implements reflector.Sink.
 func (s *source[T]) Apply(ev client.EncodedEvent) {
 	c := s.core
-	var o *object[T]
-	var err error
-	if o, err = c.admit(ev.Object, ev.Type == client.Deleted, 0); err != nil {
-		c.fail(err)
-		return
-	}
-	c.compute(o)
-	c.mu.Lock()
+	o := c.admit(ev.Object)
+	c.lockWith(o)
 	old := c.base(o.key)
 	n, comparable := decimal(o.version)
 	switch {
@@ -175,9 +188,9 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 		c.bury(o)
 		c.reindex(o.key)
 		if old.uid != o.uid {
-			c.tell(old, nil, false, true)
+			c.tell(old, nil, nil, false, true)
 		} else {
-			c.tell(o, nil, false, false)
+			c.tell(old, nil, o, false, false)
 		}
 	case old != nil && old.uid == o.uid && (old.version == o.version || older(o, old)):
 		// Told before.
@@ -209,22 +222,25 @@ func (s *source[T]) Progress(version string) {
 	s.core.mu.Unlock()
 }
 
+// maxUnread bounds how many missed events are remembered: one is enough to know that the copy may be wrong.
+const maxUnread = 100
+
+// Missed implements reflector.Sink.
+func (s *source[T]) Missed(err *client.DecodeError) {
+	s.core.mu.Lock()
+	if len(s.unread) < maxUnread {
+		s.unread = append(s.unread, err)
+	}
+	s.core.mu.Unlock()
+}
+
 // Gone implements reflector.Sink.
 func (s *source[T]) Gone() {
 	c := s.core
 	c.mu.Lock()
-	for ns, m := range c.spaces {
-		if s.namespace != "" && s.namespace != ns {
-			continue
-		}
-		for _, old := range m {
-			c.change(old, nil, false, true)
-		}
-	}
-	if !c.absent {
-		c.absent = true
-		close(c.absentGate)
-	}
+	c.deleteAll(s, func(*object[T]) bool { return true })
+	c.absent = true
+	c.absentOnce.Do(func() { close(c.absentGate) })
 	c.over.drop(func(e *own[T]) bool { return s.namespace == "" || s.namespace == e.key.Namespace }, c.reindex)
 	hs := slices.Clone(c.handlers)
 	c.mu.Unlock()
@@ -239,7 +255,7 @@ func (c *core[T]) reached(s *source[T], version string) {
 	if !ok || n >= s.number {
 		if version != s.version {
 			// A copy: the version of an event shares memory with its object.
-			s.version = string([]byte(version))
+			s.version = strings.Clone(version)
 		}
 		if ok {
 			s.number = n

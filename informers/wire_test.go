@@ -243,15 +243,23 @@ func TestUndecodableObjects(t *testing.T) {
 				}, informers.HandlerOptions{})
 				run(t, set)
 				require.NoError(t, set.WaitForSync(t.Context()))
-				time.Sleep(time.Second)
+				time.Sleep(time.Second / 2) // before the collection is read again
 				synctest.Wait()
 				require.ElementsMatch(t, []string{"a", "c", "f"}, told)
 				var names []string
-				for _, cm := range inf.Lister().List(informers.ListOptions{}) {
+				list, err := inf.Lister().List(informers.ListOptions{})
+				for _, cm := range list {
 					names = append(names, cm.Name)
 				}
+				var partial *client.PartialError
+				require.ErrorAs(t, err, &partial)
+				var left []string
+				for _, item := range partial.Items {
+					left = append(left, item.Key.Name)
+				}
+				require.Subset(t, left, []string{"b", "d", ""}, "what cannot be read is in the error")
 				require.Equal(t, []string{"a", "c", "f"}, names)
-				_, err := inf.Lister().Get(key("b"))
+				_, err = inf.Lister().Get(key("b"))
 				var undecodable *client.DecodeError
 				require.ErrorAs(t, err, &undecodable)
 				require.Equal(t, key("b"), undecodable.Key)
@@ -283,8 +291,9 @@ func TestAPanickingTransformLeavesOneObjectOut(t *testing.T) {
 		run(t, set)
 		require.NoError(t, set.WaitForSync(t.Context()))
 		synctest.Wait()
-		require.True(t, inf.Lister().Has(key("a")) && inf.Lister().Has(key("c")))
-		require.False(t, inf.Lister().Has(key("b")))
+		require.True(t, must(inf.Lister().Has(key("a"))) && must(inf.Lister().Has(key("c"))))
+		_, err := inf.Lister().Get(key("b"))
+		require.ErrorAs(t, err, new(*client.DecodeError), "it exists, and cannot be read")
 		require.Len(t, failures, 1)
 		var p *informers.PanicError
 		require.ErrorAs(t, failures[0], &p)
@@ -353,7 +362,7 @@ func TestOneStreamBringsAll(t *testing.T) {
 		require.NoError(t, inf.WaitForSync(t.Context()))
 		require.True(t, inf.HasSynced())
 		// The namespace may have maps of its own.
-		require.GreaterOrEqual(t, inf.Lister().Len(), many)
+		require.GreaterOrEqual(t, inf.Status().Objects, many)
 		last, err := inf.Lister().Get(key(fmt.Sprintf("c%05d", many-1)))
 		require.NoError(t, err)
 		require.NotEmpty(t, last.ResourceVersion)

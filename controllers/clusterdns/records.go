@@ -1,6 +1,7 @@
 package clusterdns
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
@@ -27,7 +29,12 @@ type result struct {
 	answer, extra []dns.RR
 	// alias is where the name leads to, if it is a CNAME.
 	alias string
+	// failed says that what decides the answer cannot be read now.
+	failed bool
 }
+
+// unknown is the result of a look-up that cannot be decided because of err, or of a name that is not there.
+func unknown(err error) result { return result{failed: err != nil && !apierrors.IsNotFound(err)} }
 
 // answer decides who knows the name.
 func (s *Server) answer(r *dns.Msg, overUDP bool) (m *dns.Msg, forwarded bool) {
@@ -43,10 +50,14 @@ func (s *Server) answer(r *dns.Msg, overUDP bool) (m *dns.Msg, forwarded bool) {
 		if !s.synced() {
 			return reply(r, dns.RcodeServerFailure), false
 		}
-		if res := s.reverse(q, name); res.exists {
+		res := s.reverse(q, name)
+		if res.exists {
 			m := reply(r, dns.RcodeSuccess)
 			m.Authoritative, m.Answer = true, res.answer
 			return m, false
+		}
+		if res.failed {
+			return reply(r, dns.RcodeServerFailure), false
 		}
 		if len(s.opts.Upstreams) == 0 {
 			return reply(r, dns.RcodeNameError), false
@@ -63,6 +74,9 @@ func (s *Server) own(r *dns.Msg, name string) *dns.Msg {
 	seen := map[string]bool{}
 	for owner := q.Name; ; {
 		res := s.lookup(owner, name, q.Qtype)
+		if res.failed {
+			return reply(r, dns.RcodeServerFailure)
+		}
 		if !res.exists && len(m.Answer) == 0 {
 			m.Rcode = dns.RcodeNameError
 		}
@@ -141,9 +155,10 @@ func (s *Server) service(owner string, labels []string, qtype uint16) (res resul
 	n := len(labels)
 	ns := labels[n-1]
 	if n == 1 {
-		return result{exists: s.namespaces.Has(types.NamespacedName{Name: ns})}
+		exists, err := s.namespaces.Has(types.NamespacedName{Name: ns})
+		return result{exists: exists, failed: err != nil}
 	}
-	s.services.View(types.NamespacedName{Namespace: ns, Name: labels[n-2]}, func(svc *corev1.Service) {
+	err := s.services.View(types.NamespacedName{Namespace: ns, Name: labels[n-2]}, func(svc *corev1.Service) {
 		switch {
 		case svc.Spec.Type == corev1.ServiceTypeExternalName:
 			if n == 2 && svc.Spec.ExternalName != "" {
@@ -161,6 +176,9 @@ func (s *Server) service(owner string, labels []string, qtype uint16) (res resul
 			res = s.named(owner, svc, labels[0][1:], labels[1][1:], qtype)
 		}
 	})
+	if err != nil {
+		return unknown(err)
+	}
 	return res
 }
 
@@ -299,9 +317,9 @@ type endpointOf struct {
 	ports    []discoveryv1.EndpointPort
 }
 
-// endpoints lists the ready endpoints of a Service.
+// endpoints lists the ready endpoints of a Service, of all EndpointSlices that can be decoded.
 func (s *Server) endpoints(svc *corev1.Service) (out []endpointOf) {
-	s.slices.ViewByIndex(slicesByService, svc.Namespace+"/"+svc.Name, func(sl *discoveryv1.EndpointSlice) bool {
+	_ = s.slicesByService.View(svc.Namespace+"/"+svc.Name, func(sl *discoveryv1.EndpointSlice) bool {
 		if sl.AddressType == discoveryv1.AddressTypeFQDN {
 			return true
 		}
@@ -344,8 +362,8 @@ func undashed(label string) (netip.Addr, bool) {
 // pod answers [address.]ns below pod.
 func (s *Server) pod(owner string, labels []string, qtype uint16) (res result) {
 	ns := labels[len(labels)-1]
-	if !s.namespaces.Has(types.NamespacedName{Name: ns}) {
-		return res
+	if exists, err := s.namespaces.Has(types.NamespacedName{Name: ns}); err != nil || !exists {
+		return unknown(err)
 	}
 	if len(labels) == 1 {
 		return result{exists: true}
@@ -359,12 +377,12 @@ func (s *Server) pod(owner string, labels []string, qtype uint16) (res result) {
 	}
 	if s.opts.Pods == PodsVerified {
 		found := false
-		s.pods.ViewByIndex(podsByIP, a.String(), func(p *corev1.Pod) bool {
+		err := s.podsByIP.View(a.String(), func(p *corev1.Pod) bool {
 			found = p.Namespace == ns
 			return !found
 		})
 		if !found {
-			return res
+			return unknown(err)
 		}
 	}
 	res.exists = true
@@ -384,16 +402,16 @@ func (s *Server) reverse(q dns.Question, name string) (res result) {
 			res.answer = append(res.answer, &dns.PTR{Hdr: s.header(q.Name, dns.TypePTR), Ptr: target})
 		}
 	}
-	s.services.ViewByIndex(servicesByIP, a.String(), func(svc *corev1.Service) bool {
+	err := s.servicesByIP.View(a.String(), func(svc *corev1.Service) bool {
 		add(svc.Name + "." + svc.Namespace + ".svc." + s.opts.Domain)
 		return false
 	})
 	if res.exists {
 		return res
 	}
-	s.slices.ViewByIndex(slicesByAddress, a.String(), func(sl *discoveryv1.EndpointSlice) bool {
+	err = errors.Join(err, s.slicesByAddress.View(a.String(), func(sl *discoveryv1.EndpointSlice) bool {
 		service := types.NamespacedName{Namespace: sl.Namespace, Name: sl.Labels[discoveryv1.LabelServiceName]}
-		s.services.View(service, func(svc *corev1.Service) {
+		serviceErr := s.services.View(service, func(svc *corev1.Service) {
 			if !headless(svc) {
 				return // its pods are not known by name
 			}
@@ -405,8 +423,14 @@ func (s *Server) reverse(q dns.Question, name string) (res result) {
 				}
 			}
 		})
+		if serviceErr != nil && !apierrors.IsNotFound(serviceErr) {
+			err = serviceErr
+		}
 		return true
-	})
+	}))
+	if !res.exists {
+		return unknown(err)
+	}
 	return res
 }
 

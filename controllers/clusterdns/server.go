@@ -18,12 +18,14 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// The indexes of the informers. Their names are shared with other servers of one manager, which index the same.
-const (
-	slicesByService = "clusterdns.service" // EndpointSlices by the key of their Service
-	slicesByAddress = "clusterdns.address"
-	servicesByIP    = "clusterdns.clusterIP"
-	podsByIP        = "clusterdns.podIP"
+// The indexes of the informers, shared by the servers of one manager.
+var (
+	slicesByService = informers.DefineIndex("clusterdns.service", func(s *discoveryv1.EndpointSlice) []string {
+		return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}
+	})
+	slicesByAddress = informers.DefineIndex("clusterdns.address", addresses)
+	servicesByIP    = informers.DefineIndex("clusterdns.clusterIP", clusterIPs)
+	podsByIP        = informers.DefineIndex("clusterdns.podIP", podIPs)
 )
 
 // udpSize is the size of UDP messages that is offered to those who ask: it passes every network unfragmented.
@@ -34,11 +36,13 @@ type Server struct {
 	opts       Options
 	log        *slog.Logger
 	services   informers.Lister[*corev1.Service]
-	slices     informers.Lister[*discoveryv1.EndpointSlice]
 	namespaces informers.Lister[*corev1.Namespace]
-	pods       informers.Lister[*corev1.Pod] // of PodsVerified
 	synced     func() bool
 	forwards   chan struct{} // a token for each query that waits for an upstream
+
+	slicesByService, slicesByAddress informers.Index[*discoveryv1.EndpointSlice]
+	servicesByIP                     informers.Index[*corev1.Service]
+	podsByIP                         informers.Index[*corev1.Pod] // of PodsVerified
 
 	ctx  context.Context // ends with Run: no query outlives it
 	stop context.CancelFunc
@@ -69,19 +73,13 @@ func New(m *manager.Manager, o Options) (*Server, error) {
 	namespaces := informers.For[*corev1.Namespace](set)
 	synced := []func() bool{services.HasSynced, slices.HasSynced, namespaces.HasSynced}
 	s := &Server{
-		opts: o, log: o.Logger, services: services.Lister(), slices: slices.Lister(), namespaces: namespaces.Lister(),
+		opts: o, log: o.Logger, services: services.Lister(), namespaces: namespaces.Lister(),
+		slicesByService: slices.Index(slicesByService), slicesByAddress: slices.Index(slicesByAddress), servicesByIP: services.Index(servicesByIP),
 		forwards: make(chan struct{}, o.MaxForwards),
 	}
-	// An index that is there already is another server's, and the same.
-	_ = services.AddIndex(servicesByIP, clusterIPs)
-	_ = slices.AddIndex(slicesByService, func(s *discoveryv1.EndpointSlice) []string {
-		return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}
-	})
-	_ = slices.AddIndex(slicesByAddress, addresses)
 	if o.Pods == PodsVerified {
 		pods := informers.For[*corev1.Pod](set)
-		_ = pods.AddIndex(podsByIP, podIPs)
-		s.pods = pods.Lister()
+		s.podsByIP = pods.Index(podsByIP)
 		synced = append(synced, pods.HasSynced)
 	}
 	s.synced = func() bool {

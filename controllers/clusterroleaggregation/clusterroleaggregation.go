@@ -30,7 +30,11 @@ func Add(m *manager.Manager) error {
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		want, err := sum(role, roles.List(informers.ListOptions{}))
+		all, err := roles.List(informers.ListOptions{})
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		want, err := sum(role, all)
 		if err != nil {
 			return reconcile.Result{}, reconcile.TerminalError(err)
 		}
@@ -45,7 +49,9 @@ func Add(m *manager.Manager) error {
 	}), controllers.Options{}, controllers.Watches(func(informers.Event[*rbacv1.ClusterRole]) []reconcile.Request {
 		// Any role may have entered or left any sum, and sums can be parts of sums.
 		var out []reconcile.Request
-		for _, r := range roles.List(informers.ListOptions{}) {
+		// A role that cannot be read now is reconciled when it can.
+		all, _ := roles.List(informers.ListOptions{})
+		for _, r := range all {
 			if r.AggregationRule != nil {
 				out = append(out, types.NamespacedName{Name: r.Name})
 			}

@@ -72,7 +72,9 @@ func (d *deployments) adopters(e informers.Event[*appsv1.ReplicaSet]) []reconcil
 		return nil
 	}
 	var out []reconcile.Request
-	for _, dep := range d.list.List(informers.ListOptions{Namespace: e.Key.Namespace}) {
+	// A Deployment that cannot be read now is reconciled when it can.
+	deps, _ := d.list.List(informers.ListOptions{Namespace: e.Key.Namespace})
+	for _, dep := range deps {
 		if sel, err := dep.Spec.Selector.Selector(); err == nil && !sel.Empty() && sel.Matches(e.Labels) {
 			out = append(out, dep.Key())
 		}
@@ -126,8 +128,12 @@ func (d *deployments) reconcile(ctx context.Context, req reconcile.Request) (rec
 
 // claim returns the ReplicaSets dep controls, adopting matching orphans and releasing those that match no more.
 func (d *deployments) claim(ctx context.Context, dep *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
+	all, err := d.sets.List(informers.ListOptions{Namespace: dep.Namespace})
+	if err != nil {
+		return nil, err
+	}
 	var mine []*appsv1.ReplicaSet
-	for _, rs := range d.sets.List(informers.ListOptions{Namespace: dep.Namespace}) {
+	for _, rs := range all {
 		ref := metav1.ControllerOf(rs)
 		matches := selector.Matches(rs.Labels)
 		switch {

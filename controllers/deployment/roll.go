@@ -125,8 +125,11 @@ func (r *rollout) recreate(ctx context.Context) error {
 		}
 		moved = moved || m
 	}
-	if moved || r.oldPodsRun() {
+	if moved {
 		return nil
+	}
+	if run, err := r.oldPodsRun(); err != nil || run {
+		return err
 	}
 	if err := r.ensureNew(ctx); err != nil {
 		return err
@@ -140,16 +143,20 @@ func (r *rollout) recreate(ctx context.Context) error {
 	return nil
 }
 
-func (r *rollout) oldPodsRun() bool {
+func (r *rollout) oldPodsRun() (bool, error) {
 	for _, rs := range r.old {
-		for _, pod := range r.pods.ControlledBy(rs.UID) {
+		pods, err := r.pods.ControlledBy(rs.UID)
+		if err != nil {
+			return false, err
+		}
+		for _, pod := range pods {
 			// A pod that is being deleted still runs; one that has ended does not.
 			if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-				return true
+				return true, nil
 			}
 		}
 	}
-	return false
+	return false, nil
 }
 
 // resize writes a new size into *rs, together with the sizes the Deployment had when it was decided.

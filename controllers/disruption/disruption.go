@@ -64,7 +64,8 @@ func Add(m *manager.Manager, o Options) error {
 // selecting returns the budgets that select a pod, or did before it changed.
 func (b *budgets) selecting(e informers.Event[*corev1.Pod]) []reconcile.Request {
 	var out []reconcile.Request
-	b.list.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(pdb *policyv1.PodDisruptionBudget) bool {
+	// A budget that cannot be read now is reconciled when it can.
+	_ = b.list.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(pdb *policyv1.PodDisruptionBudget) bool {
 		sel, err := pdb.Spec.Selector.Selector()
 		if err != nil {
 			return true
@@ -101,7 +102,10 @@ func (b *budgets) sync(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (
 	if err != nil {
 		return 0, err
 	}
-	pods := b.pods.List(informers.ListOptions{Namespace: pdb.Namespace, Selector: selector})
+	pods, err := b.pods.List(informers.ListOptions{Namespace: pdb.Namespace, Selector: selector})
+	if err != nil {
+		return 0, err
+	}
 	if len(pods) == 0 {
 		b.recorder.Eventf(pdb, corev1.EventTypeNormal, "NoPods", "No matching pods found")
 	}

@@ -84,7 +84,9 @@ func (c *endpointSlices) selecting(e informers.Event[*corev1.Pod]) []reconcile.R
 		sets = append(sets, e.Old().Labels)
 	}
 	var out []reconcile.Request
-	for _, svc := range c.services.List(informers.ListOptions{Namespace: e.Key.Namespace}) {
+	// A Service that cannot be read now is reconciled when it can.
+	services, _ := c.services.List(informers.ListOptions{Namespace: e.Key.Namespace})
+	for _, svc := range services {
 		if len(svc.Spec.Selector) == 0 {
 			continue
 		}
@@ -119,15 +121,22 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	if err != nil && !gone {
 		return reconcile.Result{}, err
 	}
-	have := c.slices.List(informers.ListOptions{Namespace: req.Namespace, Selector: labels.SelectorFromSet(labels.Set{
+	have, err := c.slices.List(informers.ListOptions{Namespace: req.Namespace, Selector: labels.SelectorFromSet(labels.Set{
 		discoveryv1.LabelServiceName: req.Name, discoveryv1.LabelManagedBy: ManagedBy})})
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	var want []*discoveryv1.EndpointSlice
 	switch {
 	case gone || svc.DeletionTimestamp != nil:
 	case svc.Spec.Type == corev1.ServiceTypeExternalName || len(svc.Spec.Selector) == 0:
 		return reconcile.Result{}, nil // its endpoints are somebody else's business
 	default:
-		want = c.plan(svc, c.pods.List(informers.ListOptions{Namespace: req.Namespace, Selector: labels.SelectorFromSet(svc.Spec.Selector)}))
+		pods, err := c.pods.List(informers.ListOptions{Namespace: req.Namespace, Selector: labels.SelectorFromSet(svc.Spec.Selector)})
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		want = c.plan(svc, pods)
 	}
 	return reconcile.Result{}, c.write(ctx, have, want)
 }
@@ -368,7 +377,8 @@ func (c *endpointSlices) endpoint(svc *corev1.Service, pod *corev1.Pod, address 
 	}
 	if pod.Spec.NodeName != "" {
 		ep.NodeName = new(pod.Spec.NodeName)
-		c.nodes.View(types.NamespacedName{Name: pod.Spec.NodeName}, func(n *corev1.Node) {
+		// Without its node an endpoint has no zone.
+		_ = c.nodes.View(types.NamespacedName{Name: pod.Spec.NodeName}, func(n *corev1.Node) {
 			if zone := n.Labels[corev1.LabelTopologyZone]; zone != "" {
 				ep.Zone = new(zone)
 			}

@@ -27,7 +27,12 @@ func NewServer(m *manager.Manager) http.Handler {
 	mux.Handle("/", nodestream.NewHandler(s, m.Logger()))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) {
-		list := metav1.List[*corev1.Pod]{Items: s.pods.List(informers.ListOptions{})}
+		pods, err := s.pods.List(informers.ListOptions{})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		list := metav1.List[*corev1.Pod]{Items: pods}
 		list.APIVersion, list.Kind = "v1", "PodList"
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(list)

@@ -24,8 +24,6 @@ const (
 	burst = 500
 	// maxUncounted bounds the uids noted in one status.
 	maxUncounted = 500
-	// byJob indexes pods by the key of the Job that controls them, the Job being there or not.
-	byJob = "job"
 )
 
 // Options of the controller.
@@ -36,20 +34,24 @@ type Options struct {
 
 var kind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
+// byJob finds pods by the key of the Job that controls them, which need not exist.
+var byJob = informers.DefineIndex("job", func(p *corev1.Pod) []string {
+	if ref := metav1.ControllerOf(p); ref != nil && ref.Kind == kind.Kind {
+		return []string{p.Namespace + "/" + ref.Name}
+	}
+	return nil
+})
+
 type jobs struct {
 	*podcontrol.Owners[*batchv1.Job]
+	byJob informers.Index[*corev1.Pod]
 }
 
 // Add registers the controller with m.
 func Add(m *manager.Manager, o Options) error {
-	j := &jobs{podcontrol.NewOwners(m, "job", kind, func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector })}
-	if err := informers.For[*corev1.Pod](m.Informers()).AddIndex(byJob, func(p *corev1.Pod) []string {
-		if ref := metav1.ControllerOf(p); ref != nil && ref.Kind == kind.Kind {
-			return []string{p.Namespace + "/" + ref.Name}
-		}
-		return nil
-	}); err != nil {
-		return err
+	j := &jobs{
+		Owners: podcontrol.NewOwners(m, "job", kind, func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector }),
+		byJob:  informers.For[*corev1.Pod](m.Informers()).Index(byJob),
 	}
 	return j.Register(m, o.Concurrency, j.reconcile)
 }
@@ -70,7 +72,11 @@ func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	if finished(job) {
-		return reconcile.Result{}, j.untrack(ctx, j.Pods.ControlledBy(job.UID))
+		pods, err := j.Pods.ControlledBy(job.UID)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{}, j.untrack(ctx, pods)
 	}
 	selector, err := job.Spec.Selector.Selector()
 	if err != nil {
@@ -91,12 +97,14 @@ func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 // letGo takes the finalizer off the pods of Jobs of the name that are gone, which all are but the one with uid alive.
 func (j *jobs) letGo(ctx context.Context, key types.NamespacedName, alive types.UID) error {
 	var orphans []*corev1.Pod
-	j.Pods.ViewByIndex(byJob, key.String(), func(p *corev1.Pod) bool {
+	if err := j.byJob.View(key.String(), func(p *corev1.Pod) bool {
 		if !metav1.IsControlledBy(p, alive) && tracked(p) {
 			orphans = append(orphans, p)
 		}
 		return true
-	})
+	}); err != nil {
+		return err
+	}
 	if len(orphans) == 0 {
 		return nil
 	}

@@ -254,7 +254,9 @@ func (k *Kubelet) serviceVariables(pod *corev1.Pod) map[string]string {
 		list = append(list, master)
 	}
 	if links {
-		list = append(list, k.services.Lister().List(informers.ListOptions{Namespace: pod.Namespace})...)
+		// Services that cannot be read have no variables, as if they were made after the pod.
+		services, _ := k.services.Lister().List(informers.ListOptions{Namespace: pod.Namespace})
+		list = append(list, services...)
 	}
 	slices.SortStableFunc(list, func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range list {

@@ -190,7 +190,11 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 	}
 	zero := int64(0)
 	have := map[types.NamespacedName]bool{}
-	for _, mirror := range k.apiPods.Lister().List(listAll) {
+	mirrors, err := k.apiPods.Lister().List(listAll)
+	if err != nil {
+		return // until they can be read, which the informer reports
+	}
+	for _, mirror := range mirrors {
 		if !isMirror(mirror) {
 			continue
 		}

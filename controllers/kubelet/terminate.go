@@ -284,10 +284,12 @@ func (k *Kubelet) removeOrphans(ctx context.Context) {
 // wanted tells whether a pod without a worker has an object, so that its worker is about to start.
 func (k *Kubelet) wanted(uid types.UID) bool {
 	found := false
-	k.apiPods.Lister().ViewAll(listAll, func(p *corev1.Pod) bool {
+	err := k.apiPods.Lister().ViewAll(listAll, func(p *corev1.Pod) bool {
 		found = p.UID == uid
 		return !found
 	})
+	// A pod that cannot be decoded, or the copy not being read yet, is no reason to end containers.
+	found = found || err != nil
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return found || k.static[uid] != nil || k.workers[uid] != nil

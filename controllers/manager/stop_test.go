@@ -121,7 +121,9 @@ func TestTheStopIsInOrder(t *testing.T) {
 			// Another writer's change comes through the watch.
 			controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "b")})
 			time.Sleep(time.Second)
-			require.True(t, list.Has(types.NamespacedName{Namespace: "default", Name: "b"}))
+			there, err := list.Has(types.NamespacedName{Namespace: "default", Name: "b"})
+			require.NoError(t, err)
+			require.True(t, there)
 			recorder.Event(cm, events.Normal, "Done", "it is done")
 			d.add("finished")
 			return reconcile.Result{}, nil

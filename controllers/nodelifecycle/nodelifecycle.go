@@ -123,7 +123,10 @@ func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (recon
 		return reconcile.Result{}, err
 	}
 	now := time.Now()
-	fresh := l.observe(node, now)
+	fresh, err := l.observe(node, now)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	if grace := l.grace(node); now.Sub(fresh) > grace {
 		if node, err = l.markUnknown(ctx, node, now); err != nil {
 			return reconcile.Result{}, err
@@ -161,25 +164,28 @@ func (l *lifecycle) grace(node *corev1.Node) time.Duration {
 }
 
 // observe returns when the node last showed life, by the local clock.
-func (l *lifecycle) observe(node *corev1.Node, now time.Time) time.Time {
+func (l *lifecycle) observe(node *corev1.Node, now time.Time) (time.Time, error) {
 	var s sign
 	if c := find(node, corev1.NodeReady); c != nil {
 		s.heartbeat = c.LastHeartbeatTime.Time
 	}
-	l.leases.View(types.NamespacedName{Namespace: "kube-node-lease", Name: node.Name}, func(lease *coordinationv1.Lease) {
+	err := l.leases.View(types.NamespacedName{Namespace: "kube-node-lease", Name: node.Name}, func(lease *coordinationv1.Lease) {
 		if lease.Spec.RenewTime != nil {
 			s.renewed = lease.Spec.RenewTime.Time
 		}
 	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return time.Time{}, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	had, known := l.seen[node.Name]
 	if known && had.renewed.Equal(s.renewed) && (had.heartbeat.Equal(s.heartbeat) || conditionStatus(node, corev1.NodeReady) == corev1.ConditionUnknown) {
-		return had.at
+		return had.at, nil
 	}
 	s.at = now
 	l.seen[node.Name] = s
-	return now
+	return now, nil
 }
 
 // markUnknown sets the conditions a kubelet reports to Unknown.
@@ -285,7 +291,11 @@ func (l *lifecycle) taint(ctx context.Context, node *corev1.Node, now time.Time,
 
 // unreadyPods takes the pods of a node that is not ready out of service.
 func (l *lifecycle) unreadyPods(ctx context.Context, node string) error {
-	for _, pod := range l.pods.OnNode(node) {
+	pods, err := l.pods.OnNode(node)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
 		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 		if i < 0 || pod.Status.Conditions[i].Status != corev1.ConditionTrue {
 			continue

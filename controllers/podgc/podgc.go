@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -31,6 +32,7 @@ type Options struct {
 
 type collector struct {
 	opts    Options
+	log     *slog.Logger
 	pods    informers.Lister[*corev1.Pod]
 	nodes   informers.Lister[*corev1.Node]
 	podsAPI *client.Client[*corev1.Pod]
@@ -51,7 +53,7 @@ func Add(m *manager.Manager, o Options) error {
 		o.TerminatedThreshold = 12500
 	}
 	pods, nodes := informers.For[*corev1.Pod](m.Informers()), informers.For[*corev1.Node](m.Informers())
-	m.Add("pod-garbage-collector", &collector{opts: o, pods: pods.Lister(), nodes: nodes.Lister(), podsAPI: client.For[*corev1.Pod](m.Conn()),
+	m.Add("pod-garbage-collector", &collector{opts: o, log: m.Logger(), pods: pods.Lister(), nodes: nodes.Lister(), podsAPI: client.For[*corev1.Pod](m.Conn()),
 		nodeAPI: client.For[*corev1.Node](m.Conn()), sync: []func(context.Context) error{pods.WaitForSync, nodes.WaitForSync}, missing: map[string]time.Time{}})
 	return nil
 }
@@ -80,11 +82,21 @@ func (c *collector) Run(ctx context.Context) error {
 
 // collect looks once. What fails is tried again the next time.
 func (c *collector) collect(ctx context.Context) {
+	// By keys: a node that cannot be decoded is there all the same.
+	keys, err := c.nodes.Keys(informers.ListOptions{})
+	if err != nil {
+		c.log.Warn("looking for pods to remove failed", "err", err)
+		return
+	}
+	nodes := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		nodes[key.Name] = true
+	}
 	var ended, unplaced []*corev1.Pod
 	onNode := map[string][]*corev1.Pod{}
-	c.pods.ViewAll(informers.ListOptions{}, func(p *corev1.Pod) bool {
+	err = c.pods.ViewAll(informers.ListOptions{}, func(p *corev1.Pod) bool {
 		switch {
-		case p.Spec.NodeName != "" && !c.nodes.Has(types.NamespacedName{Name: p.Spec.NodeName}):
+		case p.Spec.NodeName != "" && !nodes[p.Spec.NodeName]:
 			onNode[p.Spec.NodeName] = append(onNode[p.Spec.NodeName], p)
 		case p.Spec.NodeName == "" && p.DeletionTimestamp != nil:
 			unplaced = append(unplaced, p)
@@ -93,6 +105,10 @@ func (c *collector) collect(ctx context.Context) {
 		}
 		return true
 	})
+	if err != nil {
+		// What is known of the others still holds.
+		c.log.Warn("some pods cannot be looked at", "err", err)
+	}
 	if surplus := len(ended) - c.opts.TerminatedThreshold; c.opts.TerminatedThreshold >= 0 && surplus > 0 {
 		slices.SortFunc(ended, func(a, b *corev1.Pod) int {
 			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))

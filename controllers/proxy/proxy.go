@@ -14,14 +14,17 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// sliceIndex files EndpointSlices under the key of their Service.
-const sliceIndex = "proxy.service"
+// slicesByService finds EndpointSlices by the key of their Service.
+var slicesByService = informers.DefineIndex("proxy.service", func(s *discoveryv1.EndpointSlice) []string {
+	return []string{serviceOf(s.Namespace, s.Labels).String()}
+})
 
 // annotationTrigger is when the change behind a slice happened.
 const annotationTrigger = "endpoints.kubernetes.io/last-change-trigger-time"
@@ -35,9 +38,11 @@ type Proxy struct {
 	log      *slog.Logger
 	services *informers.Informer[*corev1.Service]
 	slices   *informers.Informer[*discoveryv1.EndpointSlice]
-	nodes    *informers.Informer[*corev1.Node]
-	kick     chan struct{}
-	health   health
+	// byService finds in slices.
+	byService informers.Index[*discoveryv1.EndpointSlice]
+	nodes     *informers.Informer[*corev1.Node]
+	kick      chan struct{}
+	health    health
 
 	mu sync.Mutex
 	// dirty are the Services that changed since the last look, with the earliest time a slice tells.
@@ -93,10 +98,7 @@ func New(m *manager.Manager, o Options) (*Proxy, error) {
 	}
 	p.health.period = o.SyncPeriod
 	p.checks = &healthChecks{kernel: o.Kernel, log: p.log, healthy: p.health.healthy, servers: map[types.NamespacedName]*healthCheck{}}
-	// Two proxies of one manager share the index: it is the same function, so a second one is no mistake.
-	_ = p.slices.AddIndex(sliceIndex, func(s *discoveryv1.EndpointSlice) []string {
-		return []string{serviceOf(s.Namespace, s.Labels).String()}
-	})
+	p.byService = p.slices.Index(slicesByService)
 	p.services.AddHandler(p.onService, informers.HandlerOptions{})
 	p.slices.AddHandler(p.onSlice, informers.HandlerOptions{})
 	p.nodes.AddHandler(p.onNode, informers.HandlerOptions{})
@@ -125,15 +127,11 @@ func (p *Proxy) onSlice(e informers.Event[*discoveryv1.EndpointSlice]) {
 	call(p.opts.Metrics.Changed, "endpoint")
 	var at time.Time
 	if p.opts.Metrics.Programmed != nil && e.Type != informers.Deleted && !e.Initial {
-		if s := e.New(); s != nil {
-			at, _ = time.Parse(time.RFC3339Nano, s.Annotations[annotationTrigger])
-		}
+		at, _ = time.Parse(time.RFC3339Nano, e.New().Annotations[annotationTrigger])
 	}
 	p.mark(serviceOf(e.Key.Namespace, e.Labels), at)
 	if e.Type == informers.Updated {
-		if s := e.Old(); s != nil {
-			p.mark(serviceOf(e.Key.Namespace, s.Labels), time.Time{})
-		}
+		p.mark(serviceOf(e.Key.Namespace, e.Old().Labels), time.Time{})
 	}
 }
 
@@ -303,9 +301,17 @@ func (p *Proxy) sync(ctx context.Context, look bool) error {
 	began := time.Now()
 
 	facts := nodeFacts{node: Node{Name: p.opts.NodeName}}
-	p.nodes.Lister().View(types.NamespacedName{Name: p.opts.NodeName}, func(n *corev1.Node) { facts = factsOf(n) })
+	err := p.nodes.Lister().View(types.NamespacedName{Name: p.opts.NodeName}, func(n *corev1.Node) { facts = factsOf(n) })
+	if err != nil && !apierrors.IsNotFound(err) {
+		facts = p.facts // the last that could be read
+	}
 	if facts.node != p.facts.node { // hints mean something else now
-		for _, key := range p.services.Lister().Keys(informers.ListOptions{}) {
+		keys, err := p.services.Lister().Keys(informers.ListOptions{})
+		if err != nil {
+			p.remark(dirty)
+			return fmt.Errorf("proxy: services: %w", err)
+		}
+		for _, key := range keys {
 			if _, there := dirty[key]; !there {
 				dirty[key] = time.Time{}
 			}
@@ -370,16 +376,21 @@ func (p *Proxy) plan(dirty map[types.NamespacedName]time.Time) {
 	p.family(IPv4)
 	for key := range dirty {
 		var eps []*discoveryv1.EndpointSlice
-		p.slices.Lister().ViewByIndex(sliceIndex, key.String(), func(s *discoveryv1.EndpointSlice) bool {
+		// EndpointSlices that cannot be decoded are reported by the informer; traffic goes to the endpoints of the others.
+		_ = p.byService.View(key.String(), func(s *discoveryv1.EndpointSlice) bool {
 			eps = append(eps, s)
 			return true
 		})
 		plans := map[Family][]*ServicePort{}
-		p.services.Lister().View(key, func(svc *corev1.Service) {
+		err := p.services.Lister().View(key, func(svc *corev1.Service) {
 			for _, f := range []Family{IPv4, IPv6} {
 				plans[f] = Plan(f, svc, eps, p.facts.node)
 			}
 		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			// What it is now is not known: its rules stay as they are.
+			continue
+		}
 		for _, f := range []Family{IPv4, IPv6} {
 			// The rules of a family are made when there is a Service for them.
 			if fam := p.families[f]; fam != nil || len(plans[f]) > 0 {

@@ -118,7 +118,11 @@ func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active [
 		return active, nil
 	}
 	if surplus < len(active) {
-		podcontrol.RankForDeletion(active, r.relatedByNode(rs), time.Now())
+		related, err := r.relatedByNode(rs)
+		if err != nil {
+			return active, err
+		}
+		podcontrol.RankForDeletion(active, related, time.Now())
 	}
 	err := podcontrol.DeleteAll(ctx, r.PodsAPI, active[:surplus], func(pod *corev1.Pod, err error) {
 		if err != nil {
@@ -135,10 +139,14 @@ func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active [
 
 // relatedByNode counts, per node, the active pods of all sets with the same controller as rs, such as
 // the old and new sets of one Deployment: pods are taken first from where there are more of them.
-func (r *replicaSets) relatedByNode(rs *appsv1.ReplicaSet) map[string]int {
+func (r *replicaSets) relatedByNode(rs *appsv1.ReplicaSet) (map[string]int, error) {
 	family := []types.UID{rs.UID}
 	if ref := metav1.ControllerOf(rs); ref != nil {
-		for _, other := range r.List.List(informers.ListOptions{Namespace: rs.Namespace}) {
+		sets, err := r.List.List(informers.ListOptions{Namespace: rs.Namespace})
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range sets {
 			if other.UID != rs.UID && metav1.IsControlledBy(other, ref.UID) {
 				family = append(family, other.UID)
 			}
@@ -146,13 +154,17 @@ func (r *replicaSets) relatedByNode(rs *appsv1.ReplicaSet) map[string]int {
 	}
 	counts := map[string]int{}
 	for _, uid := range family {
-		for _, pod := range r.Pods.ControlledBy(uid) {
+		pods, err := r.Pods.ControlledBy(uid)
+		if err != nil {
+			return nil, err
+		}
+		for _, pod := range pods {
 			if podcontrol.Active(pod) {
 				counts[pod.Spec.NodeName]++
 			}
 		}
 	}
-	return counts
+	return counts, nil
 }
 
 // statusOf computes the status, and when a ready pod will become available by itself.

@@ -102,7 +102,9 @@ func Add(m *manager.Manager, o Options) error {
 
 // of names the quotas of a namespace.
 func (q *quotas) of(namespace string) []reconcile.Request {
-	return q.list.Keys(informers.ListOptions{Namespace: namespace})
+	// Before the quotas have been read there are none to look at again: each is reconciled when it is read.
+	keys, _ := q.list.Keys(informers.ListOptions{Namespace: namespace})
+	return keys
 }
 
 func (q *quotas) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -153,17 +155,19 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 	}
 	in := informers.ListOptions{Namespace: rq.Namespace}
 	for gr := range needs {
+		var err error
 		switch gr {
 		case schema.GroupResource{Resource: "pods"}:
-			q.pods.ViewAll(in, func(p *corev1.Pod) bool { charge("pods", p); return true })
+			err = q.pods.ViewAll(in, func(p *corev1.Pod) bool { charge("pods", p); return true })
 		case schema.GroupResource{Resource: "services"}:
-			q.services.ViewAll(in, func(s *corev1.Service) bool { charge("services", s); return true })
+			err = q.services.ViewAll(in, func(s *corev1.Service) bool { charge("services", s); return true })
 		case schema.GroupResource{Resource: "persistentvolumeclaims"}:
-			q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { charge("persistentvolumeclaims", c); return true })
+			err = q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { charge("persistentvolumeclaims", c); return true })
 		default:
-			if err := q.countObjects(ctx, gr, rq, used); err != nil {
-				return nil, err
-			}
+			err = q.countObjects(ctx, gr, rq, used)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return used, nil
@@ -199,7 +203,11 @@ func (q *quotas) countObjects(ctx context.Context, gr schema.GroupResource, rq *
 	if err := inf.WaitForSync(ctx); err != nil {
 		return err
 	}
-	n := int64(len(inf.Lister().Keys(informers.ListOptions{Namespace: rq.Namespace})))
+	keys, err := inf.Lister().Keys(informers.ListOptions{Namespace: rq.Namespace})
+	if err != nil {
+		return err
+	}
+	n := int64(len(keys))
 	for _, name := range []corev1.ResourceName{corev1.ResourceName(gr.Resource), corev1.ResourceName("count/" + gr.String())} {
 		if _, limited := used[name]; limited {
 			used[name] = resource.NewQuantity(n, resource.DecimalSI)

@@ -45,15 +45,19 @@ func AddAccounts(m *manager.Manager, o Options) error {
 	accounts := informers.For[*corev1.ServiceAccount](m.Informers()).Lister()
 	accountAPI := client.For[*corev1.ServiceAccount](m.Conn())
 	_, err := controllers.Add(m, "serviceaccount", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		if !lives(namespaces, req) {
-			return reconcile.Result{}, nil
+		if alive, err := lives(namespaces, req); err != nil || !alive {
+			return reconcile.Result{}, err
 		}
 		for _, name := range o.Accounts {
 			key := types.NamespacedName{Namespace: req.Name, Name: name}
-			if accounts.View(key, func(*corev1.ServiceAccount) {}) {
+			there, err := accounts.Has(key)
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			if there {
 				continue
 			}
-			_, err := accountAPI.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: req.Name, Name: name}})
+			_, err = accountAPI.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: req.Name, Name: name}})
 			if err := settled(err); err != nil {
 				return reconcile.Result{}, err
 			}
@@ -76,8 +80,8 @@ func AddRootCA(m *manager.Manager, rootCA []byte) error {
 	configMaps := informers.For[*corev1.ConfigMap](m.Informers()).Lister()
 	mapAPI := client.For[*corev1.ConfigMap](m.Conn())
 	_, err := controllers.Add(m, "root-ca-certificate-publisher", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		if !lives(namespaces, req) {
-			return reconcile.Result{}, nil
+		if alive, err := lives(namespaces, req); err != nil || !alive {
+			return reconcile.Result{}, err
 		}
 		key := types.NamespacedName{Namespace: req.Name, Name: RootCAConfigMap}
 		cm, err := configMaps.Get(key)
@@ -102,12 +106,14 @@ func AddRootCA(m *manager.Manager, rootCA []byte) error {
 	return err
 }
 
-func lives(namespaces informers.Lister[*corev1.Namespace], req reconcile.Request) bool {
-	alive := false
-	namespaces.View(req, func(ns *corev1.Namespace) {
+func lives(namespaces informers.Lister[*corev1.Namespace], req reconcile.Request) (alive bool, err error) {
+	err = namespaces.View(req, func(ns *corev1.Namespace) {
 		alive = ns.DeletionTimestamp == nil && ns.Status.Phase != corev1.NamespaceTerminating
 	})
-	return alive
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return alive, err
 }
 
 // settled drops the errors that mean somebody else did it, or that the namespace is going away.

@@ -11,6 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -50,7 +51,9 @@ func Add(m *manager.Manager) error {
 // terminating are the ranges that are to go.
 func (k *keeper) terminating() []reconcile.Request {
 	var out []reconcile.Request
-	for _, r := range k.ranges.List(informers.ListOptions{}) {
+	// A range that cannot be read now is reconciled when it can.
+	ranges, _ := k.ranges.List(informers.ListOptions{})
+	for _, r := range ranges {
 		if r.DeletionTimestamp != nil {
 			out = append(out, reconcile.Request{Name: r.Name})
 		}
@@ -83,7 +86,11 @@ func (k *keeper) finish(ctx context.Context, r *networkingv1.ServiceCIDR) (recon
 	if !slices.Contains(r.Finalizers, Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	if k.needed(r) {
+	needed, err := k.needed(r)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if needed {
 		return reconcile.Result{}, k.say(ctx, r, metav1.ConditionFalse, networkingv1.ServiceCIDRReasonTerminating,
 			"There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR")
 	}
@@ -91,23 +98,32 @@ func (k *keeper) finish(ctx context.Context, r *networkingv1.ServiceCIDR) (recon
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	r.Finalizers = slices.DeleteFunc(r.Finalizers, func(f string) bool { return f == Finalizer })
-	_, err := k.client.Update(ctx, r)
+	_, err = k.client.Update(ctx, r)
 	return reconcile.Result{}, notGone(err)
 }
 
 // needed reports whether an address would be in no range without r.
-func (k *keeper) needed(r *networkingv1.ServiceCIDR) bool {
+func (k *keeper) needed(r *networkingv1.ServiceCIDR) (bool, error) {
+	ranges, err := k.ranges.List(informers.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	// By keys: the name of an address is all that counts.
+	addresses, err := k.addresses.Keys(informers.ListOptions{})
+	if err != nil {
+		return false, err
+	}
 	var others []netip.Prefix
-	for _, other := range k.ranges.List(informers.ListOptions{}) {
+	for _, other := range ranges {
 		if other.Name != r.Name && other.DeletionTimestamp == nil {
 			others = append(others, prefixes(other)...)
 		}
 	}
 	mine := prefixes(r)
-	return slices.ContainsFunc(k.addresses.List(informers.ListOptions{}), func(a *networkingv1.IPAddress) bool {
+	return slices.ContainsFunc(addresses, func(a types.NamespacedName) bool {
 		ip, err := netip.ParseAddr(a.Name)
 		return err == nil && contains(mine, ip) && !contains(others, ip)
-	})
+	}), nil
 }
 
 func prefixes(r *networkingv1.ServiceCIDR) []netip.Prefix {

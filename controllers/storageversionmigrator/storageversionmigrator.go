@@ -80,13 +80,11 @@ type migrator struct {
 
 // sameResource are the migrations of a resource: when one ends it may be the turn of another.
 func (g *migrator) sameResource(e informers.Event[*migration]) []reconcile.Request {
-	changed := e.Object()
-	if changed == nil {
-		return []reconcile.Request{e.Key}
-	}
 	var out []reconcile.Request
-	resource := changed.Spec.Resource
-	for _, m := range g.list.List(informers.ListOptions{}) {
+	resource := e.Object().Spec.Resource
+	// A migration that cannot be read now is reconciled when it can.
+	all, _ := g.list.List(informers.ListOptions{})
+	for _, m := range all {
 		if m.Spec.Resource == resource && !ended(m) {
 			out = append(out, reconcile.Request{Name: m.Name})
 		}
@@ -100,10 +98,13 @@ func ended(m *migration) bool {
 
 func (g *migrator) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	m, err := g.list.Get(req)
-	if apierrors.IsNotFound(err) || err == nil && (ended(m) || !g.turn(m)) {
+	if apierrors.IsNotFound(err) || err == nil && ended(m) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if turn, err := g.turn(m); err != nil || !turn {
 		return reconcile.Result{}, err
 	}
 	r, err := g.migrate(ctx, m)
@@ -114,19 +115,23 @@ func (g *migrator) reconcile(ctx context.Context, req reconcile.Request) (reconc
 }
 
 // turn reports whether m runs, or is the next to run.
-func (g *migrator) turn(m *migration) bool {
+func (g *migrator) turn(m *migration) (bool, error) {
 	if m.Is(storagemigrationv1beta1.MigrationRunning) {
-		return true
+		return true, nil
 	}
-	for _, other := range g.list.List(informers.ListOptions{}) {
+	all, err := g.list.List(informers.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	for _, other := range all {
 		if other.Spec.Resource != m.Spec.Resource || other.Name == m.Name || ended(other) {
 			continue
 		}
 		if other.Is(storagemigrationv1beta1.MigrationRunning) || older(other, m) {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 func older(a, b *migration) bool {

@@ -46,7 +46,9 @@ func Add(m *manager.Manager) error {
 				return nil
 			}
 			var out []reconcile.Request
-			for _, pod := range e.pods.OnNode(ev.Key.Name) {
+			// A pod that cannot be read now is reconciled when it can.
+			pods, _ := e.pods.OnNode(ev.Key.Name)
+			for _, pod := range pods {
 				out = append(out, pod.Key())
 			}
 			return out
@@ -55,14 +57,20 @@ func Add(m *manager.Manager) error {
 }
 
 func (e *evictor) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var pod *corev1.Pod
-	if pod, _ = e.pods.Get(req); pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
+	pod, err := e.pods.Get(req)
+	if apierrors.IsNotFound(err) || err == nil && (pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil) {
 		return reconcile.Result{}, nil
 	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	var taints []corev1.Taint
-	e.nodes.View(types.NamespacedName{Name: pod.Spec.NodeName}, func(n *corev1.Node) { taints = slices.Clone(noExecute(n)) })
-	if len(taints) == 0 {
+	err = e.nodes.View(types.NamespacedName{Name: pod.Spec.NodeName}, func(n *corev1.Node) { taints = slices.Clone(noExecute(n)) })
+	if apierrors.IsNotFound(err) || err == nil && len(taints) == 0 {
 		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	stays, until := Tolerated(pod.Spec.Tolerations, taints, time.Now())
 	if stays {
@@ -72,7 +80,7 @@ func (e *evictor) reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := e.disrupt(ctx, pod); err != nil {
 		return reconcile.Result{}, err
 	}
-	err := e.client.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	err = e.client.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, err
 	}

@@ -327,7 +327,7 @@ func BenchmarkListerGet(b *testing.B) {
 		return nil
 	}
 	loop(b, "upstream", func() error { return get("default/pod-000042") })
-	keys := lister.Keys(ourinformers.ListOptions{})
+	keys := must(lister.Keys(ourinformers.ListOptions{}))
 	i := 0
 	loop(b, "cold/keelson", func() error {
 		p, err := lister.Get(keys[i%len(keys)])
@@ -366,27 +366,30 @@ func BenchmarkIndexLookup(b *testing.B) {
 	f := feedPods(b, 10_000)
 	r, inf := syncOurs(b, f, ourinformers.SetOptions{}, nil)
 	defer r.stop()
-	require.NoError(b, inf.AddIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }))
+	byNode := inf.Index(ourinformers.DefineIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }))
 	theirs, upinf := syncTheirs(b, f, nil)
 	defer theirs.stop()
-	lister, indexer := inf.Lister(), upinf.GetIndexer()
+	indexer := upinf.GetIndexer()
 	wrong := func(n int, err error) error {
 		if n != 20 || err != nil {
 			return fmt.Errorf("%d Pods: %w", n, err)
 		}
 		return nil
 	}
-	loop(b, "keys/keelson", func() error { return wrong(len(lister.KeysByIndex("node", "node-077")), nil) })
+	loop(b, "keys/keelson", func() error {
+		keys, err := byNode.Keys("node-077")
+		return wrong(len(keys), err)
+	})
 	loop(b, "keys/upstream", func() error {
 		keys, err := indexer.IndexKeys("node", "node-077")
 		return wrong(len(keys), err)
 	})
 	var held []*corev1.Pod
-	lister.ViewByIndex("node", "node-077", func(p *corev1.Pod) bool { held = append(held, p); return true })
+	require.NoError(b, byNode.View("node-077", func(p *corev1.Pod) bool { held = append(held, p); return true }))
 	loop(b, "view/keelson", func() error {
 		n := 0
-		lister.ViewByIndex("node", "node-077", func(*corev1.Pod) bool { n++; return true })
-		return wrong(n, nil)
+		err := byNode.View("node-077", func(*corev1.Pod) bool { n++; return true })
+		return wrong(n, err)
 	})
 	runtime.KeepAlive(held)
 	loop(b, "view/upstream", func() error {

@@ -42,7 +42,7 @@ func TestUpstreamTypesInOurClientAndInformers(t *testing.T) {
 	conn := c.Conn()
 	set := informers.NewSet(conn, informers.SetOptions{})
 	inf := informers.For[*upcorev1.Pod](set)
-	require.NoError(t, inf.AddIndex("image", func(p *upcorev1.Pod) []string { return []string{p.Spec.Containers[0].Image} }))
+	byImage := inf.Index(informers.DefineIndex("image", func(p *upcorev1.Pod) []string { return []string{p.Spec.Containers[0].Image} }))
 	var added, deleted atomic.Int32
 	inf.AddHandler(func(e informers.Event[*upcorev1.Pod]) {
 		switch e.Type {
@@ -66,8 +66,8 @@ func TestUpstreamTypesInOurClientAndInformers(t *testing.T) {
 	require.NoError(t, err, "own writes are visible at once")
 	made.ManagedFields = nil // not kept by informers
 	require.Equal(t, made, got)
-	require.Len(t, inf.Lister().ByIndex("image", "app:1"), 1)
-	require.Len(t, inf.Lister().List(informers.ListOptions{Selector: labels.MustParse("app=a")}), 1)
+	require.Len(t, must(byImage.List("app:1")), 1)
+	require.Len(t, must(inf.Lister().List(informers.ListOptions{Selector: labels.MustParse("app=a")})), 1)
 	eventually(t, "an added event", func() bool { return added.Load() == 1 }) // of what is gone before the handler runs it hears nothing
 	zero := int64(0)
 	require.NoError(t, pods.Delete(ctx, types.NamespacedName{Namespace: "default", Name: "a"}, client.DeleteOptions{GracePeriodSeconds: &zero}))
@@ -105,4 +105,12 @@ func TestUpstreamTypesInOurClientAndInformers(t *testing.T) {
 	// A type that was not registered is an error that says what to do.
 	_, err = client.For[*upcorev1.Secret](conn).Get(ctx, types.NamespacedName{Namespace: "default", Name: "s"})
 	require.True(t, scheme.IsUnregistered(err), "%v", err)
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

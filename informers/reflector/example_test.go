@@ -34,6 +34,9 @@ func (n *names) tell() {
 func (n *names) Begin() reflector.Copy { return &reading{n, map[string]bool{}} }
 func (n *names) Progress(string)       {}
 
+// Missed is followed by another reading, which has what was missed.
+func (n *names) Missed(*client.DecodeError) {}
+
 func (n *names) Apply(ev client.EncodedEvent) {
 	if ev.Type == client.Deleted {
 		delete(n.now, ev.Object.Key.Name)
@@ -53,6 +56,8 @@ type reading struct {
 	names *names
 	found map[string]bool
 }
+
+func (r *reading) Unreadable(*client.DecodeError) {}
 
 func (r *reading) Add(e client.Encoded)    { r.found[string([]byte(e.Key.Name))] = true }
 func (r *reading) Remove(e client.Encoded) { delete(r.found, e.Key.Name) }

@@ -332,6 +332,12 @@ func (w *witness) number(version string) uint64 {
 	return n
 }
 
+// Unreadable implements Copy.
+func (r *reading) Unreadable(err *client.DecodeError) { require.NoError(r.w.t, err) }
+
+// Missed implements Sink.
+func (w *witness) Missed(err *client.DecodeError) { require.NoError(w.t, err) }
+
 // Begin implements Sink.
 func (w *witness) Begin() Copy {
 	defer w.alone()()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client"
 )
 
@@ -37,6 +38,8 @@ type Command struct {
 	// Version to watch from, or, for List and WatchList, the version the answer must not be older than; empty
 	// for the latest.
 	Version string
+	// Reread, if positive, has the collection read again after so long, unless it is before that.
+	Reread time.Duration
 	// Gone is set when the server does not serve the resource: what was known of it is gone.
 	Gone bool
 }
@@ -56,6 +59,8 @@ const (
 	Caught
 	// Moved says that a watch has reached Input.Version, by an event or a bookmark.
 	Moved
+	// Missed says that a watch has brought an event that cannot be read.
+	Missed
 	// Failed says that an action ended with Input.Err; for Watch also how it ends normally (io.EOF).
 	Failed
 	// Relist asks for the collection to be read again, not older than Input.Version if that is set.
@@ -103,6 +108,9 @@ type Machine struct {
 	// relapses counts the watches in a row that made another reading necessary before they had moved. A reading that succeeds ends a
 	// row of Failures but not of these, so that a server that cannot be watched is not asked for everything again and again.
 	relapses int
+	// missed is true when a change could not be read since the last reading, and misses counts such readings in a row.
+	missed bool
+	misses int
 	// plainOnce reads a list next time, because watch-list has just failed in a way that may not last.
 	plainOnce bool
 }
@@ -122,10 +130,12 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		}
 		return m.read()
 	case Listed:
+		m = m.whole()
 		m.Phase, m.Version, m.Failures, m.AtLeast, m.Missing, m.fruitless = Watching, in.Version, 0, "", false, true
 		m.plainOnce = false
 		return m, Command{Do: Watch, Version: m.Version}
 	case Caught:
+		m = m.whole()
 		m.Phase, m.Version, m.Failures, m.AtLeast, m.Missing = Watching, in.Version, 0, "", false
 		m.streaming, m.fruitless = false, false
 		return m, Command{Do: Follow}
@@ -135,6 +145,14 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		}
 		m.Failures, m.relapses, m.fruitless = 0, 0, false
 		return m, Command{Do: Follow}
+	case Missed:
+		m.fruitless = false
+		if m.missed {
+			return m, Command{Do: Follow}
+		}
+		m.missed = true
+		m.misses++
+		return m, Command{Do: Follow, Reread: max(delay(m.misses, jitter), time.Second)}
 	case Relist:
 		m.Phase, m.AtLeast = Idle, in.Version
 		return m.read()
@@ -142,6 +160,15 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		return m.failed(in.Err, jitter)
 	}
 	panic("reflector: unknown outcome")
+}
+
+// whole ends what was known to be missing before the collection was read again.
+func (m Machine) whole() Machine {
+	if !m.missed {
+		m.misses = 0
+	}
+	m.missed = false
+	return m
 }
 
 // earlier reports whether version a is certainly before b. A server that is behind another must not take us back.
@@ -193,8 +220,8 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 			return m, Command{Do: Watch, Version: m.Version}
 		}
 		m.Failures++
-	case wasWatching && kind == Invalid:
-		// The version itself is refused.
+	case wasWatching && (kind == Invalid || kind == Unreadable):
+		// The version itself is refused, or what follows it cannot be read.
 		m.Phase = Idle
 		m.Failures = max(m.Failures, m.relapses) + 1
 		m.relapses++
@@ -244,6 +271,8 @@ const (
 	Invalid
 	// Missing resources are not served (404), as before a CRD is installed and after it is removed.
 	Missing
+	// Unreadable streams hold something at which reading cannot go on.
+	Unreadable
 )
 
 // Classify says what an error of a list or a watch means.
@@ -253,6 +282,9 @@ func Classify(err error) Kind {
 	}
 	if apierrors.IsExpired(err) {
 		return Expired
+	}
+	if errors.Is(err, codec.ErrTooLarge) {
+		return Unreadable
 	}
 	s, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {

@@ -36,6 +36,9 @@ type Sink interface {
 	Apply(ev client.EncodedEvent)
 	// Progress says that everything up to version has been given.
 	Progress(version string)
+	// Missed says that the watch has brought a change that cannot be read. The copy may be wrong until the next Commit, which follows
+	// soon.
+	Missed(err *client.DecodeError)
 	// Gone says that the server does not serve the resource any more, or not yet.
 	Gone()
 }
@@ -44,6 +47,8 @@ type Sink interface {
 type Copy interface {
 	// Add takes one object; a second one of the same key replaces the first.
 	Add(e client.Encoded)
+	// Unreadable says that there is one more object, whose metadata cannot be read. The key is in err as far as it is known.
+	Unreadable(err *client.DecodeError)
 	// Remove takes back an object.
 	Remove(e client.Encoded)
 	// Commit makes the copy current; it is the collection at version. Without Commit the copy is dropped.
@@ -99,6 +104,9 @@ func (r *Reflector) Relist(version string) {
 func (r *Reflector) Run(ctx context.Context) error {
 	d := driver{Reflector: r}
 	defer d.close()
+	d.reread = time.AfterFunc(time.Hour, func() { r.Relist("") })
+	d.reread.Stop()
+	defer d.reread.Stop()
 	m := NewMachine(r.o.Plain)
 	in := Input{Outcome: Start}
 	for ctx.Err() == nil {
@@ -124,6 +132,8 @@ type driver struct {
 	done chan struct{}
 	// asked is a relist request that interrupted the stream.
 	asked *relistRequest
+	// reread has the collection read again when it fires.
+	reread *time.Timer
 }
 
 func (d *driver) close() {
@@ -155,6 +165,9 @@ func (d *driver) open(ctx context.Context, s Stream) {
 func (d *driver) do(ctx context.Context, cmd Command) Input {
 	if cmd.Gone {
 		d.sink.Gone()
+	}
+	if cmd.Reread > 0 {
+		d.reread.Reset(cmd.Reread)
 	}
 	if cmd.Do != Follow {
 		d.close()
@@ -225,6 +238,7 @@ func (d *driver) list(ctx context.Context, atLeast string) Input {
 		}
 		for _, e := range page.Errors {
 			d.report(e)
+			into.Unreadable(e)
 		}
 		for i := range page.Items {
 			into.Add(page.Items[i])
@@ -246,6 +260,11 @@ func (d *driver) watchList(ctx context.Context, atLeast string) Input {
 	into := d.sink.Begin()
 	for {
 		ev, err := d.next()
+		if missed, ok := errors.AsType[*missedError](err); ok {
+			d.report(missed.err)
+			into.Unreadable(missed.err)
+			continue
+		}
 		if err != nil {
 			// The end of a stream before the end mark is a failure like any other.
 			if errors.Is(err, io.EOF) {
@@ -271,6 +290,10 @@ func (d *driver) watchList(ctx context.Context, atLeast string) Input {
 // follow gives events to the sink until the stream ends.
 func (d *driver) follow() Input {
 	ev, err := d.next()
+	if missed, ok := errors.AsType[*missedError](err); ok {
+		d.sink.Missed(missed.err)
+		return Input{Outcome: Missed, Err: missed.err}
+	}
 	if err != nil {
 		return d.ended(err)
 	}
@@ -295,22 +318,22 @@ func (d *driver) ended(err error) Input {
 	return Input{Outcome: Failed, Err: err}
 }
 
-// next returns the next event that can be read; a Status in the stream is an error.
+// next returns the next event. A Status in the stream is an error, and an event that cannot be read a *missedError.
 func (d *driver) next() (client.EncodedEvent, error) {
-	for {
-		ev, err := d.stream.Next()
-		if err != nil {
-			return ev, err
-		}
-		if ev.Type != client.Error {
-			return ev, nil
-		}
-		if _, ok := errors.AsType[*apierrors.StatusError](ev.Err); ok {
-			return ev, ev.Err
-		}
-		d.report(ev.Err)
+	ev, err := d.stream.Next()
+	if err != nil || ev.Type != client.Error {
+		return ev, err
 	}
+	if bad, ok := errors.AsType[*client.DecodeError](ev.Err); ok {
+		return ev, &missedError{bad}
+	}
+	return ev, ev.Err
 }
+
+// missedError says that a watch has brought an event that cannot be read.
+type missedError struct{ err *client.DecodeError }
+
+func (e *missedError) Error() string { return e.err.Error() }
 
 func (d *driver) report(err error) {
 	if d.o.OnError != nil {

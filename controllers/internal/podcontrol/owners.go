@@ -60,7 +60,8 @@ func (o *Owners[T]) adopters(e informers.Event[*corev1.Pod]) []reconcile.Request
 		return nil
 	}
 	var out []reconcile.Request
-	o.List.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(owner T) bool {
+	// An owner that cannot be read now is reconciled when it can.
+	_ = o.List.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(owner T) bool {
 		if sel, err := o.selector(owner).Selector(); err == nil && !sel.Empty() && sel.Matches(e.Labels) {
 			out = append(out, metav1.KeyOf(owner))
 		}

@@ -86,7 +86,11 @@ func claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod
 			firstErr = err
 		}
 	}
-	for _, pod := range pods.ControlledBy(meta.UID) {
+	controlled, err := pods.ControlledBy(meta.UID)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range controlled {
 		switch {
 		case pod.Namespace != meta.Namespace:
 		case selector.Matches(pod.Labels):
@@ -98,8 +102,12 @@ func claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod
 	if meta.DeletionTimestamp != nil {
 		return mine, firstErr
 	}
+	orphans, err := pods.Orphans(meta.Namespace)
+	if err != nil {
+		return mine, err
+	}
 	checkOwner := sync.OnceValue(func() error { return ownerLives(ctx) })
-	for _, pod := range pods.Orphans(meta.Namespace) {
+	for _, pod := range orphans {
 		if !Active(pod) || !selector.Matches(pod.Labels) {
 			continue
 		}
