@@ -42,6 +42,7 @@ type Documents struct {
 	builtin  map[schema.GroupVersion][]*Resource
 	custom   map[schema.GroupVersion]map[string]*Resource // by resource name
 	v3       map[string]Document
+	v3Proto  map[string]Document
 	v2JSON   *Document
 	v2Proto  *Document
 	v3Listed *Document
@@ -51,7 +52,7 @@ type Documents struct {
 func New(s *scheme.Scheme, o Options) *Documents {
 	d := &Documents{
 		version: cmp.Or(o.Version, "unversioned"), texts: o.Texts,
-		builtin: map[schema.GroupVersion][]*Resource{}, custom: map[schema.GroupVersion]map[string]*Resource{}, v3: map[string]Document{},
+		builtin: map[schema.GroupVersion][]*Resource{}, custom: map[schema.GroupVersion]map[string]*Resource{}, v3: map[string]Document{}, v3Proto: map[string]Document{},
 	}
 	for _, info := range s.All() {
 		gv := info.GVR.GroupVersion()
@@ -85,8 +86,10 @@ func (d *Documents) Remove(gvr schema.GroupVersionResource) {
 }
 
 func (d *Documents) forget(gv schema.GroupVersion) {
-	delete(d.v3, root(gv))
-	delete(d.v3, root(schema.GroupVersion{Group: gv.Group}))
+	for _, path := range []string{root(gv), root(schema.GroupVersion{Group: gv.Group})} {
+		delete(d.v3, path)
+		delete(d.v3Proto, path)
+	}
 	d.v2JSON, d.v2Proto, d.v3Listed = nil, nil, nil
 }
 
@@ -101,15 +104,40 @@ func (d *Documents) lockedV3(path string) (Document, bool) {
 	if doc, ok := d.v3[path]; ok {
 		return doc, true
 	}
-	part, ok := d.parts()[path]
+	tree, ok := d.treeV3(path)
 	if !ok {
 		return Document{}, false
 	}
-	g := d.generator()
-	ops := part(g)
-	doc := encode(g.treeV3(ops))
+	doc := encode(tree)
 	d.v3[path] = doc
 	return doc, true
+}
+
+// V3Proto is V3 in the protobuf form of gnostic. Defaults that are lists or objects are not in it.
+func (d *Documents) V3Proto(path string) (Document, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if doc, ok := d.v3Proto[path]; ok {
+		return doc, true
+	}
+	tree, ok := d.treeV3(path)
+	if !ok {
+		return Document{}, false
+	}
+	doc := hashed(protoDocumentV3(tree))
+	d.v3Proto[path] = doc
+	return doc, true
+}
+
+// treeV3 makes a v3 document, and reports whether there is one at path.
+func (d *Documents) treeV3(path string) (map[string]any, bool) {
+	part, ok := d.parts()[path]
+	if !ok {
+		return nil, false
+	}
+	g := d.generator()
+	ops := part(g)
+	return g.treeV3(ops), true
 }
 
 // V3Index returns the list of v3 documents with their hashes, which /openapi/v3 answers.

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	openapiv3 "github.com/google/gnostic-models/openapiv3"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +32,7 @@ import (
 	"k8s.io/client-go/informers"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
@@ -378,6 +381,11 @@ func TestDiscovery(t *testing.T) {
 	doc, err := paths["apis/apps/v1"].Schema("application/json")
 	require.NoError(t, err)
 	require.Contains(t, string(doc), "io.k8s.api.apps.v1.Deployment")
+	doc, err = paths["apis/apps/v1"].Schema(openapi.ContentTypeOpenAPIV3PB)
+	require.NoError(t, err)
+	parsed := &openapiv3.Document{}
+	require.NoError(t, proto.Unmarshal(doc, parsed))
+	require.Equal(t, "3.0.0", parsed.Openapi)
 	list, err := d.ServerResourcesForGroupVersion("batch/v1")
 	require.NoError(t, err)
 	require.Len(t, list.APIResources, 4)

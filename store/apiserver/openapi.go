@@ -1,40 +1,57 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 )
 
-// openAPIProto is sent back; it is asked for with an at sign, too, which is no valid media type.
-const openAPIProto = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+// openAPIProto is the media type of documents in protobuf, with the version in the place of the verb. Requests may write an at sign
+// for the dot before v1.0, which is no valid media type.
+const openAPIProto = "application/com.github.proto-openapi.spec.v%d.v1.0+protobuf"
 
-// serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are made when first asked for.
+// serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are made when first asked for. The list of v3 documents
+// is JSON only, as upstream.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Vary", "Accept")
-	proto, ok := acceptsOpenAPI(r.Header.Get("Accept"), strings.HasPrefix(r.URL.Path, "/openapi/v2"))
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	version := 3
+	if path == "/openapi/v2" {
+		version = 2
+	}
+	typ := ""
+	if path != "/openapi/v3" {
+		typ = fmt.Sprintf(openAPIProto, version)
+	}
+	proto, ok := acceptsOpenAPI(r.Header.Get("Accept"), typ)
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
+	if !proto {
+		typ = typeJSON
+	}
+	h.Set("Content-Type", typ)
 	var doc openapi.Document
-	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
-	case "/openapi/v2":
-		if proto {
-			h.Set("Content-Type", openAPIProto)
-			doc = s.documents.V2Proto()
-		} else {
-			h.Set("Content-Type", typeJSON)
-			doc = s.documents.V2JSON()
-		}
-	case "/openapi/v3":
-		h.Set("Content-Type", typeJSON)
+	var immutable string // the hash under which the list has the document, whatever its form
+	switch {
+	case path == "/openapi/v3":
 		doc = s.documents.V3Index()
+	case version == 2 && proto:
+		doc = s.documents.V2Proto()
+	case version == 2:
+		doc = s.documents.V2JSON()
 	default:
-		h.Set("Content-Type", typeJSON)
-		doc, ok = s.documents.V3(strings.TrimPrefix(path, "/openapi/v3/"))
+		name := strings.TrimPrefix(path, "/openapi/v3/")
+		if doc, ok = s.documents.V3(name); ok {
+			immutable = doc.Hash
+		}
+		if ok && proto {
+			doc, ok = s.documents.V3Proto(name)
+		}
 	}
 	if !ok {
 		http.Error(w, "404 page not found", http.StatusNotFound)
@@ -42,7 +59,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	etag := `"` + doc.Hash + `"`
 	h.Set("Etag", etag)
-	if hash := r.URL.Query().Get("hash"); hash != "" && hash == doc.Hash {
+	if hash := r.URL.Query().Get("hash"); hash != "" && hash == immutable {
 		h.Set("Cache-Control", "public, immutable")
 		h.Set("Expires", "Thu, 31 Dec 2037 23:55:55 GMT")
 	}
@@ -56,22 +73,18 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	end()
 }
 
-// acceptsOpenAPI picks the first media range that a document can be sent in: JSON, or protobuf if there is that form.
-func acceptsOpenAPI(accept string, hasProto bool) (proto, ok bool) {
+// acceptsOpenAPI picks the first media range that a document can be sent in: JSON, or protobuf, whose type is empty if there is no
+// such form.
+func acceptsOpenAPI(accept, protobuf string) (proto, ok bool) {
 	if accept == "" {
 		return false, true
 	}
-	if hasProto && strings.Contains(accept, "proto-openapi.spec.v2@v1.0+protobuf") {
-		return true, true // no media type that could be parsed
-	}
-	for _, c := range acceptClauses(accept) {
+	for _, c := range acceptClauses(strings.ReplaceAll(accept, "@v1.0+", ".v1.0+")) {
 		switch c.typ {
 		case typeJSON, "application/*", "*/*", "*":
 			return false, true
-		case openAPIProto:
-			if hasProto {
-				return true, true
-			}
+		case protobuf:
+			return true, true
 		}
 	}
 	return false, false

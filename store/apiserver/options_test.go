@@ -155,6 +155,31 @@ func TestAccept(t *testing.T) {
 	require.Equal(t, "MethodNotAllowed", s.do("POST", "/version", "{}").ok(405).str("reason"))
 }
 
+// TestOpenAPIInProtobuf: both versions of the documents are served in protobuf, under the type that is valid and under that
+// which clients write; a document keeps the address that the list gives it.
+func TestOpenAPIInProtobuf(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	const form = "application/com.github.proto-openapi.spec.v%d%sv1.0+protobuf"
+	for path, version := range map[string]int{"/openapi/v2": 2, "/openapi/v3/apis/apps/v1": 3} {
+		want := fmt.Sprintf(form, version, ".")
+		for _, accept := range []string{want, fmt.Sprintf(form, version, "@"), "text/html, " + want + ", application/json"} {
+			got := s.do("GET", path, nil, "Accept", accept)
+			require.Equal(t, 200, got.code)
+			require.Equal(t, want, got.header.Get("Content-Type"), "%s %s", path, accept)
+			require.NotEqual(t, byte('{'), got.body[0])
+			require.Equal(t, 304, s.do("GET", path, nil, "Accept", accept, "If-None-Match", got.header.Get("Etag")).code)
+		}
+		require.Equal(t, "application/json", s.do("GET", path, nil, "Accept", "application/json, "+want).header.Get("Content-Type"))
+		require.Equal(t, 406, s.do("GET", path, nil, "Accept", fmt.Sprintf(form, 5-version, ".")).code, "the other version")
+	}
+	require.Equal(t, 406, s.do("GET", "/openapi/v3", nil, "Accept", fmt.Sprintf(form, 3, ".")).code, "the list is JSON only")
+	list := s.do("GET", "/openapi/v3", nil).ok(200)
+	address := list["paths"].(map[string]any)["apis/apps/v1"].(map[string]any)["serverRelativeURL"].(string)
+	for _, accept := range []string{"application/json", fmt.Sprintf(form, 3, ".")} {
+		require.Equal(t, "public, immutable", s.do("GET", address, nil, "Accept", accept).header.Get("Cache-Control"))
+	}
+}
+
 // People read what curl shows them.
 func TestPretty(t *testing.T) {
 	s := start(t, apiserver.Options{})
