@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -20,7 +21,7 @@ import (
 // the protocols of the kubelet, /pods and /healthz. Logs, exec and attach answer with one line that says
 // that nothing ran; the exit code of exec is that of [ExitCodeAnnotation].
 //
-// The handler authenticates nobody: whoever serves it does.
+// The handler authenticates nobody: wrap it in a [delegated.Gate] with [Attributes] where others than the API server can reach it.
 func NewServer(m *manager.Manager) http.Handler {
 	s := &server{pods: informers.For[*corev1.Pod](m.Informers()).Lister()}
 	mux := http.NewServeMux()
@@ -39,6 +40,12 @@ func NewServer(m *manager.Manager) http.Handler {
 	})
 	return mux
 }
+
+// Attributes returns what the sender of a request to [NewServer]'s handler must be allowed: what a kubelet demands, but of all nodes, since
+// the handler serves the pods of all of them. It is for [delegated.Gate].
+func Attributes(r *http.Request) []authorizationv1.SubjectAccessReviewSpec { return attributes(r) }
+
+var attributes = nodestream.Attributes("")
 
 // server answers for fake containers.
 type server struct {

@@ -33,6 +33,7 @@ type rig struct {
 	rt      *fakecri.Runtime
 	opts    kubelet.Options
 	observe func(client.Write)
+	wrap    func(client.Conn) client.Conn // the kubelet's connection
 	stop    func()
 }
 
@@ -62,6 +63,9 @@ func (r *rig) start() {
 	conn := r.c.Conn()
 	if r.observe != nil {
 		conn = client.Observe(conn, r.observe)
+	}
+	if r.wrap != nil {
+		conn = r.wrap(conn)
 	}
 	k, err := kubelet.New(conn, r.opts)
 	require.NoError(r.t, err)

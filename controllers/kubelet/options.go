@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
@@ -59,10 +62,17 @@ type Options struct {
 	NoCgroups  bool
 	// PullFallback uses an image that is present when the policy Always cannot pull it: for nodes without a registry.
 	PullFallback bool
-	// Listener serves the kubelet API with TLS; nil means none. TLS must hold certificates; clients are authenticated by ClientCAs in
-	// it and refused without, except for /healthz.
+	// Listener serves the kubelet API with TLS; nil means none. TLS must hold certificates and, in ClientCAs, the authorities of the
+	// client certificates that identify users.
 	Listener net.Listener
 	TLS      *tls.Config
+	// Authenticate says who sends a request to the kubelet API; nil means client certificates of TLS.ClientCAs, and bearer tokens that
+	// the API server accepts in a TokenReview. Nobody is anonymous.
+	Authenticate func(r *http.Request) (user *authenticationv1.UserInfo, ok bool, err error)
+	// Authorize says whether a user may make a request to the kubelet API; nil means to ask the API server in a SubjectAccessReview for
+	// the subresource of this node that the path belongs to: stats, metrics, log, checkpoint; pods, healthz, configz, statusz or else
+	// proxy; and proxy for everything else. To run something in a pod is the verb create, whatever the method.
+	Authorize func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error)
 	// SyncInterval is how often a pod is looked at without cause, 0 means 1 minute; also how old the content of
 	// configMap and secret volumes gets.
 	SyncInterval time.Duration

@@ -116,7 +116,7 @@ func startReal(t *testing.T) *realNode {
 	require.NoError(t, err)
 	pair := func(p *certs.Pair, err error) *certs.Pair { require.NoError(t, err); return p }
 	n.pki = realPKI{ca: &ca.Pair, serving: pair(ca.Serving("kube-apiserver", "127.0.0.1")), admin: pair(ca.Client("admin", "system:masters")),
-		node: pair(ca.Serving("node", "127.0.0.1")), kubelet: pair(ca.Client("apiserver-kubelet-client", "system:masters")), pool: ca.Pool()}
+		node: pair(ca.Serving("node", "127.0.0.1")), kubelet: pair(ca.Client("apiserver-kubelet-client")), pool: ca.Pool()}
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -164,6 +164,7 @@ users: [{name: u, user: {client-certificate: %s, client-key: %s}}]
 	go func() { _ = m.Run(ctx); close(managed) }()
 	t.Cleanup(func() { cancel(); <-managed })
 
+	n.kubectl("create", "clusterrolebinding", "kubelet-api", "--clusterrole=system:kubelet-api-admin", "--user=apiserver-kubelet-client")
 	n.stop = n.startKubelet(false)
 	t.Cleanup(func() { n.stop() })
 	return n

@@ -3,10 +3,12 @@ package kubelet
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -15,25 +17,27 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client/delegated"
 	"github.com/keelson-dev/keelson/controllers/internal/nodestream"
 )
 
-// serve runs the kubelet API until ctx ends.
+// serve runs the kubelet API until ctx ends and all sessions have ended.
 func (k *Kubelet) serve(ctx context.Context) error {
 	config := k.opts.TLS.Clone()
-	if config.ClientCAs != nil && config.ClientAuth < tls.VerifyClientCertIfGiven {
-		config.ClientAuth = tls.VerifyClientCertIfGiven
-	}
-	config.NextProtos = []string{"http/1.1"} // streams need a connection of their own
-	s := &http.Server{Handler: k.authenticated(k.handler()), TLSConfig: config, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(k.log.Handler(), slog.LevelDebug)}
+	config.ClientAuth = max(config.ClientAuth, tls.RequestClientCert) // verified with the request, so that a token does beside a bad one
+	config.NextProtos = []string{"http/1.1"}                          // streams need a connection of their own
+	calls := &calls{conns: map[*call]net.Conn{}}
+	s := &http.Server{Handler: calls.track(k.gate().Wrap(k.handler())), TLSConfig: config, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(k.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConn}
 	done := make(chan error, 1)
 	go func() { done <- s.ServeTLS(k.opts.Listener, "", "") }()
 	select {
 	case err := <-done:
+		calls.end()
 		return err
 	case <-ctx.Done():
 		_ = s.Close()
+		calls.end()
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
@@ -41,17 +45,17 @@ func (k *Kubelet) serve(ctx context.Context) error {
 	}
 }
 
-// authenticated refuses whoever has no client certificate of the cluster's authority, but for the health check.
-func (k *Kubelet) authenticated(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = io.WriteString(w, "Unauthorized")
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
+// gate identifies those who use the kubelet API and asks what they may do; see [Options].Authenticate and Authorize.
+func (k *Kubelet) gate() delegated.Gate {
+	g := delegated.Gate{Authenticate: k.opts.Authenticate, Authorize: k.opts.Authorize, Attributes: nodestream.Attributes(k.opts.NodeName), Logger: k.log}
+	if g.Authenticate == nil {
+		pool := k.opts.TLS.ClientCAs
+		g.Authenticate = delegated.NewAuthenticator(k.m.Conn(), delegated.AuthenticatorOptions{ClientCAs: func() *x509.CertPool { return pool }}).Authenticate
+	}
+	if g.Authorize == nil {
+		g.Authorize = delegated.NewAuthorizer(k.m.Conn(), delegated.AuthorizerOptions{}).Authorize
+	}
+	return g
 }
 
 func (k *Kubelet) handler() http.Handler {

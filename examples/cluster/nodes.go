@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/delegated"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/fakenode"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -63,6 +65,8 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 		return false
 	}
 	return start(c.pki.fakeNodes, fakeNodes, func(m *manager.Manager) error {
+		gate := c.nodeGate(m.Conn())
+		gate.Attributes = fakenode.Attributes
 		o := fakenode.Options{Count: c.nodes, PodCIDR: prefix, Port: int32(l.Addr().(*net.TCPAddr).Port)}
 		if c.nodes > 1<<(24-min(prefix.Bits(), 24)) {
 			o.PodCIDR = netip.Prefix{} // the default grows with the number of nodes
@@ -70,16 +74,25 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 		if err := fakenode.Add(m, o); err != nil {
 			return err
 		}
-		m.AddAlways("fake kubelet API", manager.Func(func(ctx context.Context) error { return c.serveKubelet(ctx, l, fakenode.NewServer(m)) }))
+		m.AddAlways("fake kubelet API", manager.Func(func(ctx context.Context) error { return c.serveKubelet(ctx, l, gate.Wrap(fakenode.NewServer(m))) }))
 		return nil
 	})
 }
 
-// serveKubelet serves the fake nodes' kubelet API to the API server, which alone has a certificate of the cluster's authority
-// for it.
+// nodeGate lets those use a kubelet API who may, as the API server says.
+func (c *cluster) nodeGate(conn client.Conn) delegated.Gate {
+	pool := c.pki.ca.Pool()
+	return delegated.Gate{
+		Authenticate: delegated.NewAuthenticator(conn, delegated.AuthenticatorOptions{ClientCAs: func() *x509.CertPool { return pool }}).Authenticate,
+		Authorize:    delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{}).Authorize, Logger: c.log,
+	}
+}
+
+// serveKubelet serves the fake nodes' kubelet API.
 func (c *cluster) serveKubelet(ctx context.Context, l net.Listener, h http.Handler) error {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{c.pki.node.TLS()}, ClientCAs: c.pki.ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{c.pki.node.TLS()}, ClientCAs: c.pki.ca.Pool(), ClientAuth: tls.RequestClientCert,
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}}
 	done := make(chan error, 1)
 	go func() { done <- s.ServeTLS(l, "", "") }()

@@ -37,11 +37,16 @@ type configuration struct {
 			Enabled *bool `json:"enabled,omitempty"`
 		} `json:"anonymous,omitempty"`
 		Webhook struct {
-			Enabled *bool `json:"enabled,omitempty"`
+			Enabled  *bool            `json:"enabled,omitempty"`
+			CacheTTL *metav1.Duration `json:"cacheTTL,omitempty"`
 		} `json:"webhook,omitempty"`
 	} `json:"authentication,omitempty"`
 	Authorization struct {
-		Mode string `json:"mode,omitempty"`
+		Mode    string `json:"mode,omitempty"`
+		Webhook struct {
+			CacheAuthorizedTTL   *metav1.Duration `json:"cacheAuthorizedTTL,omitempty"`
+			CacheUnauthorizedTTL *metav1.Duration `json:"cacheUnauthorizedTTL,omitempty"`
+		} `json:"webhook,omitempty"`
 	} `json:"authorization,omitempty"`
 
 	RegisterNode              *bool             `json:"registerNode,omitempty"`
@@ -66,14 +71,26 @@ type configuration struct {
 }
 
 func defaults() *configuration {
-	yes, healthz, resolv := true, int32(10248), "/etc/resolv.conf"
-	return &configuration{
+	yes, no, healthz, resolv := true, false, int32(10248), "/etc/resolv.conf"
+	c := &configuration{
 		SyncFrequency: &metav1.Duration{Duration: time.Minute}, FileCheckFrequency: &metav1.Duration{Duration: 2 * time.Second},
 		Address: "0.0.0.0", Port: 10250, HealthzBindAddress: "127.0.0.1", HealthzPort: &healthz, RegisterNode: &yes,
 		NodeStatusUpdateFrequency: &metav1.Duration{Duration: 10 * time.Second}, NodeLeaseDurationSeconds: 40, MaxPods: 110,
 		ResolvConf: &resolv, ContainerRuntimeEndpoint: "unix:///run/containerd/containerd.sock", PodLogsDir: "/var/log/pods", CgroupRoot: "/", CgroupsPerQOS: &yes,
 	}
+	c.Authentication.Anonymous.Enabled = &no
+	c.Authentication.Webhook.Enabled, c.Authentication.Webhook.CacheTTL = new(true), &metav1.Duration{Duration: 2 * time.Minute}
+	c.Authorization.Mode = modeWebhook
+	c.Authorization.Webhook.CacheAuthorizedTTL = &metav1.Duration{Duration: 5 * time.Minute}
+	c.Authorization.Webhook.CacheUnauthorizedTTL = &metav1.Duration{Duration: 30 * time.Second}
+	return c
 }
+
+// The values of authorization.mode.
+const (
+	modeWebhook     = "Webhook"
+	modeAlwaysAllow = "AlwaysAllow"
+)
 
 // load reads a file over c.
 func (c *configuration) load(path string) error {
@@ -113,7 +130,13 @@ func (c *configuration) flags(f *pflag.FlagSet) {
 	f.Int32Var(&c.Port, "port", c.Port, "port of the kubelet API")
 	f.StringVar(&c.TLSCertFile, "tls-cert-file", c.TLSCertFile, "serving certificate (empty: one is made in --cert-dir)")
 	f.StringVar(&c.TLSPrivateKeyFile, "tls-private-key-file", c.TLSPrivateKeyFile, "key of the serving certificate")
-	f.StringVar(&c.Authentication.X509.ClientCAFile, "client-ca-file", c.Authentication.X509.ClientCAFile, "authorities of client certificates; without, nobody may use the kubelet API")
+	f.StringVar(&c.Authentication.X509.ClientCAFile, "client-ca-file", c.Authentication.X509.ClientCAFile, "authorities of client certificates; without, certificates identify nobody")
+	f.BoolVar(c.Authentication.Anonymous.Enabled, "anonymous-auth", *c.Authentication.Anonymous.Enabled, "must be false: nobody uses the kubelet API without a credential")
+	f.BoolVar(c.Authentication.Webhook.Enabled, "authentication-token-webhook", *c.Authentication.Webhook.Enabled, "accept bearer tokens that the API server accepts in a TokenReview")
+	f.DurationVar(&c.Authentication.Webhook.CacheTTL.Duration, "authentication-token-webhook-cache-ttl", c.Authentication.Webhook.CacheTTL.Duration, "how long the answers to TokenReviews are kept")
+	f.StringVar(&c.Authorization.Mode, "authorization-mode", c.Authorization.Mode, "who may use the kubelet API: Webhook (SubjectAccessReviews decide) or AlwaysAllow (everybody with a credential)")
+	f.DurationVar(&c.Authorization.Webhook.CacheAuthorizedTTL.Duration, "authorization-webhook-cache-authorized-ttl", c.Authorization.Webhook.CacheAuthorizedTTL.Duration, "how long a yes of a SubjectAccessReview is kept")
+	f.DurationVar(&c.Authorization.Webhook.CacheUnauthorizedTTL.Duration, "authorization-webhook-cache-unauthorized-ttl", c.Authorization.Webhook.CacheUnauthorizedTTL.Duration, "how long a no of a SubjectAccessReview is kept")
 	f.StringVar(&c.HealthzBindAddress, "healthz-bind-address", c.HealthzBindAddress, "address of /healthz")
 	f.Int32Var(c.HealthzPort, "healthz-port", *c.HealthzPort, "port of /healthz; 0 turns it off")
 	f.BoolVar(c.RegisterNode, "register-node", *c.RegisterNode, "make the Node object if it is not there")
@@ -135,11 +158,11 @@ func (c *configuration) validate() error {
 	is := func(b *bool) bool { return b != nil && *b }
 	switch {
 	case is(c.Authentication.Anonymous.Enabled):
-		return fmt.Errorf("authentication.anonymous.enabled: this kubelet answers only to client certificates")
-	case is(c.Authentication.Webhook.Enabled):
-		return fmt.Errorf("authentication.webhook.enabled: this kubelet answers only to client certificates")
-	case c.Authorization.Mode != "" && c.Authorization.Mode != "AlwaysAllow":
-		return fmt.Errorf("authorization.mode %q: whoever has a client certificate may do everything here (AlwaysAllow)", c.Authorization.Mode)
+		return fmt.Errorf("authentication.anonymous.enabled: this kubelet serves nobody without a credential; set it to false")
+	case c.Authorization.Mode != modeWebhook && c.Authorization.Mode != modeAlwaysAllow:
+		return fmt.Errorf("authorization.mode %q is neither Webhook nor AlwaysAllow", c.Authorization.Mode)
+	case c.Authentication.Webhook.CacheTTL.Duration < 0 || c.Authorization.Webhook.CacheAuthorizedTTL.Duration < 0 || c.Authorization.Webhook.CacheUnauthorizedTTL.Duration < 0:
+		return fmt.Errorf("cacheTTL, cacheAuthorizedTTL and cacheUnauthorizedTTL must not be negative")
 	case c.CgroupDriver != "" && c.CgroupDriver != "cgroupfs":
 		return fmt.Errorf("cgroupDriver %q: only cgroupfs is supported", c.CgroupDriver)
 	case (c.TLSCertFile == "") != (c.TLSPrivateKeyFile == ""):

@@ -18,11 +18,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/patch"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/delegated"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
@@ -116,6 +118,7 @@ func run(args []string) error {
 	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIP); err != nil {
 		return err
 	}
+	access(&ko, c, conn)
 	if ko.Listener, err = net.Listen("tcp", net.JoinHostPort(c.Address, strconv.Itoa(int(c.Port)))); err != nil {
 		return err
 	}
@@ -181,6 +184,20 @@ func options(o *flags, c *configuration) (kubelet.Options, error) {
 		ko.Taints = append(ko.Taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
 	}
 	return ko, nil
+}
+
+// access decides who may use the kubelet API.
+func access(ko *kubelet.Options, c *configuration, conn client.Conn) {
+	pool, webhook := ko.TLS.ClientCAs, c.Authorization.Webhook
+	ko.Authenticate = delegated.NewAuthenticator(conn, delegated.AuthenticatorOptions{
+		ClientCAs: func() *x509.CertPool { return pool }, NoTokens: !*c.Authentication.Webhook.Enabled, TTL: c.Authentication.Webhook.CacheTTL.Duration}).Authenticate
+	ko.Authorize = delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{
+		AllowedTTL: webhook.CacheAuthorizedTTL.Duration, DeniedTTL: webhook.CacheUnauthorizedTTL.Duration}).Authorize
+	if c.Authorization.Mode == modeAlwaysAllow {
+		ko.Authorize = func(context.Context, authorizationv1.SubjectAccessReviewSpec) (bool, string, error) {
+			return true, "", nil
+		}
+	}
 }
 
 // serving is the TLS configuration of the kubelet API.

@@ -49,7 +49,9 @@ func TestWhatIsRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"nonsense: 1", "nonsense"},
 		{"cgroupDriver: systemd", "only cgroupfs"},
-		{"authentication: {anonymous: {enabled: true}}", "client certificates"},
+		{"authentication: {anonymous: {enabled: true}}", "authentication.anonymous.enabled"},
+		{"authorization: {mode: Node}", "neither Webhook nor AlwaysAllow"},
+		{"authentication: {webhook: {cacheTTL: -1s}}", "must not be negative"},
 		{"kind: Pod", "kind"},
 		{"podCIDR: x", "podCIDR"},
 	} {
@@ -60,4 +62,36 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "unknown flag")
 	_, _, err = parse(nil)
 	require.ErrorContains(t, err, "--kubeconfig is required")
+}
+
+// review guard.md C2: the configuration that installers write did not start.
+func TestStandardAccess(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous: {enabled: false}
+  webhook: {cacheTTL: 0s, enabled: true}
+  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}
+authorization:
+  mode: Webhook
+  webhook: {cacheAuthorizedTTL: 0s, cacheUnauthorizedTTL: 0s}
+`), 0o600))
+	_, c, err := parse([]string{"--kubeconfig=x", "--config=" + file})
+	require.NoError(t, err)
+	require.True(t, *c.Authentication.Webhook.Enabled)
+	require.Equal(t, "Webhook", c.Authorization.Mode)
+
+	_, c, err = parse([]string{"--kubeconfig=x"})
+	require.NoError(t, err)
+	require.True(t, *c.Authentication.Webhook.Enabled, "the default")
+	require.False(t, *c.Authentication.Anonymous.Enabled)
+	require.Equal(t, "Webhook", c.Authorization.Mode)
+
+	_, c, err = parse([]string{"--kubeconfig=x", "--config=" + file, "--authorization-mode=AlwaysAllow", "--authentication-token-webhook=false", "--authentication-token-webhook-cache-ttl=1m"})
+	require.NoError(t, err)
+	require.False(t, *c.Authentication.Webhook.Enabled)
+	require.Equal(t, "AlwaysAllow", c.Authorization.Mode)
+	require.Equal(t, time.Minute, c.Authentication.Webhook.CacheTTL.Duration)
 }

@@ -104,7 +104,7 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 		r.fail(err)
 		return
 	}
-	s.forward(r, s.options.Nodes, podURL(host, r, pod, container))
+	s.forwardToNode(r, podURL(host, r, pod, container))
 }
 
 // connectOptions are the options of a connection as admission sees them.
@@ -226,6 +226,13 @@ func kubeletOf(node *corev1.Node) (string, error) {
 		}
 	}
 	return "", apierrors.NewInternalError(fmt.Errorf("no address of node %s is known", node.Name))
+}
+
+// forwardToNode sends the request to a kubelet. Kubelets refuse the WebSockets of pages of other hosts; from which pages this server may be
+// used has been decided here.
+func (s *Server) forwardToNode(r *request, u *url.URL) {
+	r.Header.Del("Origin")
+	s.forward(r, s.options.Nodes, u)
 }
 
 // forward sends the request to u and copies the answer, also of a connection that is upgraded.

@@ -22,7 +22,7 @@ func (s *Server) proxyNode(r *request, node *corev1.Node) {
 		r.fail(err)
 		return
 	}
-	s.forward(r, s.options.Nodes, s.proxyURL(r, "https", host))
+	s.forwardToNode(r, s.proxyURL(r, "https", host))
 }
 
 // proxyURL is the rest of the path and the query at another host.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 )
 
 // Extra keys that a service account token adds to its user.
@@ -17,7 +19,7 @@ const (
 	ExtraPodUID       = "authentication.kubernetes.io/pod-uid"
 	ExtraNodeName     = "authentication.kubernetes.io/node-name"
 	ExtraNodeUID      = "authentication.kubernetes.io/node-uid"
-	ExtraCredentialID = "authentication.kubernetes.io/credential-id"
+	ExtraCredentialID = authenticationv1.ExtraCredentialID
 )
 
 // ObjectRef names an object a token is bound to.

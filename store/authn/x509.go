@@ -1,18 +1,14 @@
 package authn
 
 import (
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/asn1"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
-)
 
-// uidOID is the subject attribute whose value becomes User.UID.
-var uidOID = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}
+	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
+)
 
 // ClientCertificates identifies callers by the TLS client certificate: the common name is the user, the
 // organizations are the groups. roots is asked for every request, so that a reloaded CA takes effect at once; while it returns nil no
@@ -53,20 +49,16 @@ func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 
 // userOf reads the user out of a verified certificate; nil if it names none.
 func userOf(leaf *x509.Certificate) (*User, error) {
-	if leaf.Subject.CommonName == "" {
+	info, err := authenticationv1.CertificateUser(leaf)
+	if err != nil {
+		return nil, fmt.Errorf("authn: %w", err)
+	}
+	if info == nil {
 		return nil, nil
 	}
-	u := &User{Name: leaf.Subject.CommonName, Groups: slices.Clone(leaf.Subject.Organization),
-		Extra: map[string][]string{ExtraCredentialID: {fmt.Sprintf("X509SHA256=%x", sha256.Sum256(leaf.Raw))}}}
-	for _, name := range leaf.Subject.Names {
-		if !name.Type.Equal(uidOID) {
-			continue
-		}
-		uid, ok := name.Value.(string)
-		if !ok || u.UID != "" {
-			return nil, fmt.Errorf("authn: client certificate of %q has no single uid", u.Name)
-		}
-		u.UID = uid
+	u := &User{Name: info.Username, UID: info.UID, Groups: info.Groups, Extra: map[string][]string{}}
+	for k, v := range info.Extra {
+		u.Extra[k] = v
 	}
 	return u, nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -300,4 +301,102 @@ func FuzzWebSocketMessage(f *testing.F) {
 		_ = c.Write(ctx, kind, m)
 		_ = c.CloseNow()
 	})
+}
+
+// review guard.md L9: a page anywhere could open a session with the browser's client certificate.
+func TestWebSocketsOfOtherPages(t *testing.T) {
+	url := serve(t)
+	for _, c := range []struct {
+		origin, path, protocol string
+		want                   int
+	}{
+		{"https://evil.example", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusForbidden},
+		{"null", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusForbidden},
+		{"https://evil.example", "/attach/ns/p/c?output=1", "v4.channel.k8s.io", http.StatusForbidden},
+		{"https://evil.example", "/portForward/ns/p", tunnelProtocol, http.StatusForbidden},
+		{url, "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols},
+		{url, "/portForward/ns/p", tunnelProtocol, http.StatusSwitchingProtocols},
+		{"", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols}, // no browser
+	} {
+		header := http.Header{}
+		if c.origin != "" {
+			header.Set("Origin", c.origin)
+		}
+		conn, resp, err := websocket.Dial(within(t), url+c.path, &websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{c.protocol}})
+		require.NotNil(t, resp, "%v", err)
+		require.Equal(t, c.want, resp.StatusCode, "%s from %q", c.path, c.origin)
+		if err == nil {
+			_ = conn.CloseNow()
+		}
+	}
+}
+
+// review kubelet.md S3-1: a connection that was taken over for streams went on when its server had ended.
+func TestSessionsEndWithTheServer(t *testing.T) {
+	for _, protocol := range []string{"spdy", "websocket", "port forwarding", "tunnel", "logs"} {
+		t.Run(protocol, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			var handlers sync.WaitGroup
+			h := NewHandler(echo{}, nil)
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				handlers.Add(1)
+				defer handlers.Done()
+				h.ServeHTTP(w, r)
+			}))
+			s.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+			s.Start()
+			t.Cleanup(s.Close)
+			exec := "/exec/ns/p/c?command=hang&output=1&input=1"
+			wait := func() {}
+			switch protocol {
+			case "spdy":
+				done := make(chan error, 1)
+				began := make(chan struct{})
+				go func() {
+					close(began)
+					_, err := Dial(within(t), s.URL+exec, &Session{Stdin: &silent{ctx: t.Context()}, Stdout: io.Discard})
+					done <- err
+				}()
+				<-began
+				wait = func() { require.Error(t, <-done) }
+			case "websocket":
+				c, _, err := websocket.Dial(within(t), s.URL+exec, &websocket.DialOptions{Subprotocols: webProtocols[:1]})
+				require.NoError(t, err)
+				wait = func() {
+					for err == nil {
+						_, _, err = c.Read(within(t))
+					}
+				}
+			case "port forwarding":
+				sc, err := dialSPDY(within(t), s.URL+"/portForward/ns/p", forwardProtocol)
+				require.NoError(t, err)
+				wait = func() { <-sc.CloseChan() }
+			case "tunnel":
+				c, _, err := websocket.Dial(within(t), s.URL+"/portForward/ns/p", &websocket.DialOptions{Subprotocols: []string{tunnelProtocol}})
+				require.NoError(t, err)
+				wait = func() {
+					for err == nil {
+						_, _, err = c.Read(within(t))
+					}
+				}
+			case "logs":
+				resp, err := http.Get(s.URL + "/containerLogs/ns/p/c?follow=true")
+				require.NoError(t, err)
+				wait = func() { _, _ = io.Copy(io.Discard, resp.Body); _ = resp.Body.Close() }
+			}
+			time.Sleep(20 * time.Millisecond) // not needed for the test to pass: the session may be in any state
+			end()
+			wait()
+			handlers.Wait()
+		})
+	}
+}
+
+// silent is an input that says nothing until ctx ends.
+type silent struct{ ctx context.Context }
+
+func (s *silent) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, io.EOF
 }

@@ -30,7 +30,7 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	var conn net.Conn
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -38,7 +38,7 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 			fail(w, BadRequest("unable to upgrade: the only subprotocol for port forwarding is %s", tunnelProtocol))
 			return
 		}
-		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{tunnelProtocol}, InsecureSkipVerify: true})
+		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{tunnelProtocol}})
 		if err != nil {
 			h.log.Debug("no port forwarding", "path", r.URL.Path, "error", err)
 			return
@@ -52,6 +52,7 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	sc, err := spdystream.NewConnection(conn, true)
 	if err != nil {
 		_ = conn.Close()

@@ -31,12 +31,12 @@ var webProtocols = []string{"v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64
 
 // acceptWebSocket upgrades; the channels need no opening.
 func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link, error) {
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: webProtocols, InsecureSkipVerify: true})
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: webProtocols})
 	if err != nil {
 		return nil, err
 	}
 	c.SetReadLimit(maxMessage)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancel(r.Context())
 	ws := &webSession{conn: c, ctx: ctx, text: strings.Contains(c.Subprotocol(), "base64"), v5: c.Subprotocol() == "v5.channel.k8s.io"}
 	stdin, toStdin := io.Pipe()
 	resize, toResize := io.Pipe()

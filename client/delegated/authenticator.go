@@ -1,0 +1,144 @@
+package delegated
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// groupAuthenticated is the group of everybody who has been identified, but of those who say that they are not.
+const (
+	groupAuthenticated   = "system:authenticated"
+	groupUnauthenticated = "system:unauthenticated"
+	anonymous            = "system:anonymous"
+)
+
+// AuthenticatorOptions choose the credentials that are accepted. The zero value accepts tokens only.
+type AuthenticatorOptions struct {
+	// ClientCAs returns the authorities of client certificates and is called for each request. Certificates identify nobody if it is
+	// nil or returns nil.
+	ClientCAs func() *x509.CertPool
+	// NoTokens accepts no bearer tokens.
+	NoTokens bool
+	// Audiences are those of which a token must be for one; empty means the API server's own.
+	Audiences []string
+	// TTL is how long the answer to a TokenReview is kept, of good and of bad tokens; 0 means 2 minutes.
+	TTL time.Duration
+	// Timeout bounds one review; 0 means 10 s.
+	Timeout time.Duration
+}
+
+// Authenticator identifies who sends a request. Use [NewAuthenticator]. Safe for concurrent use.
+type Authenticator struct {
+	o       AuthenticatorOptions
+	reviews *client.Client[*authenticationv1.TokenReview]
+	answers *answers[[sha256.Size]byte, *authenticationv1.UserInfo] // by the token's digest; nil for bad tokens
+}
+
+// NewAuthenticator returns an authenticator that reviews tokens through conn.
+func NewAuthenticator(conn client.Conn, o AuthenticatorOptions) *Authenticator {
+	if o.TTL <= 0 {
+		o.TTL = 2 * time.Minute
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 10 * time.Second
+	}
+	return &Authenticator{o: o, reviews: client.For[*authenticationv1.TokenReview](conn), answers: newAnswers[[sha256.Size]byte, *authenticationv1.UserInfo]()}
+}
+
+// ErrInvalidToken is the error for a bearer token that the API server does not accept.
+var ErrInvalidToken = errors.New("delegated: invalid bearer token")
+
+// Authenticate identifies the sender by the TLS client certificate, else by the bearer token of the Authorization header. It returns
+// false and no error when the request carries neither, and an error when it carries only what is refused or cannot be reviewed. The user
+// is in the group system:authenticated, unless it is system:anonymous or in system:unauthenticated, and must not be changed.
+func (a *Authenticator) Authenticate(r *http.Request) (*authenticationv1.UserInfo, bool, error) {
+	u, certErr := a.certificate(r)
+	if u != nil {
+		return u, true, nil
+	}
+	token := bearer(r)
+	if token == "" || a.o.NoTokens {
+		return nil, false, certErr
+	}
+	u, err := a.answers.get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (*authenticationv1.UserInfo, time.Duration, error) {
+		u, err := a.review(ctx, token)
+		return u, a.o.TTL, err
+	})
+	if err == nil && u == nil {
+		err = ErrInvalidToken
+	}
+	if err != nil {
+		return nil, false, errors.Join(certErr, err)
+	}
+	return u, true, nil
+}
+
+// certificate is the user of the client certificate; nil if there is none, or with an error if it is refused.
+func (a *Authenticator) certificate(r *http.Request) (*authenticationv1.UserInfo, error) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || a.o.ClientCAs == nil {
+		return nil, nil
+	}
+	// A nil pool would mean the authorities that this machine trusts for web sites.
+	roots := a.o.ClientCAs()
+	if roots == nil {
+		return nil, nil
+	}
+	leaf := r.TLS.PeerCertificates[0]
+	opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	for _, c := range r.TLS.PeerCertificates[1:] {
+		opts.Intermediates.AddCert(c)
+	}
+	if _, err := leaf.Verify(opts); err != nil {
+		return nil, fmt.Errorf("delegated: client certificate of %q: %w", leaf.Subject.CommonName, err)
+	}
+	u, err := authenticationv1.CertificateUser(leaf)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	return authenticated(u), nil
+}
+
+// review returns nil for a token that the API server does not accept.
+func (a *Authenticator) review(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
+	defer cancel()
+	r, err := a.reviews.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: a.o.Audiences}})
+	if err != nil {
+		return nil, fmt.Errorf("delegated: review of a token: %w", err)
+	}
+	st := &r.Status
+	switch {
+	case !st.Authenticated:
+		return nil, nil
+	case st.User.Username == "":
+		return nil, errors.New("delegated: review of a token: the answer names no user")
+	case len(a.o.Audiences) > 0 && !slices.ContainsFunc(st.Audiences, func(s string) bool { return slices.Contains(a.o.Audiences, s) }):
+		return nil, nil // a server that knows no audiences has not checked them
+	}
+	return authenticated(&st.User), nil
+}
+
+func authenticated(u *authenticationv1.UserInfo) *authenticationv1.UserInfo {
+	if u.Username != anonymous && !slices.Contains(u.Groups, groupAuthenticated) && !slices.Contains(u.Groups, groupUnauthenticated) {
+		u.Groups = append(slices.Clip(u.Groups), groupAuthenticated)
+	}
+	return u
+}
+
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}

@@ -1,0 +1,78 @@
+package delegated
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
+	"github.com/keelson-dev/keelson/client"
+)
+
+// maxQuestion bounds the reviews whose answers are kept, in bytes of JSON: strangers choose paths and names.
+const maxQuestion = 10_000
+
+// AuthorizerOptions choose how long answers hold.
+type AuthorizerOptions struct {
+	// AllowedTTL and DeniedTTL are how long a yes and a no are kept; 0 means 5 minutes and 30 s.
+	AllowedTTL, DeniedTTL time.Duration
+	// Timeout bounds one review; 0 means 10 s.
+	Timeout time.Duration
+}
+
+// Authorizer decides what users may do. Use [NewAuthorizer]. Safe for concurrent use.
+type Authorizer struct {
+	o       AuthorizerOptions
+	reviews *client.Client[*authorizationv1.SubjectAccessReview]
+	answers *answers[string, decision] // by the review's spec as JSON
+}
+
+type decision struct {
+	allowed bool
+	reason  string
+}
+
+// NewAuthorizer returns an authorizer that sends its reviews through conn.
+func NewAuthorizer(conn client.Conn, o AuthorizerOptions) *Authorizer {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d <= 0 {
+			*d = value
+		}
+	}
+	set(&o.AllowedTTL, 5*time.Minute)
+	set(&o.DeniedTTL, 30*time.Second)
+	set(&o.Timeout, 10*time.Second)
+	return &Authorizer{o: o, reviews: client.For[*authorizationv1.SubjectAccessReview](conn), answers: newAnswers[string, decision]()}
+}
+
+// Authorize reports whether the user of spec may do what spec says; reason is for people and may be empty. An error says that there is no
+// answer, which is no permission.
+func (a *Authorizer) Authorize(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error) {
+	key, err := json.Marshal(spec)
+	if err != nil {
+		return false, "", fmt.Errorf("delegated: %w", err)
+	}
+	if len(key) > maxQuestion {
+		d, err := a.review(ctx, spec)
+		return d.allowed, d.reason, err
+	}
+	d, err := a.answers.get(ctx, string(key), func(ctx context.Context) (decision, time.Duration, error) {
+		d, err := a.review(ctx, spec)
+		if d.allowed {
+			return d, a.o.AllowedTTL, err
+		}
+		return d, a.o.DeniedTTL, err
+	})
+	return d.allowed, d.reason, err
+}
+
+func (a *Authorizer) review(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (decision, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
+	defer cancel()
+	r, err := a.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec})
+	if err != nil {
+		return decision{}, fmt.Errorf("delegated: review of the access of %q: %w", spec.User, err)
+	}
+	return decision{r.Status.Allowed && !r.Status.Denied, r.Status.Reason}, nil
+}
