@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// Access is what plugins may read and write. The server answers it from its own caches and registry,
-// without authorization and without admission, so a plugin cannot call itself.
+// Access is what plugins may read and write. The server answers it from its own caches and registry, without authorization. What is
+// written is admitted as a request of the server's own user; a plugin must leave alone what it writes itself, or it calls itself for ever.
 type Access interface {
 	// Get returns the object as of a consistent read; it is shared and must not be changed. apierrors NotFound if it is missing.
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)

@@ -2,8 +2,10 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -13,11 +15,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
 var (
 	evictionKind = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}
+	podsGVR      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	budgets      = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 )
 
@@ -37,59 +41,129 @@ func (s *Server) evict(rt *route, r *request) {
 		r.fail(apierrors.NewBadRequest("name in URL does not match name in Eviction object"))
 		return
 	}
-	options := eviction.DeleteOptions
-	if options == nil {
-		options = &metav1.DeleteOptions{}
-	}
-	wo.dryRun = wo.dryRun || len(options.DryRun) > 0
-	if err := s.evictPod(rt, r, eviction, options, wo); err != nil {
+	if err := s.evictPod(rt, r, eviction, wo); err != nil {
 		r.fail(err)
 		return
 	}
 	r.succeed(http.StatusCreated, nil)
 }
 
-func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, options *metav1.DeleteOptions, wo writeOptions) error {
+// evictPod asks admission about the eviction, takes a disruption from the pod's budget, and deletes the pod. What it writes on the way is
+// the server's own: who may evict need not be allowed to change budgets and pods.
+func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo writeOptions) error {
 	ctx, err := s.fenced(r)
 	if err != nil {
 		return err
 	}
 	key := r.key(true)
-	obj, err := s.Access().GetLatest(ctx, rt.info.GVR, key)
-	if err != nil {
+	registry.SetKind(eviction, evictionKind)
+	eviction.Name, eviction.Namespace = key.Name, key.Namespace
+	w := r.write(wo, createOptions(r, wo))
+	w.Subresource = "eviction"
+	w.DryRun = w.DryRun || eviction.DeleteOptions != nil && len(eviction.DeleteOptions.DryRun) > 0
+	w.Body = &registry.Body{Kind: evictionKind, Operation: admission.Create, Object: eviction}
+	if err := rt.res.Ask(ctx, key, w); err != nil {
 		return err
 	}
-	pod := obj.(*corev1.Pod)
-	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != pod.UID {
-		return apierrors.NewConflict(rt.info.GVR.GroupResource(), pod.Name, fmt.Errorf("the UID in the precondition does not match the UID in record"))
+	w.Admitted = true
+	options := eviction.DeleteOptions // as admission leaves them
+	if options == nil {
+		options = &metav1.DeleteOptions{}
 	}
-	if !exemptFromBudgets(pod) {
-		budget, err := s.budgetOf(ctx, pod)
+	w.DryRun = w.DryRun || len(options.DryRun) > 0
+	for {
+		obj, err := s.Access().GetLatest(ctx, rt.info.GVR, key)
 		if err != nil {
 			return err
 		}
-		if budget != nil && !mayEvictUnready(budget, pod) {
-			if err := s.spendBudget(ctx, budget, pod, wo.dryRun); err != nil {
-				return err
-			}
-			// The pod that was counted is the one that must go.
-			p := metav1.Preconditions{UID: &pod.UID}
-			if options.Preconditions != nil {
-				p.ResourceVersion = options.Preconditions.ResourceVersion
-			}
-			copied := *options
-			copied.Preconditions = &p
-			options = &copied
+		pod := obj.(*corev1.Pod)
+		version, err := s.disrupt(ctx, pod, options, w.DryRun)
+		if errors.Is(err, errPodChanged) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		// The pod that was judged, and counted, is the one that must go.
+		chosen := *options
+		chosen.Preconditions = &metav1.Preconditions{UID: &pod.UID}
+		if p := options.Preconditions; p != nil && p.ResourceVersion != nil {
+			chosen.Preconditions.ResourceVersion = &version
+		}
+		_, err = rt.res.Delete(ctx, key, &chosen, w)
+		return err
+	}
+}
+
+// errPodChanged says that a pod is not what it was when its budget was looked at.
+var errPodChanged = errors.New("the pod has changed")
+
+// disrupt takes a disruption from the pod's budget, if it counts, and sets the condition DisruptionTarget, by which controllers tell an
+// eviction from a failure. It returns the pod's resourceVersion from then on.
+func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions, dryRun bool) (version string, err error) {
+	if err := meant(pod, options.Preconditions); err != nil {
+		return "", err
+	}
+	var budget *policyv1.PodDisruptionBudget
+	if !exemptFromBudgets(pod) {
+		if budget, err = s.budgetOf(ctx, pod); err != nil {
+			return "", err
 		}
 	}
-	w := r.write(wo, createOptions(r, wo))
-	w.Subresource = "eviction"
-	registry.SetKind(eviction, evictionKind)
-	eviction.Name, eviction.Namespace = key.Name, key.Namespace
-	w.Body = &registry.Body{Kind: evictionKind, Operation: admission.Create, Object: eviction}
-	w.DryRun = wo.dryRun
-	_, err = rt.res.Delete(ctx, key, options, w)
-	return err
+	counts := budget != nil && !mayEvictUnready(budget, pod)
+	if counts {
+		if err := s.spendBudget(ctx, budget, pod, dryRun); err != nil {
+			return "", err
+		}
+	}
+	if dryRun {
+		return pod.ResourceVersion, nil
+	}
+	obj, err := s.Access().Update(authn.AsServer(ctx), podsGVR, metav1.KeyOf(pod), func(obj metav1.Object) error {
+		now := obj.(*corev1.Pod)
+		switch {
+		case now.UID != pod.UID:
+			return apierrors.NewNotFound(podsGVR.GroupResource(), pod.Name)
+		case !counts && now.ResourceVersion != pod.ResourceVersion:
+			return errPodChanged // it may have to be counted now
+		}
+		if err := meant(now, options.Preconditions); err != nil {
+			return err
+		}
+		setDisruptionTarget(now)
+		return nil
+	}, registry.Write{Subresource: "status", Admitted: true, Tracked: true})
+	if err != nil {
+		return "", err
+	}
+	return obj.GetResourceVersion(), nil
+}
+
+// meant refuses to evict another pod, or another state of it, than the client has seen.
+func meant(pod *corev1.Pod, p *metav1.Preconditions) error {
+	switch {
+	case p != nil && p.UID != nil && *p.UID != pod.UID:
+		return apierrors.NewConflict(podsGVR.GroupResource(), pod.Name, fmt.Errorf("the UID in the precondition does not match the UID in record"))
+	case p != nil && p.ResourceVersion != nil && *p.ResourceVersion != pod.ResourceVersion:
+		return apierrors.NewConflict(podsGVR.GroupResource(), pod.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified",
+			*p.ResourceVersion, pod.ResourceVersion))
+	}
+	return nil
+}
+
+// setDisruptionTarget says in the pod's status that it is being evicted.
+func setDisruptionTarget(pod *corev1.Pod) {
+	c := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
+		LastTransitionTime: metav1.Now(), ObservedGeneration: pod.Generation}
+	i := slices.IndexFunc(pod.Status.Conditions, func(have corev1.PodCondition) bool { return have.Type == c.Type })
+	if i < 0 {
+		pod.Status.Conditions = append(pod.Status.Conditions, c)
+		return
+	}
+	if pod.Status.Conditions[i].Status == c.Status {
+		c.LastTransitionTime = pod.Status.Conditions[i].LastTransitionTime
+	}
+	pod.Status.Conditions[i] = c
 }
 
 // exemptFromBudgets reports that nothing is lost by the pod's end.
@@ -141,7 +215,7 @@ func (s *Server) spendBudget(ctx context.Context, b *policyv1.PodDisruptionBudge
 		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: "DisruptionBudget", Message: why})
 		return err
 	}
-	_, err := s.Access().Update(ctx, budgets, metav1.KeyOf(b), func(obj metav1.Object) error {
+	_, err := s.Access().Update(authn.AsServer(ctx), budgets, metav1.KeyOf(b), func(obj metav1.Object) error {
 		b := obj.(*policyv1.PodDisruptionBudget)
 		switch {
 		case b.Status.ObservedGeneration < b.Generation:

@@ -68,6 +68,9 @@ func WithUser(ctx context.Context, u *User) context.Context {
 	return context.WithValue(ctx, userKey{}, u)
 }
 
+// AsServer returns ctx for what the server does itself, in the course of whoever's request: it carries no user.
+func AsServer(ctx context.Context) context.Context { return WithUser(ctx, nil) }
+
 // UserFrom returns the user ctx carries, or nil.
 func UserFrom(ctx context.Context) *User {
 	u, _ := ctx.Value(userKey{}).(*User)

@@ -35,9 +35,9 @@ func (a pluginAccess) Latest(ctx context.Context, gvr schema.GroupVersionResourc
 	return a.Access.GetLatest(ctx, gvr, key)
 }
 
-// ChangeStatus implements admission.Access.
+// ChangeStatus implements admission.Access. Whoever's request has led to it may have no right to this, and webhooks judge a user by it.
 func (a pluginAccess) ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error) error {
-	_, err := a.Access.Update(ctx, gvr, key, change, registry.Write{Subresource: "status"})
+	_, err := a.Access.Update(authn.AsServer(ctx), gvr, key, change, registry.Write{Subresource: "status"})
 	return err
 }
 

@@ -144,6 +144,8 @@ type Write struct {
 	Warn func(text string)
 	// Annotate adds to the audit event; nil drops it.
 	Annotate func(key, value string)
+	// Admitted says that plugins have been asked already, about the request that the write is a part of; none is asked again.
+	Admitted bool
 	// Outside is what the time that was spent waiting for admission webhooks is added to; nil drops it.
 	Outside *time.Duration
 	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, for admission.
@@ -164,6 +166,14 @@ type Body struct {
 	Object, Old metav1.Object
 	// Changed, if set, does what Object asks for once more, because plugins may have changed it. obj is what will be stored.
 	Changed func(obj metav1.Object) error
+}
+
+// chainOf returns the plugins to ask about a write.
+func (r *Resource) chainOf(w Write) *chain {
+	if w.Admitted {
+		return &chain{}
+	}
+	return r.registry.chain.Load()
 }
 
 // changed is called when the mutating plugins have run.

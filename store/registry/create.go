@@ -31,7 +31,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	r.complete(obj)
 	dedupOwners(m, w.Warn)
 	attrs := r.admissionAttributes(ctx, admission.Create, w, obj, nil)
-	chain := r.registry.chain.Load()
+	chain := r.chainOf(w)
 	if err := r.trackCreate(obj, w); err != nil {
 		return nil, err
 	}

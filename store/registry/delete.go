@@ -100,7 +100,7 @@ func (r *Resource) deleteOnce(ctx context.Context, key types.NamespacedName, cur
 		w.Options = &o
 	}
 	attrs := r.admissionAttributes(ctx, admission.Delete, w, nil, old)
-	chain := r.registry.chain.Load()
+	chain := r.chainOf(w)
 	if err := chain.admit(ctx, attrs); err != nil {
 		return nil, false, err
 	}

@@ -207,7 +207,7 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	r.complete(obj)
 	dedupOwners(m, o.Warn)
 	attrs := r.admissionAttributes(ctx, admission.Update, o.Write, obj, cur.obj)
-	chain := r.registry.chain.Load()
+	chain := r.chainOf(o.Write)
 	if err := r.trackUpdate(obj, cur.obj, o.Write); err != nil {
 		return nil, false, err
 	}
