@@ -30,12 +30,12 @@ func (s *Server) dispatch(r *request) {
 	if rt == nil && s.custom != nil && s.custom.Settle(r.Context(), r.info.GVR) {
 		rt = s.table().byGVR[r.info.GVR] // its definition was stored a moment ago
 	}
-	if rt == nil || !rt.scoped(&r.info) {
+	if rt == nil || !rt.routes(&r.info) {
 		r.fail(errNoResource())
 		return
 	}
-	if problems := validation.IsPathSegmentName(r.info.Name); len(problems) > 0 {
-		r.fail(apierrors.NewBadRequest(fmt.Sprintf("the name %q in the path is invalid: %s", r.info.Name, strings.Join(problems, ", "))))
+	if err := r.info.validate(); err != nil {
+		r.fail(err)
 		return
 	}
 	r.rt = rt
@@ -105,19 +105,34 @@ func errNoResource() error {
 	return err
 }
 
-// scoped reports whether the path fits the resource's scope.
-func (rt *route) scoped(i *RequestInfo) bool {
-	if rt.info.GVR.Group == "" && rt.info.GVR.Resource == "namespaces" {
-		return true
-	}
-	if !rt.info.Namespaced {
-		return i.Namespace == ""
-	}
-	// Across namespaces there is list, watch and (for a reader of one name) nothing else.
-	if i.Namespace == "" && !rt.info.HasVerb("list") {
+// routes reports whether the path is one of the resource's. What was authorized is the path, so whatever is not exactly one of these is refused, and
+// nothing in a path is skipped:
+//
+//	RESOURCE                      all of a cluster-scoped resource, or all namespaces of one that can be listed
+//	RESOURCE/NAME                 of a cluster-scoped resource
+//	namespaces/NS/RESOURCE[/NAME] of a namespaced resource
+//	watch/PATH                    one of the above
+//	PATH/SUBRESOURCE              of an object
+//	PATH/proxy/REST               what REST names is the backend's
+func (rt *route) routes(i *RequestInfo) bool {
+	switch {
+	case i.broken, i.Verb == "proxy", i.watch && i.Subresource != "", i.Rest != "" && i.Subresource != "proxy":
 		return false
+	case !rt.info.Namespaced:
+		return !i.within
 	}
-	return i.Namespace != "" || i.Name == "" || i.Verb == "list" || i.Verb == "watch"
+	return i.within || !i.named && rt.info.HasVerb("list")
+}
+
+// validate refuses names that are no element of a path.
+func (i *RequestInfo) validate() error {
+	if problems := validation.IsPathSegmentName(i.Name); len(problems) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name %q in the path is invalid: %s", i.Name, strings.Join(problems, ", ")))
+	}
+	if problems := validation.IsPathSegmentName(i.Namespace); len(problems) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("the namespace %q in the path is invalid: %s", i.Namespace, strings.Join(problems, ", ")))
+	}
+	return nil
 }
 
 // applies reports whether the verb can be used on what the path names: an object or a collection.

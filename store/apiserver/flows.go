@@ -208,7 +208,7 @@ func (s *Server) enter(r *request, f flight) bool {
 }
 
 func (s *Server) reject(r *request) {
-	if rt := s.table().byGVR[r.info.GVR]; rt != nil && rt.scoped(&r.info) {
+	if rt := s.table().byGVR[r.info.GVR]; rt != nil && rt.routes(&r.info) {
 		r.rt = rt // only measurements need it
 	}
 	if m := s.options.Metrics.Rejected; m != nil {

@@ -62,7 +62,10 @@ func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
 	if o.fields, err = res.selector(o.fields); err != nil {
 		return o, apierrors.NewBadRequest(err.Error())
 	}
-	if name, ok := o.fields.RequiresExactMatch("metadata.name"); r.info.Name != "" && !o.fields.Empty() && (!ok || name != r.info.Name) {
+	if r.info.Name != "" && o.fields.Empty() {
+		o.fields = fields.OneEqual("metadata.name", r.info.Name) // the caller may see no other
+	}
+	if name, ok := o.fields.RequiresExactMatch("metadata.name"); r.info.Name != "" && (!ok || name != r.info.Name) {
 		return o, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
 	}
 	if o.cont == "" || watch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // RequestInfo is what a request's method, path and query say about it.
@@ -15,7 +16,7 @@ type RequestInfo struct {
 	Resource bool
 	// Path as sent.
 	Path string
-	// Verb is the API verb, or the method in lower case for other requests.
+	// Verb is the API verb, empty for methods that have none; for requests that are not for API objects, the method in lower case.
 	Verb string
 	// GVR is the resource asked for, at the version of the path.
 	GVR schema.GroupVersionResource
@@ -23,15 +24,29 @@ type RequestInfo struct {
 	Subresource, Namespace, Name string
 	// Rest is what follows the subresource, for proxies: path elements joined by slashes.
 	Rest string
+
+	within bool // the path names a namespace, and after it the resource
+	named  bool // Name is from the path, not from a field selector
+	watch  bool // the path begins with watch/, the older way to ask for a watch
+	broken bool // the path has an empty element
 }
 
 // long reports whether the request may take as long as it likes.
 func (i *RequestInfo) long() bool {
+	if !i.Resource {
+		return false
+	}
 	switch i.Subresource {
 	case "exec", "attach", "portforward", "proxy", "log":
 		return true
 	}
 	return i.Verb == "watch"
+}
+
+// methodVerbs are the verbs of methods; a get or delete of no name becomes that of a collection. Other methods have no verb, so that they are
+// allowed only to those who may do everything, and are passed on by proxies only.
+var methodVerbs = map[string]string{
+	http.MethodPost: "create", http.MethodGet: "get", http.MethodHead: "get", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
 // requestInfo parses a request. Whether the resource exists is not its business.
@@ -51,72 +66,67 @@ func requestInfo(r *http.Request, query url.Values) RequestInfo {
 		}
 		info.GVR.Group, parts = parts[0], parts[1:]
 	}
-	if len(parts) < 2 {
+	if len(parts) < 2 || len(parts) == 2 && (parts[1] == "watch" || parts[1] == "proxy") {
 		return info
 	}
 	info.GVR.Version, parts = parts[0], parts[1:]
 	info.Resource = true
-	switch r.Method {
-	case http.MethodPost:
-		info.Verb = "create"
-	case http.MethodGet, http.MethodHead:
-		info.Verb = "get"
-	case http.MethodPut:
-		info.Verb = "update"
-	case http.MethodPatch:
-		info.Verb = "patch"
-	case http.MethodDelete:
-		info.Verb = "delete"
-	}
-	oldWatch := false
+	info.Verb = methodVerbs[r.Method]
 	if parts[0] == "watch" || parts[0] == "proxy" {
-		if len(parts) < 2 {
-			info.Resource = false
-			return info
-		}
-		oldWatch = parts[0] == "watch"
+		info.watch = parts[0] == "watch"
 		info.Verb, parts = parts[0], parts[1:]
 	}
-	if parts[0] == "namespaces" && len(parts) > 1 {
-		info.Namespace = parts[1]
-		if len(parts) > 2 && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
-			parts = parts[2:]
-		}
+	info.object(parts)
+	if info.Rest != "" && strings.HasSuffix(r.URL.Path, "/") {
+		info.Rest += "/"
 	}
-	info.GVR.Resource = parts[0]
-	if len(parts) > 1 {
-		info.Name = parts[1]
-	}
-	if len(parts) > 2 {
-		info.Subresource = parts[2]
-		if len(parts) > 3 {
-			info.Rest = strings.Join(parts[3:], "/")
-			if strings.HasSuffix(r.URL.Path, "/") {
-				info.Rest += "/"
-			}
-		}
-	}
-	info.collectionVerb(query, oldWatch)
+	info.collectionVerb(query)
 	return info
 }
 
-// collectionVerb finds list, watch and deletecollection.
-func (i *RequestInfo) collectionVerb(query url.Values, oldWatch bool) {
-	switch {
-	case i.Verb == "get" && i.Name == "" && flag(query, "watch"), oldWatch:
-		i.Verb = "watch"
-	case i.Verb == "get" && i.Name == "":
-		i.Verb = "list"
-	case i.Verb == "delete" && i.Name == "":
-		i.Verb = "deletecollection"
+// object reads the elements of the path that follow the version and watch/.
+func (i *RequestInfo) object(parts []string) {
+	if parts[0] == "namespaces" && len(parts) > 1 {
+		i.Namespace = parts[1]
+		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+			i.within, parts = true, parts[2:]
+		}
 	}
-	if i.Name == "" && (i.Verb == "list" || i.Verb == "watch" || i.Verb == "deletecollection") {
-		// A list of one name may be allowed to those who may get only that one.
-		if s := query.Get("fieldSelector"); strings.Contains(s, "metadata.name") {
-			if sel, err := fields.Parse(s); err == nil {
-				if name, ok := sel.RequiresExactMatch("metadata.name"); ok && name != "" && !strings.Contains(name, "/") {
-					i.Name = name
-				}
+	i.GVR.Resource = parts[0]
+	if len(parts) > 1 {
+		i.Name, i.named = parts[1], true
+	}
+	if len(parts) > 2 {
+		i.Subresource = parts[2]
+	}
+	if len(parts) > 3 {
+		i.Rest = strings.Join(parts[3:], "/")
+	}
+	i.broken = i.GVR.Resource == "" || i.within && i.Namespace == "" || i.named && i.Name == "" || len(parts) > 2 && i.Subresource == ""
+}
+
+// collectionVerb finds list, watch and deletecollection.
+func (i *RequestInfo) collectionVerb(query url.Values) {
+	if i.named {
+		return
+	}
+	switch i.Verb {
+	case "delete":
+		i.Verb = "deletecollection"
+		return
+	case "get":
+		i.Verb = "list"
+		if flag(query, "watch") {
+			i.Verb = "watch"
+		}
+	default:
+		return
+	}
+	// A list or watch of one name may be allowed to those who may read only that one.
+	if s := query.Get("fieldSelector"); strings.Contains(s, "metadata.name") {
+		if sel, err := fields.Parse(s); err == nil {
+			if name, ok := sel.RequiresExactMatch("metadata.name"); ok && len(validation.IsPathSegmentName(name)) == 0 {
+				i.Name = name
 			}
 		}
 	}
