@@ -67,7 +67,7 @@ func New(conn client.Conn, o Options) (*Kubelet, error) {
 		FieldSelector: fields.OneEqual("spec.nodeName", o.NodeName)})
 	k.services = informers.For[*corev1.Service](m.Informers())
 	k.recorder = events.New(m.Conn(), events.Options{Component: "kubelet", Host: o.NodeName, Instance: o.NodeName, Logger: o.Logger})
-	k.objects = newObjects(m.Conn(), o.SyncInterval)
+	k.objects = newObjects(m.Conn(), objectTTL(o.SyncInterval))
 	k.tokens = newTokens(m.Conn())
 	k.images = &puller{rt: rt, recorder: k.recorder, fallback: o.PullFallback, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
 	k.probes = newProbes(k)

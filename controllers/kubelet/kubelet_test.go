@@ -32,6 +32,7 @@ type rig struct {
 	c       *controllertest.Cluster
 	rt      *fakecri.Runtime
 	opts    kubelet.Options
+	line    *line // of the kubelet to the API server
 	observe func(client.Write)
 	wrap    func(client.Conn) client.Conn // the kubelet's connection
 	stop    func()
@@ -60,7 +61,8 @@ func bubble(t *testing.T, prepare func(*rig), f func(*rig)) {
 }
 
 func (r *rig) start() {
-	conn := r.c.Conn()
+	r.line = newLine(r.c.Conn())
+	conn := client.Conn(r.line)
 	if r.observe != nil {
 		conn = client.Observe(conn, r.observe)
 	}

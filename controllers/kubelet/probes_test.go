@@ -77,9 +77,9 @@ func TestACommandThatTakesTooLongFailsItsProbe(t *testing.T) {
 		restarts := func() int32 { return r.get("web").Status.ContainerStatuses[0].RestartCount }
 		time.Sleep(5 * time.Second)
 		slow.Store(true)
-		time.Sleep(5 * time.Second)
+		time.Sleep(4 * time.Second)
 		slow.Store(false)
-		time.Sleep(5 * time.Second)
+		time.Sleep(20 * time.Second)
 		require.EqualValues(t, 1, restarts(), "the runtime ended the command after a second, three times")
 
 		time.Sleep(10 * time.Minute)

@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 )
 
-// sync makes a pod that shall run do so: volumes, sandbox, init containers in order, then all others. It reports the pod's status
+// sync makes a pod that shall run do so: what must end, volumes, sandbox, init containers in order, then all others. It reports the pod's status
 // before it waits for anything, and returns when to look again.
 func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
 	next := soonest{}
@@ -46,16 +46,6 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		w.ended = &verdict{}
 		return 0, nil
 	}
-	renew, err := w.prepareVolumes(ctx, pod)
-	if err != nil {
-		if ctx.Err() == nil {
-			w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
-		}
-		return 0, err
-	}
-	if !renew.IsZero() {
-		next.in(time.Until(renew))
-	}
 	for _, kill := range plan.kill {
 		w.k.recorder.About(w.about(pod, kill.spec.Name), nil, events.Normal, "Killing", kill.why)
 		if err := w.kill(ctx, pod, kill.spec, kill.run, kill.grace); err != nil {
@@ -66,8 +56,16 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		w.poke() // what was killed may be started at once
 		return 0, nil
 	}
+	if err := w.setUpVolumes(ctx, pod); err != nil {
+		if ctx.Err() == nil {
+			w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
+		}
+		return 0, err
+	}
+	w.refreshVolumes(pod)
 	box := v.current()
 	if plan.sandbox {
+		var err error
 		if box, err = w.newSandbox(ctx, pod, v); err != nil {
 			return 0, err
 		}
@@ -112,9 +110,11 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		}
 	}
 	if changed {
-		if v, err = w.k.rt.view(ctx, w.uid); err != nil {
+		now, err := w.k.rt.view(ctx, w.uid)
+		if err != nil {
 			return 0, err
 		}
+		v = now
 	}
 	for _, c := range v.running() {
 		delete(w.waiting, c.name)

@@ -26,35 +26,62 @@ const (
 	kindDownward  = "downward-api"
 )
 
-// prepareVolumes makes or refreshes all volumes of a pod. renew is when a token in one must be replaced; zero means never.
-func (w *worker) prepareVolumes(ctx context.Context, pod *corev1.Pod) (renew time.Time, err error) {
+// setUpVolumes makes the volumes of a pod that have not been made yet. Those that have are the refresher's: nothing that becomes of
+// the objects they are made of keeps the pod's containers from being started again.
+func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) error {
 	if err := os.MkdirAll(w.k.podDir(pod.UID), 0o750); err != nil {
-		return renew, err
+		return err
 	}
 	var errs []error
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		at, err := w.prepareVolume(ctx, pod, v)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err))
+		if w.mounted[v.Name] || w.k.hasPayload(pod, v) {
+			w.mounted[v.Name] = true
+			continue
+		}
+		if _, err := w.k.setUpVolume(ctx, pod, v, false); err != nil {
+			errs = append(errs, setUpError(v, err))
 			continue
 		}
 		w.mounted[v.Name] = true
-		if !at.IsZero() && (renew.IsZero() || at.Before(renew)) {
-			renew = at
-		}
 	}
-	return renew, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-func (w *worker) prepareVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (renew time.Time, err error) {
-	k := w.k
+func setUpError(v *corev1.Volume, err error) error {
+	return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
+}
+
+// payloadKind is the kind of a volume made of API objects; empty for others.
+func payloadKind(v *corev1.Volume) string {
+	switch {
+	case v.ConfigMap != nil:
+		return kindConfigMap
+	case v.Secret != nil:
+		return kindSecret
+	case v.DownwardAPI != nil:
+		return kindDownward
+	case v.Projected != nil:
+		return kindProjected
+	}
+	return ""
+}
+
+// hasPayload tells that a volume made of API objects has content, by this kubelet or an earlier one.
+func (k *Kubelet) hasPayload(pod *corev1.Pod, v *corev1.Volume) bool {
+	kind := payloadKind(v)
+	if kind == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(k.volumeDir(pod.UID, kind, v.Name), dataLink))
+	return err == nil
+}
+
+// setUpVolume makes a volume, or refreshes it if it is mounted. renew is when a token in it must be replaced; zero means never.
+func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Volume, mounted bool) (renew time.Time, err error) {
 	switch {
 	case v.EmptyDir != nil:
 		dir := k.volumeDir(pod.UID, kindEmptyDir, v.Name)
-		if w.mounted[v.Name] {
-			return renew, nil
-		}
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return renew, err
 		}
@@ -75,19 +102,19 @@ func (w *worker) prepareVolume(ctx context.Context, pod *corev1.Pod, v *corev1.V
 		if err != nil {
 			return renew, err
 		}
-		return renew, w.writePayload(pod, kindConfigMap, v.Name, files, false)
+		return renew, k.writePayload(pod, kindConfigMap, v.Name, files, mounted, false)
 	case v.Secret != nil:
 		files, err := k.secretFiles(ctx, pod, v.Secret.SecretName, v.Secret.Items, v.Secret.DefaultMode, v.Secret.Optional)
 		if err != nil {
 			return renew, err
 		}
-		return renew, w.writePayload(pod, kindSecret, v.Name, files, true)
+		return renew, k.writePayload(pod, kindSecret, v.Name, files, mounted, true)
 	case v.DownwardAPI != nil:
 		files, err := k.downwardFiles(pod, v.DownwardAPI.Items, v.DownwardAPI.DefaultMode)
 		if err != nil {
 			return renew, err
 		}
-		return renew, w.writePayload(pod, kindDownward, v.Name, files, true)
+		return renew, k.writePayload(pod, kindDownward, v.Name, files, mounted, true)
 	case v.Projected != nil:
 		files := map[string]file{}
 		for _, source := range v.Projected.Sources {
@@ -100,7 +127,7 @@ func (w *worker) prepareVolume(ctx context.Context, pod *corev1.Pod, v *corev1.V
 				renew = at
 			}
 		}
-		return renew, w.writePayload(pod, kindProjected, v.Name, files, true)
+		return renew, k.writePayload(pod, kindProjected, v.Name, files, mounted, true)
 	}
 	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI and projected volumes are supported")
 }
@@ -250,14 +277,14 @@ func onlyUser(pod *corev1.Pod) int {
 }
 
 // writePayload makes a volume hold files. Secret content stays in memory where the system has tmpfs.
-func (w *worker) writePayload(pod *corev1.Pod, kind, name string, files map[string]file, secret bool) error {
-	dir := w.k.volumeDir(pod.UID, kind, name)
-	if !w.mounted[name] {
+func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[string]file, mounted, secret bool) error {
+	dir := k.volumeDir(pod.UID, kind, name)
+	if !mounted {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 		if secret {
-			if err := w.k.mounts.tmpfs(dir, 0); err != nil {
+			if err := k.mounts.tmpfs(dir, 0); err != nil {
 				return err
 			}
 		}
@@ -395,6 +422,8 @@ func subPath(volume, sub string) (string, error) {
 
 // unmount takes the volumes of a pod that has stopped down; emptyDirs lose their content.
 func (w *worker) unmount() error {
+	w.refresher.stop()
+	w.refresher = nil
 	if err := w.k.unmountBelow(w.k.podDir(w.uid)); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +42,11 @@ type worker struct {
 	stopped bool
 	started metav1.Time
 	adopted bool
-	mounted map[string]bool
+	mounted map[string]bool // volumes that are set up
+	// refresher follows the volumes' content once all are set up; nil before.
+	refresher *refresher
+	// references are those of the pod's generation that objects keeps, -1 if none.
+	references int64
 	// hooked are the containers whose postStart hook has succeeded or failed.
 	hooked map[string]bool
 	// last is the status made last.
@@ -60,7 +65,7 @@ func newWorker(k *Kubelet, pod *corev1.Pod, static bool) *worker {
 	return &worker{k: k, uid: pod.UID, static: static, pod: pod, nudge: make(chan struct{}, 1),
 		log:     k.log.With("namespace", pod.Namespace, "name", pod.Name),
 		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{},
-		notBefore: map[string]time.Time{}}
+		notBefore: map[string]time.Time{}, references: -1}
 }
 
 // poke makes the worker look at its pod soon.
@@ -147,6 +152,7 @@ func (w *worker) desired() (pod *corev1.Pod, removed bool) {
 const retryAfter = 2 * time.Second
 
 func (w *worker) run(ctx context.Context) {
+	defer func() { w.refresher.stop() }()
 	failures := 0
 	for ctx.Err() == nil {
 		after, done, err := w.step(ctx)
@@ -164,8 +170,8 @@ func (w *worker) run(ctx context.Context) {
 		} else {
 			failures = 0
 		}
-		if after <= 0 || after > w.k.opts.SyncInterval {
-			after = w.k.opts.SyncInterval
+		if rest := w.k.opts.SyncInterval; after <= 0 || after > rest {
+			after = rest - rand.N(rest/4) // pods that start together do not stay in step
 		}
 		timer := time.NewTimer(after)
 		select {
@@ -199,6 +205,10 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 		w.adopt(pod, v)
 	}
 	if w.ended == nil && !removed && pod.DeletionTimestamp == nil {
+		if w.references != pod.Generation {
+			w.k.objects.use(pod)
+			w.references = pod.Generation
+		}
 		running, done := w.interruptible(ctx, pod)
 		after, err = w.sync(running, pod, v)
 		interrupted := running.Err() != nil
@@ -225,7 +235,6 @@ func (w *worker) adopt(pod *corev1.Pod, v *view) {
 			w.k.probes.adopt(run.id, st)
 		}
 	}
-	w.k.objects.forget(pod.Namespace) // a pod that starts sees what is there now
 }
 
 func over(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }
@@ -252,6 +261,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 	if err := w.unmount(); err != nil {
 		return 0, false, err
 	}
+	w.k.objects.release(w.uid)
 	if !removed && pod.DeletionTimestamp == nil {
 		return w.k.opts.SyncInterval, false, nil // its logs can still be read
 	}

@@ -1,0 +1,130 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client/events"
+)
+
+// refresher keeps the content of a pod's volumes up to date once they have all been set up. It works beside the pod's worker, which thus
+// starts, kills and ends containers without waiting for the API server.
+type refresher struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	nudge  chan struct{} // capacity 1
+
+	mu  sync.Mutex
+	pod *corev1.Pod
+}
+
+// objectTTL is how old the content of a configMap or secret may get in the kubelet's memory, and refreshWithin how soon a volume is looked
+// at again. Together they are at most interval.
+func objectTTL(interval time.Duration) time.Duration     { return interval / 4 }
+func refreshWithin(interval time.Duration) time.Duration { return interval * 3 / 4 }
+
+// refreshVolumes lets the volumes of a pod, all of which are set up, follow what they are made of. The first look is at once.
+func (w *worker) refreshVolumes(pod *corev1.Pod) {
+	if w.refresher != nil {
+		w.refresher.update(pod)
+		return
+	}
+	if !refreshable(pod) {
+		return
+	}
+	ctx, cancel := context.WithCancel(w.k.ctx)
+	r := &refresher{cancel: cancel, done: make(chan struct{}), nudge: make(chan struct{}, 1), pod: pod}
+	w.refresher = r
+	go func() {
+		defer close(r.done)
+		r.run(ctx, w.k)
+	}()
+}
+
+// refreshable tells whether a pod has volumes whose content changes.
+func refreshable(pod *corev1.Pod) bool {
+	for i := range pod.Spec.Volumes {
+		if payloadKind(&pod.Spec.Volumes[i]) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// stop ends the refreshing and waits until it no longer writes. A nil refresher has nothing to stop.
+func (r *refresher) stop() {
+	if r != nil {
+		r.cancel()
+		<-r.done
+	}
+}
+
+func (r *refresher) update(pod *corev1.Pod) {
+	r.mu.Lock()
+	changed := r.pod != pod
+	r.pod = pod
+	r.mu.Unlock()
+	if changed {
+		select {
+		case r.nudge <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (r *refresher) run(ctx context.Context, k *Kubelet) {
+	failures := 0
+	for {
+		r.mu.Lock()
+		pod := r.pod
+		r.mu.Unlock()
+		// Pods that start together do not stay in step.
+		within := refreshWithin(k.opts.SyncInterval)
+		wait := within - rand.N(within/3)
+		renew, err := r.once(ctx, k, pod)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
+			wait = min(wait, serverPause<<min(failures, 6))
+			failures++
+		} else {
+			failures = 0
+		}
+		if !renew.IsZero() {
+			wait = min(wait, max(time.Until(renew), time.Second))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-r.nudge:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// once looks at all volumes. renew is when a token must be replaced; zero means never.
+func (r *refresher) once(ctx context.Context, k *Kubelet, pod *corev1.Pod) (renew time.Time, err error) {
+	var errs []error
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; payloadKind(v) != "" {
+			at, err := k.setUpVolume(ctx, pod, v, true)
+			if err != nil {
+				errs = append(errs, setUpError(v, err))
+			}
+			if !at.IsZero() && (renew.IsZero() || at.Before(renew)) {
+				renew = at
+			}
+		}
+	}
+	return renew, errors.Join(errs...)
+}
