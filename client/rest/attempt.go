@@ -43,7 +43,7 @@ func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done
 		start := time.Now()
 		code, cred, err := c.once(ctx, r, rejected, done)
 		if slot {
-			c.limit.release(judge(code))
+			c.limit.release(judge(r, code, err))
 		}
 		if c.opts.Metrics.Request != nil {
 			c.opts.Metrics.Request(verb, resource, code, time.Since(start))
@@ -79,15 +79,22 @@ func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done
 	}
 }
 
-// judge says what a status tells about the server's load.
-func judge(code int) outcome {
+// judge says what an answer tells about the server's load.
+func judge(r *client.Request, code int, err error) outcome {
 	switch {
-	case code == http.StatusTooManyRequests:
+	case code == http.StatusTooManyRequests && isLoad(r, err):
 		return overloaded
 	case code == 0 || code >= 500:
 		return unclear
 	}
 	return answered
+}
+
+// isLoad reports whether a 429 is about the server's load. A disruption budget's refusal of an eviction is an answer about the
+// pod, which would come again for minutes, and so is what has no Retry-After, such as the denial of a webhook.
+func isLoad(r *client.Request, err error) bool {
+	_, wait := apierrors.RetryAfter(err)
+	return wait && r.Subresource != "eviction"
 }
 
 // again decides whether to send r once more after err, and when.
@@ -106,14 +113,7 @@ func (c *Conn) again(r *client.Request, code int, err error, try int) (time.Dura
 		return 0, false
 	}
 	after, ok := apierrors.RetryAfter(err)
-	if !ok {
-		if code != http.StatusTooManyRequests {
-			return 0, false
-		}
-		after = time.Second
-	}
-	// A disruption budget's refusal is an answer, not load: it would come again for minutes.
-	if r.Subresource == "eviction" {
+	if !ok || code == http.StatusTooManyRequests && !isLoad(r, err) {
 		return 0, false
 	}
 	return after + rand.N(after/8+1), true

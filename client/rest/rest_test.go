@@ -112,6 +112,48 @@ func TestRetriesEnd(t *testing.T) {
 	})
 }
 
+// A 429 that is an answer about the object neither slows down other requests nor is tried again: an eviction that a budget refuses,
+// with or without Retry-After, and what has none, such as the denial of a webhook.
+func TestAnswersThatAreNotLoad(t *testing.T) {
+	served := 0
+	serving(t, false, func(w http.ResponseWriter, r *http.Request) {
+		served++
+		if strings.HasSuffix(r.URL.Path, "/eviction") && served%2 == 0 {
+			w.Header().Set("Retry-After", "10")
+		}
+		status(w, 429, `{"kind":"Status","status":"Failure","reason":"TooManyRequests","message":"not now"}`)
+	}, func(t *testing.T, s *clienttest.Server) {
+		c := s.Conn(t, rest.Options{Metrics: rest.Metrics{Limit: func(n int) { require.Fail(t, "the limit has changed", "%d", n) }}})
+		start := time.Now()
+		for n := range 20 {
+			r := get(fmt.Sprint("pod-", n))
+			r.Method = "POST"
+			if n < 10 {
+				r.Subresource = "eviction"
+			}
+			_, err := c.Do(t.Context(), r)
+			require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+			time.Sleep(2 * time.Second)
+		}
+		require.Equal(t, 20, served)
+		require.Equal(t, 40*time.Second, time.Since(start))
+	})
+}
+
+// A 404 that names no object names the request.
+func TestWhichResourceIsNotServed(t *testing.T) {
+	body := `{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"the server could not find the requested resource"}`
+	serving(t, false, func(w http.ResponseWriter, r *http.Request) { status(w, 404, body) }, func(t *testing.T, s *clienttest.Server) {
+		c := s.Conn(t, rest.Options{})
+		_, err := c.Do(t.Context(), &client.Request{Method: "POST", Resource: schema.GroupVersionResource{Group: "x.example.com", Version: "v1", Resource: "thingz"}, Namespace: "default"})
+		require.True(t, apierrors.IsNotFound(err))
+		require.EqualError(t, err, "the server could not find the requested resource (post thingz.x.example.com)")
+		body = `{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"configmaps \"a\" not found","details":{"kind":"configmaps","name":"a"}}`
+		_, err = c.Do(t.Context(), get("a"))
+		require.EqualError(t, err, `configmaps "a" not found`)
+	})
+}
+
 func TestErrorsAreTyped(t *testing.T) {
 	serving(t, false, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("case") {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -41,20 +42,28 @@ func (c *Conn) statusError(r *client.Request, resp *http.Response) error {
 			d.RetryAfterSeconds = int32(after)
 			s.Details = &d
 		}
+		if s.Code == http.StatusNotFound && r.Resource.Resource != "" && (s.Details == nil || s.Details.Name == "" && s.Details.Kind == "") {
+			// It is not the object that is missing. Which resource does the caller mean?
+			s.Message += fmt.Sprintf(" (%s %s)", strings.ToLower(methodOf(r)), r.Resource.GroupResource())
+		}
 		if err := apierrors.FromStatus(&s); err != nil {
 			return err
 		}
 	}
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-	}
+	method := methodOf(r)
 	text := excerpt(body)
 	failure := apierrors.NewGenericServerResponse(resp.StatusCode, method, r.Resource.GroupResource(), r.Name, text, after, true)
 	if media, _, _ := mime.ParseMediaType(contentType); resp.StatusCode == http.StatusBadRequest && len(text) < 200 && (media == "" || media == "text/plain") {
 		failure.ErrStatus.Message += ": " + text // such as: Client sent an HTTP request to an HTTPS server.
 	}
 	return failure
+}
+
+func methodOf(r *client.Request) string {
+	if r.Method == "" {
+		return http.MethodGet
+	}
+	return r.Method
 }
 
 func decodeStatus(contentType string, body []byte) (metav1.Status, bool) {

@@ -43,7 +43,9 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(r.URL.Path, "/absent/"):
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(404)
-		_ = json.NewEncoder(w).Encode(apierrors.NewNotFound(struct{ Group, Resource string }{"", "pods"}, "absent").Status())
+		answer := apierrors.NewNotFound(struct{ Group, Resource string }{"", "pods"}, "absent").Status()
+		answer.Kind, answer.APIVersion = "Status", "v1"
+		_ = json.NewEncoder(w).Encode(answer)
 	case strings.HasSuffix(r.URL.Path, "/log"):
 		for i := range 3 {
 			fmt.Fprintf(w, "line %d\n", i)
@@ -282,6 +284,15 @@ func TestForward(t *testing.T) {
 			_, err = f.Dial(t.Context(), 80)
 			require.ErrorIs(t, err, net.ErrClosed)
 		})
+	}
+}
+
+// The error of a forward is the server's, not that of the libraries in between.
+func TestForwardToAnAbsentPod(t *testing.T) {
+	for _, proto := range []stream.Protocol{stream.Auto, stream.WebSocket, stream.SPDY} {
+		_, err := stream.Forward(t.Context(), start(t, &node{}), types.NamespacedName{Namespace: "default", Name: "absent"}, proto)
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+		require.EqualError(t, err, `stream: portforward default/absent: pods "absent" not found`)
 	}
 }
 

@@ -36,6 +36,7 @@ const maxMessage = 32 << 20
 type upgradeTransport struct {
 	conn client.Conn
 	req  client.Request
+	err  error // of the request, as the connection gave it
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -57,6 +58,7 @@ func (t *upgradeTransport) RoundTrip(hr *http.Request) (*http.Response, error) {
 	}
 	u, err := up.Upgrade(hr.Context(), &r)
 	if err != nil {
+		t.err = err
 		return nil, err
 	}
 	h := http.Header{}
@@ -69,12 +71,17 @@ func (t *upgradeTransport) RoundTrip(hr *http.Request) (*http.Response, error) {
 // dialWebSocket opens a WebSocket that speaks protocol.
 func dialWebSocket(ctx context.Context, c client.Conn, r client.Request, protocol string) (*websocket.Conn, error) {
 	// The address only has to be one: the transport knows where to go.
+	transport := &upgradeTransport{conn: c, req: r}
 	ws, _, err := websocket.Dial(ctx, "ws://server/", &websocket.DialOptions{
-		HTTPClient:      &http.Client{Transport: &upgradeTransport{c, r}},
+		HTTPClient:      &http.Client{Transport: transport},
 		Subprotocols:    []string{protocol},
 		CompressionMode: websocket.CompressionDisabled,
 	})
-	if err != nil {
+	switch {
+	case transport.err != nil:
+		// What went wrong, without the words that the libraries in between put around it.
+		return nil, transport.err
+	case err != nil:
 		return nil, err
 	}
 	if ws.Subprotocol() != protocol {
