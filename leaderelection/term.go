@@ -23,11 +23,15 @@ type term struct {
 
 // run calls lead and holds the lease until lead has returned.
 func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Context) error) error {
-	led, lose := context.WithCancelCause(fence.WithToken(ctx, fence.Token{
+	server := ""
+	if n, ok := t.lock.(ServerNamer); ok {
+		server = n.Server()
+	}
+	led, lose := context.WithCancelCause(fence.WithTokenFor(ctx, fence.Token{
 		Lease:       t.lock.Key(),
 		Holder:      t.record.HolderIdentity,
 		Transitions: t.record.LeaderTransitions,
-	}))
+	}, server))
 	defer lose(nil)
 	t.lose = lose
 	t.watchdog = time.AfterFunc(time.Until(acquired.Add(t.opts.RenewDeadline)), func() {

@@ -90,29 +90,57 @@ func Parse(s string) (Token, error) {
 
 type contextKey struct{}
 
-// WithToken returns a context whose requests are made under t.
-func WithToken(ctx context.Context, t Token) context.Context {
-	return context.WithValue(ctx, contextKey{}, t)
+// bound is a token and the server it is for; empty means any.
+type bound struct {
+	token  Token
+	server string
 }
 
-// WithoutToken returns a context whose requests are not fenced. Led work needs it
-// for requests to servers other than the one that keeps the lease: they know
-// nothing of the lease, or have another one of that name.
+// WithToken returns a context whose requests are made under t, to whatever server.
+func WithToken(ctx context.Context, t Token) context.Context {
+	return WithTokenFor(ctx, t, "")
+}
+
+// WithTokenFor returns a context whose requests to one server are made under t: the one that keeps the lease. Other servers know
+// nothing of the lease, or have another one of that name, and would refuse every write. server is a name that connections give with
+// Sent; empty means any.
+func WithTokenFor(ctx context.Context, t Token, server string) context.Context {
+	return context.WithValue(ctx, contextKey{}, bound{t, server})
+}
+
+// WithoutToken returns a context whose requests are not fenced, for servers that WithTokenFor cannot tell from the one that
+// keeps the lease.
 func WithoutToken(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, nil)
 }
 
 // FromContext returns the token requests of ctx are made under, if any.
 func FromContext(ctx context.Context) (Token, bool) {
-	t, ok := ctx.Value(contextKey{}).(Token)
-	return t, ok
+	b, ok := ctx.Value(contextKey{}).(bound)
+	return b.token, ok
 }
 
-// Value is the header's value for requests of ctx, or "" if they are not fenced.
-func Value(ctx context.Context) string {
-	t, ok := FromContext(ctx)
-	if !ok {
+// Value is the header's value for requests of ctx to a server, or "" if they are not fenced. An empty server is
+// one that the connection has no name for: it gets every token.
+func Value(ctx context.Context, server string) string {
+	b, ok := ctx.Value(contextKey{}).(bound)
+	if !ok || b.server != "" && server != "" && b.server != server {
 		return ""
 	}
-	return t.String()
+	return b.token.String()
+}
+
+type witnessKey struct{}
+
+// WithWitness returns a context in which saw is given the name of the server of each request. Names are the same for all
+// connections to one server that are configured alike.
+func WithWitness(ctx context.Context, saw func(server string)) context.Context {
+	return context.WithValue(ctx, witnessKey{}, saw)
+}
+
+// Sent is called by connections for each request, with the name they have for the server.
+func Sent(ctx context.Context, server string) {
+	if saw, ok := ctx.Value(witnessKey{}).(func(string)); ok {
+		saw(server)
+	}
 }

@@ -44,14 +44,23 @@ func TestParseRefuses(t *testing.T) {
 
 func TestContextCarriesToken(t *testing.T) {
 	ctx := context.Background()
-	require.Empty(t, fence.Value(ctx))
+	require.Empty(t, fence.Value(ctx, ""))
 	token := fence.Token{Lease: lease("ns", "x"), Holder: "me", Transitions: 3}
 	ctx = fence.WithToken(ctx, token)
 	got, ok := fence.FromContext(context.WithoutCancel(ctx))
 	require.True(t, ok)
 	require.Equal(t, token, got)
-	require.Equal(t, "ns/x;3;me", fence.Value(ctx))
-	require.Empty(t, fence.Value(fence.WithoutToken(ctx)))
+	require.Equal(t, "ns/x;3;me", fence.Value(ctx, ""))
+	require.Empty(t, fence.Value(fence.WithoutToken(ctx), ""))
+	require.Equal(t, "ns/x;3;me", fence.Value(ctx, "any"))
+	ctx = fence.WithTokenFor(ctx, token, "hub")
+	require.Equal(t, "ns/x;3;me", fence.Value(ctx, "hub"))
+	require.Equal(t, "ns/x;3;me", fence.Value(ctx, ""))
+	require.Empty(t, fence.Value(ctx, "member"))
+	var seen []string
+	fence.Sent(ctx, "hub")
+	fence.Sent(fence.WithWitness(ctx, func(s string) { seen = append(seen, s) }), "hub")
+	require.Equal(t, []string{"hub"}, seen)
 }
 
 func FuzzParse(f *testing.F) {
@@ -71,6 +80,6 @@ func Example() {
 		Holder:      "pod-1",
 		Transitions: 4,
 	})
-	fmt.Println(fence.Header+":", fence.Value(ctx))
+	fmt.Println(fence.Header+":", fence.Value(ctx, ""))
 	// Output: Keelson-Fence: kube-system/my-operator;4;pod-1
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type Conn struct {
 	cfg          Config
 	opts         Options
 	base         *url.URL
+	server       string // names the server, for fence tokens
 	scheme       *scheme.Scheme
 	agent        string
 	watchesFiles bool
@@ -49,7 +51,7 @@ func New(cfg Config, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
-	c := &Conn{cfg: cfg, opts: o, base: base, scheme: cfg.Scheme, agent: cfg.UserAgent}
+	c := &Conn{cfg: cfg, opts: o, base: base, server: serverName(base, cfg.TLS), scheme: cfg.Scheme, agent: cfg.UserAgent}
 	if c.scheme == nil {
 		c.scheme = api.Scheme()
 	}
@@ -71,6 +73,16 @@ func New(cfg Config, o Options) (*Conn, error) {
 	}
 	c.state.looked = time.Now()
 	return c, nil
+}
+
+// serverName is the same for connections that reach the same server: clusters differ in their address, or behind one that is the
+// same in each, such as that of the service in a pod, in the roots of their certificates.
+func serverName(base *url.URL, t TLSConfig) string {
+	roots := t.CAFile
+	if roots == "" {
+		roots = fmt.Sprintf("%x", sha256.Sum256(t.CAData))
+	}
+	return base.String() + " " + t.ServerName + " " + roots
 }
 
 // Scheme implements client.Conn.

@@ -70,7 +70,8 @@ func (c *Conn) request(ctx context.Context, r *client.Request, t *transports, cr
 	for k, v := range r.Header {
 		req.Header.Set(k, v)
 	}
-	if token := fence.Value(ctx); token != "" {
+	fence.Sent(ctx, c.server)
+	if token := fence.Value(ctx, c.server); token != "" {
 		req.Header.Set(fence.Header, token)
 	}
 	return req, nil

@@ -57,6 +57,7 @@ var (
 	_ leaderelection.Watcher       = (*Lock)(nil)
 	_ leaderelection.EventRecorder = (*Lock)(nil)
 	_ leaderelection.Fencer        = (*Lock)(nil)
+	_ leaderelection.ServerNamer   = (*Lock)(nil)
 )
 
 // New returns the lock kept in the Lease named key, which is created by the first
@@ -224,4 +225,12 @@ func (l *Lock) failure(op string, err error) error {
 		return fmt.Errorf("leaselock: %s lease %s: %w: %w", op, l.key, leaderelection.ErrConflict, err)
 	}
 	return fmt.Errorf("leaselock: %s lease %s: %w", op, l.key, err)
+}
+
+// Server implements leaderelection.ServerNamer.
+func (l *Lock) Server() string {
+	if s := l.fenced.server.Load(); s != nil {
+		return *s
+	}
+	return ""
 }
