@@ -71,9 +71,9 @@ func (s *Schema) embed() {
 	if s.Properties == nil {
 		s.Properties = map[string]*Schema{}
 	}
-	s.Properties["apiVersion"] = &Schema{Type: "string", Description: "Group and version of the object's schema.", structural: true}
-	s.Properties["kind"] = &Schema{Type: "string", Description: "Kind of the object.", structural: true}
-	s.Properties["metadata"] = &Schema{Ref: typefacts.Name(reflect.TypeFor[metav1.ObjectMeta]()), Description: "Standard object metadata."}
+	s.Properties["apiVersion"] = &Schema{Type: "string", Description: apiVersionText, structural: true}
+	s.Properties["kind"] = &Schema{Type: "string", Description: kindText, structural: true}
+	s.Properties["metadata"] = &Schema{Ref: typefacts.Name(reflect.TypeFor[metav1.ObjectMeta]()), Description: metadataText}
 	for _, name := range []string{"kind", "apiVersion"} {
 		if !slices.Contains(s.Required, name) {
 			s.Required = append(slices.Clip(s.Required), name)

@@ -16,6 +16,10 @@ type Warning struct {
 	Text string
 }
 
+// NoWarnings discards a warning. It is for the Warnings option of programs that read every kind, deprecated ones included,
+// because a cluster has them, and whose users can change nothing about that.
+func NoWarnings(Warning) {}
+
 // maxWarned bounds the texts remembered for logging each only once.
 const maxWarned = 1000
 

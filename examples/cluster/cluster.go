@@ -325,7 +325,7 @@ func (c *cluster) grant(ctx context.Context, name string, manifests ...string) e
 // startParts runs controllers, scheduler and nodes, and calls ready when the first node is.
 func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.WaitGroup, ready func()) {
 	start := func(as *certs.Pair, name string, build func(*manager.Manager) error) bool {
-		conn, err := rest.New(c.restConfig(as, name), rest.Options{Logger: c.log})
+		conn, err := rest.New(c.restConfig(as, name), rest.Options{Logger: c.log, Warnings: rest.NoWarnings})
 		if err != nil {
 			fail(err)
 			return false

@@ -125,7 +125,7 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		return err
 	}
 	measured := metrics.New()
-	conn, err := rest.New(cfg, rest.Options{Logger: log, Metrics: measured.Client()})
+	conn, err := rest.New(cfg, rest.Options{Logger: log, Warnings: rest.NoWarnings, Metrics: measured.Client()})
 	if err != nil {
 		return err
 	}

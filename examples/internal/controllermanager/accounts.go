@@ -48,7 +48,7 @@ func (a *Accounts) Conn(name string) (client.Conn, error) {
 	cfg := a.cfg
 	cfg.UserAgent = a.cfg.UserAgent + "/" + name
 	cfg.Credentials = &account{key: types.NamespacedName{Namespace: accountNamespace, Name: name}, accounts: client.For[*corev1.ServiceAccount](a.root)}
-	c, err := rest.New(cfg, rest.Options{Logger: a.log})
+	c, err := rest.New(cfg, rest.Options{Logger: a.log, Warnings: rest.NoWarnings})
 	if err != nil {
 		return nil, fmt.Errorf("connect as service account %s: %w", name, err)
 	}
