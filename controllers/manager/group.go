@@ -32,6 +32,12 @@ func (g *group) add(m *member) {
 	}
 }
 
+func (g *group) has(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.members, func(m *member) bool { return m.name == name })
+}
+
 func (g *group) remove(m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

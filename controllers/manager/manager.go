@@ -169,6 +169,9 @@ func (m *Manager) Add(name string, r Runnable) {
 	m.led.add(&member{name: name, r: r, wait: wait})
 }
 
+// Has reports whether a runnable of that name is registered with Add, so that what a manager can have only once is not added twice.
+func (m *Manager) Has(name string) bool { return m.led.has(name) }
+
 // AddAlways registers a runnable that runs on every replica, leader or not. It waits for nothing, unless it is a Waiter. A recorder of
 // events is stopped after the others, so that it writes what they record last.
 func (m *Manager) AddAlways(name string, r Runnable) {

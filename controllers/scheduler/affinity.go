@@ -119,20 +119,24 @@ type place struct{ key, value string }
 type affinityState struct {
 	// matching counts, per term of the pod and place, the pods there that match it.
 	required, requiredAnti []map[string]int
-	// anyRequired is whether some pod matches all required terms somewhere; if none does, and the pod matches its
-	// own terms, it may be the first.
-	anyRequired bool
-	selfMatch   bool
+	// requiredPods counts the pods that match all required terms, once for each term whose label their node has; if there are
+	// none, and the pod matches its own terms, it may be the first.
+	requiredPods int
+	selfMatch    bool
 	// existingAnti are the places that pods there refuse to share with this one.
 	existingAnti map[place]int
 	// score is the weight of each place.
 	score map[place]int64
 }
 
-// prepareAffinity looks at all pods once, and at none if nobody has terms.
+// prepareAffinity looks at all pods once, and at none if no pod has terms that matter.
 func (d *decision) prepareAffinity() {
 	c, a := d.cluster, &d.info.affinity
-	if !a.any() && c.affine == 0 && c.antiAffine == 0 {
+	own, others := a.any(), c.affine+c.antiAffine > 0 || d.reservedTerms()
+	if d.filterOnly {
+		own, others = len(a.required)+len(a.requiredAnti) > 0, c.antiAffine > 0 || d.reservedTerms()
+	}
+	if !own && !others {
 		return
 	}
 	st := &affinityState{existingAnti: map[place]int{}, score: map[place]int64{}}
@@ -149,17 +153,33 @@ func (d *decision) prepareAffinity() {
 	}
 	for _, n := range c.order {
 		look := n.terms
-		if a.any() {
+		if own {
 			look = n.pods
 		}
 		for _, p := range look {
-			d.meet(st, n, p)
+			d.meet(st, n, p.podInfo, 1)
+		}
+		if kept := d.reserved[n]; kept != nil {
+			for _, info := range kept.infos {
+				d.meet(st, n, info, 1)
+			}
 		}
 	}
 }
 
-// meet takes in one placed pod: what the new pod wants of it, and what it wants of the new pod.
-func (d *decision) meet(st *affinityState, n *node, p *placed) {
+// reservedTerms reports whether room is kept for a pod with terms.
+func (d *decision) reservedTerms() bool {
+	for _, kept := range d.reserved {
+		if slices.ContainsFunc(kept.infos, func(p *podInfo) bool { return p.affinity.any() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// meet takes in one placed pod, or with sign -1 takes it out again: what the new pod wants of it, and what it wants of the
+// new pod.
+func (d *decision) meet(st *affinityState, n *node, p *podInfo, sign int) {
 	c, a, at := d.cluster, &d.info.affinity, n.obj.Labels
 	all := len(a.required) > 0
 	for i := range a.required {
@@ -168,33 +188,44 @@ func (d *decision) meet(st *affinityState, n *node, p *placed) {
 	if all {
 		for i := range a.required {
 			if v, ok := at[a.required[i].topology]; ok {
-				st.required[i][v]++
-				st.anyRequired = true
+				st.required[i][v] += sign
+				st.requiredPods += sign
 			}
 		}
 	}
 	for i := range a.requiredAnti {
 		t := &a.requiredAnti[i]
 		if v, ok := at[t.topology]; ok && c.matches(t, p.pod) {
-			st.requiredAnti[i][v]++
+			st.requiredAnti[i][v] += sign
 		}
 	}
+	for i := range p.affinity.requiredAnti {
+		t := &p.affinity.requiredAnti[i]
+		if v, ok := at[t.topology]; ok && c.matches(t, d.info.pod) {
+			at := place{t.topology, v}
+			if st.existingAnti[at] += sign; st.existingAnti[at] == 0 {
+				delete(st.existingAnti, at)
+			}
+		}
+	}
+	if !d.filterOnly {
+		d.weigh(st, n, p)
+	}
+}
+
+// weigh adds what the pod and a placed one would like of each other.
+func (d *decision) weigh(st *affinityState, n *node, p *podInfo) {
 	weigh := func(t *podTerm, of *corev1.Pod, w int64) {
-		if v, ok := at[t.topology]; ok && c.matches(t, of) {
+		if v, ok := n.obj.Labels[t.topology]; ok && d.cluster.matches(t, of) {
 			st.score[place{t.topology, v}] += w
 		}
 	}
+	a := &d.info.affinity
 	for i := range a.preferred {
 		weigh(&a.preferred[i].podTerm, p.pod, a.preferred[i].weight)
 	}
 	for i := range a.preferredAnti {
 		weigh(&a.preferredAnti[i].podTerm, p.pod, -a.preferredAnti[i].weight)
-	}
-	for i := range p.affinity.requiredAnti {
-		t := &p.affinity.requiredAnti[i]
-		if v, ok := at[t.topology]; ok && c.matches(t, d.info.pod) {
-			st.existingAnti[place{t.topology, v}]++
-		}
 	}
 	// A pod that had to be near such pods likes more of them near, with the weight clusters give it by default.
 	for i := range p.affinity.required {
@@ -222,7 +253,7 @@ func (d *decision) filterAffinity(n *node) (reason string, final bool) {
 		}
 		ok = ok && st.required[i][v] > 0
 	}
-	if !ok && (st.anyRequired || !st.selfMatch) {
+	if !ok && (st.requiredPods > 0 || !st.selfMatch) {
 		return reasonAffinity, true
 	}
 	for i := range a.requiredAnti {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -21,8 +22,16 @@ type Cluster struct {
 	namespaces map[string]map[string]string
 	// next is where the search for feasible nodes begins, so that all nodes get their turn.
 	next int
-	// affine and antiAffine count the placed pods that have such terms: without any, nobody need look.
+	// affine and antiAffine count the placed pods that have such terms: without any, no decision has to look for them.
 	affine, antiAffine int
+	// nominations is the room kept for pods that wait for others to go; see nominate.go.
+	nominations nominations
+	// budgets limit how many pods preemption should take.
+	budgets map[types.NamespacedName]*budget
+	// spared are pods that the API refused to have deleted, since when; they are no victims.
+	spared map[types.UID]time.Time
+	// nextPreempted is where the search for a node to preempt on begins, so that all nodes get their turn.
+	nextPreempted int
 	// random breaks ties.
 	random func(n int) int
 }
@@ -69,7 +78,8 @@ func NewCluster(random func(n int) int) *Cluster {
 		random = func(int) int { return 0 }
 	}
 	return &Cluster{nodes: map[string]*node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
-		namespaces: map[string]map[string]string{}, random: random}
+		namespaces: map[string]map[string]string{}, nominations: newNominations(),
+		budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{}, random: random}
 }
 
 func inspect(pod *corev1.Pod) *podInfo {
@@ -136,7 +146,7 @@ func (c *Cluster) RemoveNode(name string) {
 	}
 }
 
-// SetNamespace tells of a namespace's labels.
+// SetNamespace sets a namespace's labels.
 func (c *Cluster) SetNamespace(name string, labels map[string]string) {
 	c.namespaces[name] = maps.Clone(labels)
 }
@@ -155,7 +165,8 @@ func (c *Cluster) SetPod(pod *corev1.Pod) {
 }
 
 func (c *Cluster) place(info *podInfo, on string) {
-	c.RemovePod(info.pod.UID)
+	c.displace(info.pod.UID)
+	c.nominations.remove(info.pod.UID)
 	p := &placed{info, on}
 	n := c.node(on)
 	c.pods[info.pod.UID], n.pods[info.pod.UID] = p, p
@@ -185,8 +196,15 @@ func (c *Cluster) count(info *podInfo, d int) {
 	}
 }
 
-// RemovePod takes a pod out.
+// RemovePod removes a pod: from its node, or from the pods that room is kept for.
 func (c *Cluster) RemovePod(uid types.UID) {
+	c.nominations.remove(uid)
+	c.nominations.victimGone(uid)
+	c.displace(uid)
+}
+
+// displace takes a pod off its node.
+func (c *Cluster) displace(uid types.UID) {
 	p := c.pods[uid]
 	if p == nil {
 		return

@@ -20,8 +20,8 @@ type Decision struct {
 	// Nodes is how many nodes there are.
 	Nodes int
 
-	// mendable are the nodes where deleting other pods might help.
-	mendable []*node
+	// preemptable are the nodes where deleting other pods might help.
+	preemptable []*node
 }
 
 // Scored is a feasible node with its total score.
@@ -30,7 +30,7 @@ type Scored struct {
 	Score int64
 }
 
-// Message is what people are told when no node can take the pod: "0/3 nodes are available: 2 Insufficient cpu, ...".
+// Message says why no node can take the pod: "0/3 nodes are available: 2 Insufficient cpu, ...".
 func (d *Decision) Message() string {
 	if d.Nodes == 0 {
 		return "no nodes available to schedule pods"
@@ -45,21 +45,47 @@ func (d *Decision) Message() string {
 
 // decision is the work on one pod.
 type decision struct {
-	cluster      *Cluster
-	info         *podInfo
+	cluster *Cluster
+	info    *podInfo
+	// filterOnly leaves out what only scores need.
+	filterOnly   bool
 	affinity     *affinityState
 	spread       []spreadState
 	softDefaults bool
+	// reserved is the room kept for other pods; filters count it as taken.
+	reserved map[*node]*reserved
+	// bare is the decision without that room. It is nil where it cannot refuse what the other allows: a pod that wants others
+	// near must not be placed beside one that is not there yet.
+	bare *decision
+}
+
+func (c *Cluster) newDecision(info *podInfo, filterOnly bool) *decision {
+	d := &decision{cluster: c, info: info, filterOnly: filterOnly, reserved: c.reserve(c.nominations.ahead(info))}
+	d.prepare()
+	if len(d.reserved) > 0 && (len(info.affinity.required) > 0 || slices.ContainsFunc(info.spread, func(s spreadConstraint) bool { return s.hard })) {
+		d.bare = &decision{cluster: c, info: info, filterOnly: true}
+		d.bare.prepare()
+	}
+	return d
+}
+
+func (d *decision) prepare() {
+	d.prepareAffinity()
+	d.prepareSpread()
 }
 
 // Schedule decides where pod should go. It changes nothing but the place where the next search begins.
 func (c *Cluster) Schedule(pod *corev1.Pod) Decision { return c.schedule(inspect(pod)) }
 
 func (c *Cluster) schedule(info *podInfo) Decision {
-	d := &decision{cluster: c, info: info}
-	d.prepareAffinity()
-	d.prepareSpread()
+	d := c.newDecision(info, false)
 	out := Decision{Nodes: len(c.order), Reasons: map[string]int{}}
+	if n := c.nominatedNode(info); n != nil {
+		if reasons, _ := d.filter(n); len(reasons) == 0 {
+			out.Feasible, out.Node = d.score([]*node{n}), n.name
+			return out
+		}
+	}
 	enough := enoughFeasible(len(c.order))
 	var feasible []*node
 	for i := range c.order {
@@ -76,7 +102,7 @@ func (c *Cluster) schedule(info *podInfo) Decision {
 			out.Reasons[r]++
 		}
 		if !final {
-			out.mendable = append(out.mendable, n)
+			out.preemptable = append(out.preemptable, n)
 		}
 	}
 	if len(feasible) == 0 {
@@ -85,6 +111,18 @@ func (c *Cluster) schedule(info *podInfo) Decision {
 	out.Feasible = d.score(feasible)
 	out.Node = d.best(out.Feasible)
 	return out
+}
+
+// nominatedNode is the node where room is kept for the pod, nil if there is none.
+func (c *Cluster) nominatedNode(info *podInfo) *node {
+	nom := c.nominations.byPod[info.pod.UID]
+	if nom == nil {
+		return nil
+	}
+	if n := c.nodes[nom.node]; n != nil && n.obj != nil {
+		return n
+	}
+	return nil
 }
 
 // best picks among the highest scores, at random among equals.
@@ -135,7 +173,9 @@ func (d *decision) score(nodes []*node) []Scored {
 		}
 	}
 	each(1, nil, d.leastAllocated)
-	each(1, nil, d.balanced)
+	if w := &d.info.need; w.cpu > 0 || w.memory > 0 {
+		each(1, nil, d.balanced) // a pod that requests nothing changes no balance: all such pods would go to the best balanced node
+	}
 	each(weightTaints, scaleDown, d.untoleratedPreferences)
 	if a := d.info.nodeAffinity; a != nil && len(a.preferred) > 0 {
 		each(weightAffinity, scaleUp, d.preferredNodes)
@@ -247,7 +287,7 @@ const (
 	largeImage = 1000 << 20
 )
 
-// imageLocality prefers nodes that have the pod's images, the less the rarer they are, lest one node draws all.
+// imageLocality prefers nodes that have the pod's images, the less the rarer they are, so that one node does not get all pods.
 func (d *decision) imageLocality(n *node, nodes []*node) int64 {
 	var sum int64
 	for i := range d.info.pod.Spec.Containers {

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 )
@@ -24,7 +26,7 @@ const (
 )
 
 // filter says why a node cannot take the pod; none means it can. Cheap checks come first. Reasons that preempting other pods
-// cannot mend are marked final.
+// cannot remove are marked final.
 func (d *decision) filter(n *node) (reasons []string, final bool) {
 	pod := d.info.pod
 	if name := pod.Spec.NodeName; name != "" && name != n.name {
@@ -36,41 +38,59 @@ func (d *decision) filter(n *node) (reasons []string, final bool) {
 	for i := range n.obj.Spec.Taints {
 		t := &n.obj.Spec.Taints[i]
 		if (t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute) && !toleratesTaint(pod.Spec.Tolerations, t) {
-			return []string{taintReason + " {" + t.Key + ": " + t.Value + "}"}, true
+			return []string{taintReason}, true
 		}
 	}
 	if !d.info.matchesNode(n.obj) {
 		return []string{reasonNodeAffinity}, true
 	}
-	if len(d.info.ports) > 0 && !n.portsFree(d.info.ports) {
+	kept := d.reserved[n]
+	if len(d.info.ports) > 0 && !n.portsFree(d.info.ports, kept) {
 		return []string{reasonPorts}, false
 	}
-	if reasons := n.lacks(&d.info.need); len(reasons) > 0 {
+	if reasons := n.lacks(&d.info.need, kept); len(reasons) > 0 {
 		return reasons, n.neverFits(&d.info.need)
 	}
-	if reason, final := d.filterSpread(n); reason != "" {
-		return []string{reason}, final
+	if d.bare != nil {
+		if reason, final := d.bare.filterPods(n); reason != "" {
+			return []string{reason}, final
+		}
 	}
-	if reason, final := d.filterAffinity(n); reason != "" {
+	if reason, final := d.filterPods(n); reason != "" {
 		return []string{reason}, final
 	}
 	return nil, false
 }
 
-func (n *node) portsFree(want []hostPort) bool {
+// filterPods are the filters that depend on which pods are where.
+func (d *decision) filterPods(n *node) (reason string, final bool) {
+	if reason, final := d.filterSpread(n); reason != "" {
+		return reason, final
+	}
+	return d.filterAffinity(n)
+}
+
+// portsFree reports whether neither a pod of the node nor one that room is kept for uses a wanted port; kept may be nil.
+func (n *node) portsFree(want []hostPort, kept *reserved) bool {
 	for _, w := range want {
 		for used := range n.ports {
 			if w.conflicts(used) {
 				return false
 			}
 		}
+		if kept != nil && slices.ContainsFunc(kept.ports, w.conflicts) {
+			return false
+		}
 	}
 	return true
 }
 
-// lacks names the resources a node has too little of.
-func (n *node) lacks(need *amounts) (reasons []string) {
-	if len(n.pods)+1 > n.maxPods {
+// lacks names the resources a node has too little of, beside its pods and the room that is kept, which may be nil.
+func (n *node) lacks(need *amounts, kept *reserved) (reasons []string) {
+	if kept == nil {
+		kept = &reserved{}
+	}
+	if len(n.pods)+kept.pods+1 > n.maxPods {
 		reasons = append(reasons, reasonTooManyPods)
 	}
 	short := func(want, used, have int64, name string) {
@@ -78,11 +98,11 @@ func (n *node) lacks(need *amounts) (reasons []string) {
 			reasons = append(reasons, reasonInsufficient+name)
 		}
 	}
-	short(need.cpu, n.used.cpu, n.allocatable.cpu, "cpu")
-	short(need.memory, n.used.memory, n.allocatable.memory, "memory")
-	short(need.ephemeral, n.used.ephemeral, n.allocatable.ephemeral, "ephemeral-storage")
+	short(need.cpu, n.used.cpu+kept.need.cpu, n.allocatable.cpu, "cpu")
+	short(need.memory, n.used.memory+kept.need.memory, n.allocatable.memory, "memory")
+	short(need.ephemeral, n.used.ephemeral+kept.need.ephemeral, n.allocatable.ephemeral, "ephemeral-storage")
 	for name, want := range need.others {
-		short(want, n.used.others[name], n.allocatable.others[name], string(name))
+		short(want, n.used.others[name]+kept.need.others[name], n.allocatable.others[name], string(name))
 	}
 	return reasons
 }

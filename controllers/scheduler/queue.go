@@ -37,7 +37,16 @@ type queued struct {
 	notUntil time.Time // end of the back-off
 	trying   bool
 	tryMoves uint64    // moves when the try began
+	changed  bool      // while it was being tried, in a way that may make it fit
+	hurried  bool      // while it was being tried
 	unplaced time.Time // since when it waits for an event; zero if it does not
+}
+
+// try is one attempt to place a pod: the pod as it was when the attempt began, whatever becomes of the entry.
+type try struct {
+	entry *queued
+	pod   *corev1.Pod
+	info  *podInfo
 }
 
 func newQueue() *queue {
@@ -89,27 +98,34 @@ func (q *queue) signal() {
 	}
 }
 
-// set adds a pod or takes in its new state. retry says that the change may make it fit.
-func (q *queue) set(pod *corev1.Pod, retry bool) {
+// set adds a pod or, if it is known, takes in its new state. retry says that the change may make it fit.
+func (q *queue) set(info *podInfo, retry bool) { q.put(info, retry, true) }
+
+// update is set for a pod that is not to be added.
+func (q *queue) update(info *podInfo, retry bool) { q.put(info, retry, false) }
+
+func (q *queue) put(info *podInfo, retry, add bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := q.pods[pod.UID]
+	p := q.pods[info.pod.UID]
 	if p == nil {
+		if !add {
+			return
+		}
 		q.serial++
 		p = &queued{since: time.Now(), serial: q.serial, index: -1}
-		q.pods[pod.UID] = p
+		q.pods[info.pod.UID] = p
 		retry = true
 	}
-	p.pod, p.info = pod, inspect(pod)
+	p.pod, p.info = info.pod, info
 	if p.index >= 0 {
 		heap.Fix(&q.active, p.index)
 		return
 	}
 	if retry {
+		p.changed = p.trying
 		p.unplaced = time.Time{}
-		if !p.trying {
-			q.activate(p, time.Now())
-		}
+		q.activate(p, time.Now())
 	}
 	q.signal()
 }
@@ -133,8 +149,28 @@ func (q *queue) remove(uid types.UID) {
 	}
 }
 
+// holds reports whether an entry is still in the queue.
+func (q *queue) holds(p *queued, uid types.UID) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.pods[uid] == p
+}
+
+// hurry lets a pod be tried at once, whatever its back-off: what it waited for has come.
+func (q *queue) hurry(uid types.UID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.pods[uid]
+	if p == nil {
+		return
+	}
+	p.notUntil, p.unplaced, p.hurried = time.Time{}, time.Time{}, p.trying
+	q.activate(p, time.Now())
+	q.signal()
+}
+
 // next returns the pod to try now, or how long to wait for one (0: until signalled).
-func (q *queue) next() (*queued, time.Duration) {
+func (q *queue) next() (*try, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -144,9 +180,9 @@ func (q *queue) next() (*queued, time.Duration) {
 	}
 	if len(q.active) > 0 {
 		p := heap.Pop(&q.active).(*queued)
-		p.trying, p.tryMoves = true, q.moves
+		p.trying, p.tryMoves, p.changed, p.hurried = true, q.moves, false, false
 		p.attempts++
-		return p, 0
+		return &try{p, p.pod, p.info}, 0
 	}
 	if soonest.IsZero() {
 		return nil, 0
@@ -177,11 +213,12 @@ func (q *queue) ripen(now time.Time) (soonest time.Time) {
 }
 
 // failed puts a pod back that could not be placed (waits for an event) or bound (backs off only).
-func (q *queue) failed(p *queued, unplaced bool) {
+func (q *queue) failed(t *try, unplaced bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	p := t.entry
 	p.trying = false
-	if q.pods[p.pod.UID] != p {
+	if q.pods[t.pod.UID] != p {
 		return // deleted meanwhile
 	}
 	now := time.Now()
@@ -190,7 +227,11 @@ func (q *queue) failed(p *queued, unplaced bool) {
 		wait = min(2*wait, backoffMax)
 	}
 	p.notUntil = now.Add(wait)
-	if unplaced && q.moves == p.tryMoves {
+	switch {
+	case p.hurried:
+		p.notUntil = time.Time{}
+		q.activate(p, now)
+	case unplaced && !p.changed && q.moves == p.tryMoves:
 		p.unplaced = now
 	}
 	q.signal()

@@ -1,14 +1,19 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -24,8 +29,9 @@ const DefaultName = "default-scheduler"
 
 // Options of the scheduler.
 type Options struct {
-	// Name selects the pods to place by spec.schedulerName; empty means DefaultName.
-	Name string
+	// Names are the scheduler names to serve: the values of spec.schedulerName of the pods to place. Empty means DefaultName. All names
+	// share one account of what is free: a second scheduler on the same nodes, which Add refuses on one manager, would overcommit them.
+	Names []string
 	// Binders is how many placements are written at once; 0 means 32.
 	Binders int
 	// Random breaks ties, as rand.IntN; nil means random.
@@ -33,24 +39,35 @@ type Options struct {
 }
 
 type scheduler struct {
-	opts     Options
-	log      *slog.Logger
-	pods     *client.Client[*corev1.Pod]
-	bind     *client.Sub[*corev1.Binding]
-	recorder *events.Recorder
-	queue    *queue
-	handlers []*informers.Registration // what cluster is fed by
+	opts      Options
+	log       *slog.Logger
+	pods      *client.Client[*corev1.Pod]
+	bind      *client.Sub[*corev1.Binding]
+	recorders map[string]*events.Recorder // by scheduler name
+	queue     *queue
+	handlers  []*informers.Registration // what cluster is fed by
 
-	mu      sync.Mutex // guards what follows; never held across I/O
+	mu      sync.Mutex // guards what follows, and is taken before queue's; never held across I/O
 	cluster *Cluster
 	// assumed are placements that were decided but not yet seen in the API.
-	assumed map[types.UID]string
+	assumed map[types.UID]assumption
 }
 
-// Add registers the scheduler with m.
+// assumption is a placement that is being written.
+type assumption struct {
+	node       string
+	nomination *nomination // the one it took the place of, nil if none
+}
+
+const runnable = "scheduler"
+
+// Add registers the scheduler with m, which may have one only.
 func Add(m *manager.Manager, o Options) error {
-	if o.Name == "" {
-		o.Name = DefaultName
+	if m.Has(runnable) {
+		return errors.New("scheduler: the manager has a scheduler already: give it all names in Options.Names, so that they share one account of what is free")
+	}
+	if len(o.Names) == 0 {
+		o.Names = []string{DefaultName}
 	}
 	if o.Binders == 0 {
 		o.Binders = 32
@@ -60,14 +77,21 @@ func Add(m *manager.Manager, o Options) error {
 	}
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &scheduler{opts: o, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorder: m.Recorder(o.Name), queue: newQueue(), cluster: NewCluster(o.Random), assumed: map[types.UID]string{}}
-	nodeInf, podInf, nsInf := informers.For[*corev1.Node](m.Informers()), informers.For[*corev1.Pod](m.Informers()), informers.For[*corev1.Namespace](m.Informers())
-	s.handlers = []*informers.Registration{
-		nodeInf.AddHandler(s.onNode, informers.HandlerOptions{}),
-		podInf.AddHandler(s.onPod, informers.HandlerOptions{}),
-		nsInf.AddHandler(s.onNamespace, informers.HandlerOptions{}),
+		recorders: map[string]*events.Recorder{}, queue: newQueue(), cluster: NewCluster(o.Random), assumed: map[types.UID]assumption{}}
+	for _, name := range o.Names {
+		if name == "" || s.recorders[name] != nil {
+			return fmt.Errorf("scheduler: Options.Names: %q: want names that are not empty, each once", o.Names)
+		}
+		s.recorders[name] = m.Recorder(name)
 	}
-	m.Add("scheduler", s)
+	set := m.Informers()
+	s.handlers = []*informers.Registration{
+		informers.For[*corev1.Node](set).AddHandler(s.onNode, informers.HandlerOptions{}),
+		informers.For[*corev1.Pod](set).AddHandler(s.onPod, informers.HandlerOptions{}),
+		informers.For[*corev1.Namespace](set).AddHandler(s.onNamespace, informers.HandlerOptions{}),
+		informers.For[*policyv1.PodDisruptionBudget](set).AddHandler(s.onBudget, informers.HandlerOptions{}),
+	}
+	m.Add(runnable, s)
 	return nil
 }
 
@@ -76,10 +100,14 @@ func (s *scheduler) onNode(e informers.Event[*corev1.Node]) {
 		s.mu.Lock()
 		s.cluster.RemoveNode(e.Key.Name)
 		s.mu.Unlock()
+		s.queue.move() // a domain that is gone may satisfy a spread constraint
 		return
 	}
 	obj := e.New()
-	matters := e.Type == informers.Added || nodeChangeMatters(e.Old(), obj)
+	if obj == nil {
+		return // undecodable, which the informer reports; the last known state stands
+	}
+	matters := e.Type == informers.Added || e.Old() == nil || nodeChangeMatters(e.Old(), obj)
 	s.mu.Lock()
 	s.cluster.SetNode(obj)
 	s.mu.Unlock()
@@ -101,42 +129,111 @@ func (s *scheduler) onNamespace(e informers.Event[*corev1.Namespace]) {
 		s.cluster.RemoveNamespace(e.Key.Name)
 		return
 	}
-	s.cluster.SetNamespace(e.Key.Name, e.Labels)
+	if !maps.Equal(s.cluster.namespaces[e.Key.Name], e.Labels) {
+		s.cluster.SetNamespace(e.Key.Name, e.Labels)
+		s.queue.move() // terms select namespaces by label
+	}
+}
+
+func (s *scheduler) onBudget(e informers.Event[*policyv1.PodDisruptionBudget]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.Type == informers.Deleted {
+		s.cluster.RemoveBudget(e.Key)
+	} else if obj := e.New(); obj != nil {
+		s.cluster.SetBudget(obj)
+	}
 }
 
 func (s *scheduler) onPod(e informers.Event[*corev1.Pod]) {
 	if e.Type == informers.Deleted {
-		s.queue.remove(e.UID)
-		s.release(e.UID)
-		s.queue.move()
+		s.onPodGone(e.UID)
 		return
 	}
 	pod := e.New()
+	if pod == nil {
+		return // undecodable, which the informer reports; the last known state stands
+	}
+	old := e.Old() // nil for one that is new to us
 	if pod.Spec.NodeName != "" {
+		s.onBoundPod(old, pod)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mine(pod) {
 		s.queue.remove(pod.UID)
-		freed := ended(pod) && (e.Type == informers.Added || !ended(e.Old()))
-		s.mu.Lock()
-		delete(s.assumed, pod.UID)
-		s.cluster.SetPod(pod)
-		s.mu.Unlock()
-		// A pod that ended makes room; one whose labels changed or that was placed may satisfy another's affinity.
-		if freed || e.Type == informers.Updated && (e.Old().Spec.NodeName == "" || !codec.Equal(&e.Old().Labels, &pod.Labels)) && s.someoneWatchesPods() {
+		if s.cluster.nominations.remove(pod.UID) != nil {
 			s.queue.move()
 		}
 		return
 	}
-	if !s.mine(pod) {
-		s.queue.remove(pod.UID)
+	info := inspect(pod)
+	retry := old == nil || !codec.Equal(&old.Spec, &pod.Spec) || !codec.Equal(&old.Labels, &pod.Labels)
+	if _, decided := s.assumed[pod.UID]; decided {
+		s.queue.update(info, retry) // its binding is on the way, and may fail
 		return
 	}
+	s.renominate(info)
+	s.queue.set(info, retry)
+}
+
+// onPodGone handles the end of a pod; what it took, or what was kept for it, is free.
+func (s *scheduler) onPodGone(uid types.UID) {
 	s.mu.Lock()
-	_, decided := s.assumed[pod.UID]
-	s.mu.Unlock()
-	if decided {
-		return // its binding is on the way
+	defer s.mu.Unlock()
+	s.queue.remove(uid)
+	_, freed := s.cluster.NodeOf(uid)
+	delete(s.assumed, uid)
+	delete(s.cluster.spared, uid)
+	nominated := s.cluster.nominations.byPod[uid] != nil
+	s.victimGone(uid)
+	s.cluster.RemovePod(uid)
+	if nominated || freed {
+		s.queue.move()
 	}
-	retry := e.Type == informers.Added || !codec.Equal(&e.Old().Spec, &pod.Spec) || !codec.Equal(&e.Old().Labels, &pod.Labels)
-	s.queue.set(pod, retry)
+}
+
+// victimGone lets a pod be tried at once when the last pod it waited for is gone.
+func (s *scheduler) victimGone(uid types.UID) {
+	if pod, last := s.cluster.nominations.victimGone(uid); last {
+		s.queue.hurry(pod)
+	}
+}
+
+// onBoundPod handles a pod on a node.
+func (s *scheduler) onBoundPod(old, pod *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.remove(pod.UID)
+	delete(s.assumed, pod.UID)
+	delete(s.cluster.spared, pod.UID)
+	freed := s.cluster.nominations.remove(pod.UID) != nil
+	if ended(pod) {
+		freed = freed || old == nil || !ended(old)
+		s.victimGone(pod.UID)
+	}
+	s.cluster.SetPod(pod)
+	// A pod that ended makes room; one whose labels changed or that was placed may satisfy another's affinity.
+	if freed || old != nil && (old.Spec.NodeName == "" || !codec.Equal(&old.Labels, &pod.Labels)) && s.someoneWatchesPods() {
+		s.queue.move()
+	}
+}
+
+// renominate takes in status.nominatedNodeName where the scheduler knows no better: after a restart, or when others nominate.
+func (s *scheduler) renominate(info *podInfo) {
+	all, node := &s.cluster.nominations, info.pod.Status.NominatedNodeName
+	have := all.byPod[info.pod.UID]
+	switch {
+	case have != nil && have.planned:
+		have.info = info
+	case node == "":
+		all.remove(info.pod.UID)
+	case have != nil && have.node == node:
+		have.info = info
+	default:
+		all.add(info, node, nil)
+	}
 }
 
 func (s *scheduler) someoneWatchesPods() bool {
@@ -150,14 +247,7 @@ func ended(pod *corev1.Pod) bool {
 
 // mine reports whether the pod is to be placed by this scheduler, now.
 func (s *scheduler) mine(pod *corev1.Pod) bool {
-	return pod.Spec.SchedulerName == s.opts.Name && pod.DeletionTimestamp == nil && !ended(pod) && len(pod.Spec.SchedulingGates) == 0
-}
-
-func (s *scheduler) release(uid types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.assumed, uid)
-	s.cluster.RemovePod(uid)
+	return s.recorders[pod.Spec.SchedulerName] != nil && pod.DeletionTimestamp == nil && !ended(pod) && len(pod.Spec.SchedulingGates) == 0
 }
 
 // Run implements manager.Runnable: one goroutine decides, several write.
@@ -174,14 +264,17 @@ func (s *scheduler) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
-		p, wait := s.queue.next()
-		if p == nil {
+		t, wait := s.queue.next()
+		if t == nil {
 			if !s.idle(ctx, wait) {
 				return nil
 			}
 			continue
 		}
-		d := s.decide(p)
+		o, ok := s.decide(t)
+		if !ok {
+			continue
+		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -189,10 +282,10 @@ func (s *scheduler) Run(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if d.Node == "" {
-				s.unplaced(ctx, p, &d)
+			if o.Node == "" {
+				s.unplaced(ctx, t, &o)
 			} else {
-				s.write(ctx, p, d.Node)
+				s.write(ctx, t, o.Node)
 			}
 		})
 	}
@@ -214,91 +307,97 @@ func (s *scheduler) idle(ctx context.Context, wait time.Duration) bool {
 	return true
 }
 
-// decide places the pod and assumes the placement, so that the next decision already counts it.
-func (s *scheduler) decide(p *queued) Decision {
+// outcome is what was decided about a pod.
+type outcome struct {
+	Decision
+	// nominated is the node where room is being made; empty if nowhere.
+	nominated string
+	// victims are the pods to end for that.
+	victims []*corev1.Pod
+}
+
+// decide places the pod and assumes the placement, so that the next decision already counts it. For a pod that fits nowhere it looks for pods to
+// preempt and keeps their room. It is false for a pod that left the queue meanwhile.
+func (s *scheduler) decide(t *try) (o outcome, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.cluster.schedule(p.info)
-	if d.Node != "" {
-		s.cluster.place(p.info, d.Node)
-		s.assumed[p.pod.UID] = d.Node
+	if !s.queue.holds(t.entry, t.pod.UID) {
+		return o, false
 	}
-	return d
-}
-
-// write binds the pod. A placement that could not be written is taken back.
-func (s *scheduler) write(ctx context.Context, p *queued, node string) {
-	pod := p.pod
-	_, err := s.bind.Create(ctx, pod.Key(), &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
-	})
-	if err == nil {
-		s.recorder.Eventf(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
-		s.queue.remove(pod.UID)
-		return
+	o.Decision = s.cluster.schedule(t.info)
+	if o.Node != "" {
+		s.assumed[t.pod.UID] = assumption{o.Node, s.cluster.nominations.remove(t.pod.UID)}
+		s.cluster.place(t.info, o.Node)
+		return o, true
 	}
-	s.mu.Lock()
-	// The pod may have been seen bound, by us with a lost answer or by somebody else: then the API's word counts.
-	if _, mine := s.assumed[pod.UID]; mine {
-		delete(s.assumed, pod.UID)
-		s.cluster.RemovePod(pod.UID)
-	}
-	s.mu.Unlock()
-	if ctx.Err() != nil || apierrors.IsNotFound(err) {
-		s.queue.remove(pod.UID)
-		return
-	}
-	s.log.Warn("cannot bind a pod", "namespace", pod.Namespace, "name", pod.Name, "node", node, "err", err)
-	s.recorder.Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "binding rejected: %v", err)
-	s.queue.failed(p, false)
-	s.queue.move()
-}
-
-// unplaced tells the world why a pod fits nowhere, makes room for it if it may, and lets it wait.
-func (s *scheduler) unplaced(ctx context.Context, p *queued, d *Decision) {
-	message := d.Message()
-	nominated := ""
-	if victims, node := s.preempt(p, d); node != "" {
-		if err := s.evict(ctx, p.pod, victims, node); err != nil {
-			s.log.Warn("cannot preempt", "node", node, "err", err)
-		} else {
-			nominated = node
+	maps.DeleteFunc(s.cluster.spared, func(_ types.UID, since time.Time) bool { return time.Since(since) >= sparedFor })
+	nom, _ := s.cluster.nominate(t.info, o.preemptable)
+	if nom == nil {
+		if mayPreempt(t.pod) && s.cluster.nominations.remove(t.pod.UID) != nil {
+			s.queue.move()
 		}
-	} else if len(d.Reasons) > 0 {
-		message += " preemption: " + d.preemptionMessage(p.pod)
+		return o, true
 	}
-	s.recorder.Eventf(p.pod, corev1.EventTypeWarning, "FailedScheduling", "%s", message)
-	if err := s.condition(ctx, p.pod, message, nominated); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		s.log.Debug("cannot write a pod's condition", "err", err)
+	o.nominated = nom.node
+	for uid, v := range nom.victims {
+		if now := s.cluster.pods[uid]; now != nil && now.pod.DeletionTimestamp == nil {
+			o.victims = append(o.victims, v.pod)
+		}
 	}
-	s.queue.failed(p, true)
+	slices.SortFunc(o.victims, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	return o, true
 }
 
-// condition writes PodScheduled=False with the reason, if it says something new.
+// unplaced reports why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is written before any pod is deleted for
+// it, so that a scheduler which takes over knows of it.
+func (s *scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
+	message := o.Message()
+	if o.nominated == "" && len(o.Reasons) > 0 {
+		message += " preemption: " + o.preemptionMessage(t.pod)
+	}
+	s.recorders[t.pod.Spec.SchedulerName].Eventf(t.pod, corev1.EventTypeWarning, "FailedScheduling", "%s", message)
+	err := s.condition(ctx, t.pod, message, o.nominated)
+	if err == nil && len(o.victims) > 0 {
+		err = s.evict(ctx, t, o.victims, o.nominated)
+	}
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
+		s.log.Warn("a pod that fits nowhere waits to be tried again", "namespace", t.pod.Namespace, "name", t.pod.Name, "nominated", o.nominated, "err", err)
+	}
+	s.queue.failed(t, err == nil)
+}
+
+// errBound is what condition returns for a pod that another has bound: the watch will show it.
+var errBound = errors.New("the pod is bound")
+
+// condition writes PodScheduled=False with the reason, and the nominated node, if that says something new.
 func (s *scheduler) condition(ctx context.Context, pod *corev1.Pod, message, nominated string) error {
-	live, err := s.pods.Get(ctx, pod.Key())
-	if err != nil || live.UID != pod.UID || live.Spec.NodeName != "" {
-		return err
-	}
-	next := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: message,
-		LastTransitionTime: metav1.Now(), ObservedGeneration: live.Generation}
-	i := slices.IndexFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
-	if i >= 0 {
-		have := live.Status.Conditions[i]
-		if have.Status == next.Status && have.Message == message && have.Reason == next.Reason && (nominated == "" || live.Status.NominatedNodeName == nominated) {
-			return nil
+	_, err := client.UpdateStatus(ctx, s.pods, pod.Key(), func(live *corev1.Pod) error {
+		if live.UID != pod.UID {
+			return apierrors.NewNotFound(s.pods.Resource().GVR.GroupResource(), pod.Name)
 		}
-		if have.Status == next.Status {
-			next.LastTransitionTime = have.LastTransitionTime
+		if live.Spec.NodeName != "" {
+			return errBound
 		}
-		live.Status.Conditions[i] = next
-	} else {
-		live.Status.Conditions = append(live.Status.Conditions, next)
-	}
-	if nominated != "" {
+		if !mayPreempt(pod) {
+			nominated = live.Status.NominatedNodeName // not ours
+		}
+		next := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: message,
+			LastTransitionTime: metav1.Now(), ObservedGeneration: live.Generation}
+		i := slices.IndexFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+		if i < 0 {
+			live.Status.Conditions = append(live.Status.Conditions, next)
+		} else {
+			have := live.Status.Conditions[i]
+			if have.Status == next.Status && have.Message == message && have.Reason == next.Reason && live.Status.NominatedNodeName == nominated {
+				return client.ErrNoChange
+			}
+			if have.Status == next.Status {
+				next.LastTransitionTime = have.LastTransitionTime
+			}
+			live.Status.Conditions[i] = next
+		}
 		live.Status.NominatedNodeName = nominated
-	}
-	_, err = s.pods.UpdateStatus(ctx, live)
+		return nil
+	})
 	return err
 }

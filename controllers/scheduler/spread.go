@@ -66,7 +66,7 @@ type spreadState struct {
 func (d *decision) prepareSpread() {
 	list := d.info.spread
 	d.softDefaults = false
-	if len(list) == 0 {
+	if len(list) == 0 && !d.filterOnly {
 		list = defaultSpread(d.info.pod)
 		d.softDefaults = true
 	}
@@ -74,6 +74,9 @@ func (d *decision) prepareSpread() {
 	var siblings map[*node]int
 	for i := range list {
 		con := &list[i]
+		if d.filterOnly && !con.hard {
+			continue
+		}
 		if i == 0 || !d.softDefaults {
 			siblings = d.siblings(con)
 		}
@@ -85,16 +88,32 @@ func (d *decision) prepareSpread() {
 			}
 			st.counts[v] += siblings[n]
 		}
-		first := true
-		for _, v := range st.counts {
-			if first || v < st.least {
-				st.least, first = v, false
-			}
-		}
-		if len(st.counts) < con.minDomains {
-			st.least = 0
-		}
+		st.findLeast()
 		d.spread = append(d.spread, st)
+	}
+}
+
+// findLeast finds how many matching pods the emptiest domain has.
+func (st *spreadState) findLeast() {
+	first := true
+	for _, v := range st.counts {
+		if first || v < st.least {
+			st.least, first = v, false
+		}
+	}
+	if len(st.counts) < st.constraint.minDomains {
+		st.least = 0
+	}
+}
+
+// recount takes one placed pod into the counts, or with sign -1 out of them.
+func (d *decision) recount(n *node, p *podInfo, sign int) {
+	for i := range d.spread {
+		st := &d.spread[i]
+		if v, ok := n.obj.Labels[st.constraint.topology]; ok && d.isSibling(st.constraint, p) && d.counts(st.constraint, n) {
+			st.counts[v] += sign
+			st.findLeast()
+		}
 	}
 }
 
@@ -102,11 +121,22 @@ func (d *decision) prepareSpread() {
 func (d *decision) siblings(con *spreadConstraint) map[*node]int {
 	out := map[*node]int{}
 	for _, p := range d.cluster.byNamespace[d.info.pod.Namespace] {
-		if p.pod.DeletionTimestamp == nil && con.selector.Matches(p.pod.Labels) {
+		if d.isSibling(con, p.podInfo) {
 			out[d.cluster.nodes[p.node]]++
 		}
 	}
+	for n, kept := range d.reserved {
+		for _, info := range kept.infos {
+			if d.isSibling(con, info) {
+				out[n]++
+			}
+		}
+	}
 	return out
+}
+
+func (d *decision) isSibling(con *spreadConstraint, p *podInfo) bool {
+	return p.pod.Namespace == d.info.pod.Namespace && p.pod.DeletionTimestamp == nil && con.selector.Matches(p.pod.Labels)
 }
 
 // counts reports whether a node is a domain of the constraint for this pod.

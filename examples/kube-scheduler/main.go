@@ -56,12 +56,7 @@ func run(args []string) error {
 	ctx, stop := component.Context()
 	defer stop()
 	return o.Run(ctx, component.Logger(o.Verbosity), func(_ client.Conn, m *manager.Manager) error {
-		for _, name := range names {
-			if err := scheduler.Add(m, scheduler.Options{Name: name}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return scheduler.Add(m, scheduler.Options{Names: names})
 	})
 }
 
