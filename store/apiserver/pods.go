@@ -67,6 +67,7 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 			return apierrors.NewInternalError(fmt.Errorf("%T cannot be bound", obj))
 		}
 		pod.Spec.NodeName = binding.Target.Name
+		pod.Status.NominatedNodeName = "" // the room is taken
 		for k, v := range binding.Annotations {
 			if pod.Annotations == nil {
 				pod.Annotations = map[string]string{}
