@@ -74,6 +74,7 @@ func Factories() []Factory {
 		{"StorageObjectInUseProtection", true, plain(newStorageProtection)},
 		{"RuntimeClass", true, plain(newRuntimeClass)},
 		{"DefaultStorageClass", true, plain(newDefaultStorageClass)},
+		{"PersistentVolumeClaimResize", true, plain(newClaimResize)},
 		{"CertificateApproval", true, newCertificateApproval},
 		{"CertificateSigning", true, newCertificateSigning},
 		{"CertificateSubjectRestriction", true, plain(newCertificateSubjectRestriction)},

@@ -88,14 +88,14 @@ func fillResources(c *corev1.Container, item *corev1.LimitRangeItem) (notes []st
 }
 
 func (p *limitRanger) Validate(ctx context.Context, a *Attributes) error {
-	if a.Subresource != "" {
+	if a.Subresource != "" && !(a.Resource == core("pods") && a.Subresource == "resize") {
 		return nil
 	}
 	var measure func(item *corev1.LimitRangeItem) []string
 	switch obj := a.Object.(type) {
 	case *corev1.Pod:
-		if a.Operation != Create {
-			return nil // a pod's resources do not change but through resize
+		if a.Operation != Create && a.Subresource != "resize" {
+			return nil // a pod's resources change in no other way
 		}
 		measure = func(item *corev1.LimitRangeItem) []string { return podViolations(obj, item) }
 	case *corev1.PersistentVolumeClaim:

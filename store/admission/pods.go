@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // podOf returns the pod of a request on the pods resource itself.
@@ -23,19 +24,6 @@ func podOf(a *Attributes) (*corev1.Pod, bool) {
 	return pod, ok
 }
 
-// eachContainer visits init, main and ephemeral containers by what they have in common.
-func eachContainer(pod *corev1.Pod, f func(image string, policy *corev1.PullPolicy, mounts *[]corev1.VolumeMount)) {
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			f(list[i].Image, &list[i].ImagePullPolicy, &list[i].VolumeMounts)
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		c := &pod.Spec.EphemeralContainers[i]
-		f(c.Image, &c.ImagePullPolicy, &c.VolumeMounts)
-	}
-}
-
 // alwaysPullImages makes every pod pull its images, so that nobody uses a private image that happens to be on a node.
 type alwaysPullImages struct{ named }
 
@@ -44,20 +32,67 @@ func newAlwaysPullImages(Access) Plugin {
 }
 
 func (p *alwaysPullImages) Admit(_ context.Context, a *Attributes) error {
+	eachNewImage(a, func(_ string, policy *corev1.PullPolicy) { *policy = corev1.PullAlways })
+	return nil
+}
+
+// Validate refuses what a plugin after this one may have changed.
+func (p *alwaysPullImages) Validate(_ context.Context, a *Attributes) error {
+	var wrong validation.ErrorList
+	eachNewImage(a, func(path string, policy *corev1.PullPolicy) {
+		if *policy != corev1.PullAlways {
+			wrong = append(wrong, validation.NotSupported(validation.NewPath(path), *policy, []string{string(corev1.PullAlways)}))
+		}
+	})
+	if len(wrong) == 0 {
+		return nil
+	}
+	return forbid(a, "%s", wrong)
+}
+
+// eachNewImage visits the pull policies of the images that a request brings into a pod, with their paths. What a pod has pulled before
+// cannot be changed.
+func eachNewImage(a *Attributes, f func(path string, policy *corev1.PullPolicy)) {
 	pod, ok := podOf(a)
-	if !ok && a.Resource.Resource == "pods" && a.Subresource == "ephemeralcontainers" {
+	if !ok && a.Resource == core("pods") && a.Subresource == "ephemeralcontainers" {
 		pod, ok = a.Object.(*corev1.Pod)
 	}
 	if !ok {
-		return nil
+		return
 	}
-	eachContainer(pod, func(_ string, policy *corev1.PullPolicy, _ *[]corev1.VolumeMount) { *policy = corev1.PullAlways })
+	had := map[string]string{} // images by the kind and name of what has them
+	if old, ok := a.Old.(*corev1.Pod); ok {
+		eachImage(old, func(_, name, image string, _ *corev1.PullPolicy) { had[name] = image })
+	}
+	eachImage(pod, func(path, name, image string, policy *corev1.PullPolicy) {
+		if before, ok := had[name]; !ok || before != image {
+			f(path, policy)
+		}
+	})
+}
+
+// eachImage visits the images of a pod.
+func eachImage(pod *corev1.Pod, f func(path, name, image string, policy *corev1.PullPolicy)) {
+	visit := func(list string, i int, name, image string, policy *corev1.PullPolicy) {
+		f(fmt.Sprintf("spec.%s[%d].imagePullPolicy", list, i), list+"/"+name, image, policy)
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		visit("initContainers", i, c.Name, c.Image, &c.ImagePullPolicy)
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		visit("containers", i, c.Name, c.Image, &c.ImagePullPolicy)
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		c := &pod.Spec.EphemeralContainers[i]
+		visit("ephemeralContainers", i, c.Name, c.Image, &c.ImagePullPolicy)
+	}
 	for i := range pod.Spec.Volumes {
 		if img := pod.Spec.Volumes[i].Image; img != nil && img.Reference != "" {
-			img.PullPolicy = corev1.PullAlways
+			f(fmt.Sprintf("spec.volumes[%d].image.pullPolicy", i), "volumes/"+pod.Spec.Volumes[i].Name, img.Reference, &img.PullPolicy)
 		}
 	}
-	return nil
 }
 
 // defaultTolerations gives pods five minutes on a node that is not ready or not reachable.

@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // storageProtection adds the finalizers that keep volumes, claims and attribute classes in use from vanishing.
@@ -86,6 +87,66 @@ func (p *defaultStorageClass) Admit(ctx context.Context, a *Attributes) error {
 		pvc.Spec.StorageClassName = new(class.Name)
 	}
 	return nil
+}
+
+// claimResize lets claims grow only where their class says that its volumes can.
+type claimResize struct {
+	named
+	access Access
+}
+
+func newClaimResize(access Access) Plugin {
+	return &claimResize{named{"PersistentVolumeClaimResize", []Operation{Update}}, access}
+}
+
+func (p *claimResize) Validate(ctx context.Context, a *Attributes) error {
+	claim, ok := a.Object.(*corev1.PersistentVolumeClaim)
+	old, both := a.Old.(*corev1.PersistentVolumeClaim)
+	if !ok || !both || a.Subresource != "" {
+		return nil
+	}
+	wanted, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
+	if wanted.Cmp(has) <= 0 {
+		return nil
+	}
+	if old.Status.Phase != corev1.ClaimBound {
+		return forbid(a, "Only bound persistent volume claims can be expanded")
+	}
+	grows, err := p.mayGrow(ctx, claim, old)
+	if err != nil {
+		return err
+	}
+	if !grows {
+		return forbid(a, "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
+	}
+	return nil
+}
+
+func (p *claimResize) mayGrow(ctx context.Context, claim, old *corev1.PersistentVolumeClaim) (bool, error) {
+	name := classOf(claim)
+	if name == "" || name != classOf(old) {
+		return false, nil
+	}
+	obj, err := p.access.Get(ctx, resource("storage.k8s.io", "v1", "storageclasses"), types.NamespacedName{Name: name})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	allowed := obj.(*storagev1.StorageClass).AllowVolumeExpansion
+	return allowed != nil && *allowed, nil
+}
+
+// classOf is the storage class of a claim, which may be named by an annotation that is older than the field, and wins.
+func classOf(claim *corev1.PersistentVolumeClaim) string {
+	if class, ok := claim.Annotations["volume.beta.kubernetes.io/storage-class"]; ok {
+		return class
+	}
+	if claim.Spec.StorageClassName == nil {
+		return ""
+	}
+	return *claim.Spec.StorageClassName
 }
 
 // defaultIngressClass names the default class in ingresses that name none.

@@ -149,7 +149,7 @@ func New(o Options) (*ControlPlane, error) {
 		if c.rbac {
 			so.Admission = append(so.Admission, authz.NewEscalation(rbac, authorizer))
 		}
-		so.Admission = append(so.Admission, authz.NewPolicyParams(access, authorizer))
+		so.Admission = append(so.Admission, authz.NewPolicyParams(access, authorizer), admission.NewDeviceAdminAccess(access))
 		so.Admission = append(so.Admission, o.Plugins...)
 		so.Tokens = &issuer{tokens: c.tokens, access: a}
 		so.Checks = maps.Clone(so.Checks)

@@ -29,13 +29,21 @@ func Check(e api.Expression) error {
 	switch e.Use {
 	case api.UseApplyConfiguration, api.UseJSONPatch:
 		_, issues := env.Parse(e.Text)
-		return issues.Err()
+		return notCompiled(issues)
 	}
 	compiled, issues := env.Compile(e.Text)
-	if err := issues.Err(); err != nil {
+	if err := notCompiled(issues); err != nil {
 		return err
 	}
 	return fits(e.Use, compiled.OutputType())
+}
+
+// notCompiled is what is wrong with an expression, in the words that tools look for.
+func notCompiled(issues *celgo.Issues) error {
+	if err := issues.Err(); err != nil {
+		return fmt.Errorf("compilation failed: %w", err)
+	}
+	return nil
 }
 
 // fits reports whether an expression for a use may return values of a type.
