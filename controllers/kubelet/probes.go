@@ -81,8 +81,9 @@ func (p *probes) failed(id string) string {
 	return ""
 }
 
-// watch runs the probes of a pod's running containers and ends those of all others.
-func (p *probes) watch(pod *corev1.Pod, v *view) {
+// watch runs the probes of a pod's running containers and ends those of all others. Of a pod that is ending only the readiness probes go on,
+// so that its services see when it stops serving; nothing makes its containers restart.
+func (p *probes) watch(pod *corev1.Pod, v *view, ending bool) {
 	want := map[probeKey]*corev1.Probe{}
 	names := map[string]string{}
 	each := func(c *corev1.Container) {
@@ -93,7 +94,7 @@ func (p *probes) watch(pod *corev1.Pod, v *view) {
 		names[run.id] = c.Name
 		started := p.started(c, run)
 		for kind, probe := range map[string]*corev1.Probe{liveness: c.LivenessProbe, readiness: c.ReadinessProbe, startup: c.StartupProbe} {
-			if probe == nil || kind == startup && started || kind != startup && !started {
+			if probe == nil || kind == startup && started || kind != startup && !started || ending && kind != readiness {
 				continue
 			}
 			want[probeKey{pod.UID, run.id, kind}] = probe
@@ -161,20 +162,14 @@ func (p *probes) forget(v *view) {
 	}
 }
 
-// end ends the probes of a pod that is terminating. Readiness probes go on, so that the pod can leave its services
-// by itself, as long as it runs; the end of its containers ends them.
-func (p *probes) end(uid types.UID, v *view) {
+// end ends the probes of a pod whose containers have stopped.
+func (p *probes) end(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, cancel := range p.active {
 		if key.pod == uid {
 			cancel()
 			delete(p.active, key)
-		}
-	}
-	for _, c := range v.containers {
-		if r := p.results[c.id]; r != nil {
-			r.failed = ""
 		}
 	}
 }

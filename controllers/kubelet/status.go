@@ -63,6 +63,9 @@ func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
 			w.containerStatus(pod, c, v, find(old.EphemeralContainerStatuses, c.Name), waitingFor, final, false))
 	}
 	st.Phase = phaseOf(pod, &st)
+	if w.stopped && !over(st.Phase) && !w.static {
+		st.Phase = lastPhase(&st) // whatever the restart policy, none of its containers will run again
+	}
 	if over(old.Phase) {
 		st.Phase = old.Phase
 	}
@@ -277,6 +280,16 @@ func phaseOf(pod *corev1.Pod, st *corev1.PodStatus) corev1.PodPhase {
 	default:
 		return corev1.PodSucceeded
 	}
+}
+
+// lastPhase is the phase of a pod whose containers have all stopped for good: it has succeeded if each of them has.
+func lastPhase(st *corev1.PodStatus) corev1.PodPhase {
+	for i := range st.ContainerStatuses {
+		if t := st.ContainerStatuses[i].State.Terminated; t == nil || t.ExitCode != 0 {
+			return corev1.PodFailed
+		}
+	}
+	return corev1.PodSucceeded
 }
 
 // conditions sets those of the kubelet and leaves all others.

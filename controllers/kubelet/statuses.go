@@ -258,11 +258,8 @@ func (s *statuses) patch(ctx context.Context, pod *corev1.Pod, before, after *co
 		client.Patch{Type: types.StrategicMergePatchType, Data: data}, client.PatchOptions{Subresource: "status"})
 }
 
-// deleteObject removes a pod's object for good, after its last status has been written.
+// deleteObject removes a pod's object for good. Its last status has been written.
 func (s *statuses) deleteObject(ctx context.Context, pod *corev1.Pod) error {
-	if err := s.write(ctx, pod.UID); err != nil {
-		return err
-	}
 	zero := int64(0)
 	err := s.k.pods.Delete(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
 		client.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &pod.UID}})

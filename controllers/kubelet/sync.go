@@ -120,7 +120,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		delete(w.waiting, c.name)
 	}
 	w.report(pod, v)
-	w.k.probes.watch(pod, v)
+	w.k.probes.watch(pod, v, false)
 	w.collectDead(ctx, pod, v)
 	if started {
 		w.poke() // what comes after them may start

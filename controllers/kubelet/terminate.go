@@ -39,44 +39,37 @@ func (w *worker) grace() int64 {
 }
 
 // terminate stops all containers and then the sandboxes. Containers that do the work stop side by side, sidecars after
-// them in the reverse of the order they started in.
+// them in the reverse of the order they started in. Meanwhile the status follows what happens, and a grace period that is shortened ends
+// this with errGraceChanged.
 func (w *worker) terminate(ctx context.Context) error {
 	v, err := w.k.rt.view(ctx, w.uid)
 	if err != nil {
 		return err
 	}
 	pod, _ := w.desired()
+	w.k.probes.watch(pod, v, true)
 	w.report(pod, v)
-	w.k.probes.end(w.uid, v)
 	grace := w.grace()
 	deadline := time.Now().Add(time.Duration(grace) * time.Second)
 
-	// A shorter grace period that comes meanwhile starts this over.
-	stopping, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		for {
-			select {
-			case <-stopping.Done():
-				return
-			case <-w.nudge:
-				if w.grace() < grace {
-					cancel(errGraceChanged)
-					return
-				}
+	stopping, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- w.stopAll(stopping, pod, v, deadline) }()
+	for waiting := true; waiting; {
+		select {
+		case err = <-ended:
+			waiting = false
+		case <-w.nudge:
+			if w.grace() < grace {
+				cancel()
+				<-ended
+				return errGraceChanged
 			}
+			w.lookWhileEnding(ctx)
 		}
-	}()
-	err = w.stopAll(stopping, pod, v, deadline)
-	changed := errors.Is(context.Cause(stopping), errGraceChanged)
-	cancel(nil)
-	<-watched
-	w.poke() // a nudge may have been taken
-	if changed {
-		return errGraceChanged
 	}
+	w.poke() // a nudge may have been taken
 	if err != nil {
 		return err
 	}
@@ -85,7 +78,23 @@ func (w *worker) terminate(ctx context.Context) error {
 			return err
 		}
 	}
+	w.k.probes.end(w.uid)
 	return nil
+}
+
+// lookWhileEnding reports what has become of a pod whose containers are being stopped, and runs the probes of those that still do.
+func (w *worker) lookWhileEnding(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // or a shorter grace period would wait for a runtime that hangs
+	defer cancel()
+	v, err := w.k.rt.view(ctx, w.uid)
+	if err != nil {
+		return
+	}
+	pod, removed := w.desired()
+	w.k.probes.watch(pod, v, true)
+	if !removed {
+		w.report(pod, v)
+	}
 }
 
 func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline time.Time) error {

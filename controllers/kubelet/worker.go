@@ -255,6 +255,10 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 	if err != nil {
 		return 0, false, err
 	}
+	if len(v.alive()) > 0 { // the runtime was wrong, or a start that was given up happened after all
+		w.stopped = false
+		return 0, false, errors.New("containers still run")
+	}
 	if !removed {
 		w.report(pod, v)
 	}
@@ -265,13 +269,19 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 	if !removed && pod.DeletionTimestamp == nil {
 		return w.k.opts.SyncInterval, false, nil // its logs can still be read
 	}
+	if !removed {
+		// What the runtime knows of the containers' ends is lost with them, so the server hears of it first.
+		if err := w.k.status.write(ctx, w.uid); err != nil {
+			return 0, false, err
+		}
+	}
 	if err := w.cleanUp(ctx, pod, v); err != nil {
 		return 0, false, err
 	}
 	if removed {
 		return 0, true, nil
 	}
-	// The object goes when its last status has been written; its deletion comes back as an event.
+	// Its deletion comes back as an event.
 	if err := w.k.status.deleteObject(ctx, pod); err != nil {
 		return 0, false, err
 	}
