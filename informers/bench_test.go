@@ -164,6 +164,8 @@ type replay struct {
 	body []byte
 }
 
+func (r *replay) Served(context.Context) (bool, error) { return true, nil }
+
 func (r *replay) List(context.Context, client.ListOptions) (*client.EncodedList, error) {
 	return nil, fmt.Errorf("not served")
 }

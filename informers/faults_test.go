@@ -44,7 +44,11 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	watch := r.URL.Query().Has("watch")
-	switch f.roll(10) {
+	switch f.roll(12) {
+	case 10, 11:
+		// A proxy that has lost its server, as far as the path goes; discovery included.
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
 	case 0:
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many", http.StatusTooManyRequests)

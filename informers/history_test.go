@@ -40,6 +40,7 @@ type model struct {
 	faulty  bool
 	noWL    bool
 	spoils  bool
+	leaves  bool // the resource is removed and comes back
 	missing bool
 	lists   int
 	watches int
@@ -104,7 +105,15 @@ func (m *model) spoil(cm *corev1.ConfigMap) {
 func (m *model) upset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch m.rng.IntN(4) {
+	switch m.rng.IntN(6) {
+	case 4:
+		if !m.leaves {
+			return
+		}
+		m.missing = !m.missing
+		for s := range m.streams {
+			s.fail(io.EOF)
+		}
 	case 0:
 		m.floor = m.rev - uint64(m.rng.IntN(3))
 	case 1:
@@ -130,6 +139,9 @@ func (m *model) fault() error {
 		return nil
 	}
 	switch m.rng.IntN(8) {
+	case 3:
+		// A proxy, while the resource is served all the time.
+		return apierrors.NewNotFound(corev1.GroupVersion.WithResource("configmaps").GroupResource(), "")
 	case 0:
 		return apierrors.NewTooManyRequests("slow down", 1)
 	case 1:
@@ -171,6 +183,15 @@ func (m *model) List(ctx context.Context, o client.ListOptions) (*client.Encoded
 		l.Items = append(l.Items, encode(m.objs[k]))
 	}
 	return l, nil
+}
+
+func (m *model) Served(context.Context) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.faulty && m.rng.IntN(3) == 0 {
+		return false, errors.New("connection refused")
+	}
+	return !m.missing, nil
 }
 
 func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflector.Stream, error) {
@@ -387,7 +408,7 @@ func randomHistory(t *testing.T, seed uint64) {
 	m := newModel(seed)
 	m.faulty = true
 	m.noWL = rng.IntN(2) == 0
-	m.spoils = rng.IntN(2) == 0
+	m.spoils, m.leaves = rng.IntN(2) == 0, rng.IntN(2) == 0
 	for range rng.IntN(10) {
 		m.step()
 	}
@@ -418,7 +439,7 @@ func randomHistory(t *testing.T, seed uint64) {
 		}
 	}
 	m.mu.Lock()
-	m.faulty = false
+	m.faulty, m.missing = false, false
 	m.mu.Unlock()
 	require.NoError(t, set.WaitForSync(ctx))
 	// A stalled stream takes 9 s to be noticed, a backoff up to 30 s.

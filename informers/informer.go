@@ -76,6 +76,9 @@ func (i *Informer[T]) Release() {
 type Status struct {
 	// Synced is true once the copy has been complete.
 	Synced bool
+	// NotServed is true while the server says that there is no such resource: its CustomResourceDefinition is not installed, or the
+	// resource has another name. There are no Objects then.
+	NotServed bool
 	// Version the copy has reached; of several namespaces, that of the first.
 	Version string
 	// Silent is how long no event and no bookmark has come; of several namespaces, the longest. It is the bound
@@ -95,7 +98,7 @@ func (i *Informer[T]) Status() Status {
 	c := i.core
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	st := Status{Synced: c.synced, Objects: c.count, Bytes: c.bytes, Overlay: len(c.over.byKey), LastError: c.err}
+	st := Status{Synced: c.synced, NotServed: c.absent, Objects: c.count, Bytes: c.bytes, Overlay: len(c.over.byKey), LastError: c.err}
 	for n, s := range c.sources {
 		if n == 0 {
 			st.Version = s.version

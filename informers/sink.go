@@ -239,12 +239,29 @@ func (s *source[T]) Gone() {
 	c := s.core
 	c.mu.Lock()
 	c.deleteAll(s, func(*object[T]) bool { return true })
+	s.unread = nil
+	held := s.synced && !c.absent
 	c.absent = true
 	c.absentOnce.Do(func() { close(c.absentGate) })
 	c.over.drop(func(e *own[T]) bool { return s.namespace == "" || s.namespace == e.key.Namespace }, c.reindex)
 	hs := slices.Clone(c.handlers)
 	c.mu.Unlock()
 	c.signal(hs)
+	if held {
+		c.fail(&NotServedError{Resource: c.name()})
+	}
+}
+
+// NotServedError reports that the server has stopped serving a resource: a CustomResourceDefinition was removed. What the copy held
+// is deleted.
+type NotServedError struct {
+	// Resource that was read.
+	Resource string
+}
+
+// Error names the resource.
+func (e *NotServedError) Error() string {
+	return "informers: " + e.Resource + " is not served any more: its objects are taken for deleted"
 }
 
 // reached notes that a source has told everything up to version. The lock is held.

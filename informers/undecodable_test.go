@@ -3,6 +3,7 @@ package informers_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,8 +73,13 @@ func TestNoHandlerGetsWhatCannotBeDecoded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex // guards reports and told
 				reports := 0
-				c.set.OnError = func(string, error) { reports++ }
+				c.set.OnError = func(string, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					reports++
+				}
 				set, api := websites(t, c.set)
 				put(t, api, "always-good", "h")
 				put(t, api, "never-good", c.bad)
@@ -91,6 +97,8 @@ func TestNoHandlerGetsWhatCannotBeDecoded(t *testing.T) {
 						text += fmt.Sprint(" ", ev.Old().Spec.Host, " ", ev.StateUnknown)
 					}
 					require.NotNil(t, ev.Object())
+					mu.Lock()
+					defer mu.Unlock()
 					told = append(told, text)
 				}
 				inf.AddHandler(handler, informers.HandlerOptions{Resync: time.Hour})
@@ -99,6 +107,8 @@ func TestNoHandlerGetsWhatCannotBeDecoded(t *testing.T) {
 				step := func(want ...string) {
 					time.Sleep(time.Second)
 					synctest.Wait()
+					mu.Lock()
+					defer mu.Unlock()
 					require.Equal(t, want, told)
 					told = nil
 				}

@@ -34,7 +34,7 @@ type server struct {
 	faulty  bool
 	refuses bool // watch-list
 	missing bool // the resource is not served
-	gone    bool // it was missing at some time
+	absents int  // how often in a row it was asked about a resource that was missing
 }
 
 // happening is one change: the object as it is after it, or its last state with the version of its end.
@@ -90,7 +90,6 @@ func (s *server) upset() {
 	}
 	if kind == 6 {
 		s.missing = !s.missing
-		s.gone = true
 	}
 	for st := range s.streams {
 		switch kind {
@@ -124,6 +123,8 @@ func (s *server) fault() error {
 		return nil
 	}
 	switch s.rng.IntN(10) {
+	case 3:
+		return missing // says a proxy
 	case 0:
 		return throttled
 	case 1:
@@ -184,6 +185,19 @@ func (s *server) List(_ context.Context, o client.ListOptions) (*client.EncodedL
 		l.Items = append(l.Items, object(key, state[key]))
 	}
 	return l, nil
+}
+
+// Served implements ListerWatcher.
+func (s *server) Served(context.Context) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faulty && s.rng.IntN(4) == 0 {
+		return false, broken
+	}
+	if s.absents++; !s.missing {
+		s.absents = 0
+	}
+	return !s.missing, nil
 }
 
 // Watch implements ListerWatcher.
@@ -370,9 +384,13 @@ func (w *witness) Progress(version string) {
 func (w *witness) Gone() {
 	defer w.alone()()
 	w.s.mu.Lock()
-	gone := w.s.gone
+	absents := w.s.absents
 	w.s.mu.Unlock()
-	require.True(w.t, gone)
+	if w.synced {
+		require.GreaterOrEqual(w.t, absents, 3, "emptied without being sure")
+	} else {
+		require.Positive(w.t, absents)
+	}
 	w.gones++
 	w.synced, w.state = false, map[string]uint64{}
 }

@@ -27,6 +27,8 @@ const (
 	Watch
 	// Follow goes on reading the watch that is open.
 	Follow
+	// Ask finds out whether the server serves the resource, then report Served, Absent or Failed.
+	Ask
 )
 
 // Command is what the machine wants done.
@@ -40,7 +42,7 @@ type Command struct {
 	Version string
 	// Reread, if positive, has the collection read again after so long, unless it is before that.
 	Reread time.Duration
-	// Gone is set when the server does not serve the resource: what was known of it is gone.
+	// Gone is set when it is certain that the server does not serve the resource: what was known of it is gone.
 	Gone bool
 }
 
@@ -63,6 +65,10 @@ const (
 	Missed
 	// Failed says that an action ended with Input.Err; for Watch also how it ends normally (io.EOF).
 	Failed
+	// Absent says that the server itself has said, to an Ask, that it does not serve the resource.
+	Absent
+	// Served says that the server, asked, does serve it.
+	Served
 	// Relist asks for the collection to be read again, not older than Input.Version if that is set.
 	Relist
 )
@@ -101,6 +107,11 @@ type Machine struct {
 	AtLeast string
 	// Missing is true while the server does not serve the resource.
 	Missing bool
+	// held is true from a reading until what it gave is gone.
+	held bool
+	// asking is true while an Ask is under way; absences counts how often in a row the server has answered it with Absent.
+	asking   bool
+	absences int
 	// streaming is true while a watch-list is being read.
 	streaming bool
 	// fruitless is true until the watch that is open has moved.
@@ -131,19 +142,19 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		return m.read()
 	case Listed:
 		m = m.whole()
-		m.Phase, m.Version, m.Failures, m.AtLeast, m.Missing, m.fruitless = Watching, in.Version, 0, "", false, true
+		m.Phase, m.Version, m.fruitless = Watching, in.Version, true
 		m.plainOnce = false
 		return m, Command{Do: Watch, Version: m.Version}
 	case Caught:
 		m = m.whole()
-		m.Phase, m.Version, m.Failures, m.AtLeast, m.Missing = Watching, in.Version, 0, "", false
+		m.Phase, m.Version = Watching, in.Version
 		m.streaming, m.fruitless = false, false
 		return m, Command{Do: Follow}
 	case Moved:
 		if in.Version != "" && m.Phase == Watching && !earlier(in.Version, m.Version) {
 			m.Version = in.Version
 		}
-		m.Failures, m.relapses, m.fruitless = 0, 0, false
+		m.Failures, m.relapses, m.absences, m.fruitless = 0, 0, 0, false
 		return m, Command{Do: Follow}
 	case Missed:
 		m.fruitless = false
@@ -154,16 +165,25 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		m.misses++
 		return m, Command{Do: Follow, Reread: max(delay(m.misses, jitter), time.Second)}
 	case Relist:
-		m.Phase, m.AtLeast = Idle, in.Version
+		m.Phase, m.AtLeast, m.asking = Idle, in.Version, false
 		return m.read()
+	case Absent:
+		return m.absent(jitter)
+	case Served:
+		// Whatever answered the request with 404, it was not a server without the resource.
+		return m.unsure(jitter)
 	case Failed:
+		if m.asking {
+			return m.unsure(jitter)
+		}
 		return m.failed(in.Err, jitter)
 	}
 	panic("reflector: unknown outcome")
 }
 
-// whole ends what was known to be missing before the collection was read again.
+// whole ends what went before the collection was read as a whole.
 func (m Machine) whole() Machine {
+	m.Failures, m.AtLeast, m.Missing, m.held, m.absences = 0, "", false, true, 0
 	if !m.missed {
 		m.misses = 0
 	}
@@ -197,22 +217,17 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 		m.Plain = true
 		return m.read()
 	case kind == Expired && wasWatching:
-		// Read again, at once the first time, from the latest version.
+		// Read again, at once the first time, from the latest version. Whatever failed before, the server is well.
 		m.Phase, m.AtLeast = Idle, ""
-		m.Failures = max(m.Failures, m.relapses)
+		m.Failures = m.relapses
 		m.relapses++
 	case kind == Expired:
 		m.Phase, m.AtLeast = Idle, ""
 		m.Failures++
 	case kind == Missing:
-		gone := !m.Missing
-		m.Phase, m.Version, m.AtLeast, m.Missing = Idle, "", "", true
-		if wasWatching {
-			m.Failures = max(m.Failures, m.relapses)
-			m.relapses++
-		}
-		m.Failures++
-		return m, Command{Do: Wait, After: max(delay(m.Failures, jitter), 500*time.Millisecond), Gone: gone}
+		// A proxy that has lost its server says 404 too: ask.
+		m.asking = true
+		return m, Command{Do: Ask}
 	case kind == Ended && wasWatching:
 		// A watch that was of use resumes at once; one that closes as soon as it is opened waits.
 		if !m.fruitless {
@@ -243,6 +258,46 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 		return m.Step(Input{Outcome: Woke}, jitter)
 	}
 	return m, Command{Do: Wait, After: after}
+}
+
+const (
+	// sureAbsent is how often in a row a server must say that it does not serve a resource before what was read of it is
+	// taken for gone: of several servers one may be behind.
+	sureAbsent = 3
+	// minAbsence is the least time between two of these.
+	minAbsence = 2 * time.Second
+	// minMissing is the least wait for a resource that is not served.
+	minMissing = 500 * time.Millisecond
+)
+
+// absent goes on after the server has said that it does not serve the resource.
+func (m Machine) absent(jitter float64) (Machine, Command) {
+	if m.Phase == Watching {
+		m.Failures = max(m.Failures, m.relapses)
+		m.relapses++
+	}
+	m.asking, m.Phase, m.Version, m.AtLeast = false, Idle, "", ""
+	m.Failures++
+	m.absences++
+	wait := Command{Do: Wait, After: max(delay(m.Failures, jitter), minMissing)}
+	switch {
+	case !m.held || m.absences >= sureAbsent:
+		wait.Gone = !m.Missing
+		m.Missing, m.held = true, false
+	default:
+		wait.After = max(wait.After, minAbsence)
+	}
+	return m, wait
+}
+
+// unsure goes on after a 404 that says nothing about the resource: what was read stays, and a version that was reached is still good.
+func (m Machine) unsure(jitter float64) (Machine, Command) {
+	m.asking, m.absences = false, 0
+	if m.Phase != Watching {
+		m.Phase = Idle
+	}
+	m.Failures++
+	return m, Command{Do: Wait, After: delay(m.Failures, jitter)}
 }
 
 // delay is 0 for no failure, then 0.2 s doubling to 30 s, its upper half random.

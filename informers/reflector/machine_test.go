@@ -38,7 +38,7 @@ func TestSteps(t *testing.T) {
 	start := Input{Outcome: Start}
 	caught, listed := Input{Outcome: Caught, Version: "10"}, Input{Outcome: Listed, Version: "10"}
 	moved := func(v string) Input { return Input{Outcome: Moved, Version: v} }
-	woke := Input{Outcome: Woke}
+	woke, absent, served := Input{Outcome: Woke}, Input{Outcome: Absent}, Input{Outcome: Served}
 	for _, tc := range []struct {
 		name  string
 		plain bool
@@ -57,9 +57,16 @@ func TestSteps(t *testing.T) {
 		{"and resumes", false, []Input{start, caught, failed(broken), woke}, Command{Do: Watch, Version: "10"}},
 		{"expired reads again at once", false, []Input{start, caught, moved("12"), failed(expired)}, Command{Do: WatchList}},
 		{"expired twice waits", false, []Input{start, caught, failed(expired), failed(expired)}, Command{Do: Wait, After: 200 * time.Millisecond}},
-		{"missing says so once", false, []Input{start, failed(missing)}, Command{Do: Wait, After: 500 * time.Millisecond, Gone: true}},
-		{"and then only waits", false, []Input{start, failed(missing), woke, failed(missing)}, Command{Do: Wait, After: 500 * time.Millisecond}},
-		{"what came back may go again", false, []Input{start, failed(missing), woke, caught, failed(missing)}, Command{Do: Wait, After: 500 * time.Millisecond, Gone: true}},
+		{"expired after failures reads at once: the server is well", false, []Input{start, caught, failed(broken), woke, failed(broken), woke, failed(broken), woke, failed(expired)}, Command{Do: WatchList}},
+		{"missing asks", false, []Input{start, failed(missing)}, Command{Do: Ask}},
+		{"absent says so once", false, []Input{start, failed(missing), absent}, Command{Do: Wait, After: 500 * time.Millisecond, Gone: true}},
+		{"and then only waits", false, []Input{start, failed(missing), absent, woke, failed(missing), absent}, Command{Do: Wait, After: 500 * time.Millisecond}},
+		{"what was read is not gone at once", false, []Input{start, failed(missing), absent, woke, caught, failed(missing), absent}, Command{Do: Wait, After: 2 * time.Second}},
+		{"but when the server insists", false, []Input{start, caught, failed(missing), absent, woke, failed(missing), absent, woke, failed(missing), absent}, Command{Do: Wait, After: 800 * time.Millisecond, Gone: true}},
+		{"insisting is in a row", false, []Input{start, caught, failed(missing), absent, woke, failed(missing), absent, woke, failed(missing), served, woke, failed(missing), absent}, Command{Do: Wait, After: 2 * time.Second}},
+		{"a 404 of something else resumes", false, []Input{start, caught, moved("12"), failed(missing), served, woke}, Command{Do: Watch, Version: "12"}},
+		{"and one without an answer", false, []Input{start, caught, moved("12"), failed(missing), failed(missing), woke}, Command{Do: Watch, Version: "12"}},
+		{"or reads", false, []Input{start, failed(missing), failed(broken), woke}, Command{Do: WatchList}},
 		{"told when to come back", false, []Input{start, failed(throttled)}, Command{Do: Wait, After: 7 * time.Second}},
 		{"a version refused reads again", true, []Input{start, listed, failed(apierrors.NewBadRequest("version")), woke}, Command{Do: List}},
 		{"a bookmark of the past is ignored", false, []Input{start, caught, moved("12"), moved("11"), failed(io.EOF)}, Command{Do: Watch, Version: "12"}},
@@ -108,7 +115,11 @@ func TestAServerThatCannotBeWatchedIsNotReadAllTheTime(t *testing.T) {
 					readings++
 					require.Less(t, readings, 200)
 					m, _ = m.Step(read, 0)
-					if m, cmd = m.Step(failed(err), 0.999999); cmd.Do == Wait {
+					m, cmd = m.Step(failed(err), 0.999999)
+					if cmd.Do == Ask {
+						m, cmd = m.Step(Input{Outcome: Absent}, 0.999999)
+					}
+					if cmd.Do == Wait {
 						require.GreaterOrEqual(t, cmd.After, last)
 						waited, last = waited+cmd.After, cmd.After
 						m, cmd = m.Step(Input{Outcome: Woke}, 0)
@@ -156,6 +167,8 @@ func FuzzStep(f *testing.F) {
 					in = Input{Outcome: Listed, Version: fmt.Sprint(v)}
 				case WatchList:
 					in = Input{Outcome: Caught, Version: fmt.Sprint(v)}
+				case Ask:
+					in = Input{Outcome: []Outcome{Absent, Served}[int(x/2)%2]}
 				case Watch, Follow:
 					v++
 					in = Input{Outcome: Moved, Version: fmt.Sprint(v)}

@@ -18,6 +18,9 @@ type ListerWatcher interface {
 	List(ctx context.Context, o client.ListOptions) (*client.EncodedList, error)
 	// Watch opens one connection of a watch.
 	Watch(ctx context.Context, o client.EncodedWatchOptions) (Stream, error)
+	// Served asks the server whether it serves the resource at all. It must be the server that says no: not being able to
+	// ask, or an answer that could be anything else's, is an error.
+	Served(ctx context.Context) (bool, error)
 }
 
 // Stream is one connection of a watch, as *client.EncodedWatch.
@@ -39,7 +42,8 @@ type Sink interface {
 	// Missed says that the watch has brought a change that cannot be read. The copy may be wrong until the next Commit, which follows
 	// soon.
 	Missed(err *client.DecodeError)
-	// Gone says that the server does not serve the resource any more, or not yet.
+	// Gone says that the server does not serve the resource any more, or not yet. It says so itself, and if there was a Commit
+	// before, it has said so several times over some seconds.
 	Gone()
 }
 
@@ -66,7 +70,7 @@ type Options struct {
 	Plain bool
 	// Silence and Timeout are those of client.EncodedWatchOptions.
 	Silence, Timeout time.Duration
-	// OnError is told of every failure. nil ignores them.
+	// OnError is called with every failure, except that a resource that is not served is still not. nil ignores them.
 	OnError func(err error)
 	// Observe, if not nil, is told of each step, for metrics and tests.
 	Observe func(in Input, next Machine, cmd Command)
@@ -116,8 +120,8 @@ func (r *Reflector) Run(ctx context.Context) error {
 		}
 		m = next
 		in = d.do(ctx, cmd)
-		if in.Err != nil && ctx.Err() == nil && r.o.OnError != nil && !errors.Is(in.Err, io.EOF) {
-			r.o.OnError(in.Err)
+		if in.Err != nil && ctx.Err() == nil && !errors.Is(in.Err, io.EOF) && (!m.Missing || Classify(in.Err) != Missing) {
+			d.report(in.Err)
 		}
 	}
 	return nil
@@ -202,6 +206,15 @@ func (d *driver) do(ctx context.Context, cmd Command) Input {
 		return d.follow()
 	case Follow:
 		return d.follow()
+	case Ask:
+		served, err := d.lw.Served(ctx)
+		switch {
+		case err != nil:
+			return Input{Outcome: Failed, Err: err}
+		case served:
+			return Input{Outcome: Served}
+		}
+		return Input{Outcome: Absent}
 	}
 	panic("reflector: unknown action")
 }
@@ -343,7 +356,7 @@ func (d *driver) report(err error) {
 
 func clone(s string) string { return string([]byte(s)) }
 
-// For makes a ListerWatcher of a client.
+// For makes a ListerWatcher of a client. Served reads the discovery documents of the server, which every user may by default.
 func For[T metav1.Object](c *client.Client[T], dropManagedFields bool) ListerWatcher {
 	return clientLW[T]{c, dropManagedFields}
 }
@@ -356,6 +369,11 @@ type clientLW[T metav1.Object] struct {
 // List implements ListerWatcher.
 func (l clientLW[T]) List(ctx context.Context, o client.ListOptions) (*client.EncodedList, error) {
 	return l.c.ListEncoded(ctx, o, client.EncodedOptions{DropManagedFields: l.drop})
+}
+
+// Served implements ListerWatcher.
+func (l clientLW[T]) Served(ctx context.Context) (bool, error) {
+	return served(ctx, l.c.Conn(), l.c.Resource().GVR)
 }
 
 // Watch implements ListerWatcher.

@@ -1,0 +1,153 @@
+package informers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/clienttest"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// lost answers 404 in place of the server where the path begins with what is stored in prefix, and lets no watch live longer than 5 s.
+type lost struct {
+	http.Handler
+	prefix atomic.Value
+}
+
+func (l *lost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p, _ := l.prefix.Load().(string); p != "" && strings.HasPrefix(r.URL.Path, p) {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
+	if r.URL.Query().Has("watch") {
+		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	l.Handler.ServeHTTP(w, r)
+}
+
+// TestA404EmptiesNoCache: only the server's own word that it does not serve a resource counts, not that of what stands in front of it.
+func TestA404EmptiesNoCache(t *testing.T) {
+	for name, prefix := range map[string]string{
+		"everything":          "/",
+		"the resource alone":  "/api/v1/configmaps",
+		"the group version":   "/api/v1",
+		"the group discovery": "/api",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &lost{}
+				s := clienttest.Start(t, clienttest.Options{Wrap: func(h http.Handler) http.Handler { l.Handler = h; return l }})
+				cms := client.For[*corev1.ConfigMap](s.Conn(t, rest.Options{}))
+				_, err := cms.Create(t.Context(), cm("a", "k", "1"))
+				require.NoError(t, err)
+				var mu sync.Mutex
+				var failures []error
+				set := informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{OnError: func(_ string, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					failures = append(failures, err)
+				}})
+				inf := informers.For[*corev1.ConfigMap](set)
+				var told []string
+				inf.AddHandler(func(ev informers.Event[*corev1.ConfigMap]) {
+					if ev.Key.Namespace == "default" {
+						told = append(told, fmt.Sprint(ev.Type, " ", ev.Key.Name))
+					}
+				}, informers.HandlerOptions{})
+				run(t, set)
+				require.NoError(t, set.WaitForSync(t.Context()))
+				l.prefix.Store(prefix)
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, []string{"Added a"}, told)
+				require.True(t, must(inf.Lister().Has(key("a"))), "the last state known stays")
+				st := inf.Status()
+				require.False(t, st.NotServed)
+				require.Error(t, st.LastError)
+				require.Greater(t, st.Silent, 4*time.Minute)
+				mu.Lock()
+				require.NotEmpty(t, failures)
+				mu.Unlock()
+				l.prefix.Store("")
+				_, err = cms.Create(t.Context(), cm("b", "k", "1"))
+				require.NoError(t, err)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Equal(t, []string{"Added a", "Added b"}, told)
+
+				// What has never been read is no empty collection either.
+				l.prefix.Store(prefix)
+				late := informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{})
+				secrets := informers.For[*corev1.ConfigMap](late)
+				run(t, late)
+				time.Sleep(time.Minute)
+				require.Error(t, late.Ready())
+				_, err = secrets.Lister().List(informers.ListOptions{})
+				require.ErrorAs(t, err, new(*informers.NotSyncedError))
+				l.prefix.Store("")
+			})
+		})
+	}
+}
+
+// TestARemovedResourceIsToldOnce removes the definition of a resource whose objects cannot be deleted one by one before.
+func TestARemovedResourceIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		failures := 0
+		gone := 0
+		set, api := websites(t, informers.SetOptions{OnError: func(_ string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			failures++
+			if _, ok := err.(*informers.NotServedError); ok {
+				gone++
+			}
+		}})
+		put(t, api, "a", "h")
+		inf := informers.For[*Website](set)
+		n := count(inf)
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		crds := client.For[*apiextensionsv1.CustomResourceDefinition](api.Conn())
+		require.NoError(t, crds.Delete(t.Context(), types.NamespacedName{Name: "websites.example.com"}))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, comings{1, 1}, *n)
+		require.True(t, inf.Status().NotServed)
+		require.NoError(t, set.Ready(), "a resource that is not served is no reason not to work")
+		require.Empty(t, must(inf.Lister().List(informers.ListOptions{})), "there are none, and that is known")
+		mu.Lock()
+		require.Equal(t, 1, gone)
+		seen := failures
+		mu.Unlock()
+		time.Sleep(time.Hour)
+		mu.Lock()
+		require.Equal(t, seen, failures, "not reported again and again")
+		mu.Unlock()
+		_, err := crds.Create(t.Context(), websiteCRD())
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		put(t, api, "b", "h")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, comings{2, 1}, *n)
+		require.False(t, inf.Status().NotServed)
+	})
+}
