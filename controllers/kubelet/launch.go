@@ -212,7 +212,7 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 func (w *worker) containerMounts(pod *corev1.Pod, c *corev1.Container, env []variable, ips []string) ([]*cri.Mount, error) {
 	var mounts []*cri.Mount
 	hostsMounted := false
-	for _, m := range c.VolumeMounts {
+	for i, m := range c.VolumeMounts {
 		source, readOnly, err := w.k.volumeSource(pod, m.Name)
 		if err != nil {
 			return nil, err
@@ -224,8 +224,8 @@ func (w *worker) containerMounts(pod *corev1.Pod, c *corev1.Container, env []var
 			}
 		}
 		if sub != "" {
-			if source, err = subPath(source, sub); err != nil {
-				return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", m.Name, c.Name, err)
+			if source, err = w.subPath(pod, c, i, source, sub); err != nil {
+				return nil, err
 			}
 		}
 		path := m.MountPath

@@ -1,17 +1,32 @@
 package kubelet
 
+import (
+	"errors"
+	"os"
+)
+
 // mounter mounts file systems; tests and other systems than Linux use plain folders.
 type mounter interface {
-	// tmpfs mounts a file system in memory at dir if none is mounted there; size 0 means half the memory.
+	// tmpfs mounts a file system in memory at dir if none is mounted there; size 0 means half the memory. It fails with errNoMounts if
+	// this process may not mount.
 	tmpfs(dir string, size int64) error
+	// bind mounts an open file or folder at target, which it makes, in the place of what is mounted there.
+	bind(source *os.File, target string) error
 	// below lists the mount points inside dir.
 	below(dir string) ([]string, error)
 	unmount(dir string) error
+	// remove removes a folder with its content, but nothing that is mounted in it: that is an error.
+	remove(dir string) error
 }
+
+// errNoMounts says that this process cannot mount.
+var errNoMounts = errors.New("this process may not mount file systems")
 
 // folders mounts nothing.
 type folders struct{}
 
-func (folders) tmpfs(string, int64) error      { return nil }
+func (folders) tmpfs(string, int64) error      { return errNoMounts }
+func (folders) bind(*os.File, string) error    { return errNoMounts }
 func (folders) below(string) ([]string, error) { return nil, nil }
 func (folders) unmount(string) error           { return nil }
+func (folders) remove(dir string) error        { return os.RemoveAll(dir) }

@@ -41,7 +41,7 @@ func (m *kernelMounter) tmpfs(dir string, size int64) error {
 	}
 	err = unix.Mount("tmpfs", dir, "tmpfs", 0, options)
 	if errors.Is(err, unix.EPERM) {
-		return nil // a sandboxed root: the folder itself has to do
+		return errNoMounts // root of a sandbox
 	}
 	return err
 }
@@ -69,13 +69,23 @@ func (m *kernelMounter) below(dir string) ([]string, error) {
 
 func (m *kernelMounter) unmount(dir string) error {
 	err := unix.Unmount(dir, unix.UMOUNT_NOFOLLOW)
-	if errors.Is(err, unix.EBUSY) {
+	if errors.Is(err, unix.EBUSY) && m.ours(dir) {
 		err = unix.Unmount(dir, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
 	}
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil // not mounted any more
 	}
 	return err
+}
+
+// ours reports whether a mount is one that nothing is written to once the pod has stopped: a file system in memory, or the mount of a
+// subPath. Others, which containers have made, are taken away when they are not in use any more.
+func (m *kernelMounter) ours(dir string) bool {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err == nil && st.Type == unix.TMPFS_MAGIC {
+		return true
+	}
+	return strings.Contains(dir, "/"+subPathFolder+"/")
 }
 
 // mountPoints lists what is mounted in this process's mount namespace.

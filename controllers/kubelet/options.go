@@ -60,6 +60,9 @@ type Options struct {
 	// CgroupRoot is the parent of the pods' cgroups; empty means "/". NoCgroups leaves them all to the runtime.
 	CgroupRoot string
 	NoCgroups  bool
+	// DiskForMemory lets secrets, tokens and emptyDirs of the medium Memory be plain folders on the disk where this process may not mount
+	// a file system in memory, as in some sandboxes. Without it pods with such volumes do not start there.
+	DiskForMemory bool
 	// PullFallback uses an image that is present when the policy Always cannot pull it: for nodes without a registry.
 	PullFallback bool
 	// Listener serves the kubelet API with TLS; nil means none. TLS must hold certificates and, in ClientCAs, the authorities of the

@@ -258,7 +258,7 @@ func (k *Kubelet) removeFiles(uid types.UID, namespace, name string) error {
 	if err := k.unmountBelow(dir); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := k.mounts.remove(dir); err != nil {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(k.opts.LogDir, logFolder(namespace, name, uid)))

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -90,7 +89,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 			if v.EmptyDir.SizeLimit != nil {
 				size = v.EmptyDir.SizeLimit.Value()
 			}
-			if err := k.mounts.tmpfs(dir, size); err != nil {
+			if err := k.inMemory(dir, size); err != nil {
 				return renew, err
 			}
 		}
@@ -299,6 +298,15 @@ func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[str
 	return swapFiles(dir, files, group)
 }
 
+// inMemory makes a folder one in memory. Where this process may not mount, that fails unless the options allow the disk for it.
+func (k *Kubelet) inMemory(dir string, size int64) error {
+	err := k.mounts.tmpfs(dir, size)
+	if errors.Is(err, errNoMounts) && k.opts.DiskForMemory {
+		return nil
+	}
+	return err
+}
+
 // ownBy gives a folder to the pod's group.
 func ownBy(dir string, pod *corev1.Pod, mode fs.FileMode) error {
 	if err := os.Chmod(dir, mode); err != nil {
@@ -389,37 +397,6 @@ func (k *Kubelet) volumeSource(pod *corev1.Pod, name string) (path string, readO
 	}
 }
 
-// subPath is a path inside a volume, which no symbolic link may lead out of. A folder is made if nothing is there.
-func subPath(volume, sub string) (string, error) {
-	if filepath.IsAbs(sub) || slices.Contains(strings.Split(filepath.ToSlash(sub), "/"), "..") {
-		return "", fmt.Errorf("%q must be relative and must not contain ..", sub)
-	}
-	root, err := filepath.EvalSymlinks(volume)
-	if err != nil {
-		return "", err
-	}
-	dir, err := os.OpenRoot(root)
-	if err != nil {
-		return "", err
-	}
-	defer dir.Close()
-	if _, err := dir.Stat(sub); errors.Is(err, fs.ErrNotExist) {
-		if err := dir.MkdirAll(sub, 0o750); err != nil {
-			return "", err
-		}
-	} else if err != nil {
-		return "", err
-	}
-	full, err := filepath.EvalSymlinks(filepath.Join(root, sub))
-	if err != nil {
-		return "", err
-	}
-	if full != root && !strings.HasPrefix(full, root+string(filepath.Separator)) {
-		return "", fmt.Errorf("%q leads out of the volume", sub)
-	}
-	return full, nil
-}
-
 // unmount takes the volumes of a pod that has stopped down; emptyDirs lose their content.
 func (w *worker) unmount() error {
 	w.refresher.stop()
@@ -427,8 +404,10 @@ func (w *worker) unmount() error {
 	if err := w.k.unmountBelow(w.k.podDir(w.uid)); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Join(w.k.podDir(w.uid), "volumes")); err != nil {
-		return err
+	for _, folder := range []string{"volumes", subPathFolder} {
+		if err := w.k.mounts.remove(filepath.Join(w.k.podDir(w.uid), folder)); err != nil {
+			return err
+		}
 	}
 	clear(w.mounted)
 	return nil
