@@ -28,15 +28,27 @@ func (c *collector) reconcile(ctx context.Context, req reconcile.Request) (recon
 }
 
 func (c *collector) workOn(ctx context.Context, v view) (reconcile.Result, error) {
-	if v.doubtful {
-		if err := c.lookUp(ctx, v); err != nil {
-			return reconcile.Result{}, err
-		}
-		var ok bool
-		if v, ok = c.graph.get(v.uid); !ok || v.doubtful {
-			return reconcile.Result{}, nil
-		}
+	if !v.doubtful {
+		return c.act(ctx, v)
 	}
+	live, err := c.read(ctx, v.id, v.uid)
+	if err != nil || live == nil {
+		return reconcile.Result{}, err
+	}
+	c.check(c.graph.confirm(v.id, &live.ObjectMeta))
+	v, ok := c.graph.get(v.uid)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	result, err := c.act(ctx, v)
+	if v.doubtful && result.RequeueAfter == 0 {
+		result.RequeueAfter = patience
+	}
+	return result, err
+}
+
+// act does what an object needs whose state is known.
+func (c *collector) act(ctx context.Context, v view) (reconcile.Result, error) {
 	switch {
 	case v.orphaning:
 		return c.orphan(ctx, v)
@@ -46,18 +58,6 @@ func (c *collector) workOn(ctx context.Context, v view) (reconcile.Result, error
 		return reconcile.Result{}, nil
 	}
 	return c.collect(ctx, v)
-}
-
-// lookUp settles whether an object in doubt exists.
-func (c *collector) lookUp(ctx context.Context, v view) error {
-	live, err := c.read(ctx, v.id, v.uid)
-	switch {
-	case err != nil:
-		return err
-	case live != nil:
-		c.check(c.graph.confirm(v.id, &live.ObjectMeta))
-	}
-	return nil
 }
 
 // read reads an object. If it is proven not to exist, read takes it out of the graph and returns nil.
@@ -102,7 +102,7 @@ func (c *collector) awaitDependents(ctx context.Context, v view) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: soon}, err
 	}
 	for _, d := range more {
-		if slices.ContainsFunc(d.owners, func(r metav1.OwnerReference) bool { return r.UID == v.uid && blocks(&r) }) {
+		if slices.ContainsFunc(d.owners, func(r metav1.OwnerReference) bool { return holds(v.uid, v.id, d.id.key.Namespace, &r) }) {
 			return reconcile.Result{RequeueAfter: patience}, nil // it is collected when its resource can be watched
 		}
 	}
@@ -182,7 +182,8 @@ func (c *collector) collect(ctx context.Context, v view) (reconcile.Result, erro
 	}
 	if solid {
 		if owners := append(dangling, waiting...); len(owners) > 0 {
-			return reconcile.Result{}, c.removeOwners(ctx, object{v.id, v.uid}, owners)
+			// Of the object as it is in this decision: without the owner that holds it, the others are why it is deleted.
+			return reconcile.Result{}, c.patch(ctx, object{v.id, v.uid}, live, withoutOwners(live, owners))
 		}
 		return reconcile.Result{}, nil
 	}
@@ -229,13 +230,16 @@ func (c *collector) dropFinalizer(ctx context.Context, v view, finalizer string)
 
 // removeOwners takes the given owners out of an object's references.
 func (c *collector) removeOwners(ctx context.Context, o object, owners []types.UID) error {
-	return c.change(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
-		left := slices.DeleteFunc(slices.Clone(live.OwnerReferences), func(r metav1.OwnerReference) bool { return slices.Contains(owners, r.UID) })
-		if len(left) == len(live.OwnerReferences) {
-			return nil
-		}
-		return map[string]any{"ownerReferences": left}
-	})
+	return c.change(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any { return withoutOwners(live, owners) })
+}
+
+// withoutOwners is the change that takes owners out of an object's references; nil if it has none of them.
+func withoutOwners(live *metav1.PartialObjectMetadata, owners []types.UID) map[string]any {
+	left := slices.DeleteFunc(slices.Clone(live.OwnerReferences), func(r metav1.OwnerReference) bool { return slices.Contains(owners, r.UID) })
+	if len(left) == len(live.OwnerReferences) {
+		return nil
+	}
+	return map[string]any{"ownerReferences": left}
 }
 
 // unblock lets an object not hold up the deletion of an owner.
@@ -265,18 +269,23 @@ func (c *collector) change(ctx context.Context, o object, edit func(*metav1.Part
 		if meta == nil {
 			return nil
 		}
-		meta["uid"], meta["resourceVersion"] = o.uid, live.ResourceVersion
-		data, err := json.Marshal(map[string]any{"metadata": meta})
-		if err != nil {
-			return err
-		}
-		_, err = c.api(o.id.kind).Patch(ctx, o.id.key, client.Patch{Type: types.MergePatchType, Data: data})
-		if notFound(err, o.id.key.Name) {
-			return nil
-		}
-		if !apierrors.IsConflict(err) {
+		if err := c.patch(ctx, o, live, meta); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return fmt.Errorf("%s %s keeps changing", o.id.kind.GVR.GroupResource(), o.id.key)
+}
+
+// patch changes the metadata of an object, if it is still as it was read. One that is gone is no failure.
+func (c *collector) patch(ctx context.Context, o object, live *metav1.PartialObjectMetadata, meta map[string]any) error {
+	meta["uid"], meta["resourceVersion"] = o.uid, live.ResourceVersion
+	data, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return err
+	}
+	_, err = c.api(o.id.kind).Patch(ctx, o.id.key, client.Patch{Type: types.MergePatchType, Data: data})
+	if notFound(err, o.id.key.Name) {
+		return nil
+	}
+	return err
 }

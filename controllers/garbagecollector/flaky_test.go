@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,18 @@ func (f *flaky) show(gr schema.GroupResource) {
 	delete(f.hidden, gr)
 }
 
+// hides reports whether a kind, by its name, is not served at the moment.
+func (f *flaky) hides(kind string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for gr := range f.hidden {
+		if strings.EqualFold(kind+"s", gr.Resource) {
+			return true
+		}
+	}
+	return false
+}
+
 // cut ends the watches of a resource.
 func (f *flaky) cut(gr schema.GroupResource) {
 	f.mu.Lock()
@@ -62,13 +75,17 @@ func (f *flaky) cut(gr schema.GroupResource) {
 	}
 }
 
-func (f *flaky) admit(r *client.Request) error {
+func (f *flaky) admit(ctx context.Context, r *client.Request) error {
 	gr := r.Resource.GroupResource()
 	f.mu.Lock()
 	hidden, late := f.hidden[gr], f.late[gr]
 	f.mu.Unlock()
 	if verb := r.Verb(); verb == "list" || verb == "watch" {
-		time.Sleep(late)
+		select {
+		case <-time.After(late):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	if !hidden {
 		return nil
@@ -79,7 +96,7 @@ func (f *flaky) admit(r *client.Request) error {
 }
 
 func (f *flaky) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
-	if err := f.admit(r); err != nil {
+	if err := f.admit(ctx, r); err != nil {
 		return nil, err
 	}
 	f.asked.Add(1)
@@ -95,7 +112,7 @@ func (f *flaky) Do(ctx context.Context, r *client.Request) (*client.Response, er
 }
 
 func (f *flaky) Stream(ctx context.Context, r *client.Request) (*client.Stream, error) {
-	if err := f.admit(r); err != nil {
+	if err := f.admit(ctx, r); err != nil {
 		return nil, err
 	}
 	s, err := f.Conn.Stream(ctx, r)

@@ -47,7 +47,7 @@ const (
 	// present: a watch or a read has shown the object, and nothing has said since that it is gone.
 	present
 	// doubtful: the object was present and is no longer in what the server lists, which proves nothing when the
-	// server did not serve the resource. It is to be looked up.
+	// server did not serve the resource. It is looked up again and again, until a watch shows it or its absence is proven.
 	doubtful
 )
 
@@ -91,25 +91,26 @@ func (g *graph) node(uid types.UID) *node {
 func (g *graph) observe(id identity, obj *metav1.ObjectMeta) (check []types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.take(id, obj)
+	return g.take(id, obj, present)
 }
 
-// confirm takes in the state of an object that was read because its existence was in doubt. A watch may have said more
-// since; then that holds.
+// confirm takes in the state of an object that was read because its existence was in doubt. It stays in doubt until a watch
+// shows it, because none would tell its end. One may have shown it since it was read; then that holds. The caller is about to
+// look at the object itself.
 func (g *graph) confirm(id identity, obj *metav1.ObjectMeta) (check []types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if n := g.nodes[obj.UID]; n == nil || n.known != doubtful {
 		return nil
 	}
-	return g.take(id, obj)
+	return slices.DeleteFunc(g.take(id, obj, doubtful), func(uid types.UID) bool { return uid == obj.UID })
 }
 
-func (g *graph) take(id identity, obj *metav1.ObjectMeta) (check []types.UID) {
+func (g *graph) take(id identity, obj *metav1.ObjectMeta, known knowledge) (check []types.UID) {
 	n := g.node(obj.UID)
 	first := n.known != present
 	wasForeground, wasOrphaning := n.foreground, n.orphaning
-	n.id, n.known, n.absent = id, present, nil
+	n.id, n.known, n.absent = id, known, nil
 	n.deleting = obj.DeletionTimestamp != nil
 	n.foreground = n.deleting && slices.Contains(obj.Finalizers, metav1.FinalizerDeleteDependents)
 	n.orphaning = n.deleting && slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents)
@@ -167,9 +168,24 @@ func blocks(r *metav1.OwnerReference) bool {
 	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
+// holds reports whether a reference of an object in namespace lets an owner, when it is deleted in the foreground, wait for the
+// object. One with the right uid that leads elsewhere does not: nothing would ever end the wait.
+func holds(owner types.UID, id identity, namespace string, r *metav1.OwnerReference) bool {
+	return r.UID == owner && blocks(r) && leadsTo(id, namespace, r)
+}
+
+// leadsTo reports whether the place that a reference of an object in namespace names is that of an owner.
+func leadsTo(owner identity, namespace string, r *metav1.OwnerReference) bool {
+	p, found := at(namespace, r), owner.place()
+	if !owner.kind.Namespaced {
+		p.namespace = ""
+	}
+	return p == found
+}
+
 // blockedBy reports whether n, when it is deleted in the foreground, waits for d.
 func (n *node) blockedBy(d *node) bool {
-	return slices.ContainsFunc(d.owners, func(r metav1.OwnerReference) bool { return r.UID == n.uid && blocks(&r) })
+	return slices.ContainsFunc(d.owners, func(r metav1.OwnerReference) bool { return holds(n.uid, n.id, d.id.key.Namespace, &r) })
 }
 
 func (n *node) appendDependents(to []types.UID) []types.UID {
@@ -230,19 +246,19 @@ func (g *graph) state(namespace string, ref *metav1.OwnerReference) ownerState {
 	if n == nil {
 		return unknown
 	}
-	p := at(namespace, ref)
-	clusterWide := p
-	clusterWide.namespace = ""
-	switch {
-	case n.known == present:
-		if found := n.id.place(); found != p && found != clusterWide {
+	if n.known == present {
+		switch {
+		case !leadsTo(n.id, namespace, ref):
 			return unknown // the uid is right and something else is not
-		}
-		if n.foreground {
+		case n.foreground:
 			return waits
 		}
 		return lives
-	case slices.Contains(n.absent, p), slices.Contains(n.absent, clusterWide):
+	}
+	p := at(namespace, ref)
+	clusterWide := p
+	clusterWide.namespace = ""
+	if slices.Contains(n.absent, p) || slices.Contains(n.absent, clusterWide) {
 		return absent
 	}
 	return unknown
@@ -419,7 +435,7 @@ func (g *graph) circle(uid types.UID) []object {
 		// Whoever waits for this one waits for n in the end.
 		for _, ref := range todo[0].owners {
 			o := g.nodes[ref.UID]
-			if o == nil || !o.foreground || !blocks(&ref) {
+			if o == nil || !o.foreground || !holds(o.uid, o.id, todo[0].id.key.Namespace, &ref) {
 				continue
 			}
 			if o == n {
