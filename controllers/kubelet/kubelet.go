@@ -39,6 +39,7 @@ type Kubelet struct {
 	cgroups  *cgroups
 	status   *statuses
 	node     *node
+	ledger   *ledger
 
 	// ctx is that of Run's workers.
 	ctx     context.Context
@@ -76,6 +77,7 @@ func New(conn client.Conn, o Options) (*Kubelet, error) {
 	k.cgroups = newCgroups(o)
 	k.status = newStatuses(k)
 	k.node = newNode(k)
+	k.ledger = newLedger(k.node.allocatable)
 	k.pleg = &pleg{rt: rt, interval: o.RelistInterval, changed: k.wake}
 	return k, nil
 }
@@ -124,6 +126,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	loops := sync.WaitGroup{}
 	loops.Go(func() { k.node.run(ctx) })
 	loops.Go(func() { k.pleg.run(ctx) })
+	loops.Go(func() { k.openLedger(ctx) })
 	loops.Go(func() { k.housekeeping(ctx) })
 	if k.opts.StaticPodDir != "" {
 		loops.Go(func() { k.watchStatic(ctx) })
@@ -206,6 +209,8 @@ func (k *Kubelet) dispatch(pod *corev1.Pod, static bool) {
 func (k *Kubelet) gone(uid types.UID, last *corev1.Pod) {
 	if w := k.worker(uid); w != nil {
 		w.remove(last)
+	} else {
+		k.ledger.forget(uid)
 	}
 }
 
@@ -217,6 +222,7 @@ func (k *Kubelet) retired(w *worker) {
 	}
 	k.mu.Unlock()
 	k.status.forget(w.uid)
+	k.ledger.forget(w.uid)
 }
 
 const housekeepingInterval = 2 * time.Second

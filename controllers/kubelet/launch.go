@@ -492,73 +492,10 @@ func oomScoreAdj(pod *corev1.Pod, c *corev1.Container, capacity corev1.ResourceL
 	return min(max(adj, 1000+guaranteed), bestEffort-1)
 }
 
-// refuse tells why a new pod cannot run on this node.
-func (k *Kubelet) refuse(pod *corev1.Pod, v *view) *verdict {
-	if len(v.containers) > 0 || len(v.sandboxes) > 0 {
-		return nil // it has been let in
-	}
+// refuse tells why a pod cannot run on this node, however much room there is.
+func (k *Kubelet) refuse(pod *corev1.Pod) *verdict {
 	if os := pod.Spec.OS; os != nil && os.Name != "linux" {
 		return &verdict{corev1.PodFailed, "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
 	}
-	used := corev1.ResourceList{}
-	k.mu.Lock()
-	var others []*worker
-	for uid, w := range k.workers {
-		if uid != pod.UID {
-			others = append(others, w)
-		}
-	}
-	k.mu.Unlock()
-	count := int64(0)
-	for _, w := range others {
-		other, removed := w.desired()
-		if removed || over(other.Status.Phase) || other.CreationTimestamp.After(pod.CreationTimestamp.Time) && other.Status.StartTime == nil {
-			continue
-		}
-		count++
-		sumRequests(other, used)
-	}
-	allocatable := k.node.allocatable()
-	if pods := allocatable[corev1.ResourcePods]; !pods.IsZero() && count+1 > pods.Value() {
-		return &verdict{corev1.PodFailed, "OutOfpods", fmt.Sprintf("Node didn't have enough resource: pods, requested: 1, used: %d, capacity: %d", count, pods.Value())}
-	}
-	need := corev1.ResourceList{}
-	sumRequests(pod, need)
-	for name, q := range need {
-		have, ok := allocatable[name]
-		if !ok || q.IsZero() {
-			continue
-		}
-		already := used[name]
-		if q.MilliValue()+already.MilliValue() > have.MilliValue() {
-			unit := func(q resource.Quantity) int64 {
-				if name == corev1.ResourceCPU {
-					return q.MilliValue()
-				}
-				return q.Value()
-			}
-			return &verdict{corev1.PodFailed, "OutOf" + string(name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
-				name, unit(q), unit(already), unit(have))}
-		}
-	}
 	return nil
-}
-
-// sumRequests adds what the containers that run side by side ask for.
-func sumRequests(pod *corev1.Pod, to corev1.ResourceList) {
-	add := func(c *corev1.Container) {
-		for name, q := range c.Resources.Requests {
-			sum := to[name]
-			sum.Add(q)
-			to[name] = sum
-		}
-	}
-	for i := range pod.Spec.Containers {
-		add(&pod.Spec.Containers[i])
-	}
-	for i := range pod.Spec.InitContainers {
-		if isSidecar(&pod.Spec.InitContainers[i]) {
-			add(&pod.Spec.InitContainers[i])
-		}
-	}
 }

@@ -29,10 +29,14 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		next.in(left)
 	}
 	if w.last == nil {
-		if why := w.k.refuse(pod, v); why != nil {
+		why, decided := w.admit(pod, v)
+		if why != nil {
 			w.ended = why
 			w.k.recorder.Event(pod, events.Warning, why.reason, why.message)
 			return 0, nil
+		}
+		if !decided {
+			return next.after(), nil // the opening of the ledger wakes this worker
 		}
 	}
 	w.report(pod, v)
@@ -129,6 +133,17 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		next.in(briefly)
 	}
 	return next.after(), errors.Join(errs...)
+}
+
+// admit lets a pod in, or says why it may not run here. A pod that the runtime holds something of has been let in before.
+func (w *worker) admit(pod *corev1.Pod, v *view) (why *verdict, decided bool) {
+	running := len(v.containers) > 0 || len(v.sandboxes) > 0
+	if !running {
+		if why := w.k.refuse(pod); why != nil {
+			return why, true
+		}
+	}
+	return w.k.ledger.admit(pod, running || w.static)
 }
 
 // settle ends containers of which the runtime does not know whether they run, because a second copy of theirs may not run beside them,

@@ -259,6 +259,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 		w.stopped = false
 		return 0, false, errors.New("containers still run")
 	}
+	w.k.ledger.release(w.uid)
 	if !removed {
 		w.report(pod, v)
 	}
