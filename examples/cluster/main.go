@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/examples/internal/flagname"
 )
 
 func main() {
@@ -73,7 +75,7 @@ func flags(args []string) (*config, error) {
 	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return nil, err
 	} else if err != nil {
-		return nil, fmt.Errorf("%w; see --help", err)
+		return nil, fmt.Errorf("%w; see --help", flagname.Closest(f, err))
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))

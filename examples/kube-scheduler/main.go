@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/component"
 )
 
+const protobuf = "application/vnd.kubernetes.protobuf"
+
 func main() { component.Exit("kube-scheduler", run(os.Args[1:])) }
 
 // configuration is the part of KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) this scheduler knows;
@@ -22,7 +25,11 @@ func main() { component.Exit("kube-scheduler", run(os.Args[1:])) }
 type configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	ClientConnection struct {
-		Kubeconfig string `json:"kubeconfig,omitempty"`
+		Kubeconfig         string   `json:"kubeconfig,omitempty"`
+		AcceptContentTypes string   `json:"acceptContentTypes,omitempty"`
+		ContentType        string   `json:"contentType,omitempty"`
+		QPS                *float64 `json:"qps,omitempty"`
+		Burst              *int     `json:"burst,omitempty"`
 	} `json:"clientConnection,omitempty"`
 	LeaderElection struct {
 		LeaderElect       *bool            `json:"leaderElect,omitempty"`
@@ -81,6 +88,9 @@ func apply(file string, o *component.Options, f *pflag.FlagSet) ([]string, error
 	if c.ClientConnection.Kubeconfig != "" && unset("kubeconfig") {
 		o.Kubeconfig = c.ClientConnection.Kubeconfig
 	}
+	if err := c.rate(o, unset); err != nil {
+		return nil, err
+	}
 	le := &c.LeaderElection
 	if le.LeaderElect != nil && unset("leader-elect") {
 		o.LeaderElect = *le.LeaderElect
@@ -112,4 +122,43 @@ func apply(file string, o *component.Options, f *pflag.FlagSet) ([]string, error
 		}
 	}
 	return names, nil
+}
+
+// Upstream's limits where the file gives only one of the two.
+const (
+	defaultQPS   = 50
+	defaultBurst = 100
+)
+
+// rate reads the limits of the connection. As upstream, a negative qps lifts the limit.
+func (c *configuration) rate(o *component.Options, unset func(flag string) bool) error {
+	cc := &c.ClientConnection
+	for name, v := range map[string]string{"acceptContentTypes": cc.AcceptContentTypes, "contentType": cc.ContentType} {
+		if v != "" && !strings.Contains(v, protobuf) {
+			return fmt.Errorf("clientConnection.%s: %q: want %s, which is used where the server takes it, or nothing", name, v, protobuf)
+		}
+	}
+	if cc.QPS == nil && cc.Burst == nil {
+		return nil
+	}
+	qps, burst := float64(defaultQPS), defaultBurst
+	if cc.QPS != nil && *cc.QPS != 0 {
+		qps = *cc.QPS
+	}
+	if cc.Burst != nil && *cc.Burst != 0 {
+		burst = *cc.Burst
+	}
+	switch {
+	case burst < 0:
+		return fmt.Errorf("clientConnection.burst: %d: want no negative number", burst)
+	case qps < 0:
+		qps, burst = 0, 0
+	}
+	if unset("kube-api-qps") {
+		o.QPS = qps
+	}
+	if unset("kube-api-burst") {
+		o.Burst = burst
+	}
+	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/client/stream"
+	"github.com/keelson-dev/keelson/examples/internal/flagname"
 )
 
 func main() {
@@ -183,7 +184,7 @@ func dispatch(ctx context.Context, args []string, in io.Reader, out, errOut io.W
 	k.flags(before)
 	before.Usage = func() { help(out, before) }
 	if err := before.Parse(args); err != nil {
-		return asUsage(err)
+		return asUsage(flagname.Closest(before, err))
 	}
 	args = before.Args()
 	if len(args) == 0 {
@@ -214,7 +215,7 @@ func dispatch(ctx context.Context, args []string, in io.Reader, out, errOut io.W
 			fmt.Fprintln(out, "\nUse 'kubectl --help' for the flags of all commands.")
 		}
 		if err := f.Parse(args[1:]); err != nil {
-			return asUsage(err)
+			return asUsage(flagname.Closest(f, err))
 		}
 		k.dash = f.ArgsLenAtDash()
 		if err := k.connect(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -26,6 +27,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/health"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/metrics"
+	"github.com/keelson-dev/keelson/examples/internal/flagname"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
@@ -37,6 +39,9 @@ type Options struct {
 	Name       string // of the component, and of its lease
 	Kubeconfig string
 	Master     string
+	// QPS caps the requests per second, with bursts of Burst; 0 sets no cap, and the connection adapts to the server.
+	QPS   float64
+	Burst int
 
 	LeaderElect                               bool
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
@@ -51,6 +56,8 @@ type Options struct {
 func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file of the API server (empty: in-cluster configuration)")
 	f.StringVar(&o.Master, "master", "", "address of the API server, instead of the kubeconfig's")
+	f.Float64Var(&o.QPS, "kube-api-qps", 0, "most requests per second to the API server; 0: no fixed number, as many as it answers in good time")
+	f.IntVar(&o.Burst, "kube-api-burst", 0, "how many requests may go beyond --kube-api-qps at once; 0: as many as that")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "take a lease before working, so that several replicas may run")
 	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait after the leader's last sign of life")
 	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long the leader goes on without renewing")
@@ -62,7 +69,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.IntVarP(&o.Verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 }
 
-// Parse parses the arguments; an unknown flag or a stray argument is an error that points to --help, which prints all flags.
+// Parse parses the arguments; an unknown flag or a stray argument is an error that names the closest known flag and points to
+// --help, which prints all flags.
 func Parse(f *pflag.FlagSet, what string, args []string) error {
 	f.SortFlags = true
 	f.Usage = func() {
@@ -71,7 +79,7 @@ func Parse(f *pflag.FlagSet, what string, args []string) error {
 	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return err
 	} else if err != nil {
-		return fmt.Errorf("%w; see --help", err)
+		return fmt.Errorf("%w; see --help", flagname.Closest(f, err))
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
@@ -124,8 +132,14 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 	if err != nil {
 		return err
 	}
+	if o.QPS < 0 || o.Burst < 0 {
+		return fmt.Errorf("%g requests per second with bursts of %d: want no negative numbers", o.QPS, o.Burst)
+	}
+	if o.Burst == 0 {
+		o.Burst = int(math.Ceil(o.QPS))
+	}
 	measured := metrics.New()
-	conn, err := rest.New(cfg, rest.Options{Logger: log, Warnings: rest.NoWarnings, Metrics: measured.Client()})
+	conn, err := rest.New(cfg, rest.Options{Logger: log, Warnings: rest.NoWarnings, Metrics: measured.Client(), QPS: o.QPS, Burst: o.Burst})
 	if err != nil {
 		return err
 	}
