@@ -93,6 +93,14 @@ func (d *Documents) forget(gv schema.GroupVersion) {
 	d.v2JSON, d.v2Proto, d.v3Listed = nil, nil, nil
 }
 
+// HasV3 reports whether V3 has a document at path.
+func (d *Documents) HasV3(path string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.parts()[path]
+	return ok
+}
+
 // V3 returns a v3 document by its path below /openapi/v3, such as api/v1 or apis/apps/v1, and whether there is one.
 func (d *Documents) V3(path string) (Document, bool) {
 	d.mu.Lock()

@@ -22,6 +22,10 @@ import (
 
 // connect passes a request on to where an object lives: to the kubelet of its node, or to the object's own address.
 func (s *Server) connect(rt *route, r *request) {
+	if err := checkConnectOptions(r.info.Subresource, r.info.Name, r.query); err != nil {
+		r.fail(err)
+		return
+	}
 	obj, err := s.connected(rt, r)
 	if err != nil {
 		r.fail(err)
@@ -138,26 +142,23 @@ func (s *Server) askProxy(rt *route, r *request, obj metav1.Object) error {
 
 // containerOf checks the container asked for, or finds the only one.
 func containerOf(pod *corev1.Pod, name string) (string, error) {
-	var names, others []string
-	for _, c := range pod.Spec.Containers {
-		names = append(names, c.Name)
+	// In the order in which they are started.
+	var names []string
+	for i := range pod.Spec.InitContainers {
+		names = append(names, pod.Spec.InitContainers[i].Name)
 	}
-	for _, c := range pod.Spec.InitContainers {
-		others = append(others, c.Name)
+	for i := range pod.Spec.Containers {
+		names = append(names, pod.Spec.Containers[i].Name)
 	}
-	for _, c := range pod.Spec.EphemeralContainers {
-		others = append(others, c.Name)
+	for i := range pod.Spec.EphemeralContainers {
+		names = append(names, pod.Spec.EphemeralContainers[i].Name)
 	}
 	switch {
-	case name == "" && len(names) == 1:
-		return names[0], nil
+	case name == "" && len(pod.Spec.Containers) == 1:
+		return pod.Spec.Containers[0].Name, nil
 	case name == "":
-		text := fmt.Sprintf("a container name must be specified for pod %s, choose one of: %v", pod.Name, names)
-		if len(others) > 0 {
-			text += fmt.Sprintf(" or one of the init or ephemeral containers: %v", others)
-		}
-		return "", apierrors.NewBadRequest(text)
-	case slices.Contains(names, name) || slices.Contains(others, name):
+		return "", apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %v", pod.Name, names))
+	case slices.Contains(names, name):
 		return name, nil
 	}
 	return "", apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))

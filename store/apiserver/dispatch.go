@@ -99,6 +99,11 @@ func (r *request) warnDeprecated() {
 	}
 }
 
+// errNoMethod refuses a method of a path that is not that of an object.
+func errNoMethod() error {
+	return apierrors.New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+}
+
 func errNoResource() error {
 	err := apierrors.New(404, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 	err.ErrStatus.Details = &metav1.StatusDetails{}

@@ -26,6 +26,11 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	if path != "/openapi/v3" {
 		typ = fmt.Sprintf(openAPIProto, version)
 	}
+	name, one := strings.CutPrefix(path, "/openapi/v3/")
+	if one && !s.documents.HasV3(name) {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
 	proto, ok := acceptsOpenAPI(r.Header.Get("Accept"), typ)
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
@@ -45,7 +50,6 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	case version == 2:
 		doc = s.documents.V2JSON()
 	default:
-		name := strings.TrimPrefix(path, "/openapi/v3/")
 		if doc, ok = s.documents.V3(name); ok {
 			immutable = doc.Hash
 		}

@@ -102,24 +102,25 @@ func (s *Server) serveIndex(r *request) {
 
 // serveDiscovery answers /api, /apis and what is below them down to a version.
 func (s *Server) serveDiscovery(r *request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		r.fail(errNoResource())
-		return
-	}
 	d := &s.table().discovery
 	parts := splitPath(r.info.Path)
-	if version := aggregatedVersion(r.Header.Get("Accept")); len(parts) == 1 && version != "" {
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if version := aggregatedVersion(r.Header.Get("Accept")); len(parts) == 1 && version != "" && read {
 		s.serveAggregated(r, d, parts[0] == "api", version)
-		return
-	}
-	out, err := r.accepts(offers{proto: true})
-	if err != nil {
-		r.fail(err)
 		return
 	}
 	kind, body := s.discoveryDocument(r, d, parts)
 	if body == nil {
 		r.fail(errNoResource())
+		return
+	}
+	if !read {
+		r.fail(errNoMethod())
+		return
+	}
+	out, err := r.accepts(offers{proto: true})
+	if err != nil {
+		r.fail(err)
 		return
 	}
 	r.send(http.StatusOK, out, schema.GroupVersionKind{Version: "v1", Kind: kind}, body)

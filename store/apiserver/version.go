@@ -4,10 +4,9 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
-	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // The Kubernetes version whose API is served.
@@ -59,9 +58,12 @@ func (v VersionInfo) filled() VersionInfo {
 func (s *Server) Version() VersionInfo { return s.options.Version }
 
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
+	if path := strings.TrimSuffix(r.URL.Path, "/"); path != "/version" {
+		(&request{Request: r, server: s, w: w}).fail(errNoResource())
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		(&request{Request: r, server: s, w: w}).fail(apierrors.New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-			"the server does not allow this method on the requested resource"))
+		(&request{Request: r, server: s, w: w}).fail(errNoMethod())
 		return
 	}
 	b, err := codec.Marshal(&s.options.Version)
