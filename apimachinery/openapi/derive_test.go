@@ -268,3 +268,14 @@ func ExampleDerive() {
 	fmt.Println(d.Name, string(text))
 	// Output: sites.example.com {"type":"string","maxLength":50,"pattern":"^[a-z.]+$"}
 }
+
+// A definition is printed as one writes it: without a status, and without null.
+func TestDerivedDefinitionsHaveNoStatus(t *testing.T) {
+	d, err := openapi.Derive[*Site](exampleGroup, scheme.Kind{Resource: "sites"}, openapi.DeriveOptions{})
+	require.NoError(t, err)
+	text, err := codec.MarshalYAML(d)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "null")
+	require.NotContains(t, "\n"+string(text), "\nstatus:")
+	require.Contains(t, string(text), "status: {}", "the subresource is there")
+}

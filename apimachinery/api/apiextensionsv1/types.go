@@ -66,7 +66,7 @@ type CustomResourceDefinition struct {
 	// Names, versions and schemas of the new kind.
 	Spec CustomResourceDefinitionSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 	// Whether it is served; written by the system.
-	Status CustomResourceDefinitionStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+	Status CustomResourceDefinitionStatus `json:"status,omitzero" protobuf:"bytes,3,opt,name=status"`
 }
 
 // CustomResourceDefinitionCondition is one fact about a definition.
