@@ -44,7 +44,7 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sou
 	if monitor != nil && o.Metrics == nil {
 		o.Metrics = monitor.Reconciles()
 	}
-	a := &added{Controller: controller.New(name, r, o.Options)}
+	a := &added{Controller: controller.New(name, m.Wrap(name, r), o.Options)}
 	if !o.OwnInformersOnly {
 		a.waits = append(a.waits, m.Informers().WaitForServed)
 	}

@@ -108,7 +108,7 @@ func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 		defer m.Active(c.name, -1)
 	}
 	began := time.Now()
-	result, outcome, err := c.reconcile(reconcile.NewContext(ctx, log, id), req)
+	result, outcome, err := c.reconcile(reconcile.NewContext(ctx, &reconcile.Run{Controller: c.name, Request: req, ID: id, Logger: log}), req)
 	switch {
 	case err == nil && result.RequeueAfter > 0:
 		outcome = "requeue_after"

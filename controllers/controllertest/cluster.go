@@ -38,6 +38,8 @@ type Cluster struct {
 	pki    pki
 	conn   client.Conn
 	hooks  *hooks // nil without webhooks
+	guard  *guard
+	last   *failures
 
 	mu    sync.Mutex
 	conns []*rest.Conn
@@ -61,6 +63,7 @@ func start(t testing.TB, o Options, from Snapshot) *Cluster {
 		o.Scheme = api.Scheme()
 	}
 	c := &Cluster{t: t, opts: o, bubble: inBubble(), net: newNetwork()}
+	c.guard, c.last = newGuard(o.MaxRuns, c.bubble), &failures{next: o.Logger.Handler()}
 	if c.bubble {
 		if wait := time.Until(from.at); wait > 0 {
 			time.Sleep(wait)
@@ -155,6 +158,7 @@ func (c *Cluster) end() {
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
+	c.report()
 	c.net.closeAll() // all clients have ended: the server need not wait for their connections
 	var both sync.WaitGroup
 	for _, stop := range stops[:2] {
@@ -222,7 +226,7 @@ func (c *Cluster) Access(user ...client.User) Access {
 func (c *Cluster) Config(user ...client.User) rest.Config {
 	c.t.Helper()
 	a := c.Access(user...)
-	return rest.Config{Host: a.Host, Dial: a.Dial, Scheme: c.opts.Scheme, UserAgent: "controllertest",
+	return rest.Config{Host: a.Host, Dial: a.Dial, Scheme: c.opts.Scheme, UserAgent: "controllertest", Wrap: c.guard.transport,
 		TLS: rest.TLSConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
 }
 
@@ -234,7 +238,7 @@ func (c *Cluster) Conn(user ...client.User) client.Conn {
 
 func (c *Cluster) connect(cfg rest.Config) client.Conn {
 	c.t.Helper()
-	conn, err := rest.New(cfg, rest.Options{Logger: c.opts.Logger})
+	conn, err := rest.New(cfg, rest.Options{Logger: slog.New(c.last)})
 	if err != nil {
 		c.t.Fatalf("controllertest: %v", err)
 	}
@@ -253,7 +257,7 @@ func (c *Cluster) Manager(name string, add ...Adder) *manager.Manager {
 // ManagerOver is Manager over another connection, such as one wrapped to delay or to fail.
 func (c *Cluster) ManagerOver(conn client.Conn, name string, add ...Adder) *manager.Manager {
 	c.t.Helper()
-	m := manager.New(conn, manager.Options{Logger: c.opts.Logger.With("manager", name)})
+	m := manager.New(conn, manager.Options{Logger: slog.New(c.last).With("manager", name), Wrap: c.guard.wrap})
 	for _, f := range add {
 		if err := f(m); err != nil {
 			c.t.Fatalf("controllertest: manager %s: %v", name, err)

@@ -22,19 +22,26 @@ import (
 func (c *Cluster) load() {
 	c.t.Helper()
 	var objs []*metav1.Unstructured
-	read := func(f fs.FS, kinds ...string) {
+	read := func(option string, f fs.FS, kinds ...string) {
+		c.t.Helper()
 		if f == nil {
 			return
 		}
 		list, err := manifests(f, kinds...)
 		if err != nil {
-			c.t.Fatalf("controllertest: %v", err)
+			c.t.Fatalf("controllertest: Options.%s: %v", option, err)
+		}
+		if len(list) == 0 {
+			c.t.Fatalf("controllertest: Options.%s holds no objects: is it the right folder? Files end in .yaml, .yml or .json", option)
+		}
+		if option == "CRDs" && !slices.ContainsFunc(list, func(u *metav1.Unstructured) bool { return rank(u) == 0 }) {
+			c.t.Fatalf("controllertest: Options.CRDs holds no CustomResourceDefinition: other objects belong in Options.Manifests")
 		}
 		objs = append(objs, list...)
 	}
-	read(c.opts.CRDs)
-	read(c.opts.Manifests)
-	read(c.opts.Webhooks.Config, mutating, validating)
+	read("CRDs", c.opts.CRDs)
+	read("Manifests", c.opts.Manifests)
+	read("Webhooks.Config", c.opts.Webhooks.Config, mutating, validating)
 	slices.SortStableFunc(objs, func(a, b *metav1.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
 	find := discovery.New(c.conn, discovery.Options{})
 	for i, obj := range objs {

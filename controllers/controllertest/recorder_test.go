@@ -21,8 +21,20 @@ func httpGet(ctx context.Context, url string) (*http.Request, error) {
 // recorder is a test whose failure is looked at instead of failing.
 type recorder struct {
 	testing.TB
-	text string
+	text         string
+	failed       bool // what Failed says
+	errors, logs []string
 }
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Logf(format string, args ...any) {
+	r.logs = append(r.logs, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Failed() bool { return r.failed }
 
 func (r *recorder) Fatal(args ...any) {
 	r.text = fmt.Sprint(args...)

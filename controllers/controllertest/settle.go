@@ -19,13 +19,14 @@ import (
 // a sleep call Settle again: what woke at the same instant as the test has still to run.
 //
 // If a watch cannot deliver, because an event handler blocks or its client does not read, and nothing but time can change
-// that, Settle fails the test and says which. It needs a bubble, and only one goroutine of the bubble may be in it.
+// that, Settle fails the test and says which. So it does if a reconcile never ends, see Options.MaxRuns. It needs a bubble, and only one goroutine of the bubble may be in it.
 func (c *Cluster) Settle() {
 	c.t.Helper()
 	if !inBubble() {
 		c.t.Fatal("controllertest: Settle works in a testing/synctest bubble only: wrap the test in synctest.Test")
 	}
 	if problem := c.settle(); problem != "" {
+		c.guard.reported()
 		c.t.Fatal("controllertest: Settle: " + problem)
 	}
 }
@@ -43,6 +44,9 @@ func (c *Cluster) settle() (problem string) {
 			return "something is always due at once: a timer without delay is set again whenever it fires"
 		}
 		idle()
+		if problem := c.guard.problem(); problem != "" {
+			return problem
+		}
 		// Caches of resources that nobody writes to learn the revision only if asked.
 		revision, err := c.store.Progress(ctx, "")
 		if err != nil {

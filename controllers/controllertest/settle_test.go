@@ -1,11 +1,15 @@
 package controllertest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -16,7 +20,11 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
 )
 
 // What is due at once has happened when Settle returns, however often it puts itself off by no time at all, and
@@ -137,5 +145,145 @@ func change(t *testing.T, c *controllertest.Cluster, name string, remove bool) {
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Errorf("%s: %v", name, err)
+	}
+}
+
+// endless adds a controller that never ends with default/loop.
+func endless(write bool) controllertest.Adder {
+	return func(m *manager.Manager) error {
+		maps := client.For[*corev1.ConfigMap](m.Conn())
+		var c *controller.Controller
+		r := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			if req.Namespace != "default" || req.Name != "loop" {
+				return reconcile.Result{}, nil
+			}
+			if !write {
+				c.Enqueue(req)
+				return reconcile.Result{}, nil
+			}
+			_, err := client.Update(ctx, maps, req, func(m *corev1.ConfigMap) error {
+				m.Data = map[string]string{"v": m.ResourceVersion}
+				return nil
+			})
+			return reconcile.Result{}, err
+		})
+		var err error
+		c, err = controllers.Add(m, "looper", r, controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+		return err
+	}
+}
+
+// A reconcile that never ends fails the test, with its name and its last write, instead of stopping time.
+func TestAnEndlessReconcileFailsTheTest(t *testing.T) {
+	for name, run := range map[string]func(c *controllertest.Cluster){
+		"settle": func(c *controllertest.Cluster) { c.Settle() },
+		"sleep":  func(c *controllertest.Cluster) { c.Sleep(time.Hour) },
+	} {
+		for write, want := range map[bool]string{true: "its last write was PUT /api/v1/namespaces/default/configmaps/loop:", false: "it has written nothing"} {
+			t.Run(fmt.Sprint(name, write), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := &recorder{TB: t}
+					c := controllertest.Start(r, controllertest.Options{MaxRuns: 200, Controllers: []controllertest.Adder{endless(write)}})
+					controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "loop")})
+					text := r.fatal(func() { run(c) })
+					require.Contains(t, text, "the controller looper has reconciled default/loop 200 times at one instant and would never end")
+					require.Contains(t, text, want)
+				})
+			})
+		}
+	}
+}
+
+// A test that only sleeps is failed at its end, and a manager that the test made itself is watched by what it writes.
+func TestAnEndlessReconcileFailsATestThatSleeps(t *testing.T) {
+	r := &recorder{TB: t}
+	synctest.Test(t, func(t *testing.T) {
+		r.TB = t
+		c := controllertest.Start(r, controllertest.Options{MaxRuns: 200})
+		m := manager.New(c.Conn(), manager.Options{})
+		require.NoError(t, endless(true)(m))
+		c.Run(m)
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "loop")})
+		time.Sleep(time.Hour)
+	})
+	require.Len(t, r.errors, 1)
+	require.Contains(t, r.errors[0], "the controller looper has reconciled default/loop 200 times")
+}
+
+// Work that takes many runs of a key at one instant, and ends, is fine.
+func TestManyRunsAtOneInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		c := controllertest.Start(t, controllertest.Options{MaxRuns: 100, Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+			var c *controller.Controller
+			var err error
+			c, err = controllers.Add(m, "busy", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+				if req.Name != "a" {
+					return reconcile.Result{}, nil
+				}
+				if n++; n%100 != 0 {
+					c.Enqueue(req)
+				}
+				return reconcile.Result{RequeueAfter: time.Second}, nil
+			}), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+			return err
+		}}})
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
+		c.Settle()
+		require.Equal(t, 100, n)
+		c.Sleep(time.Second)
+		require.Equal(t, 200, n)
+	})
+}
+
+// When a test fails, the last failures of its controllers are in its log, each once, whether it has a logger or not.
+func TestFailuresAreShownWhenATestFails(t *testing.T) {
+	for _, failed := range []bool{true, false} {
+		r := &recorder{TB: t, failed: failed}
+		synctest.Test(t, func(t *testing.T) {
+			r.TB = t
+			c := controllertest.Start(r, controllertest.Options{As: client.User{Name: "nurse"}, Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+				_, err := controllers.Add(m, "maps", reconcile.Func(nil), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+				return err
+			}}})
+			m := c.ManagerOver(c.Conn(), "other", func(m *manager.Manager) error {
+				_, err := controllers.Add(m, "spaces", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+					if req.Name == "default" {
+						panic("no such luck")
+					}
+					return reconcile.Result{}, errors.New("out of tea")
+				}), controllers.Options{}, controllers.For[*corev1.Namespace]())
+				return err
+			})
+			c.Run(m)
+			c.Sleep(time.Minute)
+		})
+		if !failed {
+			require.Empty(t, r.logs)
+			continue
+		}
+		require.Len(t, r.logs, 1)
+		require.Contains(t, r.logs[0], `User "nurse" cannot watch resource "configmaps"`)
+		require.Regexp(t, `\(for the \d+th time\) WARN reconcile failed manager=other controller=spaces namespace= name=kube-system err=out of tea`, r.logs[0])
+		require.Contains(t, r.logs[0], "reconciler panicked: no such luck\ngoroutine ")
+		require.Equal(t, 1, strings.Count(r.logs[0], "name=kube-system err=out of tea"))
+	}
+}
+
+// A folder that holds no definitions is refused, with the option's name.
+func TestWrongFolders(t *testing.T) {
+	object := fstest.MapFS{"a.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}}
+	for want, o := range map[string]controllertest.Options{
+		"Options.CRDs: stat .: no such file or directory":                                      {CRDs: os.DirFS("testdata/absent")},
+		"Options.CRDs holds no objects: is it the right folder?":                               {CRDs: fstest.MapFS{"doc.md": {}}},
+		"Options.CRDs holds no CustomResourceDefinition: other objects belong in Options.Mani": {CRDs: object},
+		"Options.Manifests holds no objects":                                                   {Manifests: fstest.MapFS{}},
+		"Options.Webhooks.Config holds no objects":                                             {Webhooks: controllertest.Webhooks{Config: object}},
+		"Options.Manifests: a.yaml: an object without apiVersion or kind":                      {Manifests: fstest.MapFS{"a.yaml": {Data: []byte("kind: ConfigMap\n")}}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{TB: t}
+			require.Contains(t, r.fatal(func() { controllertest.Start(r, o) }), want)
+		})
 	}
 }

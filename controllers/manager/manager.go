@@ -23,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/workqueue"
 )
@@ -76,6 +77,9 @@ type Options struct {
 	StopTimeout time.Duration
 	// Monitor, if not nil, is told of every controller that is added; package controllers/metrics has one.
 	Monitor Monitor
+	// Wrap, if not nil, is given the reconciler of every controller that is added and returns the one to run: for traces, or to
+	// change the context of all reconciles. reconcile.FromContext names the run.
+	Wrap func(controller string, r reconcile.Reconciler) reconcile.Reconciler
 }
 
 // Monitor watches over the work of a manager's controllers, for metrics and debug views. Calls come from one goroutine at a time for each
@@ -140,6 +144,14 @@ func (m *Manager) Informers() *informers.Set { return m.set }
 
 // Monitor is that of the options, nil if there is none.
 func (m *Manager) Monitor() Monitor { return m.opts.Monitor }
+
+// Wrap returns r as Options.Wrap has it.
+func (m *Manager) Wrap(controller string, r reconcile.Reconciler) reconcile.Reconciler {
+	if m.opts.Wrap == nil {
+		return r
+	}
+	return m.opts.Wrap(controller, r)
+}
 
 // Logger returns the one of the options, or what stands in for it; never nil.
 func (m *Manager) Logger() *slog.Logger { return m.log }

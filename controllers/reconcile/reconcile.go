@@ -53,32 +53,42 @@ type terminalError struct{ err error }
 func (e *terminalError) Error() string { return fmt.Sprintf("terminal: %v", e.err) }
 func (e *terminalError) Unwrap() error { return e.err }
 
+// Run says which reconcile a context is of.
+type Run struct {
+	// Controller is the name of the controller, and Request what it was called with.
+	Controller string
+	Request    Request
+	// ID identifies the run among all of all replicas, in logs.
+	ID string
+	// Logger is for the run; its lines have the attributes controller, namespace, name and reconcileID.
+	Logger *slog.Logger
+}
+
 type contextKey struct{}
 
-// run is what the context of a reconcile carries.
-type run struct {
-	log *slog.Logger
-	id  string
-}
-
 // NewContext returns a context as controllers hand it to reconcilers; tests of a reconciler may use it too.
-func NewContext(ctx context.Context, log *slog.Logger, id string) context.Context {
-	return context.WithValue(ctx, contextKey{}, &run{log, id})
+func NewContext(ctx context.Context, r *Run) context.Context {
+	return context.WithValue(ctx, contextKey{}, r)
 }
 
-// Logger returns the logger for the reconcile of ctx. Its lines have the attributes controller, namespace, name and reconcileID, as
-// those of the controller. For other contexts it is slog.Default().
+// FromContext returns the reconcile that ctx is of, or nil. It must not be changed.
+func FromContext(ctx context.Context) *Run {
+	r, _ := ctx.Value(contextKey{}).(*Run)
+	return r
+}
+
+// Logger returns the logger of the reconcile of ctx, and for other contexts slog.Default().
 func Logger(ctx context.Context) *slog.Logger {
-	if r, ok := ctx.Value(contextKey{}).(*run); ok {
-		return r.log
+	if r := FromContext(ctx); r != nil && r.Logger != nil {
+		return r.Logger
 	}
 	return slog.Default()
 }
 
-// ID identifies the reconcile of ctx among all of all replicas, in logs. For other contexts it is empty.
+// ID returns the id of the reconcile of ctx, and for other contexts nothing.
 func ID(ctx context.Context) string {
-	if r, ok := ctx.Value(contextKey{}).(*run); ok {
-		return r.id
+	if r := FromContext(ctx); r != nil {
+		return r.ID
 	}
 	return ""
 }

@@ -1,0 +1,123 @@
+package controllertest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// failures is a log handler that keeps the last warnings and errors, for tests that fail, and passes everything on.
+type failures struct {
+	next  slog.Handler
+	attrs []slog.Attr // of With; groups are left out
+	root  *failures   // the one it was made from by With, which keeps; nil for none
+
+	mu   sync.Mutex
+	list []*failure // different ones, the latest last
+}
+
+type failure struct {
+	text  string
+	times int
+	last  time.Time
+}
+
+// keepFailures is how many different ones are kept.
+const keepFailures = 20
+
+// unsteady are the attributes that differ each time the same thing happens.
+var unsteady = []string{"reconcileID", "requeues"}
+
+// Enabled implements slog.Handler.
+func (f *failures) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || f.next.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (f *failures) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		f.keep(r)
+	}
+	if !f.next.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return f.next.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (f *failures) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &failures{next: f.next.WithAttrs(attrs), attrs: slices.Concat(f.attrs, attrs), root: f.top()}
+}
+
+// WithGroup implements slog.Handler.
+func (f *failures) WithGroup(name string) slog.Handler {
+	return &failures{next: f.next.WithGroup(name), attrs: f.attrs, root: f.top()}
+}
+
+func (f *failures) top() *failures {
+	if f.root != nil {
+		return f.root
+	}
+	return f
+}
+
+func (f *failures) keep(r slog.Record) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", r.Level, r.Message)
+	add := func(a slog.Attr) bool {
+		if !slices.Contains(unsteady, a.Key) {
+			// As it is: the stack of a panic has lines.
+			fmt.Fprintf(&b, " %s=%v", a.Key, a.Value.Resolve())
+		}
+		return true
+	}
+	for _, a := range f.attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	f.top().note(b.String())
+}
+
+func (f *failures) note(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := &failure{text: text}
+	if i := slices.IndexFunc(f.list, func(o *failure) bool { return o.text == text }); i >= 0 {
+		e = f.list[i]
+		f.list = slices.Delete(f.list, i, i+1)
+	}
+	e.times++
+	e.last = time.Now()
+	if f.list = append(f.list, e); len(f.list) > keepFailures {
+		f.list = slices.Delete(f.list, 0, 1)
+	}
+}
+
+// text is what was kept, or nothing.
+func (f *failures) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var b strings.Builder
+	for _, e := range f.list {
+		fmt.Fprintf(&b, "\n%s", e.last.Format("15:04:05.000"))
+		if e.times > 1 {
+			fmt.Fprintf(&b, " (for the %dth time)", e.times)
+		}
+		b.WriteString(" " + e.text)
+	}
+	return b.String()
+}
+
+// report fails the test with a reconcile that never ended, and logs the last failures if the test has failed.
+func (c *Cluster) report() {
+	if problem := c.guard.unreported(); problem != "" {
+		c.t.Errorf("controllertest: %s", problem)
+	}
+	if text := c.last.text(); text != "" && c.t.Failed() {
+		c.t.Logf("controllertest: the last failures of managers and connections:%s", text)
+	}
+}

@@ -1,0 +1,137 @@
+package controllertest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+)
+
+// guard finds reconciles that never end. In a bubble time stands still while one runs, so that a test would hang: the guard
+// counts the runs of each key at one instant, and when there are too many it holds all reconciles until they are stopped.
+type guard struct {
+	most int // 0 outside of bubbles, where time goes on
+
+	mu      sync.Mutex
+	at      time.Time
+	runs    map[subject]*runs // at that instant
+	endless string            // what was found
+	told    bool
+}
+
+// subject is what is reconciled.
+type subject struct {
+	controller string
+	request    reconcile.Request
+}
+
+// runs are the reconciles of one subject at one instant.
+type runs struct {
+	n       int
+	id      string // of the last one
+	written string // its last write
+}
+
+func newGuard(most int, bubble bool) *guard {
+	switch {
+	case !bubble:
+		most = 0
+	case most == 0:
+		most = 10_000
+	}
+	return &guard{most: most, runs: map[subject]*runs{}}
+}
+
+// wrap is the Wrap of managers.
+func (g *guard) wrap(_ string, r reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		if !g.pass(ctx, "") {
+			<-ctx.Done()
+			return reconcile.Result{}, ctx.Err()
+		}
+		return r.Reconcile(ctx, req)
+	})
+}
+
+// transport is the Wrap of connections: it sees what reconciles write, and through whatever manager.
+func (g *guard) transport(next http.RoundTripper) http.RoundTripper { return guarded{g, next} }
+
+type guarded struct {
+	*guard
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet && !g.pass(r.Context(), r.Method+" "+r.URL.Path) {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return g.next.RoundTrip(r)
+}
+
+// pass counts the run of ctx, if it is that of a reconcile, and reports whether it may go on.
+func (g *guard) pass(ctx context.Context, write string) bool {
+	run := reconcile.FromContext(ctx)
+	if run == nil || g.most == 0 {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); !now.Equal(g.at) {
+		g.at = now
+		clear(g.runs)
+	}
+	s := subject{run.Controller, run.Request}
+	r := g.runs[s]
+	if r == nil {
+		r = &runs{}
+		g.runs[s] = r
+	}
+	if r.id != run.ID {
+		r.id = run.ID
+		r.n++
+	}
+	if write != "" {
+		r.written = write
+	}
+	if r.n > g.most && g.endless == "" {
+		g.endless = fmt.Sprintf("the controller %s has reconciled %s %d times at one instant and would never end", s.controller, s.request, g.most)
+		if r.written == "" {
+			g.endless += "; it has written nothing, so it adds its key to the queue itself"
+		} else {
+			g.endless += "; its last write was " + r.written + ": a reconcile that writes each time it runs brings about its next run"
+		}
+	}
+	return g.endless == ""
+}
+
+// problem is what was found, or nothing.
+func (g *guard) problem() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.endless
+}
+
+// reported notes that the test was failed with the problem, if there is one.
+func (g *guard) reported() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.told = true
+}
+
+// unreported is the problem if no Settle has seen it.
+func (g *guard) unreported() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.told {
+		return ""
+	}
+	return g.endless
+}
