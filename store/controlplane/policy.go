@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ import (
 )
 
 // policy keeps the stored roles and bindings decoded and indexed for the RBAC authorizer. Readers load immutable
-// snapshots; the four watches that feed them are the only writers.
+// lists; the four watches that feed them are the only writers.
 type policy struct {
 	access registry.Access
 	log    *slog.Logger
@@ -41,11 +42,12 @@ type policy struct {
 	once   sync.Once
 }
 
-// table is the objects of one resource, by key and by namespace.
+// table is the objects of one resource. A watch that begins again fills another content, so that what was known stays in force until
+// all of it is there: half a policy would refuse those who have rights.
 type table[T metav1.Object] struct {
 	now    atomic.Pointer[content[T]]
 	synced atomic.Bool
-	// needed is the newest resourceVersion of the bootstrap policy, seen the newest one that arrived.
+	// needed is the newest resourceVersion of the bootstrap policy, seen the newest one that is in force.
 	needed, seen atomic.Uint64
 }
 
@@ -61,9 +63,52 @@ func raise(v *atomic.Uint64, obj metav1.Object) {
 	}
 }
 
-type content[T metav1.Object] struct {
-	byKey       map[types.NamespacedName]T
-	byNamespace map[string][]T
+// content is objects by namespace, in lists ordered by name that are replaced, never changed: a change costs as much as its namespace
+// has objects. One goroutine changes it, any number reads.
+type content[T metav1.Object] struct{ lists sync.Map }
+
+// list returns the objects of a namespace.
+func (c *content[T]) list(namespace string) []T {
+	list, _ := c.lists.Load(namespace)
+	out, _ := list.([]T)
+	return out
+}
+
+// find returns an object's place in a list, or where it would be.
+func find[T metav1.Object](list []T, name string) (int, bool) {
+	return slices.BinarySearchFunc(list, name, func(obj T, name string) int { return strings.Compare(obj.GetName(), name) })
+}
+
+func (c *content[T]) get(key types.NamespacedName) (obj T, ok bool) {
+	list := c.list(key.Namespace)
+	i, ok := find(list, key.Name)
+	if ok {
+		obj = list[i]
+	}
+	return obj, ok
+}
+
+// set adds an object or replaces the one of its name.
+func (c *content[T]) set(obj T) {
+	list := c.list(obj.GetNamespace())
+	i, replaces := find(list, obj.GetName())
+	rest := i
+	if replaces {
+		rest++
+	}
+	c.lists.Store(obj.GetNamespace(), slices.Concat(list[:i], []T{obj}, list[rest:]))
+}
+
+func (c *content[T]) remove(key types.NamespacedName) {
+	list := c.list(key.Namespace)
+	i, ok := find(list, key.Name)
+	switch {
+	case !ok:
+	case len(list) == 1:
+		c.lists.Delete(key.Namespace)
+	default:
+		c.lists.Store(key.Namespace, slices.Concat(list[:i], list[i+1:]))
+	}
 }
 
 func newPolicy(access registry.Access, migrations bool, log *slog.Logger) *policy {
@@ -87,16 +132,16 @@ func (p *policy) Role(_ context.Context, namespace, name string) (*rbacv1.Role, 
 
 // ClusterRoleBindings implements authz.Policy.
 func (p *policy) ClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
-	return p.clusterRoleBindings.now.Load().byNamespace[""], nil
+	return p.clusterRoleBindings.now.Load().list(""), nil
 }
 
 // RoleBindings implements authz.Policy.
 func (p *policy) RoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	return p.roleBindings.now.Load().byNamespace[namespace], nil
+	return p.roleBindings.now.Load().list(namespace), nil
 }
 
 func (t *table[T]) get(key types.NamespacedName, resource string) (T, error) {
-	obj, ok := t.now.Load().byKey[key]
+	obj, ok := t.now.Load().get(key)
 	if !ok {
 		return obj, apierrors.NewNotFound(schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: resource}, key.Name)
 	}
@@ -155,46 +200,61 @@ func (p *policy) bootstrapUntilDone(ctx context.Context) {
 	}
 }
 
-// follow keeps t current. The map is copied per batch of changes, which for policy is rare.
+// follow keeps t current.
 func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resource string) {
-	byKey := map[types.NamespacedName]T{}
-	publish := func() {
-		byNamespace := map[string][]T{}
-		for key, obj := range byKey {
-			byNamespace[key.Namespace] = append(byNamespace[key.Namespace], obj)
-		}
-		for _, list := range byNamespace {
-			slices.SortFunc(list, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
-		}
-		t.now.Store(&content[T]{maps.Clone(byKey), byNamespace})
-	}
+	initial := map[types.NamespacedName]T{} // since the watch began; nil once they are in force
 	err := p.access.Watch(ctx, rbac(resource), "", func(e registry.Event) error {
 		switch e.Type {
 		case registry.Restarted:
-			clear(byKey)
-			return nil
+			initial = map[types.NamespacedName]T{}
 		case registry.Synced:
-			publish()
+			t.replace(slices.Collect(maps.Values(initial)))
+			initial = nil
 			if p.bootstrapped.Load() { // whatever has been deleted since, this is newer
 				t.needed.Store(0)
 			}
 			t.synced.Store(true)
 			p.look()
-			return nil
-		case registry.Deleted:
-			delete(byKey, metav1.KeyOf(e.Object))
 		default:
-			byKey[metav1.KeyOf(e.Object)] = e.Object.(T)
+			switch key := metav1.KeyOf(e.Object); {
+			case initial != nil && e.Type == registry.Deleted:
+				delete(initial, key)
+				return nil
+			case initial != nil:
+				initial[key] = e.Object.(T)
+				return nil
+			case e.Type == registry.Deleted:
+				t.now.Load().remove(key)
+			default:
+				t.now.Load().set(e.Object.(T))
+			}
+			raise(&t.seen, e.Object)
+			p.look()
 		}
-		if t.synced.Load() {
-			publish()
-		}
-		raise(&t.seen, e.Object)
-		p.look()
 		return nil
 	})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, cache.ErrStopped) { // the server has ended
 		p.log.Error("cannot follow the policy", "resource", resource, "err", err)
+	}
+}
+
+// replace puts objs in force, and nothing else.
+func (t *table[T]) replace(objs []T) {
+	slices.SortFunc(objs, func(a, b T) int {
+		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+	})
+	c := &content[T]{}
+	for begin := 0; begin < len(objs); {
+		end := begin + 1
+		for end < len(objs) && objs[end].GetNamespace() == objs[begin].GetNamespace() {
+			end++
+		}
+		c.lists.Store(objs[begin].GetNamespace(), slices.Clip(objs[begin:end]))
+		begin = end
+	}
+	t.now.Store(c)
+	for _, obj := range objs {
+		raise(&t.seen, obj)
 	}
 }
 

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -41,7 +42,8 @@ type Access interface {
 	// Delete removes an object or marks it for removal; o may be nil.
 	Delete(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, o *metav1.DeleteOptions, w Write) error
 	// Watch calls deliver with every object of a namespace (empty for all) as added, then once with Synced, and then with every change, until
-	// ctx ends or deliver fails, whose error it returns. After a gap, which is rare, it begins again with Restarted.
+	// ctx ends or deliver fails, whose error it returns. After a gap, which is rare, it begins again with Restarted, and with objects that
+	// are at least as new as what was delivered before.
 	Watch(ctx context.Context, gvr schema.GroupVersionResource, namespace string, deliver func(Event) error) error
 }
 
@@ -192,16 +194,21 @@ func (a access) Watch(ctx context.Context, gvr schema.GroupVersionResource, name
 		return err
 	}
 	var failed error
+	seen := int64(0)
 	each := func(events []cache.Event) error {
 		for _, e := range events {
 			if failed = res.deliver(e, deliver); failed != nil {
 				return failed
 			}
+			seen = max(seen, e.Revision)
 		}
 		return nil
 	}
 	for {
-		err := res.Watch(ctx, types.NamespacedName{Namespace: namespace}, cache.WatchOptions{InitialEvents: true}, each)
+		if seen, err = res.caughtUp(ctx, seen); err != nil {
+			return err
+		}
+		err = res.Watch(ctx, types.NamespacedName{Namespace: namespace}, cache.WatchOptions{InitialEvents: true, From: seen}, each)
 		if failed != nil || ctx.Err() != nil || errors.Is(err, cache.ErrStopped) || a.r.Resource(gvr) != res {
 			return err
 		}
@@ -213,6 +220,35 @@ func (a access) Watch(ctx context.Context, gvr schema.GroupVersionResource, name
 		}
 	}
 }
+
+// caughtUp waits until the cache has reached a revision, because one that lists again begins a little in the past. It returns zero if
+// the store itself is before it, restored from a backup: what was seen will not come again.
+func (r *Resource) caughtUp(ctx context.Context, revision int64) (int64, error) {
+	for revision > 0 {
+		c, err := r.reader(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if _, err = r.atLeast(ctx, c, revision); err == nil {
+			break
+		}
+		if errors.Is(err, cache.ErrStopped) {
+			return 0, err
+		}
+		if current, err := r.registry.store.Progress(ctx, r.prefix); err == nil && current < revision {
+			return 0, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(caughtUpRetry):
+		}
+	}
+	return revision, nil
+}
+
+// caughtUpRetry is the pause after a store that does not answer was asked.
+const caughtUpRetry = 100 * time.Millisecond
 
 // deliver decodes one event.
 func (r *Resource) deliver(e cache.Event, deliver func(Event) error) error {
