@@ -26,7 +26,8 @@ func YAMLToJSON(data []byte) ([]byte, error) {
 }
 
 // convertYAML bounds sizes and guards against panics of the parser on
-// malformed input. The parser itself bounds nesting and the share of aliases.
+// malformed input. The parser itself bounds nesting and the share of aliases, but not the
+// size of what they stand for.
 func convertYAML(data []byte, convert func([]byte) ([]byte, error)) (out []byte, err error) {
 	if len(data) > MaxYAMLBytes {
 		return nil, &DecodeError{Offset: MaxYAMLBytes, Msg: fmt.Sprintf("YAML of %d bytes is over the limit of %d", len(data), MaxYAMLBytes), Err: ErrTooLarge}
@@ -36,11 +37,17 @@ func convertYAML(data []byte, convert func([]byte) ([]byte, error)) (out []byte,
 			out, err = nil, &DecodeError{Msg: fmt.Sprintf("malformed YAML: %v", r)}
 		}
 	}()
+	if err = checkAliases(data); err != nil {
+		if errors.Is(err, errExpands) {
+			return nil, &DecodeError{Msg: err.Error(), Err: ErrTooLarge}
+		}
+		return nil, &DecodeError{Msg: err.Error(), Err: err}
+	}
 	if out, err = convert(data); err != nil {
 		return nil, &DecodeError{Msg: err.Error(), Err: err}
 	}
 	if len(out) > MaxYAMLBytes {
-		return nil, &DecodeError{Msg: "YAML expands to more than the limit", Err: ErrTooLarge}
+		return nil, &DecodeError{Msg: errExpands.Error(), Err: ErrTooLarge}
 	}
 	return out, nil
 }

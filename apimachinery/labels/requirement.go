@@ -44,30 +44,34 @@ type Requirement struct {
 // GreaterThan and LessThan one integer. Keys and values must be valid for labels.
 // Errors wrap ErrInvalid.
 func NewRequirement(key string, op Operator, values []string) (*Requirement, error) {
-	findings := validation.InvalidEach(validation.NewPath("key"), key, validation.IsQualifiedName(key))
-	valuesPath := validation.NewPath("values")
+	// Paths are made where something is wrong only: the selector of a request may have very many requirements and values.
+	var findings validation.ErrorList
+	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+		findings = validation.InvalidEach(validation.NewPath("key"), key, problems)
+	}
+	valuesPath := func() *validation.Path { return validation.NewPath("values") }
 	r := &Requirement{key: key, op: op, values: slices.Clone(values)}
 	switch op {
 	case In, NotIn:
 		if len(values) == 0 {
-			findings = append(findings, validation.Invalid(valuesPath, values, "for 'in', 'notin' operators, values set can't be empty"))
+			findings = append(findings, validation.Invalid(valuesPath(), values, "for 'in', 'notin' operators, values set can't be empty"))
 		}
 		slices.Sort(r.values)
 		r.values = slices.Compact(r.values)
 	case Equals, DoubleEquals, NotEquals:
 		if len(values) != 1 {
-			findings = append(findings, validation.Invalid(valuesPath, values, "exact-match compatibility requires one single value"))
+			findings = append(findings, validation.Invalid(valuesPath(), values, "exact-match compatibility requires one single value"))
 		}
 	case Exists, DoesNotExist:
 		if len(values) != 0 {
-			findings = append(findings, validation.Invalid(valuesPath, values, "values set must be empty for exists and does not exist"))
+			findings = append(findings, validation.Invalid(valuesPath(), values, "values set must be empty for exists and does not exist"))
 		}
 		r.values = nil
 	case GreaterThan, LessThan:
 		if len(values) != 1 {
-			findings = append(findings, validation.Invalid(valuesPath, values, "for 'Gt', 'Lt' operators, exactly one value is required"))
+			findings = append(findings, validation.Invalid(valuesPath(), values, "for 'Gt', 'Lt' operators, exactly one value is required"))
 		} else if n, err := strconv.ParseInt(values[0], 10, 64); err != nil {
-			findings = append(findings, validation.Invalid(valuesPath.Index(0), values[0], "for 'Gt', 'Lt' operators, the value must be an integer"))
+			findings = append(findings, validation.Invalid(valuesPath().Index(0), values[0], "for 'Gt', 'Lt' operators, the value must be an integer"))
 		} else {
 			r.bound = n
 		}
@@ -75,7 +79,9 @@ func NewRequirement(key string, op Operator, values []string) (*Requirement, err
 		findings = append(findings, validation.NotSupported(validation.NewPath("operator"), op, operators))
 	}
 	for i, value := range values {
-		findings = append(findings, validation.InvalidEach(valuesPath.Index(i), value, validation.IsLabelValue(value))...)
+		if problems := validation.IsLabelValue(value); len(problems) > 0 {
+			findings = append(findings, validation.InvalidEach(valuesPath().Index(i), value, problems)...)
+		}
 	}
 	if len(findings) > 0 {
 		return nil, &SelectorError{Findings: findings}
@@ -115,6 +121,17 @@ func (r Requirement) Operator() Operator { return r.op }
 
 // Values are the values, sorted; the slice is a copy.
 func (r Requirement) Values() []string { return slices.Clone(r.values) }
+
+// ExactValue is the one value the label must have, if the requirement is for one.
+func (r Requirement) ExactValue() (value string, ok bool) {
+	switch r.op {
+	case Equals, DoubleEquals, In:
+		if len(r.values) == 1 {
+			return r.values[0], true
+		}
+	}
+	return "", false
+}
 
 // Matches reports whether the labels meet the requirement.
 func (r Requirement) Matches(labels map[string]string) bool {

@@ -27,7 +27,9 @@ func (s Selector) Add(reqs ...Requirement) Selector {
 		return s
 	}
 	all := slices.Concat(s.reqs, reqs)
-	slices.SortStableFunc(all, func(a, b Requirement) int { return strings.Compare(a.key, b.key) })
+	if byKey := func(a, b Requirement) int { return strings.Compare(a.key, b.key) }; !slices.IsSortedFunc(all, byKey) {
+		slices.SortStableFunc(all, byKey)
+	}
 	return Selector{reqs: all}
 }
 
@@ -75,11 +77,8 @@ func (s Selector) RequiresExactMatch(key string) (value string, found bool) {
 		if r.key != key {
 			continue
 		}
-		switch r.op {
-		case Equals, DoubleEquals, In:
-			if len(r.values) == 1 {
-				return r.values[0], true
-			}
+		if value, found = r.ExactValue(); found {
+			return value, true
 		}
 	}
 	return "", false

@@ -197,9 +197,9 @@ func ofMetadata(field string) bool { return field == "metadata.name" || field ==
 // wantedLabels are the labels that whatever the selector matches has.
 func wantedLabels(s labels.Selector) (wanted cache.LabelSet) {
 	reqs, _ := s.Requirements()
-	for _, r := range reqs {
-		if value, ok := s.RequiresExactMatch(r.Key()); ok {
-			wanted = wanted.With(r.Key(), value)
+	for i := range reqs {
+		if value, ok := reqs[i].ExactValue(); ok {
+			wanted = wanted.With(reqs[i].Key(), value)
 		}
 	}
 	return wanted

@@ -11,6 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -80,8 +81,8 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 		}
 	}
 	for _, req := range o.fields.Requirements() {
-		if v, ok := o.fields.RequiresExactMatch(req.Field); ok && !ofMetadata(req.Field) && !rt.res.ConvertsFields() {
-			wo.Field, wo.Value = req.Field, v
+		if req.Operator == fields.Equals && !ofMetadata(req.Field) && !rt.res.ConvertsFields() {
+			wo.Field, wo.Value = req.Field, req.Value
 			break
 		}
 	}
