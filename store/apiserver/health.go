@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,15 +19,63 @@ type check struct {
 	run  func(ctx context.Context) error
 }
 
+// Health checks are asked by anybody, as often as they like, so the store is asked at most once per probeInterval, and all get its last answer.
+const (
+	probeInterval = time.Second
+	probeTimeout  = 2 * time.Second
+)
+
+// storeProbe asks the store whether it can be read.
+type storeProbe struct {
+	ask func(ctx context.Context) error
+
+	mu      sync.Mutex
+	running chan struct{} // closed when the question that is under way has been answered; nil: there is none
+	at      time.Time     // of the last answer
+	err     error         // the last answer
+}
+
+// check returns the store's last answer, or waits for the next one if that is older than probeInterval.
+func (p *storeProbe) check(ctx context.Context) error {
+	p.mu.Lock()
+	if p.running == nil && !p.at.IsZero() && time.Since(p.at) < probeInterval {
+		defer p.mu.Unlock()
+		return p.err
+	}
+	if answered := p.running; answered != nil {
+		p.mu.Unlock()
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.err
+	}
+	answered := make(chan struct{})
+	p.running = answered
+	p.mu.Unlock()
+	// A caller who goes away must not spoil the answer for the others.
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	defer cancel()
+	err := errors.New("the store's probe panicked")
+	defer func() {
+		p.mu.Lock()
+		p.at, p.err, p.running = time.Now(), err, nil
+		p.mu.Unlock()
+		close(answered)
+	}()
+	err = p.ask(asking)
+	return err
+}
+
 // checks returns the checks behind a path.
 func (s *Server) checks(path string) []check {
 	list := []check{
 		{"ping", func(context.Context) error { return nil }},
 		{"log", func(context.Context) error { return nil }},
-		{"etcd", func(ctx context.Context) error {
-			_, err := s.store.Progress(ctx, "/")
-			return err
-		}},
+		{"etcd", s.probe.check},
 	}
 	if path == "/readyz" {
 		list = append(list, check{"etcd-readiness", list[2].run}, check{"informer-sync", func(context.Context) error { return s.isReady() }})
@@ -71,7 +120,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 	only := strings.Trim(strings.TrimPrefix(r.URL.Path, path), "/")
 	query := r.URL.Query()
 	excluded := slices.Compact(slices.Sorted(slices.Values(query["exclude"])))
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 	defer cancel()
 	var out strings.Builder
 	failed, found := false, only == ""

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
@@ -86,12 +87,40 @@ func (r *request) warn(text string) {
 	r.warnings = append(r.warnings, text)
 }
 
+// Bounds of warnings in an answer, in characters: clients and proxies bound headers, and a webhook or a request may cause any text.
+const (
+	allWarnings = 4096 // in all; if they are longer,
+	oneWarning  = 256  // each is cut to this, and the last are left out
+)
+
 // sendWarnings writes the warnings into the header. Called before the status is.
 func (r *request) sendWarnings() {
+	total := 0
 	for _, text := range r.warnings {
+		total += utf8.RuneCountInString(text)
+	}
+	cut, sent := total > allWarnings, 0
+	for _, text := range r.warnings {
+		if cut {
+			text = firstRunes(text, oneWarning)
+		}
+		if sent += utf8.RuneCountInString(text); sent > allWarnings {
+			break
+		}
 		r.w.Header().Add("Warning", warningHeader(text))
 	}
 	r.warnings = nil
+}
+
+// firstRunes is the beginning of a text, of at most n characters.
+func firstRunes(text string, n int) string {
+	for at := range text {
+		if n == 0 {
+			return text[:at]
+		}
+		n--
+	}
+	return text
 }
 
 // warningHeader is the text as a Warning header of RFC 7234: quoted, without control characters.
@@ -126,12 +155,13 @@ func (r *request) readBody() ([]byte, error) {
 		return nil, nil
 	}
 	if n := r.ContentLength; n > 0 {
-		r.body = make([]byte, n)
-		if _, err := io.ReadFull(r.Body, r.body); err != nil {
+		b, err := readGrowing(r.Body, int(n))
+		if err != nil {
 			return nil, r.unread(err)
 		}
+		r.body = b
 		r.bodyHere.Store(true)
-		return r.body, nil
+		return b, nil
 	}
 	b, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -143,6 +173,26 @@ func (r *request) readBody() ([]byte, error) {
 	r.body = b
 	r.bodyHere.Store(true)
 	return b, nil
+}
+
+// promised is the most that is allocated for a body before any of it has come: clients may announce more than they send.
+const promised = 64 << 10
+
+// readGrowing reads exactly n bytes into memory that grows with what arrives.
+func readGrowing(in io.Reader, n int) ([]byte, error) {
+	b := make([]byte, min(n, promised))
+	for got := 0; ; {
+		k, err := io.ReadFull(in, b[got:])
+		if err != nil {
+			return nil, err
+		}
+		if got += k; got == n {
+			return b, nil
+		}
+		grown := make([]byte, min(n, 2*len(b)))
+		copy(grown, b)
+		b = grown
+	}
 }
 
 // unread says why there is no body.

@@ -37,6 +37,7 @@ type Server struct {
 	routes atomic.Pointer[routes]
 	limits limits
 	policy policy
+	probe  storeProbe
 	flows  *flowcontrol.Controller // nil without priority and fairness
 	plain  map[string]http.Handler // handlers of other paths
 	prefix []string                // of those that end in a slash, longest first
@@ -66,6 +67,10 @@ func New(o Options) (*Server, error) {
 		if s.scheme, err = BuiltinScheme(); err != nil {
 			return nil, err
 		}
+	}
+	s.probe.ask = func(ctx context.Context) error {
+		_, err := s.store.Progress(ctx, "/")
+		return err
 	}
 	o = o.withDefaults()
 	s.logger = o.Logger
