@@ -45,10 +45,14 @@ type Kubelet struct {
 	ctx     context.Context
 	working sync.WaitGroup
 
-	mu       sync.Mutex
-	workers  map[types.UID]*worker
-	static   map[types.UID]*corev1.Pod // what the manifests say
-	stopping bool
+	mu      sync.Mutex
+	workers map[types.UID]*worker
+	static  map[types.UID]*corev1.Pod // what the manifests say
+	// staticRead is true once the manifest folder has been read.
+	staticRead bool
+	stopping   bool
+
+	staticEnded chan struct{} // capacity 1; a static pod has ended
 }
 
 // New makes a kubelet that talks to the API server through conn. Nothing happens before Run.
@@ -62,7 +66,8 @@ func New(conn client.Conn, o Options) (*Kubelet, error) {
 		return nil, err
 	}
 	m := manager.New(conn, manager.Options{Logger: o.Logger})
-	k := &Kubelet{opts: o, log: o.Logger, m: m, rt: rt, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{}}
+	k := &Kubelet{opts: o, log: o.Logger, m: m, rt: rt, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
+		staticEnded: make(chan struct{}, 1)}
 	k.pods = client.For[*corev1.Pod](m.Conn())
 	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{
 		FieldSelector: fields.OneEqual("spec.nodeName", o.NodeName)})
@@ -223,6 +228,9 @@ func (k *Kubelet) retired(w *worker) {
 	k.mu.Unlock()
 	k.status.forget(w.uid)
 	k.ledger.forget(w.uid)
+	if w.static {
+		k.staticHasEnded()
+	}
 }
 
 const housekeepingInterval = 2 * time.Second
@@ -232,15 +240,21 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 	if k.apiPods.WaitForSync(ctx) != nil {
 		return
 	}
-	// A static pod is known only after the folder has been read.
-	wait := housekeepingInterval + k.opts.StaticPodInterval
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-time.After(housekeepingInterval):
 		}
-		wait = housekeepingInterval
-		k.removeOrphans(ctx)
+		if k.staticKnown() {
+			k.removeOrphans(ctx)
+		}
 	}
+}
+
+// staticKnown reports whether the manifests have been read, so that a pod that is in none of them is no static pod.
+func (k *Kubelet) staticKnown() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.opts.StaticPodDir == "" || k.staticRead
 }

@@ -1,14 +1,19 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // an identifier, not a secret
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -31,76 +36,177 @@ var listAll informers.ListOptions
 
 func isMirror(pod *corev1.Pod) bool { _, ok := pod.Annotations[annotationMirror]; return ok }
 
-// watchStatic reads the manifest folder every so often and keeps pods and their mirrors as the manifests say.
+// watchStatic keeps the pods of the manifest folder and their mirrors as the manifests say. It reads the folder every so often, and does
+// not wait for the API server, which may be one of these pods.
 func (k *Kubelet) watchStatic(ctx context.Context) {
-	if k.apiPods.WaitForSync(ctx) != nil {
-		return
-	}
+	m := &manifests{dir: k.opts.StaticPodDir, parse: k.staticPod, log: k.log, good: map[string]*corev1.Pod{}, complained: map[string]string{}}
+	ends := predecessors{k: k, ending: map[types.UID]bool{}}
+	defer ends.running.Wait()
 	tick := time.NewTicker(k.opts.StaticPodInterval)
 	defer tick.Stop()
-	complained := map[string]string{}
 	for {
-		found := k.readStatic(complained)
-		k.mu.Lock()
-		before := k.static
-		k.static = found
-		k.mu.Unlock()
-		for uid, pod := range before {
-			if found[uid] == nil {
-				k.gone(uid, pod)
+		if found, ok := m.read(); ok {
+			k.mu.Lock()
+			before := k.static
+			k.static, k.staticRead = found, true
+			k.mu.Unlock()
+			for uid, pod := range before {
+				if found[uid] == nil {
+					k.gone(uid, pod)
+				}
 			}
 		}
-		for uid, pod := range found {
-			if before[uid] == nil || k.worker(uid) == nil {
+		k.mu.Lock()
+		wanted := k.static
+		k.mu.Unlock()
+		for uid, pod := range wanted {
+			if k.worker(uid) == nil && !ends.left(ctx, pod) {
 				k.dispatch(pod, true)
 			}
 		}
-		k.syncMirrors(ctx, found)
+		k.syncMirrors(ctx, wanted)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-k.staticEnded:
 		}
 	}
 }
 
-// readStatic reads all manifests. Files that cannot be read as pods are logged once per change and left out.
-func (k *Kubelet) readStatic(complained map[string]string) map[types.UID]*corev1.Pod {
-	found := map[types.UID]*corev1.Pod{}
-	entries, err := os.ReadDir(k.opts.StaticPodDir)
-	if err != nil {
-		if complained[""] != err.Error() {
-			complained[""] = err.Error()
-			k.log.Warn("static pods cannot be read", "error", err)
-		}
-		if os.IsNotExist(err) {
-			return found
-		}
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		return k.static
+// manifests reads the pods of a folder.
+type manifests struct {
+	dir   string
+	parse func(path string, manifest []byte) (*corev1.Pod, error)
+	log   *slog.Logger
+
+	good       map[string]*corev1.Pod // by path, the last pod that was read there
+	complained map[string]string      // by path, the last complaint; the folder's has no path
+}
+
+// read returns the pods of all manifests; false if the folder cannot be read, which says nothing about them. A file that is no pod any
+// more, because it is being written for example, keeps the pod that it was until it is removed.
+func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil && !os.IsNotExist(err) {
+		m.complain("", "static pods cannot be read", err)
+		return nil, false
 	}
-	delete(complained, "")
+	delete(m.complained, "")
+	found := map[types.UID]*corev1.Pod{}
+	there := map[string]bool{}
 	for _, e := range entries {
 		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		path := filepath.Join(k.opts.StaticPodDir, e.Name())
+		path := filepath.Join(m.dir, e.Name())
+		there[path] = true
 		b, err := os.ReadFile(path)
-		if err == nil {
-			var pod *corev1.Pod
-			if pod, err = k.staticPod(path, b); err == nil {
-				found[pod.UID] = pod
-				delete(complained, path)
-				continue
-			}
+		if os.IsNotExist(err) {
+			delete(there, path)
+			continue
 		}
-		if complained[path] != err.Error() {
-			complained[path] = err.Error()
-			k.log.Warn("not a static pod", "file", path, "error", err)
+		var pod *corev1.Pod
+		if err == nil {
+			pod, err = m.parse(path, b)
+		}
+		if err == nil {
+			delete(m.complained, path)
+			m.good[path] = pod
+		} else {
+			m.complain(path, "not a static pod", err)
+			pod = m.good[path]
+		}
+		if pod != nil {
+			found[pod.UID] = pod
 		}
 	}
-	return found
+	for path := range m.good {
+		if !there[path] {
+			delete(m.good, path)
+			delete(m.complained, path)
+		}
+	}
+	return found, true
+}
+
+// complain logs an error once.
+func (m *manifests) complain(path, what string, err error) {
+	if m.complained[path] != err.Error() {
+		m.complained[path] = err.Error()
+		m.log.Warn(what, "file", cmp.Or(path, m.dir), "running on", m.good[path] != nil, "error", err)
+	}
+}
+
+// predecessors are earlier pods of the names of static pods. A static pod starts when its predecessor has ended: two of them would use the
+// same ports and files of the node.
+type predecessors struct {
+	k       *Kubelet
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	ending map[types.UID]bool
+}
+
+// left reports whether something is left of an earlier static pod of pod's name. What an earlier kubelet left, of a manifest that was
+// changed while none ran, is ended.
+func (p *predecessors) left(ctx context.Context, pod *corev1.Pod) bool {
+	if p.k.staticWorker(func(other *corev1.Pod) bool { return other.Namespace == pod.Namespace && other.Name == pod.Name }) != nil {
+		return true
+	}
+	boxes, err := p.k.rt.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{
+		LabelSelector: map[string]string{labelPodNamespace: pod.Namespace, labelPodName: pod.Name}}})
+	if err != nil {
+		p.k.log.Warn("static pod has to wait: the runtime does not say what runs", "namespace", pod.Namespace, "name", pod.Name, "error", err)
+		return true
+	}
+	left := false
+	for _, b := range boxes.Items {
+		if uid := types.UID(b.Labels[labelPodUID]); uid != pod.UID && b.Annotations[annotationSource] == "file" {
+			left = true
+			p.end(ctx, uid)
+		}
+	}
+	return left
+}
+
+// end ends an earlier pod without its manifest, beside the reading of the folder.
+func (p *predecessors) end(ctx context.Context, uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ending[uid] || p.k.worker(uid) != nil {
+		return
+	}
+	p.ending[uid] = true
+	p.running.Go(func() {
+		if err := p.k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
+			p.k.log.Warn("earlier static pod stays for now", "uid", uid, "error", err)
+		}
+		p.mu.Lock()
+		delete(p.ending, uid)
+		p.mu.Unlock()
+		p.k.staticHasEnded()
+	})
+}
+
+// staticWorker returns a worker of a static pod that is as wanted, nil if there is none.
+func (k *Kubelet) staticWorker(is func(*corev1.Pod) bool) *worker {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, w := range k.workers {
+		if pod, _ := w.desired(); w.static && is(pod) {
+			return w
+		}
+	}
+	return nil
+}
+
+// staticHasEnded lets the next static pod of a name start.
+func (k *Kubelet) staticHasEnded() {
+	select {
+	case k.staticEnded <- struct{}{}:
+	default:
+	}
 }
 
 // staticPod is the pod of one manifest on this node.
@@ -200,6 +306,13 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 		}
 		key := types.NamespacedName{Namespace: mirror.Namespace, Name: mirror.Name}
 		pod := want[key]
+		hash := mirror.Annotations[annotationMirror]
+		ending := k.staticWorker(func(p *corev1.Pod) bool { return p.Annotations[annotationConfigHash] == hash }) != nil
+		waiting := pod != nil && k.worker(pod.UID) == nil
+		if mirror.DeletionTimestamp == nil && (ending || waiting) {
+			have[key] = true // it shows a pod that has not ended yet
+			continue
+		}
 		if pod != nil && mirror.Annotations[annotationMirror] == pod.Annotations[annotationConfigHash] && mirror.DeletionTimestamp == nil {
 			have[key] = true
 			continue
@@ -211,7 +324,7 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 		}
 	}
 	for key, pod := range want {
-		if have[key] {
+		if have[key] || k.worker(pod.UID) == nil {
 			continue
 		}
 		mirror := codec.DeepCopy(pod)

@@ -410,7 +410,7 @@ func (r *Runtime) ListPodSandbox(_ context.Context, q *cri.ListPodSandboxRequest
 	out := &cri.ListPodSandboxResponse{}
 	for _, s := range r.sandboxes {
 		if selected(s.config.Labels, q.GetFilter().GetLabelSelector()) {
-			out.Items = append(out.Items, &cri.PodSandbox{Id: s.id, Metadata: s.config.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.config.Labels})
+			out.Items = append(out.Items, &cri.PodSandbox{Id: s.id, Metadata: s.config.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.config.Labels, Annotations: s.config.Annotations})
 		}
 	}
 	return out, nil

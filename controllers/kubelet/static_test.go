@@ -1,0 +1,208 @@
+package kubelet_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
+)
+
+// manifest is that of a static pod whose container runs command.
+func manifest(command string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: static}
+spec:
+  terminationGracePeriodSeconds: 20
+  containers: [{name: main, image: img, imagePullPolicy: IfNotPresent, command: [%s]}]
+`, command)
+}
+
+// staticRig is a rig with a folder of manifests, whose containers take eight seconds to end.
+type staticRig struct {
+	*rig
+	line *line
+}
+
+func staticBubble(t *testing.T, broken outage, f func(*staticRig)) {
+	s := &staticRig{}
+	bubble(t, func(r *rig) {
+		s.rig = r
+		r.opts.StopPods = false
+		r.opts.StaticPodDir = filepath.Join(r.opts.RootDir, "..", "manifests")
+		require.NoError(r.t, os.Mkdir(r.opts.StaticPodDir, 0o755))
+		r.rt.Play = func(*cri.ContainerConfig) fakecri.Script { return fakecri.Script{StopAfter: 8 * time.Second} }
+		r.wrap = func(c client.Conn) client.Conn {
+			old := s.line
+			s.line = newLine(c)
+			if old != nil {
+				broken = old.state
+			}
+			s.line.set(broken)
+			return s.line
+		}
+	}, func(*rig) { f(s) })
+}
+
+func (s *staticRig) write(text string) {
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.opts.StaticPodDir, "static.yaml"), []byte(text), 0o600))
+}
+
+func (s *staticRig) remove() {
+	require.NoError(s.t, os.Remove(filepath.Join(s.opts.StaticPodDir, "static.yaml")))
+}
+
+func (s *staticRig) command() string {
+	c := s.rt.Config("static-n1", "main")
+	if c == nil {
+		return ""
+	}
+	return c.Command[0]
+}
+
+// watch sleeps and fails when two containers run at a time.
+func (s *staticRig) watch(d time.Duration) {
+	s.t.Helper()
+	for range d / (100 * time.Millisecond) {
+		time.Sleep(100 * time.Millisecond)
+		require.LessOrEqual(s.t, len(s.rt.Running()), 1, "two containers of one static pod: %v", s.rt.Running())
+	}
+}
+
+var one = []string{"static-n1/main"}
+
+// review kubelet.md S1-5: static pods needed the API server that they are supposed to be.
+func TestStaticPodsWithoutAPIServer(t *testing.T) {
+	for name, broken := range map[string]outage{"refused": refused, "silent": silent} {
+		t.Run(name, func(t *testing.T) {
+			staticBubble(t, broken, func(s *staticRig) {
+				s.write(manifest("a"))
+				time.Sleep(5 * time.Second)
+				require.Equal(t, one, s.rt.Running())
+				s.rt.Kill("static-n1", "main", 1)
+				time.Sleep(15 * time.Second)
+				require.Equal(t, one, s.rt.Running(), "it is started again")
+
+				s.stop()
+				s.start()
+				s.watch(10 * time.Second)
+				require.Equal(t, one, s.rt.Running())
+				s.rt.Kill("static-n1", "main", 1)
+				time.Sleep(30 * time.Second)
+				require.Equal(t, one, s.rt.Running(), "a kubelet that was started again supervises it")
+				s.write(manifest("b"))
+				s.watch(20 * time.Second)
+				require.Equal(t, one, s.rt.Running())
+				require.Equal(t, "b", s.command())
+
+				s.line.set(intact)
+				time.Sleep(2 * time.Minute)
+				require.True(t, ready(s.get("static-n1")), "its mirror shows it once there is a server")
+				require.Equal(t, one, s.rt.Running())
+				s.line.set(broken)
+				s.remove()
+				time.Sleep(20 * time.Second)
+				require.Empty(t, s.rt.Running())
+				s.line.set(intact)
+				time.Sleep(2 * time.Minute)
+				require.False(t, s.exists("static-n1"))
+			})
+		})
+	}
+}
+
+// review kubelet.md S2-2: an edited manifest started its pod beside the one before, and the mirror went before the containers.
+func TestStaticPodsDoNotOverlap(t *testing.T) {
+	staticBubble(t, intact, func(s *staticRig) {
+		s.write(manifest("a"))
+		time.Sleep(5 * time.Second)
+		require.True(t, ready(s.get("static-n1")))
+		mirror := s.get("static-n1").UID
+		s.write(manifest("b"))
+		s.watch(5 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		require.Equal(t, "a", s.command(), "it has its grace")
+		require.Equal(t, mirror, s.get("static-n1").UID)
+		s.watch(10 * time.Second)
+		require.Equal(t, "b", s.command())
+		require.True(t, ready(s.get("static-n1")))
+		require.NotEqual(t, mirror, s.get("static-n1").UID)
+
+		// Back and forth, faster than the pod ends.
+		for _, command := range []string{"c", "d", "b", "e"} {
+			s.write(manifest(command))
+			s.watch(3 * time.Second)
+		}
+		s.watch(30 * time.Second)
+		require.Equal(t, "e", s.command())
+		require.True(t, ready(s.get("static-n1")))
+
+		// Changed while no kubelet runs.
+		s.stop()
+		s.write(manifest("f"))
+		s.start()
+		s.watch(time.Minute)
+		require.Equal(t, "f", s.command())
+		require.Equal(t, one, s.rt.Running())
+		require.True(t, ready(s.get("static-n1")))
+
+		// Removed: the mirror goes last.
+		s.remove()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		require.True(t, s.exists("static-n1"))
+		time.Sleep(10 * time.Second)
+		require.Empty(t, s.rt.Running())
+		require.False(t, s.exists("static-n1"))
+	})
+}
+
+// review kubelet.md S3-7: manifests that cannot be read for a while ended their pods.
+func TestManifestsThatCannotBeRead(t *testing.T) {
+	staticBubble(t, intact, func(s *staticRig) {
+		s.write(manifest("a"))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		containers := func() int { _, n := s.rt.Counts(); return n }
+
+		s.write("apiVersion: v1\nkind: Pod\nmetadata: {name: sta") // half written
+		time.Sleep(20 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		s.write(manifest("a"))
+		time.Sleep(20 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		require.Equal(t, 1, containers(), "it was left alone")
+
+		// A folder that cannot be read, before and after a start of the kubelet.
+		away := s.opts.StaticPodDir + ".away"
+		require.NoError(t, os.Rename(s.opts.StaticPodDir, away))
+		require.NoError(t, os.WriteFile(s.opts.StaticPodDir, nil, 0o600))
+		time.Sleep(20 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		s.stop()
+		s.start()
+		time.Sleep(time.Minute)
+		require.Equal(t, one, s.rt.Running())
+		require.NoError(t, os.Remove(s.opts.StaticPodDir))
+		require.NoError(t, os.Rename(away, s.opts.StaticPodDir))
+		time.Sleep(20 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		require.Equal(t, 1, containers(), "it was left alone")
+
+		s.remove()
+		time.Sleep(20 * time.Second)
+		require.Empty(t, s.rt.Running())
+		pods := controllertest.List[*corev1.Pod](s.c, "default")
+		require.False(t, slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == "static-n1" }))
+	})
+}
