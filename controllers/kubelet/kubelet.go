@@ -185,7 +185,9 @@ func (k *Kubelet) podEvent(e informers.Event[*corev1.Pod]) {
 	pod := e.Object()
 	if isMirror(pod) {
 		// The manifest decides what runs; the mirror only shows it.
-		k.wakeStatic(pod.Annotations[annotationMirror])
+		if uid := k.staticOf(pod); uid != "" && e.Type != informers.Deleted {
+			k.status.seen(uid, pod)
+		}
 		return
 	}
 	if e.Type == informers.Deleted {
@@ -193,6 +195,7 @@ func (k *Kubelet) podEvent(e informers.Event[*corev1.Pod]) {
 		return
 	}
 	k.dispatch(pod, false)
+	k.status.seen(pod.UID, pod)
 }
 
 // dispatch hands a pod to its worker and starts one if need be.

@@ -36,10 +36,29 @@ type line struct {
 	cut   chan struct{} // closed when the state changes
 	// reads counts reads of single objects by name, latest those that asked for the latest state.
 	reads, latest map[string]int
+	// rejected counts patches that the server refused, by name. noStreams ends watches.
+	rejected  map[string]int
+	noStreams bool
+}
+
+// patches is how many patches of an object the server refused.
+func (l *line) patches(name string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rejected[name]
+}
+
+// cutStreams ends all watches and, while cut, lets no new ones begin.
+func (l *line) cutStreams(cut bool) {
+	l.mu.Lock()
+	l.noStreams = cut
+	state := l.state
+	l.mu.Unlock()
+	l.set(state)
 }
 
 func newLine(c client.Conn) *line {
-	return &line{Conn: c, cut: make(chan struct{}), reads: map[string]int{}, latest: map[string]int{}}
+	return &line{Conn: c, cut: make(chan struct{}), reads: map[string]int{}, latest: map[string]int{}, rejected: map[string]int{}}
 }
 
 // count returns how often an object was read, and how often its latest state.
@@ -88,7 +107,13 @@ func (l *line) Do(ctx context.Context, r *client.Request) (*client.Response, err
 		}
 		l.mu.Unlock()
 	}
-	return l.Conn.Do(ctx, r)
+	resp, err := l.Conn.Do(ctx, r)
+	if r.Verb() == "patch" && err != nil {
+		l.mu.Lock()
+		l.rejected[r.Name]++
+		l.mu.Unlock()
+	}
+	return resp, err
 }
 
 // Stream implements client.Conn. Streams end when the line breaks.
@@ -97,8 +122,11 @@ func (l *line) Stream(ctx context.Context, r *client.Request) (*client.Stream, e
 		return nil, err
 	}
 	l.mu.Lock()
-	cut := l.cut
+	cut, no := l.cut, l.noStreams
 	l.mu.Unlock()
+	if no {
+		return nil, apierrors.NewServiceUnavailable("connection refused")
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {

@@ -273,19 +273,16 @@ func (k *Kubelet) staticPod(path string, manifest []byte) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// wakeStatic lets the pod of a mirror write its status again.
-func (k *Kubelet) wakeStatic(hash string) {
+// staticOf is the pod that a mirror shows; empty if there is none.
+func (k *Kubelet) staticOf(mirror *corev1.Pod) types.UID {
 	k.mu.Lock()
-	var w *worker
+	defer k.mu.Unlock()
 	for uid, pod := range k.static {
-		if pod.Annotations[annotationConfigHash] == hash {
-			w = k.workers[uid]
+		if pod.Annotations[annotationConfigHash] == mirror.Annotations[annotationMirror] {
+			return uid
 		}
 	}
-	k.mu.Unlock()
-	if w != nil {
-		w.poke()
-	}
+	return ""
 }
 
 // syncMirrors makes, replaces and removes the objects that show static pods.

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,8 @@ type statuses struct {
 	mu      sync.Mutex
 	wanted  map[types.UID]*wantedStatus
 	pending map[types.UID]bool
-	ready   chan struct{} // capacity 1
+	later   map[types.UID]bool // those that others keep changing
+	ready   chan struct{}      // capacity 1
 }
 
 type wantedStatus struct {
@@ -34,12 +36,18 @@ type wantedStatus struct {
 	// version counts changes; written is the one the server has.
 	version, written int
 	failures         int
+	// answer is the version of the object that the latest write made, empty before. repaired is when a change by others was last
+	// put back.
+	answer   string
+	repaired time.Time
+	// gone is true once the server has said that the pod is: nothing more is written.
+	gone bool
 	// lock is held by the one write of the pod under way.
 	lock chan struct{}
 }
 
 func newStatuses(k *Kubelet) *statuses {
-	return &statuses{k: k, wanted: map[types.UID]*wantedStatus{}, pending: map[types.UID]bool{}, ready: make(chan struct{}, 1)}
+	return &statuses{k: k, wanted: map[types.UID]*wantedStatus{}, pending: map[types.UID]bool{}, later: map[types.UID]bool{}, ready: make(chan struct{}, 1)}
 }
 
 // set takes the status a pod should have.
@@ -62,6 +70,48 @@ func (s *statuses) set(pod *corev1.Pod, static bool, st corev1.PodStatus) {
 	s.signal()
 }
 
+// repairInterval is how often at most what others do to a status is put back.
+const repairInterval = 10 * time.Second
+
+// seen compares what the server has with what was written last, and puts back what others have changed. pod is the object, for a static
+// pod its mirror.
+func (s *statuses) seen(uid types.UID, pod *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.wanted[uid]
+	if w == nil || w.version != w.written || s.pending[uid] {
+		return // it is about to be written
+	}
+	if order, err := metav1.CompareResourceVersions(pod.ResourceVersion, w.answer); err == nil && order < 0 {
+		return // from before
+	}
+	if merged := merge(&pod.Status, &w.status); codec.Equal(&pod.Status, &merged) {
+		return
+	}
+	w.version++
+	if time.Since(w.repaired) < repairInterval {
+		s.later[uid] = true
+		return
+	}
+	w.repaired = time.Now()
+	s.pending[uid] = true
+	s.signal()
+}
+
+// repairLater writes those that were changed by others once more.
+func (s *statuses) repairLater() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid := range s.later {
+		if w := s.wanted[uid]; w != nil {
+			w.repaired = time.Now()
+			s.pending[uid] = true
+		}
+	}
+	clear(s.later)
+	s.signal()
+}
+
 func (s *statuses) signal() {
 	select {
 	case s.ready <- struct{}{}:
@@ -74,6 +124,7 @@ func (s *statuses) forget(uid types.UID) {
 	defer s.mu.Unlock()
 	delete(s.wanted, uid)
 	delete(s.pending, uid)
+	delete(s.later, uid)
 }
 
 // statusWriters is how many pods are written side by side.
@@ -83,10 +134,15 @@ func (s *statuses) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, statusWriters)
+	repairs := time.NewTicker(repairInterval)
+	defer repairs.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-repairs.C:
+			s.repairLater()
+			continue
 		case <-s.ready:
 		}
 		s.mu.Lock()
@@ -153,8 +209,11 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 		return ctx.Err()
 	}
 	s.mu.Lock()
-	status, version := w.status, w.version
+	status, version, gone := w.status, w.version, w.gone
 	s.mu.Unlock()
+	if gone {
+		return nil
+	}
 	pod, err := s.k.apiPods.Lister().Get(w.key)
 	if apierrors.IsNotFound(err) {
 		if w.static {
@@ -175,25 +234,47 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 		return nil // what has ended stays ended
 	}
 	before := pod.Status
-	merged := status
-	merged.Conditions = mergeConditions(before.Conditions, status.Conditions)
-	merged.QOSClass = before.QOSClass
-	if merged.QOSClass == "" {
-		merged.QOSClass = status.QOSClass
-	}
+	merged := merge(&before, &status)
+	answer := pod.ResourceVersion
 	if !codec.Equal(&before, &merged) {
-		if _, err := s.patch(ctx, pod, &before, &merged); err != nil {
-			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-				return nil // deleted, or another pod of this name
+		now, err := s.patch(ctx, pod, &before, &merged)
+		if err != nil {
+			if s.replaced(ctx, w.key, pod.UID, err) {
+				s.mu.Lock()
+				w.gone = !w.static // a static pod gets another mirror
+				s.mu.Unlock()
+				return nil
 			}
 			return err
 		}
+		answer = now.ResourceVersion
 	}
 	s.mu.Lock()
 	w.failures = 0
+	w.answer = answer
 	w.written = max(w.written, version)
 	s.mu.Unlock()
 	return nil
+}
+
+// replaced tells that a write failed because the pod is gone or another has its name. The server calls a wrong UID in a patch invalid.
+func (s *statuses) replaced(ctx context.Context, key types.NamespacedName, uid types.UID, err error) bool {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true
+	}
+	if !apierrors.IsInvalid(err) {
+		return false
+	}
+	now, err := s.k.pods.Get(ctx, key)
+	return apierrors.IsNotFound(err) || err == nil && now.UID != uid
+}
+
+// merge is the status that the server should have: the kubelet's, with what others put into it.
+func merge(server, ours *corev1.PodStatus) corev1.PodStatus {
+	merged := *ours
+	merged.Conditions = mergeConditions(server.Conditions, ours.Conditions)
+	merged.QOSClass = cmp.Or(server.QOSClass, ours.QOSClass)
+	return merged
 }
 
 // mergeConditions keeps conditions that are not the kubelet's as the server has them.
