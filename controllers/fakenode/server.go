@@ -18,7 +18,7 @@ import (
 )
 
 // NewServer serves the kubelet API of all fake nodes of m: /exec, /attach, /portForward and /containerLogs in
-// the protocols of the kubelet, /pods and /healthz. Logs, exec and attach answer with one line that says
+// the protocols of the kubelet, /pods, /metrics and /healthz. Logs, exec and attach answer with one line that says
 // that nothing ran; the exit code of exec is that of [ExitCodeAnnotation].
 //
 // The handler authenticates nobody: wrap it in a [delegated.Gate] with [Attributes] where others than the API server can reach it.
@@ -27,6 +27,7 @@ func NewServer(m *manager.Manager) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", nodestream.NewHandler(s, m.Logger()))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	mux.HandleFunc("GET /metrics", s.serveMetrics)
 	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) {
 		pods, err := s.pods.List(informers.ListOptions{})
 		if err != nil {

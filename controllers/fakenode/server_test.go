@@ -55,5 +55,9 @@ func TestLogsOfFakePods(t *testing.T) {
 		require.Equal(t, "ok", body)
 		_, body = get("/pods")
 		require.Contains(t, body, `"kind":"PodList"`)
+		code, body = get("/metrics")
+		require.Equal(t, 200, code)
+		require.Contains(t, body, "\nkubelet_running_pods 0\n")
+		require.Contains(t, body, "\nkubelet_running_containers{container_state=\"exited\"} 1\n")
 	})
 }
