@@ -18,7 +18,7 @@ func ExampleTolerated() {
 		{{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 		{{Operator: corev1.TolerationOpExists}},
 	} {
-		fmt.Println(tainteviction.Tolerated(tolerations, taints, now))
+		fmt.Println(tainteviction.Tolerated(tolerations, taints, now.Add(-time.Hour), now))
 	}
 	// Output:
 	// false 0s

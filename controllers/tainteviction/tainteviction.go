@@ -1,10 +1,13 @@
 // Package tainteviction deletes pods from nodes with NoExecute taints they do not tolerate, at once or after the
-// shortest tolerationSeconds of the tolerations that match.
+// shortest tolerationSeconds of the tolerations that match. The seconds count from when both are there, the taint and the pod on
+// the node: a pod that comes later has them whole. A taint without timeAdded, as kubectl writes it, counts from when
+// the controller saw it first.
 package tainteviction
 
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -27,12 +30,16 @@ type evictor struct {
 	pods     podindex.Pods
 	client   *client.Client[*corev1.Pod]
 	recorder *events.Recorder
+
+	mu sync.Mutex
+	// seen is since when each node has each of its NoExecute taints, by node name; the taints are without their timeAdded.
+	seen map[string]map[corev1.Taint]time.Time
 }
 
 // Add registers the controller with m.
 func Add(m *manager.Manager) error {
 	e := &evictor{nodes: informers.For[*corev1.Node](m.Informers()).Lister(), pods: podindex.Of(m.Informers()),
-		client: client.For[*corev1.Pod](m.Conn()), recorder: m.Recorder("taint-eviction-controller")}
+		client: client.For[*corev1.Pod](m.Conn()), recorder: m.Recorder("taint-eviction-controller"), seen: map[string]map[corev1.Taint]time.Time{}}
 	_, err := controllers.Add(m, "taint-eviction", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: 8}},
 		controllers.For(func(ev informers.Event[*corev1.Pod]) bool {
 			if ev.Type != informers.Updated {
@@ -41,6 +48,7 @@ func Add(m *manager.Manager) error {
 			return ev.Old().Spec.NodeName != ev.New().Spec.NodeName || !codec.Equal(new(ev.Old().Spec.Tolerations), new(ev.New().Spec.Tolerations))
 		}),
 		controllers.Watches(func(ev informers.Event[*corev1.Node]) []reconcile.Request {
+			e.note(ev.Key.Name, ev.New())
 			if ev.Type == informers.Deleted || ev.Type == informers.Updated && codec.Equal(new(ev.Old().Spec.Taints), new(ev.New().Spec.Taints)) ||
 				ev.Type == informers.Added && len(noExecute(ev.New())) == 0 {
 				return nil
@@ -72,7 +80,9 @@ func (e *evictor) reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	stays, until := Tolerated(pod.Spec.Tolerations, taints, time.Now())
+	now := time.Now()
+	e.date(pod.Spec.NodeName, taints, now)
+	stays, until := Tolerated(pod.Spec.Tolerations, taints, boundAt(pod), now)
 	if stays {
 		return reconcile.Result{RequeueAfter: until}, nil
 	}
@@ -85,6 +95,55 @@ func (e *evictor) reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{}, nil
+}
+
+// note remembers since when a node has its taints; nil is a node that is gone.
+func (e *evictor) note(name string, n *corev1.Node) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was := e.seen[name]
+	delete(e.seen, name)
+	if n == nil {
+		return
+	}
+	now := map[corev1.Taint]time.Time{}
+	for _, t := range noExecute(n) {
+		t.TimeAdded = nil
+		since, known := was[t]
+		if !known {
+			since = time.Now()
+		}
+		now[t] = since
+	}
+	if len(now) > 0 {
+		e.seen[name] = now
+	}
+}
+
+// date gives the taints of a node that have no timeAdded the time from which they count.
+func (e *evictor) date(node string, taints []corev1.Taint, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range taints {
+		if taints[i].TimeAdded != nil {
+			continue
+		}
+		since, known := e.seen[node][taints[i]]
+		if !known {
+			since = now // the event is on its way, and has the pod looked at again
+		}
+		taints[i].TimeAdded = &metav1.Time{Time: since}
+	}
+}
+
+// boundAt is since when a pod is on its node.
+func boundAt(p *corev1.Pod) time.Time {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return p.CreationTimestamp.Time
 }
 
 // disrupt notes on the pod why it goes.
@@ -111,9 +170,10 @@ func noExecute(n *corev1.Node) []corev1.Taint {
 	return out
 }
 
-// Tolerated reports whether a pod with these tolerations may stay under these NoExecute taints at now, and if so for
-// how long (0: for ever). The time counts from when the taint was added.
-func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, now time.Time) (stays bool, until time.Duration) {
+// Tolerated reports whether a pod with these tolerations, on its node since bound, may stay under these NoExecute taints at now, and
+// if so for how long (0: for ever). The time counts from bound or from when the taint was added, whichever is later; a taint without
+// timeAdded counts as added now.
+func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, bound, now time.Time) (stays bool, until time.Duration) {
 	for i := range taints {
 		limited, tolerated := false, false
 		var seconds int64
@@ -136,6 +196,9 @@ func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, now time.
 		added := now
 		if taints[i].TimeAdded != nil {
 			added = taints[i].TimeAdded.Time
+		}
+		if added.Before(bound) {
+			added = bound
 		}
 		left := added.Add(time.Duration(seconds) * time.Second).Sub(now)
 		if left <= 0 {

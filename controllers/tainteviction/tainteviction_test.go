@@ -10,6 +10,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/tainteviction"
 )
@@ -73,5 +74,50 @@ func TestATaintThatGoes(t *testing.T) {
 		controllertest.Update(c, "", "n", func(n *corev1.Node) { n.Spec.Taints = nil })
 		c.Sleep(time.Hour)
 		require.False(t, deleted(c, "some"))
+	})
+}
+
+// kubectl writes taints without timeAdded.
+func TestATaintWithoutATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{tainteviction.Add}})
+		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "n")})
+		toleration := corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(20)), Effect: corev1.TaintEffectNoExecute}
+		create(c, "early", toleration)
+		c.Sleep(time.Minute)
+		controllertest.Update(c, "", "n", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}} })
+		c.Sleep(15 * time.Second)
+		create(c, "late", toleration)
+		controllertest.Update(c, "", "n", func(n *corev1.Node) { n.Labels = map[string]string{"other": "change"} })
+		c.Sleep(6 * time.Second)
+		require.True(t, deleted(c, "early"))
+		require.False(t, deleted(c, "late"))
+		c.Sleep(13 * time.Second)
+		require.False(t, deleted(c, "late"))
+		c.Sleep(2 * time.Second)
+		require.True(t, deleted(c, "late"))
+	})
+}
+
+// A pod that is bound to a node with an old taint has its seconds whole.
+func TestAnOldTaint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{tainteviction.Add}})
+		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "n")})
+		controllertest.Update(c, "", "n", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.Now())}}
+		})
+		pod := &corev1.Pod{ObjectMeta: controllertest.Name("default", "waiting")}
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(20)), Effect: corev1.TaintEffectNoExecute}}
+		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
+		controllertest.Create(c, pod)
+		c.Sleep(time.Hour)
+		binding := &corev1.Binding{ObjectMeta: controllertest.Name("default", "waiting"), Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+		_, err := client.Subresource[*corev1.Binding](client.For[*corev1.Pod](c.Admin()), "binding").Create(t.Context(), pod.Key(), binding)
+		require.NoError(t, err)
+		c.Sleep(18 * time.Second)
+		require.False(t, deleted(c, "waiting"))
+		c.Sleep(3 * time.Second)
+		require.True(t, deleted(c, "waiting"))
 	})
 }
