@@ -89,6 +89,7 @@ type lifecycle struct {
 	podsAPI  *client.Client[*corev1.Pod]
 	recorder *events.Recorder
 	zones    zones
+	begin    sync.Once // to survey
 
 	mu   sync.Mutex
 	seen map[string]sign // by node name
@@ -114,6 +115,7 @@ func Add(m *manager.Manager, o Options) error {
 }
 
 func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	l.begin.Do(l.survey)
 	node, err := l.nodes.Get(req)
 	if apierrors.IsNotFound(err) {
 		l.forget(req.Name)
@@ -147,6 +149,16 @@ func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (recon
 		}
 	}
 	return reconcile.Result{RequeueAfter: l.opts.Period}, nil
+}
+
+// survey notes the state of every node before the first is judged, so that after a restart the one that is looked at first is not
+// taken for all.
+func (l *lifecycle) survey() {
+	// The nodes have been read: the controller begins after that.
+	_ = l.nodes.ViewAll(informers.ListOptions{}, func(n *corev1.Node) bool {
+		l.zones.note(zoneOf(n), n.Name, conditionStatus(n, corev1.NodeReady) == corev1.ConditionTrue)
+		return true
+	})
 }
 
 func (l *lifecycle) forget(name string) {

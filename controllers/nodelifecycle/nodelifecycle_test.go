@@ -149,3 +149,67 @@ func TestNobodyIsEvictedWhenAllAreSilent(t *testing.T) {
 		}
 	})
 }
+
+// In a full outage nodes fall silent one after the other, as their leases were renewed: those that were tainted before it was known to be
+// full are freed, and have their time when the network is back.
+func TestNobodyIsEvictedInAFullOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		groups := []string{"a-", "b-", "c-", "d-"}
+		run := func(group string) func() { return c.Run(c.Manager("nodes "+group, addNodes(1, group))) }
+		var stops []func()
+		for _, group := range groups {
+			stops = append(stops, run(group))
+			c.Sleep(7 * time.Second)
+			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "on-"+group+"0")}
+			p.Spec.NodeName = group + "0"
+			p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
+			controllertest.Create(c, p)
+		}
+		c.Sleep(time.Minute)
+		for i, stop := range stops {
+			stop()
+			c.Sleep(time.Duration(6+i) * time.Second)
+		}
+		c.Sleep(time.Hour)
+		all := func() {
+			for _, group := range groups {
+				require.NotContains(t, taints(node(c, group+"0")), nodelifecycle.TaintUnreachable+":NoExecute")
+				require.Nil(t, controllertest.Get[*corev1.Pod](c, "default", "on-"+group+"0").DeletionTimestamp)
+			}
+		}
+		all()
+		for _, group := range groups {
+			run(group)
+			c.Sleep(9 * time.Second)
+			all()
+		}
+		c.Sleep(time.Hour)
+		all()
+	})
+}
+
+// A restarted controller does not take the first node that it looks at for all.
+func TestATaintOutlivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		add := func(m *manager.Manager) error { return nodelifecycle.Add(m, nodelifecycle.Options{}) }
+		stop := c.Run(c.Manager("controller", add))
+		c.Run(c.Manager("other nodes", addNodes(3, "other-")))
+		silence := c.Run(c.Manager("nodes", addNodes(1, "a-")))
+		c.Sleep(time.Minute)
+		silence()
+		c.Sleep(5 * time.Minute)
+		find := func() corev1.Taint {
+			ts := node(c, "a-0").Spec.Taints
+			i := slices.IndexFunc(ts, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
+			require.GreaterOrEqual(t, i, 0)
+			return ts[i]
+		}
+		before := find()
+		stop()
+		c.Run(c.Manager("controller again", add))
+		c.Sleep(5 * time.Minute)
+		require.Equal(t, before, find())
+	})
+}

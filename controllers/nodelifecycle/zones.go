@@ -11,6 +11,10 @@ type zones struct {
 	mu     sync.Mutex
 	byName map[string]*zone
 	zoneOf map[string]string // by node name
+	// cutOff is true while no node at all is ready: it is more likely that we are cut off than that all nodes died. rejoined is when
+	// it was last true.
+	cutOff   bool
+	rejoined time.Time
 }
 
 type zone struct {
@@ -18,11 +22,14 @@ type zone struct {
 	next  time.Time       // the earliest time of the next eviction
 }
 
-// allow notes a node's state and says whether it may have a NoExecute taint now. A node that has one (evicted) keeps
-// it and costs nothing. early says that its state is too new to act on.
-func (z *zones) allow(name, node string, ready, evicted, early bool, o *Options, now time.Time) bool {
+// note notes a node's state.
+func (z *zones) note(name, node string, ready bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
+	z.noteLocked(name, node, ready)
+}
+
+func (z *zones) noteLocked(name, node string, ready bool) *zone {
 	if z.byName == nil {
 		z.byName, z.zoneOf = map[string]*zone{}, map[string]string{}
 	}
@@ -36,15 +43,30 @@ func (z *zones) allow(name, node string, ready, evicted, early bool, o *Options,
 		z.byName[name] = zn
 	}
 	zn.ready[node] = ready
-	if ready || evicted {
-		return !ready
+	return zn
+}
+
+// allow notes a node's state and says whether it may have a NoExecute taint now. A node that has one (evicted) keeps
+// it and costs nothing, until no node is ready any more: then those that fell silent first lose theirs. When nodes come back, the others have the
+// grace period to do so too. early says that the node's state is too new to act on.
+func (z *zones) allow(name, node string, ready, evicted, early bool, o *Options, now time.Time) bool {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	zn := z.noteLocked(name, node, ready)
+	cutOff := z.allDown()
+	if z.cutOff && !cutOff {
+		z.rejoined = now
+	}
+	z.cutOff = cutOff
+	switch {
+	case ready, cutOff:
+		return false
+	case evicted:
+		return true
 	}
 	rate := zn.rate(o)
-	// When no zone has a ready node left it is more likely that we are cut off than that all nodes died.
-	if z.allDown() {
-		rate = 0
-	}
-	if early || rate <= 0 || now.Before(zn.next) {
+	rejoining := !z.rejoined.IsZero() && now.Sub(z.rejoined) <= o.GracePeriod
+	if early || rejoining || rate <= 0 || now.Before(zn.next) {
 		return false
 	}
 	zn.next = now.Add(time.Duration(float64(time.Second) / rate))
