@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -62,7 +61,8 @@ type EncodedWatchOptions struct {
 	SendInitialEvents bool
 	// DropManagedFields is as in EncodedOptions.
 	DropManagedFields bool
-	// Silence is how long nothing may come before the watch ends with ErrSilent. 0 means what the server
+	// Silence is how long nothing may come before the watch ends with ErrSilent. A program that was stopped, or had no
+	// processor, for so long gets a fourth of it to read what has come meanwhile. 0 means what the server
 	// promises, times three, or 150 s if it promises nothing; negative means for ever.
 	Silence time.Duration
 }
@@ -86,9 +86,7 @@ type EncodedWatch struct {
 	drop    bool
 	res     Resource
 	line    []byte
-	silence time.Duration
-	timer   *time.Timer
-	silent  atomic.Bool
+	silence *silence // nil for none
 }
 
 // WatchEncoded opens one connection of a watch. It does not resume; see Watch and package informers.
@@ -128,27 +126,27 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, o EncodedWatchOptions) (*E
 		s.Body.Close()
 		return nil, &DecodeError{Resource: c.res.GVR, Err: err}
 	}
-	w := &EncodedWatch{stream: s, reader: bufio.NewReaderSize(s.Body, 16<<10), form: form, drop: o.DropManagedFields, res: c.res, silence: o.Silence}
-	if w.silence == 0 {
-		w.silence = defaultSilence
+	w := &EncodedWatch{stream: s, form: form, drop: o.DropManagedFields, res: c.res}
+	most := o.Silence
+	if most == 0 {
+		most = defaultSilence
 		if n, err := strconv.Atoi(s.Header[BookmarkHeader]); err == nil && n > 0 {
-			w.silence = 3 * time.Duration(n) * time.Second
+			most = 3 * time.Duration(n) * time.Second
 		}
 	}
-	if w.silence > 0 {
-		w.timer = time.AfterFunc(w.silence, func() {
-			w.silent.Store(true)
-			w.stream.Body.Close()
-		})
-		w.timer.Stop()
+	body := io.Reader(s.Body)
+	if most > 0 {
+		w.silence = newSilence(most, s.Body)
+		body = w.silence
 	}
+	w.reader = bufio.NewReaderSize(body, 16<<10)
 	return w, nil
 }
 
 // Close ends the watch; a Next under way returns.
 func (w *EncodedWatch) Close() error {
-	if w.timer != nil {
-		w.timer.Stop()
+	if w.silence != nil {
+		w.silence.end()
 	}
 	return w.stream.Body.Close()
 }
@@ -156,18 +154,15 @@ func (w *EncodedWatch) Close() error {
 // Next returns the next event. At the end of the stream the error is io.EOF, ErrSilent or that of the
 // connection. Events that cannot be read are returned as Type Error and the watch goes on.
 func (w *EncodedWatch) Next() (EncodedEvent, error) {
-	if w.timer != nil {
+	if w.silence != nil {
 		// The time in which the caller is busy does not count as silence.
-		w.timer.Reset(w.silence)
+		w.silence.begin()
 	}
 	frame, err := w.frame()
-	if w.timer != nil {
-		w.timer.Stop()
+	if w.silence != nil && w.silence.end() && err != nil {
+		return EncodedEvent{}, ErrSilent
 	}
 	if err != nil {
-		if w.silent.Load() {
-			return EncodedEvent{}, ErrSilent
-		}
 		return EncodedEvent{}, err
 	}
 	ev, err := w.event(frame)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -723,6 +724,38 @@ func TestBookmarksNeverPromiseTheFuture(t *testing.T) {
 		w := f.watch(cache.WatchOptions{From: rev + 10, Bookmarks: time.Second})
 		time.Sleep(time.Minute)
 		require.Empty(t, w.take())
+	})
+}
+
+// TestAWatchThatSeesNothingOfManyChangesGetsBookmarks: changes that it does not see wait for a watch whenever a bookmark is due, as they do
+// under load.
+func TestAWatchThatSeesNothingOfManyChangesGetsBookmarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, memory.New(memory.Options{}), cache.Options{WatcherBuffer: 1 << 20})
+		f.create("/pods/a/x", "")
+		synctest.Wait()
+		w := f.watch(cache.WatchOptions{Bookmarks: time.Second, Match: func(*cache.Object) bool {
+			time.Sleep(510 * time.Microsecond) // called before and after: hardly slower than the changes come
+			return false
+		}})
+		defer func() { w.stop(); <-w.done }()
+		first := f.c.Snapshot().Revision()
+		for range 10_000 {
+			time.Sleep(time.Millisecond)
+			f.update("/pods/a/x", fmt.Sprint(time.Now().UnixNano()))
+		}
+		events := w.take()
+		require.GreaterOrEqual(t, len(events), 8, "in ten seconds")
+		last := first
+		for _, e := range events {
+			revision, ok := strings.CutPrefix(e, "BOOKMARK ")
+			require.True(t, ok, e)
+			n, err := strconv.ParseInt(revision, 10, 64)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, n, last)
+			last = n
+		}
+		require.Greater(t, last, first)
 	})
 }
 

@@ -66,6 +66,7 @@ type watcher struct {
 	// Used by the watch's own goroutine only.
 	epoch   int64
 	cursor  int64 // last change taken
+	taken   int64 // its revision, zero before the first
 	after   int64 // revision after which events are wanted
 	sent    int64 // revision of the last event
 	changes []*change
@@ -241,14 +242,15 @@ func (c *Cache) stream(ctx context.Context, w *watcher, deliver func([]Event) er
 				return err
 			}
 		}
-		if more {
-			continue
-		}
+		// Also when there is more to take: what is taken may all be changes that this watch does not see.
 		if due.Swap(false) {
 			timer.Reset(every)
-			if err := c.bookmark(ctx, w, deliver); err != nil {
+			if err := c.bookmark(ctx, w, more, deliver); err != nil {
 				return err
 			}
+		}
+		if more {
+			continue
 		}
 		select {
 		case <-c.stopped: // before it wakes all watches
@@ -284,6 +286,9 @@ func (c *Cache) take(w *watcher) (bool, error) {
 	c.mu.Unlock()
 
 	w.cursor = max(w.cursor, start+int64(len(w.changes))-1)
+	if n := len(w.changes); n > 0 {
+		w.taken = w.changes[n-1].revision()
+	}
 	for _, ch := range w.changes {
 		if e, ok := w.event(ch); ok {
 			w.events = append(w.events, e)
@@ -360,13 +365,18 @@ func (w *watcher) sees(key string) bool {
 	return p[len(p)-1] == '/' && strings.HasPrefix(key, p)
 }
 
-// bookmark delivers a Bookmark if everything up to a newer revision has been delivered.
-func (c *Cache) bookmark(ctx context.Context, w *watcher, deliver func([]Event) error) error {
+// bookmark delivers a Bookmark at the latest revision up to which everything has been delivered. With more, or if changes wait that may
+// concern the watch, that is the one before the last change taken, since several changes may share a revision. There is none
+// if that is before the last event: then the event has been sent just now.
+func (c *Cache) bookmark(ctx context.Context, w *watcher, more bool, deliver func([]Event) error) error {
 	c.nudge(ctx, w.options.Bookmarks/2) // so that the next one is fresh on a quiet resource too
 	c.mu.Lock()
 	revision, same := c.routed, w.epoch == c.epoch
 	c.mu.Unlock()
-	if !same || w.pending.Load() != 0 || revision < w.sent {
+	if more || w.pending.Load() != 0 {
+		revision = w.taken - 1
+	}
+	if !same || revision < w.sent {
 		return nil
 	}
 	w.sent = revision
