@@ -93,6 +93,9 @@ type Capabilities struct {
 	Progress bool
 	// Durable holds when an acknowledged write survives a crash of the process.
 	Durable bool
+	// Compacts holds when the store forgets old history by itself, or its owner has chosen that it does not: then no user of it is to
+	// call Compact.
+	Compacts bool
 	// TxnOps is how many operations and guards a Txn takes, where that is more than MaxTxnOps; zero means MaxTxnOps.
 	TxnOps int
 }

@@ -202,7 +202,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			},
 			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort,
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
-			RequestTimeout: o.requestTimeout, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay, ShutdownSendRetryAfter: o.shutdownRetryAfter,
+			RequestTimeout: o.requestTimeout, CompactInterval: o.etcdCompaction, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay, ShutdownSendRetryAfter: o.shutdownRetryAfter,
 			CORSOrigins: o.corsOrigins, HSTS: o.hsts, GoawayChance: o.goawayChance,
 			NoCompression: !o.features.Enabled(apiResponseCompression), NoWatchList: !o.features.Enabled(watchList),
 			UnsafeDelete: o.features.Enabled(unsafeDeletion), CBOR: o.features.Enabled(cborServingAndStorage),

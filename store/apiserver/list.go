@@ -126,7 +126,13 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := rt.res.Snapshot(r.Context(), f)
+	var snap *cache.Snapshot
+	if forgotten := s.forgotten.Load(); f.Exact > 0 && f.Exact < forgotten {
+		// A cache may still have it, or not: whether a token has expired is not to depend on that.
+		err = apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	} else {
+		snap, err = rt.res.Snapshot(r.Context(), f)
+	}
 	if err != nil {
 		if o.cont != "" && apierrors.IsResourceExpired(err) {
 			err = expiredToken(prefix, after)

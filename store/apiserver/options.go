@@ -86,6 +86,10 @@ type Options struct {
 	// application/apply-patch+cbor, and stores custom resources in it: the alpha feature CBORServingAndStorage. What is stored is
 	// read in either form, with it or without. Tables are not to be had in CBOR.
 	CBOR bool
+	// CompactInterval is how often old revisions are forgotten: after one to two intervals continue tokens and lists at an exact
+	// resourceVersion are answered with 410, whatever is still in memory, and a store that does not compact by itself is compacted. Zero means
+	// 5 minutes, negative never.
+	CompactInterval time.Duration
 	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
 	MinWatch time.Duration
 	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or less, down
@@ -156,6 +160,7 @@ func (o Options) withDefaults() Options {
 	setInt(&o.AdvertisePort, 6443)
 	setTime(&o.RequestTimeout, time.Minute)
 	setTime(&o.MinWatch, 30*time.Minute)
+	setTime(&o.CompactInterval, 5*time.Minute)
 	o.bookmarksAsked = o.BookmarkInterval == 0
 	setTime(&o.BookmarkInterval, time.Minute)
 	if o.Logger == nil {

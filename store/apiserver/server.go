@@ -42,6 +42,9 @@ type Server struct {
 	plain  map[string]http.Handler // handlers of other paths
 	prefix []string                // of those that end in a slash, longest first
 
+	// forgotten is the revision before which states are not served any more.
+	forgotten atomic.Int64
+
 	ready    atomic.Bool // bootstrap is done
 	draining atomic.Bool // Run's ctx has ended
 	running  atomic.Bool
@@ -176,6 +179,7 @@ func (s *Server) Run(ctx context.Context) error {
 		close(s.booted)
 		tasks.Go(func() { s.maintain(loops) })
 		tasks.Go(func() { s.configureFlows(loops) })
+		tasks.Go(func() { s.compact(loops) })
 		tasks.Go(func() { s.registerServices(loops) })
 		<-ctx.Done()
 	}

@@ -1,0 +1,52 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/keelson-dev/keelson/store"
+)
+
+// compact forgets, every Options.CompactInterval, what is older than the last time.
+func (s *Server) compact(ctx context.Context) {
+	if s.options.CompactInterval < 0 {
+		return
+	}
+	tick := time.NewTicker(s.options.CompactInterval)
+	defer tick.Stop()
+	var before int64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		revision, err := s.compactTo(ctx, before)
+		switch {
+		case err == nil:
+			before = revision
+		case ctx.Err() == nil:
+			s.logger.Warn("compaction failed", "err", err)
+		}
+	}
+}
+
+// compactTo forgets the states before a revision, none if it is 0, and returns the present one.
+func (s *Server) compactTo(ctx context.Context, revision int64) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	defer cancel()
+	now, err := s.store.Progress(ctx, "")
+	if err != nil || revision == 0 {
+		return now, err
+	}
+	s.forgotten.Store(revision)
+	if s.store.Capabilities().Compacts {
+		return now, nil
+	}
+	err = s.store.Compact(ctx, revision)
+	if _, done := errors.AsType[*store.ExpiredError](err); done {
+		err = nil // nothing was written since, or another server was first
+	}
+	return now, err
+}
