@@ -3,6 +3,9 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -52,8 +55,51 @@ func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*co
 	}
 }
 
-// lookup checks that what a service account token is bound to still lives.
-type lookup struct{ access registry.Access }
+// lookup checks that what a service account token is bound to still lives. What the store lacks is remembered for a moment: tokens of pods
+// that are gone keep coming, from whoever holds them, and must not keep the store busy.
+type lookup struct {
+	access registry.Access
+
+	mu   sync.Mutex
+	gone map[absent]time.Time // until when it is not asked again
+}
+
+// absent is an object that does not exist, and never will again.
+type absent struct {
+	resource string
+	key      types.NamespacedName
+	uid      string
+}
+
+const (
+	goneFor  = time.Second
+	goneMost = 4096
+)
+
+// isGone reports whether the store has lacked an object a moment ago.
+func (l *lookup) isGone(a absent) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until, ok := l.gone[a]
+	return ok && time.Now().Before(until)
+}
+
+// setGone remembers that the store lacks an object.
+func (l *lookup) setGone(a absent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if len(l.gone) >= goneMost {
+		maps.DeleteFunc(l.gone, func(_ absent, until time.Time) bool { return now.After(until) })
+	}
+	switch {
+	case len(l.gone) >= goneMost:
+		return
+	case l.gone == nil:
+		l.gone = map[absent]time.Time{}
+	}
+	l.gone[a] = now.Add(goneFor)
+}
 
 var (
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
@@ -70,8 +116,15 @@ func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
 		key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 		obj, err := l.access.Get(ctx, gvr, key)
 		// The cache may be behind: only what the store lacks is gone.
-		if err != nil || ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID {
+		if other := err == nil && ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID; err != nil || other {
+			id := absent{gvr.Resource, key, ref.UID}
+			if ref.UID != "" && l.isGone(id) {
+				return fmt.Errorf("%s %v has been deleted", what, key)
+			}
 			obj, err = l.access.GetLatest(ctx, gvr, key)
+			if ref.UID != "" && (apierrors.IsNotFound(err) || err == nil && string(metav1.MetaOf(obj).UID) != ref.UID) {
+				l.setGone(id)
+			}
 		}
 		switch {
 		case apierrors.IsNotFound(err):

@@ -28,7 +28,7 @@ func (r *Registry) guardsOf(ctx context.Context, first bool) ([]store.Guard, err
 	}
 	leases := r.Resource(leasesGVR)
 	if leases == nil {
-		return nil, fencedOff(token, "leases are not served")
+		return nil, fencedOff(token)
 	}
 	f := Freshness{Any: first}
 	o, err := leases.Get(ctx, token.Lease, f)
@@ -36,12 +36,10 @@ func (r *Registry) guardsOf(ctx context.Context, first bool) ([]store.Guard, err
 		o, err = leases.Get(ctx, token.Lease, Freshness{}) // the cache may be behind
 	}
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fencedOff(token, "the lease does not exist")
-	case err != nil:
+	case err != nil && !apierrors.IsNotFound(err):
 		return nil, err
-	case !sameTerm(leases, o.Value, token):
-		return nil, fencedOff(token, "the lease has changed hands")
+	case err != nil || !sameTerm(leases, o.Value, token):
+		return nil, fencedOff(token)
 	}
 	return []store.Guard{{Key: o.Key, Revision: o.Revision}}, nil
 }
@@ -63,9 +61,11 @@ func sameTerm(leases *Resource, value []byte, token fence.Token) bool {
 	return transitions == token.Transitions
 }
 
-func fencedOff(token fence.Token, why string) error {
-	err := apierrors.New(409, ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d: %s",
-		token.Holder, token.Lease.Namespace, token.Lease.Name, token.Transitions, why))
+// fencedOff refuses a write, in the same words whether the lease is another's, in another term or missing: whoever may write something may
+// send any token, and need not be allowed to read leases.
+func fencedOff(token fence.Token) error {
+	err := apierrors.New(409, ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d, which does not hold it",
+		token.Holder, token.Lease.Namespace, token.Lease.Name, token.Transitions))
 	err.ErrStatus.Details = &metav1.StatusDetails{Name: token.Lease.Name, Group: leasesGVR.Group, Kind: leasesGVR.Resource}
 	return err
 }
