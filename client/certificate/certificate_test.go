@@ -62,6 +62,55 @@ func signer(t *testing.T, ctx context.Context, c client.Conn) {
 	}
 }
 
+// A certificate that the server refuses is replaced, with the credentials there were before it, and not faster than once a minute.
+func TestManagerReplacesARefusedCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{})
+		conn := s.Conn(t, rest.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		signed := make(chan struct{})
+		go func() { defer close(signed); signer(t, ctx, conn) }()
+		used, made := 0, 0
+		m, err := certificate.New(certificate.Options{
+			Conn: conn, Use: func() client.Conn { used++; return conn }, Signer: certificatesv1.KubeAPIServerClientSignerName, Lifetime: time.Hour,
+			Request: func() *x509.CertificateRequest {
+				return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}}
+			},
+			OnChange: func(*tls.Certificate) { made++ },
+		})
+		require.NoError(t, err)
+		done := make(chan struct{})
+		go func() { defer close(done); _ = m.Run(ctx) }()
+		cred, err := m.Credential(ctx, nil)
+		require.NoError(t, err)
+		for range 3 {
+			began := made
+			_, err = m.Credential(ctx, cred)
+			require.ErrorIs(t, err, certificate.ErrRefused)
+			same, err := m.Credential(ctx, nil)
+			require.NoError(t, err)
+			require.Same(t, cred, same, "it may have been a mistake")
+			time.Sleep(50 * time.Second)
+			synctest.Wait()
+			require.Equal(t, began, made)
+			time.Sleep(11 * time.Second)
+			synctest.Wait()
+			require.Equal(t, began+1, made)
+			next, err := m.Credential(ctx, cred)
+			require.NoError(t, err)
+			require.NotSame(t, cred, next)
+			cred = next
+		}
+		require.Zero(t, used, "a refused certificate does not ask for its successor")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, 1, used, "one that is accepted does")
+		cancel()
+		<-done
+		<-signed
+	})
+}
+
 func TestManagerGetsAndReplacesACertificate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "client.pem")
 	synctest.Test(t, func(t *testing.T) {

@@ -53,8 +53,17 @@ type Manager struct {
 
 	mu      sync.Mutex
 	cred    *rest.Credential
-	changed chan struct{} // closed and replaced with each new certificate
+	refused *rest.Credential // by the server; what is not cred any more is of no interest
+	adopted time.Time        // when cred was issued to this manager
+	changed chan struct{}    // closed and replaced with each new certificate
+	wake    chan struct{}    // tells Run that cred was refused
 }
+
+// ErrRefused says that the server did not accept the certificate, and that another one has been asked for.
+var ErrRefused = errors.New("certificate: the server refused the certificate, and there is no other yet")
+
+// refusedPause is the least time between a new certificate and the next one that is asked for because it was refused.
+const refusedPause = time.Minute
 
 var _ rest.CredentialSource = (*Manager)(nil)
 
@@ -72,7 +81,7 @@ func New(o Options) (*Manager, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{o: o, changed: make(chan struct{})}
+	m := &Manager{o: o, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 	if o.File != "" {
 		cert, err := load(o.File)
 		switch {
@@ -96,14 +105,19 @@ func (m *Manager) Current() *tls.Certificate {
 	return m.cred.Certificate
 }
 
-// Credential implements rest.CredentialSource: it waits until there is a certificate in force.
+// Credential implements rest.CredentialSource: it waits until there is a certificate in force. A refused one is answered with ErrRefused
+// and replaced as soon as may be, through Options.Conn; until then it is given out again, because a server may be wrong for a moment.
 func (m *Manager) Credential(ctx context.Context, rejected *rest.Credential) (*rest.Credential, error) {
 	for {
 		m.mu.Lock()
 		cred, changed := m.cred, m.changed
 		m.mu.Unlock()
 		if cred != nil && time.Now().Before(cred.Certificate.Leaf.NotAfter) {
-			return cred, nil
+			if cred != rejected {
+				return cred, nil
+			}
+			m.refuse(cred)
+			return nil, ErrRefused
 		}
 		select {
 		case <-changed:
@@ -122,9 +136,16 @@ func (m *Manager) Run(ctx context.Context) error {
 			wait = min(5*time.Second<<min(failures-1, 6), 5*time.Minute)
 			wait = wait/2 + mathrand.N(wait/2)
 		}
+		wake := m.wake
+		if failures > 0 {
+			wake = nil // a refusal makes nothing more urgent
+		}
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
+		case <-wake: // it may be due earlier
+			t.Stop()
+			continue
 		case <-ctx.Done():
 			t.Stop()
 			return nil
@@ -149,13 +170,34 @@ func (m *Manager) due() time.Duration {
 	if cert == nil {
 		return 0
 	}
+	m.mu.Lock()
+	refused, adopted := m.refused == m.cred, m.adopted
+	m.mu.Unlock()
+	if refused {
+		return max(0, time.Until(adopted.Add(refusedPause)))
+	}
 	life := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
 	at := cert.Leaf.NotBefore.Add(time.Duration(float64(life) * (0.7 + 0.2*mathrand.Float64())))
 	return max(0, time.Until(at))
 }
 
+// refuse remembers that the server does not accept a certificate.
+func (m *Manager) refuse(cred *rest.Credential) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refused == cred {
+		return
+	}
+	m.refused = cred
+	select {
+	case m.wake <- struct{}{}:
+	default: // Run has been told already
+	}
+}
+
 func (m *Manager) adopt(cert *tls.Certificate) {
 	m.mu.Lock()
+	m.adopted, m.refused = time.Now(), nil
 	m.cred = &rest.Credential{Certificate: cert}
 	close(m.changed)
 	m.changed = make(chan struct{})
@@ -167,7 +209,10 @@ func (m *Manager) adopt(cert *tls.Certificate) {
 }
 
 func (m *Manager) conn() client.Conn {
-	if m.o.Use != nil && m.Current() != nil {
+	m.mu.Lock()
+	refused := m.refused != nil && m.refused == m.cred
+	m.mu.Unlock()
+	if m.o.Use != nil && m.Current() != nil && !refused {
 		return m.o.Use()
 	}
 	return m.o.Conn

@@ -39,7 +39,7 @@ type Pair struct {
 // Authority signs certificates.
 type Authority struct{ Pair }
 
-// NewAuthority makes a self-signed authority.
+// NewAuthority makes a self-signed authority. What it signs cannot be an authority itself.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -48,7 +48,7 @@ func NewAuthority(name string) (*Authority, error) {
 	now := time.Now()
 	cert, err := create(&x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate), NotAfter: now.Add(CAValidity),
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 	}, nil, key, key)
 	if err != nil {
 		return nil, err

@@ -136,3 +136,23 @@ func TestParsePairOfOthers(t *testing.T) {
 		require.ErrorContains(t, err, "certs: ")
 	}
 }
+
+// An authority signs for hosts and users: what it signs signs nothing, and its own key encrypts nothing.
+func TestAuthoritySignsNoAuthorities(t *testing.T) {
+	ca, err := certs.NewAuthority("ca")
+	require.NoError(t, err)
+	require.True(t, ca.Cert.MaxPathLenZero)
+	require.Zero(t, ca.Cert.KeyUsage&x509.KeyUsageKeyEncipherment)
+	below, err := certs.NewAuthority("below")
+	require.NoError(t, err)
+	der, err := x509.CreateCertificate(rand.Reader, below.Cert, ca.Cert, below.Cert.PublicKey, ca.Key)
+	require.NoError(t, err)
+	signed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	user, err := below.Client("eve", "system:masters")
+	require.NoError(t, err)
+	between := x509.NewCertPool()
+	between.AddCert(signed)
+	_, err = user.Cert.Verify(x509.VerifyOptions{Roots: ca.Pool(), Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	require.Error(t, err)
+}
