@@ -71,7 +71,7 @@ func (a *applier) write(ctx context.Context, text string) error {
 // replace writes everything, whatever is there.
 func (a *applier) replace(ctx context.Context, r *Ruleset) error {
 	if a.mode == NFTables {
-		return a.write(ctx, r.Text())
+		return a.replaceTable(ctx, r)
 	}
 	left, err := a.leftovers(ctx, r)
 	if err != nil {
@@ -89,6 +89,23 @@ func (a *applier) replace(ctx context.Context, r *Ruleset) error {
 	return nil
 }
 
+// replaceTable writes over what is in the table, so that clients of sticky services stay with their endpoints. Only
+// what cannot be written over is deleted first as a whole.
+func (a *applier) replaceTable(ctx context.Context, r *Ruleset) error {
+	out, err := a.kernel.Run(ctx, nil, "nft", "-t", "list", "table", r.nft.family, nftTable)
+	switch {
+	case err == nil:
+		err = a.write(ctx, r.nft.textOver(parseTable(string(out))))
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		a.log.Warn("rules could not be written over what is there; clients of sticky services may change endpoints", "family", a.family, "err", err)
+	case ctx.Err() != nil:
+		return err
+	}
+	return a.write(ctx, r.Text())
+}
+
 // tool is iptables or ip6tables with a suffix.
 func (a *applier) tool(suffix string) string {
 	if a.family == IPv6 {
@@ -102,13 +119,23 @@ func (a *applier) iptables(ctx context.Context, args ...string) error {
 	return err
 }
 
-func (a *applier) has(ctx context.Context, j iptJump) bool {
-	return a.iptables(ctx, append([]string{"-t", j.table, "-C", j.from}, j.args()...)...) == nil
+// has reports whether a jump is there. An error means that it could not be found out, for instance because another program
+// held the lock for too long.
+func (a *applier) has(ctx context.Context, j iptJump) (bool, error) {
+	return found(a.iptables(ctx, append([]string{"-t", j.table, "-C", j.from}, j.args()...)...))
+}
+
+// found reads the result of an iptables command that looks for something: code 1 is no.
+func found(err error) (bool, error) {
+	if failed, ok := errors.AsType[*CommandError](err); ok && failed.ExitCode() == 1 {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (a *applier) ensure(ctx context.Context, j iptJump) error {
-	if a.has(ctx, j) {
-		return nil
+	if there, err := a.has(ctx, j); there || err != nil {
+		return err
 	}
 	if err := a.iptables(ctx, append([]string{"-t", j.table, "-I", j.from}, j.args()...)...); err != nil {
 		return fmt.Errorf("proxy: enter %s from %s: %w", j.to, j.from, err)
@@ -155,26 +182,29 @@ func ours(chain string) bool {
 	return false
 }
 
-// intact reports whether somebody else has removed the rules since they were written.
-func (a *applier) intact(ctx context.Context) bool {
+// intact reports whether the rules that were written are still there. An error means that it could not be found out.
+func (a *applier) intact(ctx context.Context) (bool, error) {
 	if a.last == nil {
-		return true // nothing was written
+		return true, nil // nothing was written
 	}
 	if a.mode == NFTables {
 		_, err := a.kernel.Run(ctx, nil, "nft", "list", "chain", a.last.nft.family, nftTable, nftServices)
-		return err == nil || ctx.Err() != nil
+		if failed, ok := errors.AsType[*CommandError](err); ok && strings.Contains(failed.Output, "No such file or directory") {
+			return false, nil
+		}
+		return err == nil, err
 	}
 	for _, table := range []string{tableMangle, tableNAT, tableFilter} {
-		if a.iptables(ctx, "-t", table, "-S", iptCanary) != nil {
-			return ctx.Err() != nil
+		if there, err := found(a.iptables(ctx, "-t", table, "-S", iptCanary)); !there {
+			return false, err
 		}
 	}
 	for _, j := range iptJumps {
-		if !a.has(ctx, j) {
-			return ctx.Err() != nil
+		if there, err := a.has(ctx, j); !there {
+			return false, err
 		}
 	}
-	return true
+	return true, nil
 }
 
 // cleanup removes all rules of the proxy, of this run or others. A tool that is not installed has left nothing.
@@ -202,9 +232,21 @@ func (a *applier) cleanupIPTables(ctx context.Context) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
+	if err := a.cleanupJumps(ctx); err != nil {
+		return err
+	}
+	empty := &iptRules{tables: map[string]*iptTable{tableFilter: {}, tableNAT: {}, tableMangle: {}}}
+	return a.write(ctx, empty.textWithout(left))
+}
+
+func (a *applier) cleanupJumps(ctx context.Context) error {
 	for _, j := range iptJumps {
 		for range 10 { // a rule may be there more than once
-			if !a.has(ctx, j) {
+			there, err := a.has(ctx, j)
+			if err != nil {
+				return err
+			}
+			if !there {
 				break
 			}
 			if err := a.iptables(ctx, append([]string{"-t", j.table, "-D", j.from}, j.args()...)...); err != nil {
@@ -212,8 +254,7 @@ func (a *applier) cleanupIPTables(ctx context.Context) error {
 			}
 		}
 	}
-	empty := &iptRules{tables: map[string]*iptTable{tableFilter: {}, tableNAT: {}, tableMangle: {}}}
-	return a.write(ctx, empty.textWithout(left))
+	return nil
 }
 
 // Cleanup removes the rules of all modes and families, of this program or of a kube-proxy that ran before.

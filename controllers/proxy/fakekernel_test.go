@@ -17,7 +17,10 @@ type fakeKernel struct {
 	mu     sync.Mutex
 	tables map[string]*fakeTable // "ip", "ip6", "nat", ...
 	// refuse, if set, may fail a write.
-	refuse  func(text string) error
+	refuse func(text string) error
+	// looks, if set, is how looking for a chain fails.
+	looks   error
+	listens []string
 	writes  []string
 	deleted int
 }
@@ -60,9 +63,18 @@ func (k *fakeKernel) Run(_ context.Context, stdin []byte, name string, args ...s
 			return fail(err)
 		}
 		k.tables = next
+	case name == "nft" && args[0] == "-t":
+		t := k.tables[args[3]]
+		if t == nil {
+			return fail(fmt.Errorf("No such file or directory"))
+		}
+		return []byte(t.list()), nil
 	case name == "nft" && args[0] == "list":
+		if k.looks != nil {
+			return fail(k.looks)
+		}
 		if k.tables[args[2]] == nil {
-			return fail(fmt.Errorf("no such table"))
+			return fail(fmt.Errorf("No such file or directory"))
 		}
 	}
 	return nil, nil
@@ -72,8 +84,31 @@ func (k *fakeKernel) SetSysctl(string, string) error                   { return 
 func (k *fakeKernel) Sysctl(string) (string, error)                    { return "0", nil }
 func (k *fakeKernel) Addrs() ([]netip.Addr, error)                     { return []netip.Addr{nodeAddr}, nil }
 func (k *fakeKernel) DeleteFlows(Family, func(Flow) bool) (int, error) { k.deleted++; return 0, nil }
-func (k *fakeKernel) Listen(context.Context, string, string) (net.Listener, error) {
+func (k *fakeKernel) Listen(_ context.Context, network, address string) (net.Listener, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.listens = append(k.listens, network+" "+address)
 	return nil, fs.ErrPermission
+}
+
+// list is what nft -t list table prints.
+func (t *fakeTable) list() string {
+	var b strings.Builder
+	for name, decl := range t.decl {
+		what := "set"
+		if strings.Contains(decl, "verdict") {
+			what = "map"
+		}
+		fmt.Fprintf(&b, "\t%s %s {\n", what, name)
+		for part := range strings.SplitSeq(strings.Trim(decl, "{} "), ";") {
+			fmt.Fprintf(&b, "\t\t%s\n", strings.TrimSpace(part))
+		}
+		b.WriteString("\t}\n")
+	}
+	for name := range t.chains {
+		fmt.Fprintf(&b, "\tchain %s {\n\t}\n", name)
+	}
+	return b.String()
 }
 
 func newFakeTable() *fakeTable {
@@ -161,8 +196,15 @@ func (t *fakeTable) nftApply(op, name, rest string) error {
 	case "add set", "add map":
 		if s == nil {
 			t.sets[name] = map[string]string{}
+		} else if t.decl[name] != rest {
+			return fmt.Errorf("%s: file exists", name)
 		}
 		t.decl[name] = rest
+	case "flush set", "flush map":
+		if s == nil {
+			return missing
+		}
+		clear(s)
 	case "delete set", "delete map":
 		if s == nil {
 			return missing

@@ -7,9 +7,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// forget makes connection tracking forget the UDP flows that go another way than the rules now say. UDP has no
+// forget makes connection tracking forget the UDP flows to endpoints that no longer serve. UDP has no
 // connections that end: a client that goes on sending would be sent to an endpoint that is gone for ever, or past a
-// Service that had no endpoint when it began.
+// Service that had no endpoint when it began. A flow to an endpoint that serves stays, even where policies, hints or
+// the endpoint's coming end send new flows elsewhere.
 func (p *Proxy) forget(f Family, fam *family) {
 	if !fam.flows {
 		return
@@ -40,7 +41,7 @@ func staleFlows(ports []*ServicePort) func(Flow) bool {
 		if p.Name.Protocol != corev1.ProtocolUDP {
 			continue
 		}
-		ok := slices.Concat(p.Cluster, p.Local)
+		ok := p.Serving
 		if len(ok) == 0 {
 			continue
 		}

@@ -2,9 +2,10 @@ package proxy
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -26,17 +27,18 @@ type healthChecks struct {
 
 type healthCheck struct {
 	port    uint16
+	addrs   []netip.Addr
 	service types.NamespacedName
 	healthy func() bool
 	server  *http.Server
-	done    chan struct{}
+	serving sync.WaitGroup
 
 	mu    sync.Mutex
 	local int
 }
 
-// set opens, closes and updates servers to fit the ports.
-func (h *healthChecks) set(ctx context.Context, families map[Family]*family) {
+// set opens, closes and updates servers to fit the ports and the addresses they are served on.
+func (h *healthChecks) set(ctx context.Context, families map[Family]*family, addrs []netip.Addr) {
 	ports := map[types.NamespacedName]uint16{}
 	local := map[types.NamespacedName]map[netip.Addr]bool{}
 	for _, fam := range families {
@@ -56,7 +58,7 @@ func (h *healthChecks) set(ctx context.Context, families map[Family]*family) {
 		}
 	}
 	for key, s := range h.servers {
-		if ports[key] != s.port {
+		if ports[key] != s.port || !slices.Equal(addrs, s.addrs) {
 			s.close()
 			delete(h.servers, key)
 		}
@@ -65,7 +67,7 @@ func (h *healthChecks) set(ctx context.Context, families map[Family]*family) {
 		s := h.servers[key]
 		if s == nil {
 			var err error
-			if s, err = h.open(ctx, key, ports[key]); err != nil {
+			if s, err = h.open(ctx, key, ports[key], addrs); err != nil {
 				h.log.Error("health checks of a service cannot be answered", "namespace", key.Namespace, "name", key.Name, "err", err)
 				continue
 			}
@@ -77,23 +79,43 @@ func (h *healthChecks) set(ctx context.Context, families map[Family]*family) {
 	}
 }
 
-func (h *healthChecks) open(ctx context.Context, key types.NamespacedName, port uint16) (*healthCheck, error) {
-	l, err := h.kernel.Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
-	if err != nil {
+// open serves the port on all addresses, or on those where it can.
+func (h *healthChecks) open(ctx context.Context, key types.NamespacedName, port uint16, addrs []netip.Addr) (*healthCheck, error) {
+	var listeners []net.Listener
+	var errs []error
+	for _, a := range addrs {
+		network := "tcp4"
+		if a.Is6() {
+			network = "tcp6"
+		}
+		l, err := h.kernel.Listen(ctx, network, netip.AddrPortFrom(a, port).String())
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		listeners = append(listeners, l)
+	}
+	err := errors.Join(errs...)
+	if len(listeners) == 0 {
+		if err == nil {
+			err = errors.New("the node has no address for node ports")
+		}
 		return nil, err
 	}
-	s := &healthCheck{port: port, service: key, healthy: h.healthy, done: make(chan struct{})}
+	if err != nil {
+		h.log.Warn("health checks of a service are not answered on all addresses", "namespace", key.Namespace, "name", key.Name, "err", err)
+	}
+	s := &healthCheck{port: port, addrs: slices.Clone(addrs), service: key, healthy: h.healthy}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug)}
-	go func() {
-		defer close(s.done)
-		_ = s.server.Serve(l)
-	}()
+	for _, l := range listeners {
+		s.serving.Go(func() { _ = s.server.Serve(l) })
+	}
 	return s, nil
 }
 
 func (s *healthCheck) close() {
 	_ = s.server.Close()
-	<-s.done
+	s.serving.Wait()
 }
 
 func (h *healthChecks) close() {

@@ -59,6 +59,17 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("%s: %v: %s", e.Command, e.Err, e.Output)
 }
 
+// ExitCode is the code it ended with, -1 if it did not run to its end.
+func (e *CommandError) ExitCode() int {
+	if ended, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](e.Err); ok {
+		return ended.ExitCode()
+	}
+	return -1
+}
+
 // Unwrap returns how it ended; exec.ErrNotFound if there is no such program.
 func (e *CommandError) Unwrap() error { return e.Err }
 

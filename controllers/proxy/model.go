@@ -87,6 +87,8 @@ type ServicePort struct {
 	// Cluster are the endpoints to use wherever they are, Local those on this node, in order. Each is the set to use:
 	// ready ones, or those that still serve while they terminate if there is no other.
 	Cluster, Local []netip.AddrPort
+	// Serving are all endpoints that serve, whatever policies and hints say: an established flow to one of them goes on.
+	Serving []netip.AddrPort
 	// AnyEndpoint reports whether some node has an endpoint to use. Without one traffic is refused; with one only elsewhere, and
 	// policy Local, it is dropped, because other nodes do answer.
 	AnyEndpoint bool

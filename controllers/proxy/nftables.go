@@ -349,14 +349,92 @@ func (r *nftRules) text() string {
 	return w.String()
 }
 
+// textOver writes r into a table that another run has left. Sets whose entries the kernel makes, those of session affinity, keep them.
+func (r *nftRules) textOver(left *nftTableLeft) string {
+	w := &nftScript{family: r.family}
+	w.line("add table", "", `{ comment "rules for kube-proxy" ; }`)
+	from := &nftRules{family: r.family, chains: map[string]*chain{}, sets: map[string]string{}}
+	for _, name := range left.chains {
+		w.line("flush chain", name, "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(left.sets)) {
+		set := left.sets[name]
+		decl, wanted := r.sets[name]
+		switch wanted = wanted && r.isMap[name] == set.isMap; {
+		case wanted && set.timeout != "" && strings.Contains(decl, " timeout "+set.timeout+" ;"):
+			from.sets[name] = decl
+		case wanted && set.timeout == "" && !strings.Contains(decl, " timeout "):
+			w.line(w.verb("flush", set.isMap), name, "")
+			from.sets[name] = decl
+		default:
+			w.line(w.verb("flush", set.isMap), name, "")
+			w.line(w.verb("delete", set.isMap), name, "")
+		}
+	}
+	for _, name := range left.chains {
+		now := r.chains[name]
+		if now == nil {
+			w.line("delete chain", name, "")
+		} else if now.hook == "" { // those with a hook are declared once more: another hook is an error
+			from.chains[name] = &chain{}
+		}
+	}
+	r.write(w, from)
+	return w.String()
+}
+
+// nftTableLeft is what a table holds that another run has left.
+type nftTableLeft struct {
+	chains []string
+	sets   map[string]nftSetLeft
+}
+
+type nftSetLeft struct {
+	isMap   bool
+	timeout string // in seconds, as declarations have it; empty if it has none
+}
+
+// parseTable reads the output of nft -t list table.
+func parseTable(text string) *nftTableLeft {
+	left := &nftTableLeft{sets: map[string]nftSetLeft{}}
+	set := ""
+	for line := range strings.Lines(text) {
+		w := strings.Fields(line)
+		switch {
+		case len(w) == 3 && w[2] == "{" && w[0] == "chain":
+			left.chains, set = append(left.chains, w[1]), ""
+		case len(w) == 3 && w[2] == "{" && (w[0] == "set" || w[0] == "map"):
+			set = w[1]
+			left.sets[set] = nftSetLeft{isMap: w[0] == "map"}
+		case set != "" && len(w) == 2 && w[0] == "timeout":
+			s := left.sets[set]
+			s.timeout = seconds(w[1])
+			left.sets[set] = s
+		}
+	}
+	return left
+}
+
+// seconds turns a time as nft prints it, such as 1d2h3m4s, into the form of declarations, such as 93784s. What it cannot read it returns as it is.
+func seconds(text string) string {
+	units := map[byte]int{'d': 86400, 'h': 3600, 'm': 60, 's': 1}
+	sum, n, digits := 0, 0, false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9':
+			n, digits = 10*n+int(c-'0'), true
+		case units[c] > 0 && digits:
+			sum, n, digits = sum+n*units[c], 0, false
+		default:
+			return text
+		}
+	}
+	return fmt.Sprintf("%ds", sum)
+}
+
 // changes turns from into r. Chains, sets and elements refer to each other, so the order matters: first everything
 // new is declared, then rules and elements change, and at last what nothing refers to any more goes.
 func (r *nftRules) changes(from *nftRules) string {
-	for name, decl := range from.sets {
-		if now, ok := r.sets[name]; ok && now != decl {
-			return r.text() // such as another affinity time; a set cannot be changed
-		}
-	}
 	for name, ch := range from.chains {
 		if now, ok := r.chains[name]; ok && now.hook != ch.hook {
 			return r.text()
@@ -371,6 +449,7 @@ func (r *nftRules) write(w *nftScript, from *nftRules) {
 	if from == nil {
 		from = &nftRules{}
 	}
+	from = r.renew(w, from)
 	for _, name := range missing(r.sets, from.sets) {
 		w.line(w.verb("add", r.isMap[name]), name, "{ "+r.sets[name]+" }")
 	}
@@ -400,6 +479,40 @@ func (r *nftRules) write(w *nftScript, from *nftRules) {
 	for _, name := range missing(from.sets, r.sets) {
 		w.line(w.verb("delete", from.isMap[name]), name, "")
 	}
+}
+
+// renew deletes the sets that are declared otherwise now, for instance with another affinity time: a set cannot be changed. It returns what is left
+// of from. The chains that refer to such a set are emptied first; write fills them again.
+func (r *nftRules) renew(w *nftScript, from *nftRules) *nftRules {
+	var old []string
+	for name, decl := range from.sets {
+		if now, ok := r.sets[name]; ok && now != decl {
+			old = append(old, name)
+		}
+	}
+	if len(old) == 0 {
+		return from
+	}
+	slices.Sort(old)
+	left := *from
+	left.chains, left.sets, left.elements = maps.Clone(from.chains), maps.Clone(from.sets), maps.Clone(from.elements)
+	for _, name := range slices.Sorted(maps.Keys(from.chains)) {
+		if c := from.chains[name]; slices.ContainsFunc(old, c.refersTo) {
+			w.line("flush chain", name, "")
+			left.chains[name] = &chain{hook: c.hook}
+		}
+	}
+	for _, name := range old {
+		w.line(w.verb("delete", from.isMap[name]), name, "")
+		delete(left.sets, name)
+		delete(left.elements, name)
+	}
+	return &left
+}
+
+// refersTo reports whether a rule of the chain uses a set.
+func (c *chain) refersTo(set string) bool {
+	return slices.ContainsFunc(c.rules, func(rule string) bool { return slices.Contains(strings.Fields(rule), "@"+set) })
 }
 
 func (r *nftRules) writeElements(w *nftScript, from *nftRules) {

@@ -168,6 +168,11 @@ func (p *ServicePort) choose(all []endpoint, node Node) {
 	if p.InternalLocal || p.ExternalLocal {
 		p.Local = pick(all, func(e *endpoint) bool { return e.local })
 	}
+	for i := range all {
+		if e := &all[i]; e.ready || e.serving {
+			p.Serving = append(p.Serving, e.addr)
+		}
+	}
 	p.AnyEndpoint = slices.ContainsFunc(all, func(e endpoint) bool { return e.usable() })
 }
 

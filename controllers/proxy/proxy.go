@@ -52,8 +52,10 @@ type Proxy struct {
 
 	// The rest belongs to the goroutine of Run.
 	families map[Family]*family
-	facts    nodeFacts
-	checks   *healthChecks
+	// cleaned are the families without Services from which what an earlier run left is removed.
+	cleaned map[Family]bool
+	facts   nodeFacts
+	checks  *healthChecks
 }
 
 // family is the state of one IP family.
@@ -94,7 +96,7 @@ func New(m *manager.Manager, o Options) (*Proxy, error) {
 		nodes:    informers.For(set, informers.Options[*corev1.Node]{FieldSelector: fields.OneEqual("metadata.name", o.NodeName)}),
 		kick:     make(chan struct{}, 1),
 		dirty:    map[types.NamespacedName]time.Time{},
-		families: map[Family]*family{},
+		families: map[Family]*family{}, cleaned: map[Family]bool{},
 	}
 	p.health.period = o.SyncPeriod
 	p.checks = &healthChecks{kernel: o.Kernel, log: p.log, healthy: p.health.healthy, servers: map[types.NamespacedName]*healthCheck{}}
@@ -250,9 +252,9 @@ func (p *Proxy) loop(ctx context.Context) error {
 	retry.Stop()
 	defer retry.Stop()
 	delay := time.Duration(0)
-	for look := false; ; {
+	for first, look := true, false; ; first = false {
 		began := time.Now()
-		if err := p.sync(ctx, look); err != nil {
+		if err := p.sync(ctx, first, look); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -292,13 +294,13 @@ func rest(ctx context.Context, d time.Duration) bool {
 }
 
 // sync brings the kernel to what the informers say. With look it makes sure that the rules are still there.
-func (p *Proxy) sync(ctx context.Context, look bool) error {
+func (p *Proxy) sync(ctx context.Context, first, look bool) error {
+	began := time.Now() // before the changes are taken: those that come after are not done by this sync
 	p.mu.Lock()
 	dirty := p.dirty
 	p.dirty = map[types.NamespacedName]time.Time{}
 	p.changed = false
 	p.mu.Unlock()
-	began := time.Now()
 
 	facts := nodeFacts{node: Node{Name: p.opts.NodeName}}
 	err := p.nodes.Lister().View(types.NamespacedName{Name: p.opts.NodeName}, func(n *corev1.Node) { facts = factsOf(n) })
@@ -328,12 +330,14 @@ func (p *Proxy) sync(ctx context.Context, look bool) error {
 		}
 	}
 	p.plan(dirty)
+	if first || look {
+		p.cleanIdle(ctx)
+	}
 	var errs []error
 	for f, fam := range p.families {
 		fam.configure(p, f, local)
-		if look && !fam.applier.intact(ctx) {
-			p.log.Warn("rules were removed by somebody else; writing all", "family", f)
-			fam.applier.last = nil
+		if look {
+			p.look(ctx, f, fam)
 		}
 		if err := p.write(ctx, f, fam); err != nil {
 			errs = append(errs, err)
@@ -341,7 +345,7 @@ func (p *Proxy) sync(ctx context.Context, look bool) error {
 		}
 		p.forget(f, fam)
 	}
-	p.checks.set(ctx, p.families)
+	p.checks.set(ctx, p.families, p.healthAddrs(local))
 	if err := errors.Join(errs...); err != nil {
 		p.mu.Lock()
 		p.changed = true
@@ -357,6 +361,47 @@ func (p *Proxy) sync(ctx context.Context, look bool) error {
 	}
 	p.countLocal()
 	return nil
+}
+
+// look makes sure that the rules of a family are still there. If that cannot be found out, they are left as they are until the next look.
+func (p *Proxy) look(ctx context.Context, f Family, fam *family) {
+	there, err := fam.applier.intact(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		p.log.Warn("cannot look whether rules are still there", "family", f, "err", err)
+	case err == nil && !there:
+		p.log.Warn("rules were removed by another program; writing all", "family", f)
+		fam.applier.last = nil
+	}
+}
+
+// cleanIdle removes, once, the rules that an earlier run has left of a family that has no Services.
+func (p *Proxy) cleanIdle(ctx context.Context) {
+	for _, f := range []Family{IPv4, IPv6} {
+		if p.families[f] != nil || p.cleaned[f] {
+			continue
+		}
+		a := &applier{mode: p.opts.Mode, family: f, kernel: p.opts.Kernel, log: p.log}
+		if err := a.cleanup(ctx); err == nil {
+			p.cleaned[f] = true
+		} else if ctx.Err() == nil {
+			p.log.Warn("rules of an earlier run may be left", "family", f, "err", err)
+		}
+	}
+}
+
+// healthAddrs are the addresses that health check node ports are served on, those of node ports.
+func (p *Proxy) healthAddrs(local []netip.Addr) []netip.Addr {
+	var out []netip.Addr
+	for _, f := range []Family{IPv4, IPv6} {
+		cfg := p.opts.config(f, p.facts, local)
+		if cfg.AllNodePortAddrs {
+			out = append(out, map[Family]netip.Addr{IPv4: netip.IPv4Unspecified(), IPv6: netip.IPv6Unspecified()}[f])
+			continue
+		}
+		out = append(out, cfg.NodePortAddrs...)
+	}
+	return out
 }
 
 // remark puts keys back that were taken but not looked at.

@@ -53,6 +53,13 @@ func (ap *applied) set(t *testing.T, svc *corev1.Service, eps ...where) how {
 	return did
 }
 
+func (ap *applied) intact(t *testing.T) bool {
+	t.Helper()
+	there, err := ap.a.intact(t.Context())
+	require.NoError(t, err)
+	return there
+}
+
 var modes = []Mode{NFTables, IPTables}
 
 func eachMode(t *testing.T, f func(t *testing.T, mode Mode, r *rig)) {
@@ -200,7 +207,7 @@ func TestRealRules(t *testing.T) {
 			svc := service("web", "10.96.0.1", nil, both...)
 			ap.set(t, svc, here(0))
 			require.Equal(t, unchanged, ap.set(t, svc, here(0)))
-			require.True(t, ap.a.intact(t.Context()))
+			require.True(t, ap.intact(t))
 			if mode == NFTables {
 				_, err := r.kernel.Run(t.Context(), nil, "nft", "flush", "ruleset")
 				require.NoError(t, err)
@@ -208,7 +215,7 @@ func TestRealRules(t *testing.T) {
 				_, err := r.kernel.Run(t.Context(), nil, "iptables", "-F")
 				require.NoError(t, err)
 			}
-			require.False(t, ap.a.intact(t.Context()))
+			require.False(t, ap.intact(t))
 			ap.a.last = nil
 			require.Equal(t, full, ap.set(t, svc, here(0)))
 			require.NoError(t, r.call(r.pods[2], "tcp", clusterIP, "").err)
@@ -305,4 +312,37 @@ func TestRealToolFails(t *testing.T) {
 	require.Contains(t, strings.ToLower(err.Error()), "nft -f -")
 	_, err = r.kernel.Run(t.Context(), nil, "no-such-program")
 	require.ErrorIs(t, err, exec.ErrNotFound)
+}
+
+// TestRealSessionsOutliveARestart writes all rules over what an earlier run has left: a client of a sticky service stays with its
+// endpoint, whichever that was, and so it does when only the time of another service changes.
+func TestRealSessionsOutliveARestart(t *testing.T) {
+	r := newRig(t, "nft")
+	for i, ns := range r.pods {
+		r.serve(ns, []string{"a", "b", "c"}[i], 8080)
+	}
+	ap := newApplied(t, NFTables, r, IPv4)
+	sticky := func(seconds int32) *corev1.Service {
+		return service("web", "10.96.0.30", func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.SessionAffinity = corev1.ServiceTypeNodePort, corev1.ServiceAffinityClientIP
+			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &seconds}}
+		}, port("", tcp, 80, 30080))
+	}
+	ap.set(t, sticky(93784), here(0), here(1), here(2))
+	first := r.call(r.client, "tcp", "192.0.2.1:30080", "")
+	require.NoError(t, first.err)
+	for range 8 {
+		ap.a = &applier{mode: NFTables, family: IPv4, kernel: r.kernel, log: slog.New(slog.DiscardHandler)}
+		require.Equal(t, full, ap.set(t, sticky(93784), here(0), here(1), here(2)))
+		require.Equal(t, first.server, r.call(r.client, "tcp", "192.0.2.1:30080", "").server)
+	}
+	require.Equal(t, partial, ap.set(t, sticky(100), here(0), here(1)), "another time is a small change")
+	require.Equal(t, full, func() how {
+		ap.a = &applier{mode: NFTables, family: IPv4, kernel: r.kernel, log: slog.New(slog.DiscardHandler)}
+		return ap.set(t, service("other", "10.96.0.31", nil, port("", tcp, 80, 0)), here(1))
+	}())
+	out := r.dump(t)
+	require.NotContains(t, out, "10.96.0.30", "what an earlier run left is removed")
+	require.NotContains(t, out, "affinity-")
+	require.Equal(t, map[string]int{"b": 3}, r.servers(r.pods[2], "tcp", "10.96.0.31:80", 3))
 }
