@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,11 +18,13 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/proxy"
 )
 
-// configuration is the part of KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) this proxy knows; anything else
-// in the file is an error.
+// configuration is KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), whole, so that files that kubeadm writes load. An unknown field is
+// an error, and so is a value that asks for what this proxy does not do; see refuse. What other modes and other systems need is read and, as upstream,
+// has no effect.
 type configuration struct {
 	metav1.TypeMeta    `json:",inline"`
 	ClientConnection   clientConnection `json:"clientConnection"`
@@ -35,10 +39,38 @@ type configuration struct {
 	ClusterCIDR        string           `json:"clusterCIDR"`
 	NodePortAddresses  []string         `json:"nodePortAddresses"`
 	Conntrack          conntrack        `json:"conntrack"`
+	OOMScoreAdj        *int32           `json:"oomScoreAdj,omitempty"`
+	Logging            logging          `json:"logging"`
+
+	BindAddress                 string          `json:"bindAddress"`
+	BindAddressHardFail         bool            `json:"bindAddressHardFail"`
+	EnableProfiling             bool            `json:"enableProfiling"`
+	FeatureGates                map[string]bool `json:"featureGates,omitempty"`
+	ShowHiddenMetricsForVersion string          `json:"showHiddenMetricsForVersion"`
+
+	// These have no effect: informers need no resync to be right, upstream ignores the range too, and the rest is for other modes and for Windows.
+	ConfigSyncPeriod    metav1.Duration `json:"configSyncPeriod"`
+	PortRange           string          `json:"portRange"`
+	IPVS                map[string]any  `json:"ipvs,omitempty"`
+	Winkernel           map[string]any  `json:"winkernel,omitempty"`
+	WindowsRunAsService bool            `json:"windowsRunAsService,omitempty"`
 }
 
 type clientConnection struct {
-	Kubeconfig string `json:"kubeconfig"`
+	Kubeconfig         string  `json:"kubeconfig"`
+	AcceptContentTypes string  `json:"acceptContentTypes"`
+	ContentType        string  `json:"contentType"`
+	QPS                float64 `json:"qps"`
+	Burst              int     `json:"burst"`
+}
+
+// logging is text to standard error; only its verbosity can be chosen.
+type logging struct {
+	Format         string         `json:"format,omitempty"`
+	FlushFrequency any            `json:"flushFrequency,omitempty"`
+	Verbosity      int            `json:"verbosity"`
+	VModule        []any          `json:"vmodule,omitempty"`
+	Options        map[string]any `json:"options,omitempty"`
 }
 
 type ruleOptions struct {
@@ -98,7 +130,7 @@ func (c *configuration) flags(f *pflag.FlagSet) {
 	f.Lookup("masquerade-all").NoOptDefVal = "true"
 	f.Var(&both[int32]{[]*int32{c.IPTables.MasqueradeBit, c.NFTables.MasqueradeBit}, "int32"}, "iptables-masquerade-bit", "bit of the mark for traffic that gets the node's address, 0 to 31")
 	f.Var(&both[time.Duration]{[]*time.Duration{&c.IPTables.SyncPeriod.Duration, &c.NFTables.SyncPeriod.Duration}, "duration"}, "iptables-sync-period", "how often it is made sure that the rules are there")
-	f.Var(&both[time.Duration]{[]*time.Duration{&c.IPTables.MinSyncPeriod.Duration, &c.NFTables.MinSyncPeriod.Duration}, "duration"}, "iptables-min-sync-period", "least time between two writes of rules")
+	f.Var(&both[time.Duration]{[]*time.Duration{&c.IPTables.MinSyncPeriod.Duration, &c.NFTables.MinSyncPeriod.Duration}, "duration"}, "iptables-min-sync-period", "least time between two writes of rules; 0: each change is written at once")
 	f.BoolVar(c.IPTables.LocalhostNodePorts, "iptables-localhost-nodeports", *c.IPTables.LocalhostNodePorts, "serve node ports on 127.0.0.1 too, with iptables")
 	f.Int32Var(c.Conntrack.MaxPerCore, "conntrack-max-per-core", *c.Conntrack.MaxPerCore, "connections to track per core; 0 leaves the limit as it is")
 	f.Int32Var(c.Conntrack.Min, "conntrack-min", *c.Conntrack.Min, "connections to track at least")
@@ -108,6 +140,33 @@ func (c *configuration) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.Conntrack.UDPTimeout.Duration, "conntrack-udp-timeout", c.Conntrack.UDPTimeout.Duration, "how long UDP flows without an answer are remembered; 0 leaves it as it is")
 	f.DurationVar(&c.Conntrack.UDPStreamTimeout.Duration, "conntrack-udp-timeout-stream", c.Conntrack.UDPStreamTimeout.Duration, "how long UDP flows with answers are remembered; 0 leaves it as it is")
 }
+
+// refuse says which values ask for what this proxy does not do.
+func (c *configuration) refuse() error {
+	var errs []error
+	no := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	no(!slices.Contains([]string{"", "0.0.0.0", "::"}, c.BindAddress), "bindAddress %q: want 0.0.0.0, :: or nothing: the node's addresses are those of its Node object", c.BindAddress)
+	no(c.BindAddressHardFail, "bindAddressHardFail: an address that cannot be bound always ends the proxy; leave it out")
+	no(c.EnableProfiling, "enableProfiling: there is no profiling handler")
+	no(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion: no metrics are hidden")
+	no(!slices.Contains([]string{"", "text"}, c.Logging.Format), "logging.format %q: want text", c.Logging.Format)
+	no(len(c.Logging.VModule) > 0, "logging.vmodule: verbosity is the same for all files")
+	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
+		no(true, "featureGates: there is no feature %s to switch", name)
+	}
+	for name, v := range map[string]string{"acceptContentTypes": c.ClientConnection.AcceptContentTypes, "contentType": c.ClientConnection.ContentType} {
+		no(v != "" && !strings.Contains(v, protobuf), "clientConnection.%s %q: want %s, which is used where the server takes it, or nothing", name, v, protobuf)
+	}
+	no(c.ClientConnection.Burst < 0, "clientConnection.burst %d: want no negative number", c.ClientConnection.Burst)
+	no(c.OOMScoreAdj != nil && (*c.OOMScoreAdj < -1000 || *c.OOMScoreAdj > 1000), "oomScoreAdj: want -1000 to 1000")
+	return errors.Join(errs...)
+}
+
+const protobuf = "application/vnd.kubernetes.protobuf"
 
 // load reads a file over the defaults.
 func (c *configuration) load(path string) error {
@@ -126,13 +185,28 @@ func (c *configuration) load(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	d := defaults() // an explicit null is the default too
+	if err := c.refuse(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	d := defaults() // in a file an explicit null, an empty address and a time of zero are the default too, as upstream; kubeadm writes them
+	if c.HealthzBindAddress == "" {
+		c.HealthzBindAddress = d.HealthzBindAddress
+	}
+	if c.MetricsBindAddress == "" {
+		c.MetricsBindAddress = d.MetricsBindAddress
+	}
 	if c.IPTables.LocalhostNodePorts == nil {
 		c.IPTables.LocalhostNodePorts = d.IPTables.LocalhostNodePorts
 	}
 	for _, r := range []*ruleOptions{&c.IPTables, &c.NFTables} {
 		if r.MasqueradeBit == nil {
 			r.MasqueradeBit = new(int32(14))
+		}
+		if r.SyncPeriod.Duration == 0 {
+			r.SyncPeriod = d.IPTables.SyncPeriod
+		}
+		if r.MinSyncPeriod.Duration == 0 {
+			r.MinSyncPeriod = d.IPTables.MinSyncPeriod
 		}
 	}
 	if c.Conntrack.MaxPerCore == nil {
@@ -237,6 +311,26 @@ func (c *configuration) options(log *slog.Logger) (proxy.Options, error) {
 		o.Conntrack.Max = max(n*runtime.NumCPU(), int(*c.Conntrack.Min))
 	}
 	return o, nil
+}
+
+// connection caps the requests if the file does; otherwise the connection adapts to the server.
+func (c *configuration) connection(log *slog.Logger) rest.Options {
+	o := rest.Options{Logger: log, QPS: max(c.ClientConnection.QPS, 0), Burst: c.ClientConnection.Burst}
+	if o.Burst == 0 {
+		o.Burst = 10 // as upstream
+	}
+	return o
+}
+
+// adjustOOMScore says how soon the kernel should end the proxy when memory runs out, if the file does.
+func (c *configuration) adjustOOMScore() error {
+	if c.OOMScoreAdj == nil {
+		return nil
+	}
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(int(*c.OOMScoreAdj))), 0o644); err != nil {
+		return fmt.Errorf("oomScoreAdj: %w", err)
+	}
+	return nil
 }
 
 // serve writes the configuration in force.

@@ -66,6 +66,9 @@ func parse(args []string) (*flags, *configuration, error) {
 			return nil, nil, err
 		}
 		c = file
+		if !given.Changed("v") {
+			o.verbosity = c.Logging.Verbosity
+		}
 	}
 	return o, c, c.validate()
 }
@@ -101,7 +104,10 @@ func run(args []string) error {
 		cfg.Host = o.master
 	}
 	cfg.UserAgent = "kube-proxy"
-	conn, err := rest.New(cfg, rest.Options{Logger: log})
+	if err := c.adjustOOMScore(); err != nil {
+		return err
+	}
+	conn, err := rest.New(cfg, c.connection(log))
 	if err != nil {
 		return err
 	}

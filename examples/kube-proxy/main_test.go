@@ -61,6 +61,73 @@ func TestDefaultsAreUpstreams(t *testing.T) {
 	require.Equal(t, proxy.IPTables, o.Mode, "ipvs falls back")
 }
 
+// A file as kubeadm stores it in the ConfigMap kube-proxy: every field, most with a zero that means the default.
+func TestAFileOfKubeadmLoads(t *testing.T) {
+	file := write(t, `
+bindAddress: 0.0.0.0
+bindAddressHardFail: false
+clientConnection: {acceptContentTypes: "", burst: 0, contentType: "", kubeconfig: /var/lib/kube-proxy/kubeconfig.conf, qps: 0}
+clusterCIDR: 10.244.0.0/16
+configSyncPeriod: 0s
+conntrack: {maxPerCore: null, min: null, tcpBeLiberal: false, tcpCloseWaitTimeout: null, tcpEstablishedTimeout: null, udpStreamTimeout: 0s, udpTimeout: 0s}
+detectLocal: {bridgeInterface: "", interfaceNamePrefix: ""}
+detectLocalMode: ""
+enableProfiling: false
+healthzBindAddress: ""
+hostnameOverride: ""
+iptables: {localhostNodePorts: null, masqueradeAll: false, masqueradeBit: null, minSyncPeriod: 0s, syncPeriod: 0s}
+ipvs: {excludeCIDRs: null, minSyncPeriod: 0s, scheduler: "", strictARP: false, syncPeriod: 0s, tcpFinTimeout: 0s, tcpTimeout: 0s, udpTimeout: 0s}
+logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoBufferSize: "0"}}, verbosity: 2}
+metricsBindAddress: ""
+mode: ""
+nftables: {masqueradeAll: false, masqueradeBit: null, minSyncPeriod: 0s, syncPeriod: 0s}
+nodePortAddresses: null
+oomScoreAdj: null
+portRange: ""
+showHiddenMetricsForVersion: ""
+winkernel: {enableDSR: false, forwardHealthCheckVip: false, networkName: "", rootHnsEndpointName: "", sourceVip: ""}
+`)
+	f, c, err := parse([]string{"--config", file, "--hostname-override=n1"})
+	require.NoError(t, err)
+	require.Equal(t, 2, f.verbosity)
+	require.Equal(t, "0.0.0.0:10256", c.HealthzBindAddress)
+	require.Equal(t, "127.0.0.1:10249", c.MetricsBindAddress)
+	require.Zero(t, c.connection(nil).QPS)
+	o, err := c.options(slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.Equal(t, time.Second, o.MinSyncPeriod, "0s in a file is upstream's default")
+	require.Equal(t, 30*time.Second, o.SyncPeriod)
+	require.Equal(t, 14, *o.MasqueradeBit)
+
+	_, c, err = parse([]string{"--config", file, "--iptables-min-sync-period=0s", "--healthz-bind-address="})
+	require.NoError(t, err)
+	o, err = c.options(slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.Negative(t, o.MinSyncPeriod, "a flag may lift the limit")
+	require.Empty(t, c.HealthzBindAddress)
+
+	_, c, err = parse([]string{"--config", write(t, "clientConnection: {qps: 7}\n")})
+	require.NoError(t, err)
+	require.InDelta(t, 7, c.connection(nil).QPS, 0)
+	require.Equal(t, 10, c.connection(nil).Burst)
+}
+
+func TestWhatTheProxyDoesNotDoIsRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"bindAddress: 192.0.2.1":                           "bindAddress",
+		"bindAddressHardFail: true":                        "bindAddressHardFail",
+		"enableProfiling: true":                            "enableProfiling",
+		"featureGates: {Magic: true}":                      "no feature Magic",
+		"logging: {format: json}":                          "logging.format",
+		"showHiddenMetricsForVersion: \"1.35\"":            "showHiddenMetricsForVersion",
+		"clientConnection: {contentType: application/xml}": "clientConnection.contentType",
+		"oomScoreAdj: 5000":                                "oomScoreAdj",
+	} {
+		_, _, err := parse([]string{"--config", write(t, text+"\n")})
+		require.ErrorContains(t, err, says)
+	}
+}
+
 func TestMistakesAreErrors(t *testing.T) {
 	for what, test := range map[string]struct {
 		args []string
