@@ -121,3 +121,36 @@ func TestEventsQueuedAtTheEndAreWritten(t *testing.T) {
 		require.Len(t, list(t, c), 3)
 	})
 }
+
+// slowConn passes requests on after a second, unless their context has ended by then.
+type slowConn struct{ client.Conn }
+
+func (c slowConn) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	select {
+	case <-time.After(time.Second):
+		return c.Conn.Do(ctx, r)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestEventsInFlightAtTheEndAreWritten: the event whose request is on its way when the recorder is stopped is not dropped.
+func TestEventsInFlightAtTheEndAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{})
+		c := s.Conn(t, rest.Options{})
+		cm := &corev1.ConfigMap{}
+		cm.Namespace, cm.Name, cm.UID = "default", "thing", "u"
+		rec := events.New(slowConn{c}, events.Options{Component: "test"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- rec.Run(ctx) }()
+		rec.Event(cm, events.Normal, "R", "last words")
+		time.Sleep(500 * time.Millisecond)
+		cancel()
+		began := time.Now()
+		require.NoError(t, <-done)
+		require.Equal(t, 500*time.Millisecond, time.Since(began))
+		require.Len(t, list(t, c), 1)
+	})
+}

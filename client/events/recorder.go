@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -218,19 +219,29 @@ func (r *Recorder) enqueue(p pending) {
 	}
 }
 
-// finish writes first, if any, and what is queued, for two seconds at most.
-func (r *Recorder) finish(ctx context.Context, c *correlator, s *series, first *pending) error {
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if first != nil {
-		r.write(last, c, s, *first)
-	}
-	for {
+// lastWrites is how long after the end of Run's context events may still be written.
+const lastWrites = 2 * time.Second
+
+// linger returns a context that ends some time after ctx does, and what ends it at once.
+func linger(ctx context.Context, d time.Duration) (context.Context, func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
 		select {
-		case p := <-r.queue:
-			r.write(last, c, s, p)
-		default:
-			return nil
+		case <-ctx.Done():
+		case <-longer.Done():
+			return
 		}
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		cancel()
+		waiting.Wait()
 	}
 }

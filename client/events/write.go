@@ -15,17 +15,24 @@ func (r *Recorder) Run(ctx context.Context) error {
 	s := newSeries()
 	tick := time.NewTicker(seriesTick)
 	defer tick.Stop()
+	// An event that is being written when ctx ends, and those queued by then, are written all the same.
+	writing, end := linger(ctx, lastWrites)
+	defer end()
+	for ctx.Err() == nil {
+		select {
+		case p := <-r.queue:
+			r.write(writing, c, s, p)
+		case <-tick.C:
+			r.sweep(writing, s)
+		case <-ctx.Done():
+		}
+	}
 	for {
 		select {
 		case p := <-r.queue:
-			if ctx.Err() != nil { // both were ready: what is taken out now must still be written
-				return r.finish(ctx, c, s, &p)
-			}
-			r.write(ctx, c, s, p)
-		case <-tick.C:
-			r.sweep(ctx, s)
-		case <-ctx.Done():
-			return r.finish(ctx, c, s, nil)
+			r.write(writing, c, s, p)
+		default:
+			return nil
 		}
 	}
 }
