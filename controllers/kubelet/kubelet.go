@@ -243,6 +243,8 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 	if k.apiPods.WaitForSync(ctx) != nil {
 		return
 	}
+	orphans := newOrphanage(k)
+	defer orphans.working.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -250,7 +252,7 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 		case <-time.After(housekeepingInterval):
 		}
 		if k.staticKnown() {
-			k.removeOrphans(ctx)
+			k.removeOrphans(ctx, orphans)
 		}
 	}
 }

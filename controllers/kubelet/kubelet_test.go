@@ -33,8 +33,10 @@ type rig struct {
 	opts    kubelet.Options
 	line    *line // of the kubelet to the API server
 	observe func(client.Write)
-	wrap    func(client.Conn) client.Conn // the kubelet's connection
-	stop    func()
+	// intercept lets requests of the kubelet fail.
+	intercept func(context.Context, *client.Request) error
+	wrap      func(client.Conn) client.Conn // the kubelet's connection
+	stop      func()
 }
 
 // bubble runs f with a rig whose node is ready.
@@ -61,6 +63,7 @@ func bubble(t *testing.T, prepare func(*rig), f func(*rig)) {
 
 func (r *rig) start() {
 	r.line = newLine(r.c.Conn())
+	r.line.intercept = r.intercept
 	conn := client.Conn(r.line)
 	if r.observe != nil {
 		conn = client.Observe(conn, r.observe)

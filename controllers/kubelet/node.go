@@ -128,8 +128,20 @@ func (n *node) ready() bool {
 	return n.wasReady
 }
 
+// nodeAttempts is how often in a row the node's status is written while others change the node.
+const nodeAttempts = 5
+
 // update registers the node if need be, and writes its status if it has changed or enough time has passed.
-func (n *node) update(ctx context.Context) error {
+func (n *node) update(ctx context.Context) (err error) {
+	for range nodeAttempts {
+		if err = n.tryUpdate(ctx); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (n *node) tryUpdate(ctx context.Context) error {
 	name := n.k.opts.NodeName
 	have, err := n.nodes.Get(ctx, types.NamespacedName{Name: name})
 	if apierrors.IsNotFound(err) {
@@ -165,9 +177,6 @@ func (n *node) update(ctx context.Context) error {
 	next := codec.DeepCopy(have)
 	next.Status = st
 	updated, err := n.nodes.UpdateStatus(ctx, next)
-	if apierrors.IsConflict(err) {
-		return n.update(ctx)
-	}
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type line struct {
 	// rejected counts patches that the server refused, by name. noStreams ends watches.
 	rejected  map[string]int
 	noStreams bool
+	// intercept, if set, lets a request fail. Set it before the kubelet starts.
+	intercept func(ctx context.Context, r *client.Request) error
 }
 
 // patches is how many patches of an object the server refused.
@@ -99,6 +101,11 @@ func (l *line) Do(ctx context.Context, r *client.Request) (*client.Response, err
 	if err := l.wait(ctx); err != nil {
 		return nil, err
 	}
+	if l.intercept != nil {
+		if err := l.intercept(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	if r.Verb() == "get" {
 		l.mu.Lock()
 		l.reads[r.Name]++
@@ -126,6 +133,11 @@ func (l *line) Stream(ctx context.Context, r *client.Request) (*client.Stream, e
 	l.mu.Unlock()
 	if no {
 		return nil, apierrors.NewServiceUnavailable("connection refused")
+	}
+	if l.intercept != nil {
+		if err := l.intercept(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

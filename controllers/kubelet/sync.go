@@ -427,13 +427,18 @@ func aboutContainer(pod *corev1.Pod, name string) corev1.ObjectReference {
 
 // newSandbox replaces what is left of earlier sandboxes by a new one.
 func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*sandbox, error) {
-	attempt := uint32(0)
 	for _, old := range v.sandboxes {
-		attempt = max(attempt, old.attempt+1)
+		w.attempts = max(w.attempts, old.attempt+1)
+		if w.stoppedBoxes[old.id] {
+			continue
+		}
 		if _, err := w.k.rt.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: old.id}); err != nil && !isGone(err) {
 			return nil, err
 		}
+		w.stoppedBoxes[old.id] = true
+		w.removeSandbox(ctx, old, v) // or each failure below would leave one more
 	}
+	attempt := w.attempts
 	if attempt > 0 {
 		w.k.recorder.Event(pod, events.Normal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}

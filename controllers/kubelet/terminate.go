@@ -202,7 +202,9 @@ func (w *worker) removeSandbox(ctx context.Context, s sandbox, v *view) {
 	}
 	if _, err := w.k.rt.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: s.id}); err != nil && !isGone(err) {
 		w.log.Debug("dead sandbox stays", "error", err)
+		return
 	}
+	delete(w.stoppedBoxes, s.id)
 }
 
 // cleanUp removes all that is left of a pod that has stopped.
@@ -264,8 +266,54 @@ func (k *Kubelet) removeFiles(uid types.UID, namespace, name string) error {
 	return os.RemoveAll(filepath.Join(k.opts.LogDir, logFolder(namespace, name, uid)))
 }
 
-// removeOrphans ends and removes what belongs to pods that nobody wants any more.
-func (k *Kubelet) removeOrphans(ctx context.Context) {
+// orphanRemovals is how many pods without an object are removed side by side.
+const orphanRemovals = 8
+
+// orphanage removes what is left of pods without an object. One that the runtime does not let go of holds none of the others up.
+type orphanage struct {
+	k       *Kubelet
+	slots   chan struct{}
+	working sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[types.UID]bool
+}
+
+func newOrphanage(k *Kubelet) *orphanage {
+	return &orphanage{k: k, slots: make(chan struct{}, orphanRemovals), busy: map[types.UID]bool{}}
+}
+
+// take begins with the removal of a pod unless it is under way, and does not wait for its end.
+func (o *orphanage) take(ctx context.Context, uid types.UID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.busy[uid] {
+		return
+	}
+	o.busy[uid] = true
+	o.working.Go(func() {
+		defer func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			delete(o.busy, uid)
+		}()
+		select {
+		case o.slots <- struct{}{}:
+			defer func() { <-o.slots }()
+		case <-ctx.Done():
+			return
+		}
+		if o.k.wanted(uid) {
+			return // it waited for long
+		}
+		if err := o.k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
+			o.k.log.Warn("pod without an object stays for now", "uid", uid, "error", err)
+		}
+	})
+}
+
+// removeOrphans lets o remove what belongs to no pod of the node.
+func (k *Kubelet) removeOrphans(ctx context.Context, o *orphanage) {
 	orphans := map[types.UID]bool{}
 	for _, uid := range k.pleg.pods() {
 		orphans[uid] = true
@@ -281,11 +329,8 @@ func (k *Kubelet) removeOrphans(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	for uid := range orphans {
-		if k.wanted(uid) {
-			continue
-		}
-		if err := k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
-			k.log.Warn("pod without an object stays for now", "uid", uid, "error", err)
+		if !k.wanted(uid) {
+			o.take(ctx, uid)
 		}
 	}
 }

@@ -33,6 +33,9 @@ type worker struct {
 
 	// waiting says why containers do not run.
 	waiting map[string]corev1.ContainerStateWaiting
+	// attempts is the attempt of the next sandbox. stoppedBoxes are those that were stopped.
+	attempts     uint32
+	stoppedBoxes map[string]bool
 	// notBefore is when containers that the runtime failed to start may be tried again.
 	notBefore map[string]time.Time
 	// ended is set when the pod is over although its object lives on: all containers have ended for good, it
@@ -65,7 +68,7 @@ func newWorker(k *Kubelet, pod *corev1.Pod, static bool) *worker {
 	return &worker{k: k, uid: pod.UID, static: static, pod: pod, nudge: make(chan struct{}, 1),
 		log:     k.log.With("namespace", pod.Namespace, "name", pod.Name),
 		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{},
-		notBefore: map[string]time.Time{}, references: -1}
+		notBefore: map[string]time.Time{}, references: -1, stoppedBoxes: map[string]bool{}}
 }
 
 // poke makes the worker look at its pod soon.
