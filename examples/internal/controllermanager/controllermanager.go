@@ -25,6 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/servicecidr"
 	"github.com/keelson-dev/keelson/controllers/storageversionmigrator"
 	"github.com/keelson-dev/keelson/controllers/tainteviction"
+	"github.com/keelson-dev/keelson/controllers/volumeprotection"
 )
 
 // Options of the controllers.
@@ -68,6 +69,12 @@ var all = []entry{
 	{"resourcequota-controller", "resourcequota-controller", func(m *manager.Manager, _ *Options) error { return resourcequota.Add(m, resourcequota.Options{}) }},
 	{"endpointslice-controller", "endpointslice-controller", func(m *manager.Manager, _ *Options) error { return endpointslice.Add(m, endpointslice.Options{}) }},
 	{"namespace-controller", "namespace-controller", func(m *manager.Manager, _ *Options) error { return namespace.Add(m, namespace.Options{}) }},
+	{"persistentvolumeclaim-protection-controller", "pvc-protection-controller", func(m *manager.Manager, _ *Options) error {
+		return volumeprotection.AddClaims(m, volumeprotection.Options{})
+	}},
+	{"persistentvolume-protection-controller", "pv-protection-controller", func(m *manager.Manager, _ *Options) error {
+		return volumeprotection.AddVolumes(m, volumeprotection.Options{})
+	}},
 	{"garbage-collector-controller", "generic-garbage-collector", func(m *manager.Manager, _ *Options) error {
 		return garbagecollector.Add(m, garbagecollector.Options{})
 	}},

@@ -1,0 +1,214 @@
+// Package volumeprotection keeps volumes and the claims on them from going away under those who use them: a
+// PersistentVolumeClaim that is deleted stays until no pod on a node uses it, a PersistentVolume until it is not bound. They are held by
+// finalizers, which the admission plugin StorageObjectInUseProtection sets at creation; the controllers here set those that lack and
+// remove those that are not needed any more.
+package volumeprotection
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// The finalizers.
+const (
+	ClaimFinalizer  = "kubernetes.io/pvc-protection"
+	VolumeFinalizer = "kubernetes.io/pv-protection"
+)
+
+// Options of a controller.
+type Options struct {
+	// Concurrency is how many objects are worked on at once; 0 means 5.
+	Concurrency int
+}
+
+func (o Options) controllers() controllers.Options {
+	if o.Concurrency == 0 {
+		o.Concurrency = 5
+	}
+	return controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}}
+}
+
+// AddVolumes registers the controller that protects PersistentVolumes.
+func AddVolumes(m *manager.Manager, o Options) error {
+	api, list := client.For[*corev1.PersistentVolume](m.Conn()), informers.For[*corev1.PersistentVolume](m.Informers()).Lister()
+	_, err := controllers.Add(m, "persistentvolume-protection", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		pv, err := list.Get(req)
+		if err != nil {
+			return reconcile.Result{}, ignoreNotFound(err)
+		}
+		unused := func() (bool, error) { return pv.Status.Phase != corev1.VolumeBound, nil }
+		return reconcile.Result{}, protect(ctx, api, pv, VolumeFinalizer, unused)
+	}), o.controllers(), controllers.For(lacks[*corev1.PersistentVolume](VolumeFinalizer)))
+	return err
+}
+
+// AddClaims registers the controller that protects PersistentVolumeClaims.
+func AddClaims(m *manager.Manager, o Options) error {
+	pods := informers.For[*corev1.Pod](m.Informers())
+	c := &claims{
+		api: client.For[*corev1.PersistentVolumeClaim](m.Conn()), list: informers.For[*corev1.PersistentVolumeClaim](m.Informers()).Lister(),
+		pods: pods.Index(byClaim), podsAPI: client.For[*corev1.Pod](m.Conn()),
+	}
+	_, err := controllers.Add(m, "persistentvolumeclaim-protection", reconcile.Func(c.reconcile), o.controllers(),
+		controllers.For(lacks[*corev1.PersistentVolumeClaim](ClaimFinalizer)), controllers.Watches(c.released))
+	return err
+}
+
+type claims struct {
+	api     *client.Client[*corev1.PersistentVolumeClaim]
+	list    informers.Lister[*corev1.PersistentVolumeClaim]
+	pods    informers.Index[*corev1.Pod]
+	podsAPI *client.Client[*corev1.Pod]
+}
+
+func (c *claims) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim, err := c.list.Get(req)
+	if err != nil {
+		return reconcile.Result{}, ignoreNotFound(err)
+	}
+	return reconcile.Result{}, protect(ctx, c.api, claim, ClaimFinalizer, func() (bool, error) { return c.unused(ctx, claim) })
+}
+
+// unused reports whether no pod uses a claim. The copy here may be old, so that a pod it does not know is looked for on the server.
+func (c *claims) unused(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	used := false
+	err := c.pods.View(claim.Key().String(), func(p *corev1.Pod) bool {
+		used = uses(p, claim)
+		return !used
+	})
+	if used || err != nil {
+		return false, err
+	}
+	for p, err := range c.podsAPI.All(ctx, client.ListOptions{Namespace: claim.Namespace}) {
+		if err != nil {
+			return false, err
+		}
+		if uses(p, claim) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// released has the claims looked at that a pod has let go: it is gone, has been replaced, or is shut down.
+func (c *claims) released(e informers.Event[*corev1.Pod]) []reconcile.Request {
+	var out []reconcile.Request
+	add := func(p *corev1.Pod) {
+		if p == nil {
+			return
+		}
+		for _, name := range claimNames(p) {
+			out = append(out, types.NamespacedName{Namespace: p.Namespace, Name: name})
+		}
+	}
+	switch {
+	case e.Type == informers.Deleted:
+		add(e.Old())
+	case e.Terminating:
+		add(e.New())
+	case e.Type == informers.Updated:
+		if before, after := e.Old(), e.New(); before != nil && after != nil && before.UID != after.UID {
+			add(before)
+		}
+	}
+	return out
+}
+
+// byClaim files pods under the claims that they name.
+var byClaim = informers.DefineIndex("volumeprotection.claims", func(p *corev1.Pod) []string {
+	var out []string
+	for _, name := range claimNames(p) {
+		out = append(out, types.NamespacedName{Namespace: p.Namespace, Name: name}.String())
+	}
+	return out
+})
+
+// claimNames are the claims of a pod, those made for its ephemeral volumes included.
+func claimNames(p *corev1.Pod) []string {
+	var out []string
+	for i := range p.Spec.Volumes {
+		switch v := &p.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, p.Name+"-"+v.Name)
+		}
+	}
+	return out
+}
+
+// uses reports whether a pod uses a claim. One without a node does not: no kubelet lets it begin to when the claim is being
+// deleted.
+func uses(p *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	if p.Spec.NodeName == "" {
+		return false
+	}
+	// The kubelet is done with such a pod; the claims of its ephemeral volumes are to go with it.
+	down := p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
+			return true
+		}
+		if v.Ephemeral != nil && !down && p.Name+"-"+v.Name == claim.Name {
+			if owner := metav1.ControllerOf(claim); owner != nil && owner.UID == p.UID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lacks passes what may need its finalizer set or removed.
+func lacks[T metav1.Object](finalizer string) controllers.Predicate[T] {
+	return func(e informers.Event[T]) bool {
+		if e.Type == informers.Deleted {
+			return false
+		}
+		obj := e.New()
+		var none T
+		return any(obj) != any(none) && metav1.HasFinalizer(obj, finalizer) == metav1.IsTerminating(obj)
+	}
+}
+
+// protect sets the finalizer of an object that lives, and removes that of one that is being deleted and is unused.
+func protect[T metav1.Object](ctx context.Context, api *client.Client[T], obj T, finalizer string, unused func() (bool, error)) error {
+	next := codec.DeepCopy(obj)
+	switch metav1.IsTerminating(obj) {
+	case false:
+		if !metav1.AddFinalizer(next, finalizer) {
+			return nil
+		}
+	case true:
+		if !metav1.RemoveFinalizer(next, finalizer) {
+			return nil
+		}
+		if ok, err := unused(); err != nil || !ok {
+			return err
+		}
+	}
+	if _, err := api.Update(ctx, next); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("volumeprotection: finalizer %s of %s: %w", strings.TrimPrefix(finalizer, "kubernetes.io/"), metav1.KeyOf(obj), err)
+	}
+	return nil
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
