@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -53,7 +54,28 @@ func Add(m *manager.Manager, o Options) error {
 		Owners: podcontrol.NewOwners(m, "job", kind, func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector }),
 		byJob:  informers.For[*corev1.Pod](m.Informers()).Index(byJob),
 	}
+	_, err := controllers.Add(m, "job-orphans", reconcile.Func(j.freeOrphan), controllers.Options{},
+		controllers.For(func(e informers.Event[*corev1.Pod]) bool {
+			_, owned := e.Controller()
+			return e.Type != informers.Deleted && !owned && tracked(e.New())
+		}))
+	if err != nil {
+		return err
+	}
 	return j.Register(m, o.Concurrency, j.reconcile)
+}
+
+// freeOrphan takes the finalizer off a pod that belongs to no Job any more, as after a Job was deleted without its dependents: which one it was
+// nobody can tell. One that another Job adopts gets its own.
+func (j *jobs) freeOrphan(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	pod, err := j.Pods.Get(req)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil || metav1.ControllerOf(pod) != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, j.untrack(ctx, []*corev1.Pod{pod})
 }
 
 func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -127,7 +149,10 @@ func (j *jobs) untrack(ctx context.Context, pods []*corev1.Pod) error {
 	})
 }
 
-func tracked(p *corev1.Pod) bool { return slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) }
+// tracked reports whether a pod has the finalizer; nil has none.
+func tracked(p *corev1.Pod) bool {
+	return p != nil && slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer)
+}
 
 func finished(job *batchv1.Job) bool {
 	return holds(&job.Status, batchv1.JobComplete) || holds(&job.Status, batchv1.JobFailed)

@@ -423,6 +423,41 @@ func TestDeletionFreesThePods(t *testing.T) {
 	}
 }
 
+// A Job that is deleted without its pods, which is what a DELETE without a policy means, leaves pods that can be deleted, whether the
+// controller or the garbage collector was there first.
+func TestOrphansAreFreed(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := controllertest.Start(t, controllertest.Options{Controllers: nodes})
+			run := func() func() {
+				return c.Run(c.Manager("jobs", func(m *manager.Manager) error { return job.Add(m, job.Options{}) }))
+			}
+			stop := run()
+			c.Settle()
+			controllertest.Create(c, work(numbers(3, 3)))
+			c.Sleep(5 * time.Second)
+			require.Len(t, pods(c), 3)
+			if down {
+				stop()
+			}
+			controllertest.Delete[*batchv1.Job](c, "default", "work")
+			c.Sleep(time.Second)
+			if down {
+				run()
+			}
+			c.Sleep(time.Minute)
+			require.False(t, controllertest.Exists[*batchv1.Job](c, "default", "work"))
+			for _, p := range pods(c) {
+				require.Empty(t, p.OwnerReferences)
+				require.Empty(t, p.Finalizers)
+				controllertest.Delete[*corev1.Pod](c, "default", p.Name)
+			}
+			c.Sleep(time.Minute)
+			require.Empty(t, pods(c))
+		})
+	}
+}
+
 // The controller is killed again and again in the middle of its counting, and nothing is lost or counted twice.
 func TestCountingSurvivesCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
