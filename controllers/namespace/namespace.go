@@ -42,6 +42,7 @@ type namespaces struct {
 	list      informers.Lister[*corev1.Namespace]
 	client    *client.Client[*corev1.Namespace]
 	discovery *discovery.Client
+	patience  patience
 }
 
 // Add registers the controller with m.
@@ -61,6 +62,7 @@ func Add(m *manager.Manager, o Options) error {
 func (n *namespaces) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ns, err := n.list.Get(req)
 	if apierrors.IsNotFound(err) || err == nil && (ns.DeletionTimestamp == nil || !slices.Contains(ns.Spec.Finalizers, finalizer)) {
+		n.patience.forget(req.Name)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -74,8 +76,9 @@ func (n *namespaces) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if len(found.remaining) > 0 {
-		return reconcile.Result{RequeueAfter: found.wait()}, nil
+		return reconcile.Result{RequeueAfter: n.patience.after(ns.Name, found)}, nil
 	}
+	n.patience.forget(ns.Name)
 	if err := found.failure(); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -113,18 +116,6 @@ func (c *content) failure() error {
 		return fmt.Errorf("namespace: %w", c.deletion[0])
 	}
 	return nil
-}
-
-// wait is when to look again: often while things vanish by themselves, seldom while pods use their grace period or
-// finalizers wait for somebody.
-func (c *content) wait() time.Duration {
-	switch {
-	case c.grace > 2*time.Second:
-		return min(c.grace/2, 5*time.Second)
-	case len(c.finalizers) > 0:
-		return time.Second
-	}
-	return 100 * time.Millisecond
 }
 
 // empty deletes what is in the namespace and counts what is left.

@@ -1,6 +1,8 @@
 package namespace_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +96,39 @@ func TestForeignFinalizersOfTheNamespaceStay(t *testing.T) {
 		require.Empty(t, ns.Spec.Finalizers)
 		controllertest.Update(c, "", "ns", func(ns *corev1.Namespace) { ns.Finalizers = nil })
 		c.Settle()
+		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
+	})
+}
+
+// counted counts requests.
+type counted struct {
+	client.Conn
+	n atomic.Int64
+}
+
+func (c *counted) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	c.n.Add(1)
+	return c.Conn.Do(ctx, r)
+}
+
+// A namespace that cannot go does not keep the server busy, and goes soon after it can.
+func TestAStuckNamespaceIsLookedAtSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		conn := &counted{Conn: c.Conn()}
+		c.Run(c.ManagerOver(conn, "namespaces", func(m *manager.Manager) error { return namespace.Add(m, namespace.Options{}) }))
+		controllertest.Create(c, &corev1.Namespace{ObjectMeta: controllertest.Name("", "ns")})
+		held := &corev1.ConfigMap{ObjectMeta: controllertest.Name("ns", "held")}
+		held.Finalizers = []string{"example.com/hold"}
+		controllertest.Create(c, held)
+		controllertest.Delete[*corev1.Namespace](c, "", "ns")
+		c.Sleep(time.Minute)
+		before := conn.n.Load()
+		c.Sleep(10 * time.Minute)
+		passes := int64(10 * time.Minute / (15 * time.Second))
+		require.Less(t, conn.n.Load()-before, passes*100, "at most one pass in 15 seconds")
+		controllertest.Update(c, "ns", "held", func(m *corev1.ConfigMap) { m.Finalizers = nil })
+		c.Sleep(20 * time.Second)
 		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
 	})
 }
