@@ -2,11 +2,24 @@
 // controller and adds it to a manager.
 //
 //	m := manager.New(conn, manager.Options{})
-//	err := controllers.Add(m, "website", reconciler, controllers.Options{},
-//		controllers.For[*v1.Website](),
-//		controllers.Owns[*v1.Website, *appsv1.Deployment](),
-//		controllers.Watches(func(e informers.Event[*corev1.Secret]) []reconcile.Request { ... }))
-//	err = m.Run(ctx)
+//	websites := informers.For[*Website](m.Informers()).Lister()
+//	deployments := client.For[*appsv1.Deployment](m.Conn())
+//	reconciler := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+//		site, err := websites.Get(req)
+//		if err != nil {
+//			return reconcile.Result{}, ignoreNotFound(err)
+//		}
+//		_, err = deployments.Apply(ctx, desired(site), client.ApplyOptions{FieldManager: "website", Force: true})
+//		return reconcile.Result{}, err
+//	})
+//	if _, err := controllers.Add(m, "website", reconciler, controllers.Options{},
+//		controllers.For[*Website](), controllers.Owns[*Website, *appsv1.Deployment]()); err != nil {
+//		return err
+//	}
+//	return m.Run(ctx)
+//
+// The Example has the rest of it. A controller waits for all informers of the manager, or with Options.OwnInformersOnly for
+// those of its sources and of [Reads] only; then one that cannot sync, for want of a right, holds up no others.
 //
 // Because the manager's connection makes own writes visible in its informers at once, reconcilers
 // read from listers without expectations or sleeps and still never act on a state older than their

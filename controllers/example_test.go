@@ -99,8 +99,8 @@ func Example() {
 	_ = run(context.Background(), cfg)
 }
 
-// The operator of the README does what it says.
-func TestTheOperatorOfTheReadme(t *testing.T) {
+// The operator of the Example does what it says.
+func TestTheOperatorOfTheExample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := withWebsites()
 		require.NoError(t, err)

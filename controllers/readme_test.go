@@ -9,19 +9,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the README shows in Go is, word for word, code that is compiled and run here.
-func TestTheReadmeShowsRealCode(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+func read(t *testing.T, name string) string {
+	text, err := os.ReadFile(name)
 	require.NoError(t, err)
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// What the README shows in Go are whole files, which are compiled and tested in examples/website, so that they work when they
+// are copied.
+func TestTheReadmeShowsWholeFiles(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)\n```go\n(.*?)```\n").FindAllStringSubmatch(read(t, "../README.md"), -1)
+	require.Len(t, blocks, 2)
+	require.Equal(t, read(t, "../examples/website/main.go"), blocks[0][1])
+	require.Equal(t, read(t, "../examples/website/main_test.go"), blocks[1][1])
+}
+
+// The code of the package comment is, line for line, compiled and run by the Example and its test.
+func TestTheDocShowsRealCode(t *testing.T) {
 	var code strings.Builder
-	for _, file := range []string{"example_test.go", "controllertest/example_test.go"} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		code.Write(text)
+	for line := range strings.Lines(read(t, "doc.go")) {
+		if text, ok := strings.CutPrefix(line, "//\t"); ok {
+			code.WriteString("\t" + text)
+		}
 	}
-	blocks := regexp.MustCompile("(?s)\n```go\n(.*?)```\n").FindAllStringSubmatch(strings.ReplaceAll(string(readme), "\r\n", "\n"), -1)
-	require.NotEmpty(t, blocks)
-	for _, block := range blocks {
-		require.Contains(t, strings.ReplaceAll(code.String(), "\r\n", "\n"), block[1])
-	}
+	require.NotEmpty(t, code.String())
+	require.Contains(t, read(t, "example_test.go"), code.String())
 }

@@ -213,7 +213,8 @@ func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, ma
 	return nil
 }
 
-// GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels.
+// GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels; of kinds that count no
+// generations, such as ConfigMap and Secret, it passes every change.
 func GenerationChanged[T metav1.Object](e informers.Event[T]) bool {
 	return e.SpecChanged()
 }

@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -267,5 +270,35 @@ func TestSeveralClusters(t *testing.T) {
 		}
 		require.True(t, has("a-n"), "nobody watches it any more")
 		require.False(t, has("b-n"))
+	})
+}
+
+// Of kinds without generations GenerationChanged passes every change; of the others, changes of the desired state only.
+func TestGenerationChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := map[string]int{}
+		count := func(kind string) reconcile.Func {
+			return func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+				if req.Name == "a" {
+					seen[kind]++
+				}
+				return reconcile.Result{}, nil
+			}
+		}
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
+			_, err := controllers.Add(m, "maps", count("maps"), controllers.Options{}, controllers.For(controllers.GenerationChanged[*corev1.ConfigMap]))
+			_, err2 := controllers.Add(m, "budgets", count("budgets"), controllers.Options{}, controllers.For(controllers.GenerationChanged[*policyv1.PodDisruptionBudget]))
+			return errors.Join(err, err2)
+		}}})
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
+		controllertest.Create(c, &policyv1.PodDisruptionBudget{ObjectMeta: controllertest.Name("default", "a")})
+		c.Settle()
+		controllertest.Update(c, "default", "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"b": "c"} })
+		controllertest.Update(c, "default", "a", func(b *policyv1.PodDisruptionBudget) { b.Labels = map[string]string{"b": "c"} })
+		c.Settle()
+		require.Equal(t, map[string]int{"maps": 2, "budgets": 1}, seen)
+		controllertest.Update(c, "default", "a", func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })
+		c.Settle()
+		require.Equal(t, map[string]int{"maps": 2, "budgets": 2}, seen)
 	})
 }

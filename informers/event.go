@@ -103,9 +103,9 @@ func (e Event[T]) Object() T {
 }
 
 // SpecChanged reports whether metadata.generation differs between Old and New: the desired state has changed.
-// It is true for Added and Deleted.
+// It is true for Added and Deleted, and for kinds without a generation, such as ConfigMap and Secret, of which every change counts.
 func (e Event[T]) SpecChanged() bool {
-	return e.old == nil || e.new == nil || e.old.generation != e.new.generation
+	return e.old == nil || e.new == nil || e.old.generation != e.new.generation || e.new.generation == 0
 }
 
 // OldLabels are the labels before the change, nil for Added. They must not be changed.

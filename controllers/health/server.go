@@ -33,7 +33,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Server runs checks when it is asked. It is a manager.Runnable, to be added with AddAlways, and an http.Handler. All methods may be
+// Server runs checks when it is asked, side by side. It is a manager.Runnable, to be added with AddAlways, and an http.Handler. All methods may be
 // called from many goroutines.
 type Server struct {
 	options Options
@@ -129,13 +129,22 @@ func (s *Server) of(path string) []*check {
 func (s *Server) all(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	exclude := query["exclude"]
+	checks := s.of(r.URL.Path)
+	results := make([]error, len(checks))
+	var running sync.WaitGroup
+	for i, c := range checks {
+		if !slices.Contains(exclude, c.name) {
+			running.Go(func() { results[i] = s.run(r.Context(), c) })
+		}
+	}
+	running.Wait()
 	var told strings.Builder
 	failed := false
-	for _, c := range s.of(r.URL.Path) {
+	for i, c := range checks {
 		switch {
 		case slices.Contains(exclude, c.name):
 			fmt.Fprintf(&told, "[+]%s excluded: ok\n", c.name)
-		case s.run(r.Context(), c) != nil:
+		case results[i] != nil:
 			failed = true
 			fmt.Fprintf(&told, "[-]%s failed: reason withheld\n", c.name)
 		default:

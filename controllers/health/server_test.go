@@ -136,3 +136,19 @@ func TestBadChecks(t *testing.T) {
 	})
 	require.ErrorContains(t, health.New(health.Options{Addr: "127.0.0.1:99999"}).Run(t.Context()), "health: ")
 }
+
+// Checks run side by side: a slow one holds up the answer, and not the checks after it.
+func TestChecksRunSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := health.New(health.Options{})
+		for i := range 10 {
+			h.Live(fmt.Sprint("slow", i), func(context.Context) error { time.Sleep(4 * time.Second); return nil })
+		}
+		h.Live("hangs", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		began := time.Now()
+		code, body := get(h, "/livez")
+		require.Equal(t, 500, code)
+		require.Equal(t, 10, strings.Count(body, "ok\n"))
+		require.Equal(t, 5*time.Second, time.Since(began))
+	})
+}
