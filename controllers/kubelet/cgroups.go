@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -22,13 +23,17 @@ type cgroups struct {
 	// mount is /sys/fs/cgroup.
 	mount string
 	v2    bool
+
+	mu sync.Mutex
+	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet did it.
+	burstable int64
 }
 
 // v1Controllers are those with settings for pods; groups are removed from all controllers.
 var v1Controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc", "unified"}
 
 func newCgroups(o Options) *cgroups {
-	c := &cgroups{off: o.NoCgroups, root: o.CgroupRoot, mount: "/sys/fs/cgroup"}
+	c := &cgroups{off: o.NoCgroups, root: o.CgroupRoot, mount: "/sys/fs/cgroup", burstable: -1}
 	_, err := os.Stat(filepath.Join(c.mount, "cgroup.controllers"))
 	c.v2 = err == nil
 	return c
@@ -77,17 +82,70 @@ func (c *cgroups) prepare(capacity corev1.ResourceList) error {
 		return err
 	}
 	cpu := capacity[corev1.ResourceCPU]
-	for name, limits := range map[string]totals{
-		c.name():             {cpuRequest: cpu.MilliValue()},
-		c.name("burstable"):  {},
-		c.name("besteffort"): {},
-	} {
-		if err := c.make(name, limits); err != nil {
+	made := []group{{c.name(), totals{cpuRequest: cpu.MilliValue()}}, {c.name("besteffort"), totals{}}}
+	// What burstable pods of an earlier kubelet have stays until all pods are known.
+	if !c.exists(c.name("burstable")) {
+		made, c.burstable = append(made, group{c.name("burstable"), totals{}}), 0
+	}
+	for _, g := range made {
+		if err := c.make(g.name, g.limits); err != nil {
 			c.off = true
 			return err
 		}
 	}
 	return nil
+}
+
+type group struct {
+	name   string
+	limits totals
+}
+
+// exists reports whether there is a group in every controller.
+func (c *cgroups) exists(name string) bool {
+	for _, dir := range c.dirs(name) {
+		if _, err := os.Stat(dir); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// weigh gives the group of burstable pods the CPU time that its pods request together, in milli-CPUs. Best effort pods share the least there
+// is, and guaranteed ones are the group's siblings, each with its own request.
+func (c *cgroups) weigh(milli int64, all bool) error {
+	if c.off {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if milli == c.burstable || !all && (c.burstable < 0 || milli < c.burstable) {
+		return nil
+	}
+	if err := c.make(c.name("burstable"), totals{cpuRequest: milli}); err != nil {
+		return err
+	}
+	c.burstable = milli
+	return nil
+}
+
+// pods are the pods that have groups.
+func (c *cgroups) pods() map[types.UID]bool {
+	uids := map[types.UID]bool{}
+	if c.off {
+		return uids
+	}
+	for _, class := range []string{c.name(), c.name("burstable"), c.name("besteffort")} {
+		for _, dir := range c.dirs(class) {
+			entries, _ := os.ReadDir(dir) // a controller that is not there has no groups
+			for _, e := range entries {
+				if uid, ok := strings.CutPrefix(e.Name(), "pod"); ok && e.IsDir() {
+					uids[types.UID(uid)] = true
+				}
+			}
+		}
+	}
+	return uids
 }
 
 func (c *cgroups) makePod(pod *corev1.Pod) error {

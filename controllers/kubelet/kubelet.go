@@ -253,6 +253,8 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 		}
 		if k.staticKnown() {
 			k.removeOrphans(ctx, orphans)
+			k.weighGroups(true)
+			k.sweepGroups()
 		}
 	}
 }

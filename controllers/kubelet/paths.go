@@ -3,6 +3,7 @@ package kubelet
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
@@ -22,4 +23,13 @@ func (k *Kubelet) containerDir(uid types.UID, name string) string {
 
 func logFolder(namespace, name string, uid types.UID) string {
 	return fmt.Sprintf("%s_%s_%s", namespace, name, uid)
+}
+
+// logsOf is the pod whose logs are in a folder; empty if the folder is none of logFolder.
+func logsOf(folder string) types.UID {
+	parts := strings.SplitN(folder, "_", 3)
+	if len(parts) != 3 {
+		return ""
+	}
+	return types.UID(parts[2])
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -48,4 +50,49 @@ spec:
 		}
 	}
 	n.kubectl("delete", "pod", "-l", "race", "--grace-period=0", "--force")
+}
+
+// testGroups looks at the weight of burstable pods and at what is left of their groups.
+func (n *realNode) testGroups(t *testing.T) {
+	n.t = t
+	tree, file, per := "/sys/fs/cgroup/cpu"+n.cgroup(), "cpu.shares", 1024.0/1000
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		tree, file, per = "/sys/fs/cgroup"+n.cgroup(), "cpu.weight", 1024.0/1000*9999/262142
+	}
+	burstable := filepath.Join(tree, "kubepods", "burstable")
+	weight := func() float64 {
+		b, err := os.ReadFile(filepath.Join(burstable, file))
+		require.NoError(t, err)
+		w, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
+		require.NoError(t, err)
+		return w
+	}
+	until := func(what string, ok func() bool) {
+		for end := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
+			require.True(t, time.Now().Before(end), what)
+		}
+	}
+	before := weight()
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: heavy}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: busybox, imagePullPolicy: IfNotPresent, command: [sleep, "1000"], resources: {requests: {cpu: 600m}}}]
+`)
+	n.until("heavy", is("Running"), "get", "pod", "heavy", "-o", "jsonpath={.status.phase}")
+	require.InDelta(t, before+600*per, weight(), 1.5, "review kubelet.md S1-4: it was the least there is")
+	uid := n.kubectl("get", "pod", "heavy", "-o", "jsonpath={.metadata.uid}")
+	require.DirExists(t, filepath.Join(burstable, "pod"+uid))
+	left := filepath.Join(burstable, "pod00000000-0000-0000-0000-000000000001")
+	require.NoError(t, os.Mkdir(left, 0o755))
+	n.kubectl("delete", "pod", "heavy")
+	until("the weight goes with the pod", func() bool { return weight() == before })
+	until("groups of gone pods are removed", func() bool {
+		_, err := os.Stat(filepath.Join(burstable, "pod"+uid))
+		_, err2 := os.Stat(left)
+		return os.IsNotExist(err) && os.IsNotExist(err2)
+	})
 }

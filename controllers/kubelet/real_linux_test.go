@@ -273,6 +273,7 @@ func testReal(t *testing.T) {
 	t.Run("attach and host ports", func(t *testing.T) { n.testAttach(t) })
 	t.Run("volumes", func(t *testing.T) { n.testVolumes(t) })
 	t.Run("subPath", func(t *testing.T) { n.testSubPathRace(t) })
+	t.Run("cgroups", func(t *testing.T) { n.testGroups(t) })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
 	t.Run("jobs", func(t *testing.T) { n.testRunToEnd(t) })

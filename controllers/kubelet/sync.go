@@ -446,6 +446,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err != nil {
 		return nil, err
 	}
+	w.k.weighGroups(false)
 	if err := w.k.cgroups.makePod(pod); err != nil {
 		w.log.Warn("pod cgroup is left to the runtime", "error", err)
 	}

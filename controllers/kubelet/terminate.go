@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -212,7 +213,7 @@ func (w *worker) cleanUp(ctx context.Context, pod *corev1.Pod, v *view) error {
 	if err := w.k.removePod(ctx, v); err != nil {
 		return err
 	}
-	if err := w.k.removeFiles(w.uid, pod.Namespace, pod.Name); err != nil {
+	if err := w.k.removeFiles(w.uid); err != nil {
 		return err
 	}
 	w.k.probes.forget(v)
@@ -255,7 +256,7 @@ func (k *Kubelet) removeContainer(ctx context.Context, c *container) error {
 }
 
 // removeFiles removes a pod's folders. Volumes must have been unmounted; what is still mounted is an error, never emptied.
-func (k *Kubelet) removeFiles(uid types.UID, namespace, name string) error {
+func (k *Kubelet) removeFiles(uid types.UID) error {
 	dir := k.podDir(uid)
 	if err := k.unmountBelow(dir); err != nil {
 		return err
@@ -263,7 +264,38 @@ func (k *Kubelet) removeFiles(uid types.UID, namespace, name string) error {
 	if err := k.mounts.remove(dir); err != nil {
 		return err
 	}
-	return os.RemoveAll(filepath.Join(k.opts.LogDir, logFolder(namespace, name, uid)))
+	entries, err := os.ReadDir(k.opts.LogDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if logsOf(e.Name()) == uid {
+			if err := os.RemoveAll(filepath.Join(k.opts.LogDir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// left are the pods of which there is something in the runtime or on the disk.
+func (k *Kubelet) left() map[types.UID]bool {
+	uids := map[types.UID]bool{}
+	for _, uid := range k.pleg.pods() {
+		uids[uid] = true
+	}
+	// A folder that cannot be read is looked at again.
+	entries, _ := os.ReadDir(filepath.Join(k.opts.RootDir, "pods"))
+	for _, e := range entries {
+		uids[types.UID(e.Name())] = true
+	}
+	entries, _ = os.ReadDir(k.opts.LogDir)
+	for _, e := range entries {
+		if uid := logsOf(e.Name()); uid != "" {
+			uids[uid] = true
+		}
+	}
+	return uids
 }
 
 // orphanRemovals is how many pods without an object are removed side by side.
@@ -314,15 +346,7 @@ func (o *orphanage) take(ctx context.Context, uid types.UID) {
 
 // removeOrphans lets o remove what belongs to no pod of the node.
 func (k *Kubelet) removeOrphans(ctx context.Context, o *orphanage) {
-	orphans := map[types.UID]bool{}
-	for _, uid := range k.pleg.pods() {
-		orphans[uid] = true
-	}
-	if entries, err := os.ReadDir(filepath.Join(k.opts.RootDir, "pods")); err == nil {
-		for _, e := range entries {
-			orphans[types.UID(e.Name())] = true
-		}
-	}
+	orphans := k.left()
 	k.mu.Lock()
 	for uid := range k.workers {
 		delete(orphans, uid)
@@ -367,7 +391,7 @@ func (k *Kubelet) removeOrphan(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	k.cgroups.removePod(uid)
-	return k.removeFiles(uid, v.namespace, v.name)
+	return k.removeFiles(uid)
 }
 
 // removeAll ends every pod at once, when the node goes away for good.
@@ -375,15 +399,7 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	k.pleg.relist(ctx)
-	uids := map[types.UID]bool{}
-	for _, uid := range k.pleg.pods() {
-		uids[uid] = true
-	}
-	if entries, err := os.ReadDir(filepath.Join(k.opts.RootDir, "pods")); err == nil {
-		for _, e := range entries {
-			uids[types.UID(e.Name())] = true
-		}
-	}
+	uids := k.left()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8)
 	for uid := range uids {
@@ -398,7 +414,7 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 				err = k.removePod(ctx, v)
 			}
 			if err == nil {
-				err = k.removeFiles(uid, v.namespace, v.name)
+				err = k.removeFiles(uid)
 			}
 			if err != nil {
 				k.log.Warn("pod stays", "uid", uid, "error", err)

@@ -1,0 +1,45 @@
+package kubelet
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// weighGroups gives burstable pods together what they request. It is called before a pod's group is made and with the housekeeping, since
+// pods end and are changed; all is true once all pods are known.
+func (k *Kubelet) weighGroups(all bool) {
+	if k.cgroups.off {
+		return
+	}
+	sum := int64(0)
+	k.mu.Lock()
+	for _, w := range k.workers {
+		if pod, _ := w.desired(); !over(pod.Status.Phase) && corev1.QOSClass(pod) == corev1.PodQOSBurstable {
+			sum += podTotals(pod).cpuRequest
+		}
+	}
+	k.mu.Unlock()
+	if err := k.cgroups.weigh(sum, all); err != nil {
+		k.log.Warn("burstable pods do not get the CPU time they request", "error", err)
+	}
+}
+
+// sweepGroups removes the groups of pods that are gone. The first try, when a pod is cleaned up, fails while the kernel still counts a
+// process in one.
+func (k *Kubelet) sweepGroups() { k.sweep(k.wanted) }
+
+func (k *Kubelet) sweep(wanted func(types.UID) bool) {
+	groups := k.cgroups.pods()
+	if len(groups) == 0 {
+		return
+	}
+	there := map[types.UID]bool{}
+	for _, uid := range k.pleg.pods() {
+		there[uid] = true
+	}
+	for uid := range groups {
+		if !there[uid] && !wanted(uid) {
+			k.cgroups.removePod(uid)
+		}
+	}
+}
