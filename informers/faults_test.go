@@ -27,15 +27,8 @@ import (
 // faulty fails requests at random while it is on: refusals, lost answers, slow answers, streams cut in the middle.
 type faulty struct {
 	http.Handler
-	on  atomic.Bool
-	mu  sync.Mutex
-	rng *rand.Rand
-}
-
-func (f *faulty) roll(n int) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.rng.IntN(n)
+	on    atomic.Bool
+	draws *seeds.Draws
 }
 
 func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +37,8 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	watch := r.URL.Query().Has("watch")
-	switch f.roll(12) {
+	rng := f.draws.For(fmt.Sprint(r.Method, " ", r.URL.Path, " ", watch))
+	switch rng.IntN(12) {
 	case 10, 11:
 		// A proxy that has lost its server, as far as the path goes; discovery included.
 		http.Error(w, "404 page not found", http.StatusNotFound)
@@ -59,7 +53,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case 2:
 		panic(http.ErrAbortHandler)
 	case 3:
-		time.Sleep(time.Duration(f.roll(2000)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
 	case 4:
 		if watch {
 			w.Header().Set("Content-Type", "application/json")
@@ -69,9 +63,9 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case 5, 6:
 		if watch {
 			// The stream breaks after a while, in the middle of whatever is being sent.
-			ctx, cancel := context.WithTimeout(r.Context(), time.Duration(f.roll(3000))*time.Millisecond)
+			ctx, cancel := context.WithTimeout(r.Context(), time.Duration(rng.IntN(3000))*time.Millisecond)
 			defer cancel()
-			f.Handler.ServeHTTP(&cut{ResponseWriter: w, left: f.roll(4000)}, r.WithContext(ctx))
+			f.Handler.ServeHTTP(&cut{ResponseWriter: w, left: rng.IntN(4000)}, r.WithContext(ctx))
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -112,7 +106,7 @@ func TestFaultyServer(t *testing.T) {
 }
 
 func faultyServer(t *testing.T, seed uint64) {
-	f := &faulty{rng: rand.New(rand.NewPCG(seed, 1))}
+	f := &faulty{draws: seeds.NewDraws(seed)}
 	s := clienttest.Start(t, clienttest.Options{TLS: seed%8 == 0, Wrap: func(h http.Handler) http.Handler { f.Handler = h; return f }})
 	clean, set := s.Conn(t, rest.Options{}), informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{})
 	inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: []string{"default", "kube-system"}})

@@ -29,7 +29,8 @@ import (
 
 // model is a naive collection with its whole history, served with faults.
 type model struct {
-	rng *rand.Rand // used only with mu held
+	rng     *rand.Rand // of the goroutine that changes and upsets, used with mu held
+	answers *rand.Rand // of the reflector's, which asks
 
 	mu      sync.Mutex
 	rev     uint64
@@ -53,7 +54,7 @@ type modelEvent struct {
 }
 
 func newModel(seed uint64) *model {
-	return &model{rng: rand.New(rand.NewPCG(seed, 1)), rev: 10, objs: map[types.NamespacedName]*corev1.ConfigMap{}, streams: map[*modelStream]bool{}}
+	return &model{rng: rand.New(rand.NewPCG(seed, 1)), answers: rand.New(rand.NewPCG(seed, 5)), rev: 10, objs: map[types.NamespacedName]*corev1.ConfigMap{}, streams: map[*modelStream]bool{}}
 }
 
 func (m *model) write(typ client.EventType, obj *corev1.ConfigMap) {
@@ -138,7 +139,7 @@ func (m *model) fault() error {
 	if !m.faulty {
 		return nil
 	}
-	switch m.rng.IntN(8) {
+	switch m.answers.IntN(8) {
 	case 3:
 		// A proxy, while the resource is served all the time.
 		return apierrors.NewNotFound(corev1.GroupVersion.WithResource("configmaps").GroupResource(), "")
@@ -188,7 +189,7 @@ func (m *model) List(ctx context.Context, o client.ListOptions) (*client.Encoded
 func (m *model) Served(context.Context) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.faulty && m.rng.IntN(3) == 0 {
+	if m.faulty && m.answers.IntN(3) == 0 {
 		return false, errors.New("connection refused")
 	}
 	return !m.missing, nil
@@ -206,7 +207,8 @@ func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflec
 		if m.noWL {
 			return nil, apierrors.New(422, metav1.StatusReasonInvalid, "no watch-list here")
 		}
-		for _, obj := range m.objs {
+		for _, key := range slices.SortedFunc(maps.Keys(m.objs), types.NamespacedName.Compare) {
+			obj := m.objs[key]
 			if !o.LabelSelector.Matches(obj.Labels) {
 				continue
 			}
@@ -226,7 +228,7 @@ func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflec
 			return nil, apierrors.NewResourceExpired("too old")
 		}
 		// Now and then a server tells again what was told before.
-		s.next = v + 1 - min(v, uint64(m.rng.IntN(3)))
+		s.next = v + 1 - min(v, uint64(m.answers.IntN(3)))
 	}
 	m.streams[s] = true
 	return s, nil
@@ -281,12 +283,12 @@ func (s *modelStream) Next() (client.EncodedEvent, error) {
 				}
 			}
 		}
-		if ev == nil && err == nil && !stalled && s.m.rng.IntN(4) == 0 {
+		if ev == nil && err == nil && !stalled && s.m.answers.IntN(4) == 0 {
 			bm := &corev1.ConfigMap{}
 			bm.ResourceVersion = strconv.FormatUint(s.next-1, 10)
 			ev = &client.EncodedEvent{Type: client.Bookmark, Object: encode(bm)}
 		}
-		delay := time.Duration(s.m.rng.IntN(50)) * time.Millisecond
+		delay := time.Duration(s.m.answers.IntN(50)) * time.Millisecond
 		s.m.mu.Unlock()
 		if ev != nil {
 			select {

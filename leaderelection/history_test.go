@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -35,7 +34,7 @@ type history struct {
 	store *locktest.Store
 
 	mu      sync.Mutex
-	rng     *rand.Rand
+	draws   *seeds.Draws
 	trouble [4]int // percentage of requests of each candidate that go wrong; 100 is a partition
 	locks   [4]*locktest.Lock
 	leading map[string]bool
@@ -47,18 +46,15 @@ type history struct {
 
 func newHistory(t *testing.T, seed uint64) *history {
 	return &history{
-		t: t, seed: seed, store: locktest.NewStore("ns", "x"), rng: rand.New(rand.NewPCG(seed, 1)),
+		t: t, seed: seed, store: locktest.NewStore("ns", "x"), draws: seeds.NewDraws(seed),
 		leading: map[string]bool{}, tokens: map[fence.Token]bool{},
 	}
 }
 
-func (h *history) int(n int) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.rng.IntN(n)
+// upTo draws a time below d for a purpose of one goroutine.
+func (h *history) upTo(purpose string, d time.Duration) time.Duration {
+	return time.Duration(h.draws.For(purpose).IntN(int(d)))
 }
-
-func (h *history) upTo(d time.Duration) time.Duration { return time.Duration(h.int(int(d))) }
 
 func (h *history) note(format string, args ...any) {
 	h.mu.Lock()
@@ -78,24 +74,26 @@ func (h *history) fail(format string, args ...any) {
 // fault draws what happens to one request of candidate i.
 func (h *history) fault(i int) func(string) locktest.Fault {
 	return func(op string) locktest.Fault {
+		rng := h.draws.For(fmt.Sprint("request ", i, " ", op))
 		h.mu.Lock()
-		defer h.mu.Unlock()
-		f := locktest.Fault{Before: time.Duration(h.rng.IntN(int(50 * time.Millisecond)))}
-		if h.rng.IntN(100) >= h.trouble[i] {
+		trouble := h.trouble[i]
+		h.mu.Unlock()
+		f := locktest.Fault{Before: time.Duration(rng.IntN(int(50 * time.Millisecond)))}
+		if rng.IntN(100) >= trouble {
 			return f
 		}
-		switch h.rng.IntN(5) {
+		switch rng.IntN(5) {
 		case 0:
 			f.Drop = true
 		case 1:
 			f.Lose = true
 		case 2:
-			f.Before = time.Duration(h.rng.IntN(int(40 * time.Second)))
+			f.Before = time.Duration(rng.IntN(int(40 * time.Second)))
 			f.Late = op != "wait"
 		case 3:
 			f.Before = time.Hour
 		case 4:
-			f.After = time.Duration(h.rng.IntN(int(20 * time.Second)))
+			f.After = time.Duration(rng.IntN(int(20 * time.Second)))
 		}
 		return f
 	}
@@ -107,17 +105,18 @@ func (h *history) run() {
 	for i := range len(h.trouble) {
 		machines.Go(func() { h.machine(ctx, i) })
 	}
+	rng := h.draws.For("history")
 	for range 12 {
 		h.mu.Lock()
 		for i := range h.trouble {
-			h.trouble[i] = []int{0, 0, 10, 50, 100}[h.rng.IntN(5)]
-			if l := h.locks[i]; l != nil && h.rng.IntN(4) == 0 {
-				l.Jump(time.Duration(h.rng.IntN(int(time.Hour))) - 30*time.Minute)
+			h.trouble[i] = []int{0, 0, 10, 50, 100}[rng.IntN(5)]
+			if l := h.locks[i]; l != nil && rng.IntN(4) == 0 {
+				l.Jump(time.Duration(rng.IntN(int(time.Hour))) - 30*time.Minute)
 			}
 		}
 		h.mu.Unlock()
-		time.Sleep(h.upTo(time.Minute))
-		if h.int(4) == 0 {
+		time.Sleep(time.Duration(rng.IntN(int(time.Minute))))
+		if rng.IntN(4) == 0 {
 			h.store.Touch()
 		}
 	}
@@ -149,7 +148,7 @@ func (h *history) machine(ctx context.Context, i int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		lock := h.store.Lock()
 		lock.Fault = h.fault(i)
-		lock.Skew = h.upTo(time.Hour) - 30*time.Minute
+		lock.Skew = h.upTo(fmt.Sprint("skew ", i), time.Hour) - 30*time.Minute
 		h.mu.Lock()
 		h.locks[i] = lock
 		h.mu.Unlock()
@@ -167,7 +166,7 @@ func (h *history) machine(ctx context.Context, i int) {
 			h.fail("new: %v", err)
 			return
 		}
-		process, kill := context.WithTimeout(ctx, 10*time.Second+h.upTo(4*time.Minute))
+		process, kill := context.WithTimeout(ctx, 10*time.Second+h.upTo(fmt.Sprint("life ", i), 4*time.Minute))
 		for process.Err() == nil {
 			err := e.Run(process, func(led context.Context) error { return h.lead(led, e) })
 			h.note("%s: run: %v", id, err)
@@ -196,12 +195,12 @@ func (h *history) lead(led context.Context, e *leaderelection.Elector) error {
 	if !ok || again {
 		h.fail("%s: token %v is missing or was used before", id, token)
 	}
-	work := time.NewTimer(h.upTo(5 * time.Minute))
+	work := time.NewTimer(h.upTo("work "+id, 5*time.Minute))
 	defer work.Stop()
 	select {
 	case <-led.Done():
 		margin := leaderelection.DefaultLeaseDuration - leaderelection.DefaultRenewDeadline
-		time.Sleep(h.upTo(margin))
+		time.Sleep(h.upTo("margin "+id, margin))
 	case <-work.C:
 	}
 	h.note("%s: work ends: %v", id, context.Cause(led))

@@ -2,6 +2,7 @@ package seeds_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,4 +54,26 @@ func ExampleOf() {
 		fmt.Println("tried seed", seed)
 	}
 	// Output: tried seed 1
+}
+
+// Draws of a name do not depend on what others draw meanwhile.
+func TestDrawsDependOnTheirNameAlone(t *testing.T) {
+	a, b := seeds.NewDraws(7), seeds.NewDraws(7)
+	var alone []uint64
+	for range 10 {
+		alone = append(alone, a.For("x").Uint64())
+	}
+	var among []uint64
+	for i := range 10 {
+		for range i {
+			b.For("y").Uint64()
+		}
+		rng := b.For("x")
+		among = append(among, rng.Uint64())
+		rng.Uint64()
+	}
+	require.Equal(t, alone, among)
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(alone))), 10)
+	require.NotEqual(t, alone[0], seeds.NewDraws(8).For("x").Uint64())
+	require.NotEqual(t, alone[0], seeds.NewDraws(7).For("y").Uint64())
 }

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ type Server struct {
 	Listener *Listener
 
 	cfg   rest.Config
+	mu    sync.Mutex
 	conns []*rest.Conn
 }
 
@@ -120,7 +122,9 @@ func (s *Server) ConnWith(t testing.TB, cfg rest.Config, o rest.Options) *rest.C
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.mu.Lock()
 	s.conns = append(s.conns, c)
+	s.mu.Unlock()
 	return c
 }
 

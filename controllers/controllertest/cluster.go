@@ -64,6 +64,9 @@ func start(t testing.TB, o Options, from Snapshot) *Cluster {
 	}
 	c := &Cluster{t: t, opts: o, bubble: inBubble(), net: newNetwork()}
 	c.guard, c.last = newGuard(o.MaxRuns, c.bubble), &failures{next: o.Logger.Handler()}
+	if from.bubble && !c.bubble {
+		t.Fatalf("controllertest: the snapshot was made in a bubble, at %s: use it in one", from.at.Format(time.DateOnly))
+	}
 	if c.bubble {
 		if wait := time.Until(from.at); wait > 0 {
 			time.Sleep(wait)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/store/certs"
@@ -22,6 +23,9 @@ type clientCerts struct {
 	byUser map[string]*certs.Pair
 }
 
+// validity of the certificates of a cluster: no test sleeps as long, and in a bubble time passes at will.
+const validity = 200 * 365 * 24 * time.Hour
+
 func newPKI(from Snapshot) (pki, error) {
 	p := pki{clients: &clientCerts{byUser: map[string]*certs.Pair{}}}
 	if from.ca.cert != nil {
@@ -29,14 +33,15 @@ func newPKI(from Snapshot) (pki, error) {
 		if err != nil {
 			return p, err
 		}
-		p.ca = &certs.Authority{Pair: *ca}
+		p.ca = &certs.Authority{Pair: *ca, Validity: validity}
 		p.account, err = certs.ParsePair(from.account.cert, from.account.key)
 		return p, err
 	}
 	var err error
-	if p.ca, err = certs.NewAuthority("keelson"); err != nil {
+	if p.ca, err = certs.NewAuthorityFor("keelson", validity); err != nil {
 		return p, err
 	}
+	p.ca.Validity = validity
 	p.account, err = p.ca.Client("service-account-key")
 	return p, err
 }

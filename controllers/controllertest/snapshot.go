@@ -12,6 +12,7 @@ import (
 type Snapshot struct {
 	store       memory.Snapshot
 	at          time.Time
+	bubble      bool // it was made in one, where at is of a time of its own
 	ca, account pem
 }
 
@@ -20,7 +21,7 @@ type pem struct{ cert, key []byte }
 // Snapshot returns the present state. Call it after Settle, or writes under way may be in it or not.
 func (c *Cluster) Snapshot() Snapshot {
 	return Snapshot{
-		store: c.store.Snapshot(), at: time.Now().Round(0), ca: pem{c.pki.ca.CertPEM(), c.pki.ca.KeyPEM()},
+		store: c.store.Snapshot(), at: time.Now().Round(0), bubble: c.bubble, ca: pem{c.pki.ca.CertPEM(), c.pki.ca.KeyPEM()},
 		account: pem{c.pki.account.CertPEM(), c.pki.account.KeyPEM()},
 	}
 }
@@ -32,7 +33,8 @@ func (s Snapshot) Revision() int64 { return s.store.Revision() }
 func (s Snapshot) Time() time.Time { return s.at }
 
 // StartFrom starts a cluster that goes on where the snapshot was taken: same objects, same keys, revisions and, in a
-// bubble, time continued. CRDs and Manifests of Options are ignored, for they are in the snapshot.
+// bubble, time continued. A snapshot made in a bubble can be used in bubbles only, since all that ends at some time, such as leases and
+// events, would have ended long ago outside. CRDs and Manifests of Options are ignored, for they are in the snapshot.
 // A subtest uses it in a bubble of its own: t.Run, then synctest.Test, then StartFrom.
 func StartFrom(t testing.TB, s Snapshot, o Options) *Cluster {
 	t.Helper()

@@ -26,7 +26,8 @@ import (
 // server is a collection with its whole history, served in pages and in streams that fail at random.
 type server struct {
 	mu      sync.Mutex
-	rng     *rand.Rand
+	rng     *rand.Rand // of the goroutine that changes and upsets
+	answers *rand.Rand // of the reflector's, which asks
 	rev     uint64
 	log     []happening // one for each version after the first
 	floor   uint64      // versions below are compacted
@@ -46,8 +47,8 @@ type happening struct {
 
 const firstVersion = 100
 
-func newServer(rng *rand.Rand) *server {
-	return &server{rng: rng, rev: firstVersion, streams: map[*stream]struct{}{}}
+func newServer(seed uint64) *server {
+	return &server{rng: rand.New(rand.NewPCG(seed, 1)), answers: rand.New(rand.NewPCG(seed, 2)), rev: firstVersion, streams: map[*stream]struct{}{}}
 }
 
 // at is the collection at a version: names and the version each was changed at.
@@ -122,7 +123,7 @@ func (s *server) fault() error {
 	if !s.faulty {
 		return nil
 	}
-	switch s.rng.IntN(10) {
+	switch s.answers.IntN(10) {
 	case 3:
 		return missing // says a proxy
 	case 0:
@@ -152,7 +153,7 @@ func bookmark(rev uint64, end bool) client.EncodedEvent {
 // List implements ListerWatcher. A token names the version of the first page and where to go on.
 func (s *server) List(_ context.Context, o client.ListOptions) (*client.EncodedList, error) {
 	s.mu.Lock()
-	slow := time.Duration(s.rng.IntN(int(200 * time.Millisecond)))
+	slow := time.Duration(s.answers.IntN(int(200 * time.Millisecond)))
 	s.mu.Unlock()
 	time.Sleep(slow)
 	s.mu.Lock()
@@ -191,7 +192,7 @@ func (s *server) List(_ context.Context, o client.ListOptions) (*client.EncodedL
 func (s *server) Served(context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.faulty && s.rng.IntN(4) == 0 {
+	if s.faulty && s.answers.IntN(4) == 0 {
 		return false, broken
 	}
 	if s.absents++; !s.missing {
@@ -212,8 +213,9 @@ func (s *server) Watch(_ context.Context, o client.EncodedWatchOptions) (Stream,
 		if s.refuses {
 			return nil, refused
 		}
-		for key, rev := range s.at(s.rev) {
-			st.initial = append(st.initial, client.EncodedEvent{Type: client.Added, Object: object(key, rev)})
+		state := s.at(s.rev)
+		for _, key := range slices.Sorted(maps.Keys(state)) {
+			st.initial = append(st.initial, client.EncodedEvent{Type: client.Added, Object: object(key, state[key])})
 		}
 		st.initial = append(st.initial, bookmark(s.rev, true))
 		st.from = s.rev
@@ -291,7 +293,7 @@ func (st *stream) step() (*client.EncodedEvent, error, time.Duration) {
 	s := st.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delay := time.Duration(1 + s.rng.IntN(int(40*time.Millisecond)))
+	delay := time.Duration(1 + s.answers.IntN(int(40*time.Millisecond)))
 	switch {
 	case st.stalled:
 		return nil, client.ErrSilent, 9 * time.Second
@@ -316,7 +318,7 @@ func (st *stream) step() (*client.EncodedEvent, error, time.Duration) {
 		st.from = h.rev
 		return &client.EncodedEvent{Type: h.typ, Object: object(h.key, h.rev)}, nil, delay
 	}
-	if s.rng.IntN(3) == 0 {
+	if s.answers.IntN(3) == 0 {
 		ev := bookmark(st.from, false)
 		return &ev, nil, delay
 	}
@@ -436,15 +438,33 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-func history(t *testing.T, seed uint64) {
+// TestASeedIsAHistory runs seeds twice: what happens, and when, is the same to the byte.
+func TestASeedIsAHistory(t *testing.T) {
+	for seed := range uint64(20) {
+		var traces [2]string
+		for i := range traces {
+			synctest.Test(t, func(t *testing.T) { traces[i] = history(t, seed) })
+		}
+		require.Greater(t, strings.Count(traces[0], "\n"), 20)
+		require.Equal(t, traces[0], traces[1], "seed %d", seed)
+	}
+}
+
+func history(t *testing.T, seed uint64) (trace string) {
 	rng := seeds.Rand(seed)
-	s := newServer(rand.New(rand.NewPCG(seed, 1)))
+	s := newServer(seed)
 	s.faulty, s.refuses = true, rng.IntN(3) == 0
 	for range rng.IntN(10) {
 		s.change()
 	}
 	w := &witness{t: t, s: s, state: map[string]uint64{}}
-	r := New(s, w, Options{Plain: rng.IntN(3) == 0, PageSize: int64(1 + rng.IntN(4))})
+	var steps strings.Builder
+	r := New(s, w, Options{
+		Plain: rng.IntN(3) == 0, PageSize: int64(1 + rng.IntN(4)), Jitter: rand.New(rand.NewPCG(seed, 3)).Float64,
+		Observe: func(in Input, _ Machine, cmd Command) {
+			fmt.Fprintln(&steps, time.Now().Format(time.RFC3339Nano), in.Outcome, in.Version, in.Err, cmd.Do, cmd.Version, cmd.After)
+		},
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -468,4 +488,5 @@ func history(t *testing.T, seed uint64) {
 	require.NoError(t, <-done)
 	require.Equal(t, s.at(s.rev), w.state)
 	require.Equal(t, s.rev, w.pos)
+	return steps.String()
 }

@@ -72,6 +72,8 @@ type Options struct {
 	Silence, Timeout time.Duration
 	// OnError is called with every failure, except that a resource that is not served is still not. nil ignores them.
 	OnError func(err error)
+	// Jitter draws the numbers in [0, 1) that spread waits; nil means at random. It is called by Run only. Tests seed it.
+	Jitter func() float64
 	// Observe, if not nil, is told of each step, for metrics and tests.
 	Observe func(in Input, next Machine, cmd Command)
 }
@@ -90,6 +92,9 @@ type relistRequest struct{ version string }
 func New(lw ListerWatcher, sink Sink, o Options) *Reflector {
 	if o.PageSize <= 0 {
 		o.PageSize = 2000
+	}
+	if o.Jitter == nil {
+		o.Jitter = rand.Float64
 	}
 	return &Reflector{lw: lw, sink: sink, o: o, relist: make(chan relistRequest, 1)}
 }
@@ -114,7 +119,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 	m := NewMachine(r.o.Plain)
 	in := Input{Outcome: Start}
 	for ctx.Err() == nil {
-		next, cmd := m.Step(in, rand.Float64())
+		next, cmd := m.Step(in, r.o.Jitter())
 		if r.o.Observe != nil {
 			r.o.Observe(in, next, cmd)
 		}

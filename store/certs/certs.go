@@ -37,23 +37,30 @@ type Pair struct {
 }
 
 // Authority signs certificates.
-type Authority struct{ Pair }
+type Authority struct {
+	Pair
+	// Validity of what it signs; 0 means LeafValidity.
+	Validity time.Duration
+}
 
-// NewAuthority makes a self-signed authority. What it signs cannot be an authority itself.
-func NewAuthority(name string) (*Authority, error) {
+// NewAuthority makes a self-signed authority, which is valid for CAValidity. What it signs cannot be an authority itself.
+func NewAuthority(name string) (*Authority, error) { return NewAuthorityFor(name, CAValidity) }
+
+// NewAuthorityFor is NewAuthority with another validity.
+func NewAuthorityFor(name string, validity time.Duration) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	cert, err := create(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate), NotAfter: now.Add(CAValidity),
+		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate), NotAfter: now.Add(validity),
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 	}, nil, key, key)
 	if err != nil {
 		return nil, err
 	}
-	return &Authority{Pair{cert, key}}, nil
+	return &Authority{Pair: Pair{cert, key}}, nil
 }
 
 // Serving makes a serving certificate for host names and IP addresses.
@@ -86,6 +93,9 @@ func (a *Authority) sign(t *x509.Certificate) (*Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
+	}
+	if a.Validity > 0 {
+		t.NotAfter = time.Now().Add(a.Validity)
 	}
 	cert, err := create(t, a.Cert, key, a.Key)
 	if err != nil {

@@ -3,9 +3,9 @@ package storetest
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store"
 )
 
@@ -58,30 +58,26 @@ func NewFaulty(s store.Store, h Hooks) *Faulty {
 }
 
 // Chaos returns hooks that make requests fail with probability p, half of them after the fact,
-// and watches end as often. What they do follows from the seed and the order of calls.
+// and watches end as often. What happens to a request follows from the seed, its Op, its Key and how many of these there were
+// before, whatever else is requested meanwhile.
 func Chaos(seed uint64, p float64) Hooks {
-	var mu sync.Mutex
-	rnd := rand.New(rand.NewPCG(seed, 7))
-	hit := func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return rnd.Float64() < p/2
-	}
+	draws := seeds.NewDraws(seed)
+	hit := func(when, op, key string) bool { return draws.For(when+" "+op+" "+key).Float64() < p/2 }
 	return Hooks{
 		Before: func(_ context.Context, r Request) error {
-			if !hit() {
+			if !hit("before", r.Op, r.Key) {
 				return nil
 			}
 			return &store.UnavailableError{Op: r.Op, MaybeApplied: r.Write(), Err: ErrInjected}
 		},
 		After: func(_ context.Context, r Request) error {
-			if !hit() {
+			if !hit("after", r.Op, r.Key) {
 				return nil
 			}
 			return &store.UnavailableError{Op: r.Op, MaybeApplied: r.Write(), Err: ErrInjected}
 		},
-		Batch: func(context.Context, string, store.Batch) error {
-			if !hit() {
+		Batch: func(_ context.Context, prefix string, _ store.Batch) error {
+			if !hit("batch", "watch", prefix) {
 				return nil
 			}
 			return &store.UnavailableError{Op: "watch", Err: ErrInjected}
