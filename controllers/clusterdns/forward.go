@@ -26,8 +26,12 @@ func (s *Server) forward(r *dns.Msg, overUDP bool) *dns.Msg {
 	return m
 }
 
-// ask sends a query to one upstream after the other until one has an answer; nil means none had.
+// ask finds the answer of an upstream, kept or new; nil means none had one.
 func (s *Server) ask(r *dns.Msg, overUDP bool) *dns.Msg {
+	key := keyOf(r)
+	if in := s.cache.get(key); in != nil {
+		return in
+	}
 	select {
 	case s.forwards <- struct{}{}:
 		defer func() { <-s.forwards }()
@@ -38,27 +42,15 @@ func (s *Server) ask(r *dns.Msg, overUDP bool) *dns.Msg {
 	q := new(dns.Msg)
 	q.SetQuestion(r.Question[0].Name, r.Question[0].Qtype)
 	q.CheckingDisabled = r.CheckingDisabled
-	opt := r.IsEdns0()
-	q.SetEdns0(udpSize, opt != nil && opt.Do())
-	for _, u := range s.opts.Upstreams {
-		in, err := s.exchange(q, u, overUDP)
-		if s.ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			s.log.Debug("an upstream resolver did not answer", "upstream", u, "err", err)
-			continue
-		}
-		if in.Rcode != dns.RcodeServerFailure && in.Rcode != dns.RcodeRefused {
-			return in
-		}
+	q.SetEdns0(udpSize, key.secure)
+	in := s.race(q, overUDP)
+	if in != nil {
+		s.cache.put(key, in)
 	}
-	return nil
+	return in
 }
 
-func (s *Server) exchange(q *dns.Msg, upstream string, overUDP bool) (*dns.Msg, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.UpstreamTimeout)
-	defer cancel()
+func (s *Server) exchange(ctx context.Context, q *dns.Msg, upstream string, overUDP bool) (*dns.Msg, error) {
 	network := "tcp"
 	if overUDP {
 		network = "udp"

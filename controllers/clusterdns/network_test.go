@@ -4,8 +4,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/miekg/dns"
@@ -136,4 +138,127 @@ func TestOptions(t *testing.T) {
 	got, err := ResolvConf(path, "10.96.0.10:53")
 	require.NoError(t, err)
 	require.Equal(t, []string{"192.0.2.53:53"}, got)
+}
+
+// TestASilentUpstreamHoldsUpNothing: with the old order in turn, the minute of the first had to pass before the second was asked.
+func TestASilentUpstreamHoldsUpNothing(t *testing.T) {
+	silent := upstream(t, func(dns.ResponseWriter, *dns.Msg) {})
+	knows := upstream(t, func(w dns.ResponseWriter, r *dns.Msg) {
+		m := new(dns.Msg)
+		m.SetReply(r)
+		m.Answer = []dns.RR{a(r.Question[0].Name, 60)}
+		_ = w.WriteMsg(m)
+	})
+	s, err := New(manager.New(offline{}, manager.Options{}), Options{Upstreams: []string{silent, knows}, UpstreamTimeout: time.Hour})
+	require.NoError(t, err)
+	q := new(dns.Msg)
+	q.SetQuestion("example.com.", dns.TypeA)
+	for _, overUDP := range []bool{true, false} {
+		m, forwarded := s.respond(q, overUDP)
+		require.True(t, forwarded)
+		require.Len(t, m.Answer, 1)
+	}
+}
+
+// a is an address record.
+func a(name string, ttl uint32) dns.RR {
+	return &dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: ttl}, A: net.IPv4(203, 0, 113, 9)}
+}
+
+// TestAnswersOfUpstreamsAreKept asks once for what may be kept, and again for what may not.
+func TestAnswersOfUpstreamsAreKept(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	knows := upstream(t, func(w dns.ResponseWriter, r *dns.Msg) {
+		q := r.Question[0]
+		mu.Lock()
+		asked[dns.CanonicalName(q.Name)]++
+		mu.Unlock()
+		m := new(dns.Msg)
+		m.SetReply(r)
+		switch dns.CanonicalName(q.Name) {
+		case "kept.example.":
+			m.Answer = []dns.RR{a(q.Name, 3600)}
+		case "never.example.":
+			m.Answer = []dns.RR{a(q.Name, 0)}
+		case "gone.example.":
+			m.Rcode = dns.RcodeNameError
+			m.Ns = []dns.RR{&dns.SOA{Hdr: dns.RR_Header{Name: "example.", Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: 3600}, Ns: "n.", Mbox: "m.", Minttl: 60}}
+		default:
+			m.Rcode = dns.RcodeNameError
+		}
+		_ = w.WriteMsg(m)
+	})
+	s, err := New(manager.New(offline{}, manager.Options{}), Options{Upstreams: []string{knows}, UpstreamTimeout: time.Minute})
+	require.NoError(t, err)
+	for i, name := range []string{"kept.example.", "Kept.Example.", "never.example.", "gone.example.", "unsure.example."} {
+		for range 3 {
+			q := new(dns.Msg)
+			q.SetQuestion(name, dns.TypeA)
+			m, _ := s.respond(q, true)
+			require.Equal(t, name, m.Question[0].Name)
+			if i < 3 {
+				require.Len(t, m.Answer, 1)
+			} else {
+				require.Equal(t, dns.RcodeNameError, m.Rcode)
+			}
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, map[string]int{"kept.example.": 1, "never.example.": 3, "gone.example.": 1, "unsure.example.": 3}, asked)
+}
+
+func TestCacheOnVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache()
+		m := new(dns.Msg)
+		m.SetQuestion("a.example.", dns.TypeA)
+		key := keyOf(m)
+		m.Answer = []dns.RR{a("a.example.", 20)}
+		c.put(key, m)
+		time.Sleep(5 * time.Second)
+		require.EqualValues(t, 15, c.get(key).Answer[0].Header().Ttl)
+		require.EqualValues(t, 20, m.Answer[0].Header().Ttl)
+		time.Sleep(15 * time.Second)
+		require.Nil(t, c.get(key))
+		for i := range cacheSize + 10 {
+			c.put(cacheKey{name: strconv.Itoa(i)}, m)
+		}
+		require.LessOrEqual(t, len(c.entries), cacheSize)
+		require.NotNil(t, c.get(cacheKey{name: strconv.Itoa(cacheSize + 9)}))
+		m.Truncated = true
+		require.Zero(t, lifetime(m))
+	})
+}
+
+func TestUpstreamsThatAreDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newResolvers([]string{"first", "second"})
+		names := func() (out []string) {
+			for _, o := range u.order(time.Now()) {
+				out = append(out, o.address)
+			}
+			return out
+		}
+		fail := func(i int) {
+			for range downAfter {
+				u.note(u.list[i], false)
+			}
+		}
+		require.Equal(t, []string{"first", "second"}, names())
+		u.note(u.list[0], false)
+		require.Equal(t, []string{"first", "second"}, names(), "one lost packet says little")
+		fail(0)
+		require.Equal(t, []string{"second"}, names())
+		time.Sleep(downFor)
+		require.Equal(t, []string{"second", "first"}, names(), "it is asked again, after the others")
+		u.note(u.list[0], false)
+		fail(1)
+		require.Empty(t, names(), "nothing is left to ask: queries fail at once")
+		time.Sleep(downFor)
+		require.Len(t, names(), 2)
+		u.note(u.list[0], true)
+		require.Equal(t, []string{"first", "second"}, names())
+	})
 }

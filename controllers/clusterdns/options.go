@@ -34,10 +34,11 @@ type Options struct {
 	// PacketConns and Listeners are served too, and closed when Run returns.
 	PacketConns []net.PacketConn
 	Listeners   []net.Listener
-	// Upstreams are resolvers for all other names, as host or host:port, asked in this order; see [ResolvConf]. With none such
-	// queries are refused.
+	// Upstreams are resolvers for all other names, as host or host:port; see [ResolvConf]. With none such queries are refused. They are asked in
+	// this order, the next when one fails or has not answered after a quarter of a second; one that has failed three times in a row is asked last. Their
+	// answers are kept for as long as the records allow, 30 s at most, 10,000 of them.
 	Upstreams []string
-	// UpstreamTimeout is how long one of them has to answer; 0 means 2 s.
+	// UpstreamTimeout is how long they have to answer, all together; 0 means 2 s.
 	UpstreamTimeout time.Duration
 	// MaxForwards is how many queries may wait for upstreams at once; more fail at once. 0 means 500.
 	MaxForwards int

@@ -39,6 +39,8 @@ type Server struct {
 	namespaces informers.Lister[*corev1.Namespace]
 	synced     func() bool
 	forwards   chan struct{} // a token for each query that waits for an upstream
+	resolvers  *resolvers
+	cache      *cache
 
 	slicesByService, slicesByAddress informers.Index[*discoveryv1.EndpointSlice]
 	servicesByIP                     informers.Index[*corev1.Service]
@@ -75,7 +77,7 @@ func New(m *manager.Manager, o Options) (*Server, error) {
 	s := &Server{
 		opts: o, log: o.Logger, services: services.Lister(), namespaces: namespaces.Lister(),
 		slicesByService: slices.Index(slicesByService), slicesByAddress: slices.Index(slicesByAddress), servicesByIP: services.Index(servicesByIP),
-		forwards: make(chan struct{}, o.MaxForwards),
+		forwards: make(chan struct{}, o.MaxForwards), resolvers: newResolvers(o.Upstreams), cache: newCache(),
 	}
 	if o.Pods == PodsVerified {
 		pods := informers.For[*corev1.Pod](set)
