@@ -13,7 +13,8 @@ type health struct {
 
 	mu      sync.Mutex
 	last    time.Time // of the last write that worked
-	pending time.Time // since when a change waits; zero if none does
+	pending time.Time // since when a change waits to be taken up by a sync; zero if none does
+	taken   time.Time // since when a change waits that a sync has taken up and not written yet; zero if none does
 	leaving bool
 }
 
@@ -25,14 +26,22 @@ func (h *health) queued(at time.Time) {
 	}
 }
 
-// synced notes that everything known at began was written by now.
-func (h *health) synced(began, now time.Time) {
+// take notes that a sync has taken up all changes so far. Changes that come from now on wait for the next one, even if they come at
+// the same instant.
+func (h *health) take() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.last = now
-	if !h.pending.After(began) {
-		h.pending = time.Time{}
+	if h.taken.IsZero() {
+		h.taken = h.pending
 	}
+	h.pending = time.Time{}
+}
+
+// synced notes that everything that was taken up has been written by now.
+func (h *health) synced(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last, h.taken = now, time.Time{}
 }
 
 func (h *health) setLeaving(leaving bool) {
@@ -49,7 +58,8 @@ func (h *health) healthy() bool {
 }
 
 func (h *health) healthyLocked(now time.Time) bool {
-	return !h.last.IsZero() && (h.pending.IsZero() || now.Sub(h.pending) < 2*h.period)
+	waits := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= 2*h.period }
+	return !h.last.IsZero() && !waits(h.pending) && !waits(h.taken)
 }
 
 // Healthz answers load balancers as kube-proxy does on port 10256 at /healthz: 200 while the rules are written in time and the

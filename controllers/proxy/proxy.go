@@ -295,8 +295,8 @@ func rest(ctx context.Context, d time.Duration) bool {
 
 // sync brings the kernel to what the informers say. With look it makes sure that the rules are still there.
 func (p *Proxy) sync(ctx context.Context, first, look bool) error {
-	began := time.Now() // before the changes are taken: those that come after are not done by this sync
 	p.mu.Lock()
+	p.health.take()
 	dirty := p.dirty
 	p.dirty = map[types.NamespacedName]time.Time{}
 	p.changed = false
@@ -353,7 +353,7 @@ func (p *Proxy) sync(ctx context.Context, first, look bool) error {
 		return err
 	}
 	now := time.Now()
-	p.health.synced(began, now)
+	p.health.synced(now)
 	for _, at := range dirty {
 		if !at.IsZero() {
 			call(p.opts.Metrics.Programmed, now.Sub(at))
