@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -429,5 +430,53 @@ func TestNoWritesAtRest(t *testing.T) {
 		require.NoError(t, err)
 		c.Sleep(time.Hour)
 		require.Equal(t, before, get(c).ResourceVersion+sets(c)["app:1"].ResourceVersion)
+	})
+}
+
+// The revision goes with the status: a new Deployment has been changed by nobody.
+func TestRevisionsAreNoGenerations(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, web(3))
+		wait(t, c)
+		require.Equal(t, "1", get(c).Annotations["deployment.kubernetes.io/revision"])
+		require.EqualValues(t, 1, get(c).Generation)
+		setImage(c, "v2")
+		wait(t, c)
+		require.Equal(t, "2", get(c).Annotations["deployment.kubernetes.io/revision"])
+		require.EqualValues(t, 2, get(c).Generation)
+	})
+}
+
+// A set whose size is right and that was scaled for another size, as by a user's hand, does not stop the rollout.
+func TestASetScaledByHandIsNotInTheWay(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, web(3))
+		wait(t, c)
+		for _, rs := range sets(c) {
+			controllertest.Update(c, "default", rs.Name, func(rs *appsv1.ReplicaSet) { rs.Annotations["deployment.kubernetes.io/desired-replicas"] = "5" })
+		}
+		setImage(c, "v2")
+		wait(t, c)
+		d := get(c)
+		require.EqualValues(t, 3, d.Status.UpdatedReplicas)
+		require.EqualValues(t, 3, d.Status.AvailableReplicas)
+	})
+}
+
+func TestTheListOfRevisionsIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		const history = "deployment.kubernetes.io/revision-history"
+		first := controllertest.Create(c, web(1))
+		image := first.Spec.Template.Spec.Containers[0].Image
+		wait(t, c)
+		controllertest.Update(c, "default", sets(c)[image].Name, func(rs *appsv1.ReplicaSet) { rs.Annotations[history] = strings.Repeat("1,", 997) + "77,78" })
+		setImage(c, "v2")
+		wait(t, c)
+		setImage(c, image)
+		wait(t, c)
+		list := sets(c)[image].Annotations[history]
+		require.LessOrEqual(t, len(list), 2000)
+		require.True(t, strings.HasSuffix(list, ",77,78,1"), list)
+		require.Equal(t, "3", sets(c)[image].Annotations["deployment.kubernetes.io/revision"])
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/client"
 )
 
 // Annotations by which a Deployment and its ReplicaSets remember the history; kubectl rollout reads them.
@@ -138,11 +137,7 @@ func (r *rollout) setAnnotations(have map[string]string, number int64) map[strin
 		}
 	}
 	if before := revision(have); before > 0 && before != number {
-		history := out[historyAnnotation]
-		if history != "" {
-			history += ","
-		}
-		out[historyAnnotation] = history + strconv.FormatInt(before, 10)
+		out[historyAnnotation] = lengthened(out[historyAnnotation], strconv.FormatInt(before, 10))
 	}
 	out[revisionAnnotation] = strconv.FormatInt(number, 10)
 	out[desiredAnnotation] = strconv.Itoa(int(r.replicas()))
@@ -150,27 +145,41 @@ func (r *rollout) setAnnotations(have map[string]string, number int64) map[strin
 	return out
 }
 
+// historyLength bounds the list of revisions that a set has had, in bytes: all annotations of an object together have a limit.
+const historyLength = 2000
+
+// lengthened adds a revision to a list, whose oldest go when there is no room.
+func lengthened(history, revision string) string {
+	if history == "" {
+		return revision
+	}
+	history += "," + revision
+	for len(history) > historyLength {
+		_, after, found := strings.Cut(history, ",")
+		if !found {
+			return revision
+		}
+		history = after
+	}
+	return history
+}
+
+// annotateDeployment notes the revision. It goes with the status, whose writes may change annotations and count as no new generation.
 func (r *rollout) annotateDeployment(ctx context.Context, number int64) error {
 	text := strconv.FormatInt(number, 10)
 	if r.dep.Annotations[revisionAnnotation] == text {
 		return nil
 	}
-	conditions, count := r.dep.Status.Conditions, r.dep.Status.CollisionCount
-	updated, err := client.Update(ctx, r.client, r.dep.Key(), func(d *appsv1.Deployment) error {
-		if d.Annotations == nil {
-			d.Annotations = map[string]string{}
-		}
-		d.Annotations[revisionAnnotation] = text
-		return nil
-	})
+	next := codec.DeepCopy(r.dep)
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[revisionAnnotation] = text
+	updated, err := r.client.UpdateStatus(ctx, next)
 	if err != nil {
 		return err
 	}
-	if updated.Generation != r.dep.Generation && !sameTemplate(&updated.Spec.Template, &r.dep.Spec.Template) {
-		return fmt.Errorf("deployment %v changed during its reconcile", r.dep.Key())
-	}
 	r.dep = updated
-	r.dep.Status.Conditions, r.dep.Status.CollisionCount = conditions, count
 	return nil
 }
 

@@ -181,6 +181,21 @@ func (r *rollout) resize(ctx context.Context, rs **appsv1.ReplicaSet, to int32) 
 	return true, nil
 }
 
+// stamp writes the sizes the Deployment has into a set whose own stays.
+func (r *rollout) stamp(ctx context.Context, rs **appsv1.ReplicaSet) error {
+	next := codec.DeepCopy(*rs)
+	r.stampSizes(next)
+	if next.Annotations[desiredAnnotation] == (*rs).Annotations[desiredAnnotation] && next.Annotations[maxAnnotation] == (*rs).Annotations[maxAnnotation] {
+		return nil
+	}
+	updated, err := r.setsAPI.Update(ctx, next)
+	if err != nil {
+		return err
+	}
+	*rs = updated
+	return nil
+}
+
 func (r *rollout) stampSizes(rs *appsv1.ReplicaSet) {
 	if rs.Annotations == nil {
 		rs.Annotations = map[string]string{}
@@ -207,6 +222,9 @@ func (r *rollout) resized() bool {
 func (r *rollout) proportion(ctx context.Context) error {
 	if r.new != nil || len(r.old) > 0 {
 		if one := r.onlyActive(); one != nil {
+			if size(*one) == r.replicas() {
+				return r.stamp(ctx, one)
+			}
 			_, err := r.resize(ctx, one, r.replicas())
 			return err
 		}
@@ -263,15 +281,8 @@ func (r *rollout) proportion(ctx context.Context) error {
 			sizes[i] = max(0, sizes[i]+toAdd-added) // rounding leftovers
 		}
 		if sizes[i] == size(*rs) {
-			// The size stays but the sizes it was decided for have changed.
-			next := codec.DeepCopy(*rs)
-			r.stampSizes(next)
-			if next.Annotations[desiredAnnotation] != (*rs).Annotations[desiredAnnotation] || next.Annotations[maxAnnotation] != (*rs).Annotations[maxAnnotation] {
-				updated, err := r.setsAPI.Update(ctx, next)
-				if err != nil {
-					return err
-				}
-				*rs = updated
+			if err := r.stamp(ctx, rs); err != nil {
+				return err
 			}
 			continue
 		}
