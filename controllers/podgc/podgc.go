@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -16,7 +17,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 )
 
@@ -38,7 +41,9 @@ type collector struct {
 	podsAPI *client.Client[*corev1.Pod]
 	nodeAPI *client.Client[*corev1.Node]
 	sync    []func(context.Context) error
-	missing map[string]time.Time // nodes that pods name and that are not there, and since when that is known
+	// failures of one look
+	failures []error
+	missing  map[string]time.Time // nodes that pods name and that are not there, and since when that is known
 }
 
 // Add registers the controller with m.
@@ -53,31 +58,28 @@ func Add(m *manager.Manager, o Options) error {
 		o.TerminatedThreshold = 12500
 	}
 	pods, nodes := informers.For[*corev1.Pod](m.Informers()), informers.For[*corev1.Node](m.Informers())
-	m.Add("pod-garbage-collector", &collector{opts: o, log: m.Logger(), pods: pods.Lister(), nodes: nodes.Lister(), podsAPI: client.For[*corev1.Pod](m.Conn()),
-		nodeAPI: client.For[*corev1.Node](m.Conn()), sync: []func(context.Context) error{pods.WaitForSync, nodes.WaitForSync}, missing: map[string]time.Time{}})
-	return nil
+	c := &collector{opts: o, log: m.Logger(), pods: pods.Lister(), nodes: nodes.Lister(), podsAPI: client.For[*corev1.Pod](m.Conn()),
+		nodeAPI: client.For[*corev1.Node](m.Conn()), sync: []func(context.Context) error{pods.WaitForSync, nodes.WaitForSync}, missing: map[string]time.Time{}}
+	begin := make(chan reconcile.Request, 1)
+	begin <- reconcile.Request{Name: "all"}
+	close(begin)
+	_, err := controllers.Add(m, "pod-garbage-collector", reconcile.Func(c.reconcile), controllers.Options{}, controllers.Channel(begin))
+	return err
 }
 
-// Run implements manager.Runnable.
-func (c *collector) Run(ctx context.Context) error {
+// reconcile looks at all pods; there is one key.
+func (c *collector) reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	for _, wait := range c.sync {
 		if err := wait(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
+			return reconcile.Result{}, err
 		}
 	}
-	tick := time.NewTicker(c.opts.Period)
-	defer tick.Stop()
-	for {
-		c.collect(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	c.failures = nil
+	c.collect(ctx)
+	if len(c.failures) > 0 && ctx.Err() == nil {
+		c.log.Warn("pods could not be removed", "pods", len(c.failures), "err", c.failures[0])
 	}
+	return reconcile.Result{RequeueAfter: c.opts.Period}, nil
 }
 
 // collect looks once. What fails is tried again the next time.
@@ -164,11 +166,18 @@ func (c *collector) remove(ctx context.Context, p *corev1.Pod, why *corev1.PodCo
 			next.Status.Conditions = append(next.Status.Conditions, *why)
 		}
 		if err := c.fail(ctx, next); err != nil {
-			return // gone, or changed: the next look will tell
+			c.failed(p, err)
+			return
 		}
 	}
-	// A failure shows as a pod that is still there the next time.
-	_ = c.podsAPI.Delete(ctx, p.Key(), client.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}})
+	c.failed(p, c.podsAPI.Delete(ctx, p.Key(), client.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}}))
+}
+
+// failed notes what is to be tried again at the next look, but not that a pod was gone or has changed, which that will see.
+func (c *collector) failed(p *corev1.Pod, err error) {
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		c.failures = append(c.failures, fmt.Errorf("pod %s: %w", p.Key(), err))
+	}
 }
 
 // fail writes what the status of a pod has become. It is a patch because the controller's role allows no update.

@@ -1,7 +1,12 @@
 package podgc_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/podgc"
@@ -51,5 +58,37 @@ func TestCollection(t *testing.T) {
 		for i := range 5 {
 			require.Equal(t, i >= 2, controllertest.Exists[*corev1.Pod](c, "default", fmt.Sprintf("ended-%d", i)), "%d", i)
 		}
+	})
+}
+
+// broken panics or fails the first times that a pod is deleted.
+type broken struct {
+	client.Conn
+	times int
+}
+
+func (b *broken) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	if r.Method == http.MethodDelete && r.Resource.Resource == "pods" {
+		switch b.times++; b.times {
+		case 1:
+			panic("a bug")
+		case 2:
+			return nil, apierrors.NewForbidden(r.Resource.GroupResource(), r.Name, errors.New("a webhook says so"))
+		}
+	}
+	return b.Conn.Do(ctx, r)
+}
+
+// A bug ends neither the manager nor the work, and what fails is said.
+func TestFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := controllertest.Start(t, controllertest.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		c.Run(c.ManagerOver(&broken{Conn: c.Conn()}, "collector", func(m *manager.Manager) error { return podgc.Add(m, podgc.Options{}) }))
+		create(c, "orphan", "gone")
+		c.Sleep(2 * time.Minute)
+		require.False(t, controllertest.Exists[*corev1.Pod](c, "default", "orphan"))
+		require.Contains(t, log.String(), "a bug")
+		require.Contains(t, log.String(), "pod default/orphan: pods \\\"orphan\\\" is forbidden: a webhook says so")
 	})
 }
