@@ -454,3 +454,14 @@ func Example() {
 	// GET /api/v1/namespaces/default/configmaps/settings
 	// green
 }
+
+// A second value of options would be dropped, a dry run with it.
+func TestTwoOptionsAreRefused(t *testing.T) {
+	c := client.For[*corev1.ConfigMap](clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{}))
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "two"}}
+	require.Panics(t, func() {
+		_, _ = c.Create(t.Context(), cm, client.CreateOptions{FieldManager: "me"}, client.CreateOptions{DryRun: true})
+	})
+	_, err := c.Get(t.Context(), cm.Key())
+	require.True(t, apierrors.IsNotFound(err), "nothing was sent")
+}

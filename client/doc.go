@@ -11,6 +11,7 @@
 //   - Any type registered in the connection's scheme works the same: built-in types, those of
 //     k8s.io/api, and plain structs of custom resources. A type that is not registered is an
 //     error on first use which names the call to make.
+//   - Where options may be left out, one value of them may be given. Two panic.
 //   - Every refusal of the server comes back as an *apierrors.StatusError; a reply that cannot be
 //     decoded comes back as a [*DecodeError] naming the resource. One bad object in a list or a watch is
 //     told of with its key, and the others are given.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"time"
@@ -183,11 +184,15 @@ func (o DeleteOptions) empty() bool {
 	return o.GracePeriodSeconds == nil && o.Preconditions == nil && o.PropagationPolicy == "" && !o.DryRun
 }
 
-// first returns the only element of a variadic option list, or zero.
-func first[O any](opts []O) O {
-	if len(opts) > 0 {
-		return opts[0]
+// first returns the only element of a variadic option list, or zero. A second one is a mistake of the caller's that would
+// otherwise be dropped in silence, a dry run with it.
+func first[O any](opts []O) (one O) {
+	switch len(opts) {
+	case 0:
+	case 1:
+		one = opts[0]
+	default:
+		panic(fmt.Sprintf("client: %d %T in one call: put the fields of all into one", len(opts), one))
 	}
-	var zero O
-	return zero
+	return one
 }

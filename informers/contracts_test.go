@@ -21,6 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/informers"
+	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
 // TestAnIndexFindsWhatAFieldSelectorDoes compares an index of Pods by node with what the server selects by spec.nodeName.
@@ -119,6 +120,30 @@ func TestAMissedDeletionIsToldOnce(t *testing.T) {
 		require.Equal(t, "true", told[unknown][len(told[unknown])-4:])
 		require.Len(t, told, 3, "%v", told)
 		require.Equal(t, []string{"Added returns 2 false", "Deleted returns 1 true"}, slices.Delete(slices.Clone(told), unknown, unknown+1))
+	})
+}
+
+// TestAtLeastOfManyNamespaces: in all namespaces but one nothing happens, and no bookmark comes either. They are read again side by side.
+func TestAtLeastOfManyNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{Server: apiserver.Options{BookmarkInterval: time.Hour}})
+		c := s.Conn(t, rest.Options{})
+		var names []string
+		for i := range 20 {
+			names = append(names, fmt.Sprint("ns-", i))
+			_, err := client.For[*corev1.Namespace](c).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names[i]}})
+			require.NoError(t, err)
+		}
+		set := informers.NewSet(c, informers.SetOptions{Silence: -1})
+		inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: names})
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		made, err := client.For[*corev1.ConfigMap](s.Conn(t, rest.Options{})).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns-7", Name: "m"}})
+		require.NoError(t, err)
+		start := time.Now()
+		require.NoError(t, inf.Lister().AtLeast(t.Context(), made.ResourceVersion))
+		require.Less(t, time.Since(start), 3*time.Second)
+		require.True(t, must(inf.Lister().Has(made.Key())))
 	})
 }
 

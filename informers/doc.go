@@ -24,7 +24,11 @@
 //   - An object that cannot be decoded is reported through OnError, once for each of its versions; all others stay available.
 //   - A reading of a lister or an index never leaves anything out in silence: before the copy is complete, and where an
 //     object cannot be decoded, it has an error that says so.
-//   - Writes through [Set.Conn] are visible to the listers of the set as soon as they return.
+//   - Writes through [Set.Conn] are visible to the listers of the set as soon as they return, where the answer says what the
+//     object has become: creations, updates, patches, applies and deletions of objects, status included. These come with the
+//     watch, like the writes of others: deletions of whole collections; patches through a client of metadata; what a subresource such as
+//     scale, binding or eviction does to its object; writes through another version of the resource; and with a field selector other than
+//     of the name, that an object has entered or left the selection. [Lister.AtLeast] waits for them.
 //   - Run returns when its context has ended and every goroutine of the set has.
 //
 // # Slow handlers

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -163,7 +164,7 @@ func (s *Snapshot[T]) View(f func(obj T) bool) error { return s.core.view(s.objs
 // maxBehind is how long AtLeast waits for the watch before it has the collection read again.
 const maxBehind = time.Second
 
-// AtLeast returns when the copy is at or past the version of some write, by this program or another. If the
+// AtLeast returns when the copy, of all its namespaces, is at or past the version of some write, by this program or another. If the
 // watch does not get there within a second the collection is read again, not older than that version. A version that is not a
 // decimal number cannot be compared and always means reading again. The error is that of ctx, wrapped.
 func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
@@ -174,8 +175,16 @@ func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
 	if version == "" || version == "0" {
 		return c.waitForSync(ctx)
 	}
-	for _, s := range c.sources {
-		if err := s.atLeast(ctx, version); err != nil {
+	// Side by side: a namespace in which nothing happens may have to be read again to know that.
+	errs := make([]error, len(c.sources))
+	var waits sync.WaitGroup
+	for i, s := range c.sources[1:] {
+		waits.Go(func() { errs[i+1] = s.atLeast(ctx, version) })
+	}
+	errs[0] = c.sources[0].atLeast(ctx, version)
+	waits.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return fmt.Errorf("informers: %s at least at version %s: %w", c.name(), version, err)
 		}
 	}

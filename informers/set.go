@@ -100,7 +100,8 @@ func NewSet(c client.Conn, o SetOptions) *Set {
 	return s
 }
 
-// Conn returns the connection of the set. What is written through it is visible in the set's listers at once.
+// Conn returns the connection of the set. What is written through it is visible in the set's listers at once, with the exceptions
+// that the package comment names.
 func (s *Set) Conn() client.Conn { return s.conn }
 
 // Through returns a connection that is like the set's, but writes (and reads) through c: that of another user of the same server.
@@ -248,10 +249,13 @@ func ForResource[T metav1.Object](s *Set, r client.Resource, opts ...Options[T])
 }
 
 func firstOption[T metav1.Object](opts []Options[T]) Options[T] {
-	if len(opts) > 0 {
+	switch len(opts) {
+	case 0:
+		return Options[T]{}
+	case 1:
 		return opts[0]
 	}
-	return Options[T]{}
+	panic(fmt.Sprintf("informers: %d Options in one call: put the fields of all into one", len(opts)))
 }
 
 func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], o Options[T]) *Informer[T] {
