@@ -163,7 +163,7 @@ func (k *Kubelet) valueFrom(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 		}
 		return string(v), ok, nil
 	}
-	return "", true, nil
+	return "", false, errors.New("the source of the variable is not supported by this node")
 }
 
 // podField is a field of the pod as the downward API names it.

@@ -32,6 +32,7 @@ type Kubelet struct {
 
 	objects  *objects
 	tokens   *tokens
+	handlers *handlers
 	images   *puller
 	probes   *probes
 	backoffs *backoffs
@@ -75,6 +76,7 @@ func New(conn client.Conn, o Options) (*Kubelet, error) {
 	k.recorder = events.New(m.Conn(), events.Options{Component: "kubelet", Host: o.NodeName, Instance: o.NodeName, Logger: o.Logger})
 	k.objects = newObjects(m.Conn(), objectTTL(o.SyncInterval))
 	k.tokens = newTokens(m.Conn())
+	k.handlers = newHandlers(m.Conn())
 	k.images = &puller{rt: rt, recorder: k.recorder, fallback: o.PullFallback, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
 	k.probes = newProbes(k)
 	k.backoffs = newBackoffs(restartBackoffInitial, restartBackoffMax)

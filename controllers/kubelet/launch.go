@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,6 +83,9 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 		}
 		if s.RunAsGroup != nil && s.RunAsUser == nil {
 			sec.RunAsGroup = nil // the runtime refuses a group without a user
+		}
+		if l := s.SELinuxOptions; l != nil {
+			sec.SelinuxOptions = &cri.SELinuxOption{User: l.User, Role: l.Role, Type: l.Type, Level: l.Level}
 		}
 		for _, v := range s.Sysctls {
 			if config.Linux.Sysctls == nil {
@@ -181,6 +186,9 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 	if err != nil {
 		return nil, err
 	}
+	if err := w.joinTarget(ctx, pod, c, security.NamespaceOptions); err != nil {
+		return nil, err
+	}
 	id := image.Id
 	if id == "" {
 		id = c.Image
@@ -206,6 +214,31 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 		config.Envs = append(config.Envs, &cri.KeyValue{Key: e.name, Value: []byte(e.value)})
 	}
 	return config, nil
+}
+
+// joinTarget lets an ephemeral container see the processes of the one it is for.
+func (w *worker) joinTarget(ctx context.Context, pod *corev1.Pod, c *corev1.Container, n *cri.NamespaceOption) error {
+	i := slices.IndexFunc(pod.Spec.EphemeralContainers, func(e corev1.EphemeralContainer) bool { return e.Name == c.Name })
+	if i < 0 {
+		return nil
+	}
+	if why := unsupportedContainer(c, appArmorEnabled()); why != nil { // it came after the pod had been let in
+		return errors.New(why.message)
+	}
+	if pod.Spec.EphemeralContainers[i].TargetContainerName == "" || n.Pid != cri.NamespaceMode_CONTAINER {
+		return nil
+	}
+	target := pod.Spec.EphemeralContainers[i].TargetContainerName
+	v, err := w.k.rt.view(ctx, w.uid)
+	if err != nil {
+		return err
+	}
+	run := v.latest(target)
+	if !run.running() {
+		return fmt.Errorf("unable to find target container %s: it does not run", target)
+	}
+	n.Pid, n.TargetId = cri.NamespaceMode_TARGET, run.id
+	return nil
 }
 
 // containerMounts are the container's volumes, its hosts file and the file for its last words.
@@ -341,6 +374,14 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image) (*c
 	if allow := conSec.AllowPrivilegeEscalation; allow != nil && !*allow {
 		sec.NoNewPrivs = true
 	}
+	if label := cmp.Or(conSec.SELinuxOptions, podSec.SELinuxOptions); label != nil {
+		sec.SelinuxOptions = &cri.SELinuxOption{User: label.User, Role: label.Role, Type: label.Type, Level: label.Level}
+	}
+	if p := cmp.Or(conSec.AppArmorProfile, podSec.AppArmorProfile); p != nil {
+		if err := setAppArmor(sec, p); err != nil {
+			return nil, err
+		}
+	}
 	profile := podSec.SeccompProfile
 	if conSec.SeccompProfile != nil {
 		profile = conSec.SeccompProfile
@@ -364,6 +405,31 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image) (*c
 		sec.ReadonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 	}
 	return sec, nil
+}
+
+// setAppArmor sets a profile in both forms that runtimes read.
+func setAppArmor(sec *cri.LinuxContainerSecurityContext, p *corev1.AppArmorProfile) error {
+	switch p.Type {
+	case corev1.AppArmorProfileTypeRuntimeDefault:
+		sec.Apparmor, sec.ApparmorProfile = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault}, "runtime/default" //nolint:staticcheck // older runtimes
+	case corev1.AppArmorProfileTypeUnconfined:
+		sec.Apparmor, sec.ApparmorProfile = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}, "unconfined" //nolint:staticcheck // older runtimes
+	case corev1.AppArmorProfileTypeLocalhost:
+		if p.LocalhostProfile == nil {
+			return errors.New("localhostProfile must be set if appArmorProfile type is Localhost")
+		}
+		sec.Apparmor = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost, LocalhostRef: *p.LocalhostProfile}
+		sec.ApparmorProfile = "localhost/" + *p.LocalhostProfile //nolint:staticcheck // older runtimes
+	default:
+		return fmt.Errorf("appArmorProfile has the unknown type %q", p.Type)
+	}
+	return nil
+}
+
+// appArmorEnabled reports whether this machine enforces AppArmor profiles.
+func appArmorEnabled() bool {
+	b, err := os.ReadFile("/sys/module/apparmor/parameters/enabled")
+	return err == nil && strings.HasPrefix(string(b), "Y")
 }
 
 // The kernel's units of CPU time.
@@ -497,5 +563,5 @@ func (k *Kubelet) refuse(pod *corev1.Pod) *verdict {
 	if os := pod.Spec.OS; os != nil && os.Name != "linux" {
 		return &verdict{corev1.PodFailed, "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
 	}
-	return nil
+	return unsupported(pod, appArmorEnabled())
 }

@@ -446,13 +446,18 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err != nil {
 		return nil, err
 	}
+	handler, err := w.k.handlers.of(ctx, pod)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		err = fmt.Errorf("Failed to create pod sandbox: %w", err) //nolint:staticcheck // the wording is an event's
+		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
+		return nil, err
+	}
 	w.k.weighGroups(false)
 	if err := w.k.cgroups.makePod(pod); err != nil {
 		w.log.Warn("pod cgroup is left to the runtime", "error", err)
-	}
-	handler := ""
-	if pod.Spec.RuntimeClassName != nil {
-		handler = *pod.Spec.RuntimeClassName
 	}
 	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err != nil {

@@ -79,6 +79,7 @@ type sandbox struct {
 	state   cri.PodSandboxState
 	created time.Time
 	ip      string
+	handler string
 }
 
 type container struct {
@@ -227,6 +228,22 @@ func (r *Runtime) Calls(method string) int {
 	return n
 }
 
+// Handler is the runtime handler that a pod's newest sandbox was made with.
+func (r *Runtime) Handler(pod string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found *sandbox
+	for _, s := range r.sandboxes {
+		if s.config.Metadata.Name == pod && (found == nil || s.created.After(found.created)) {
+			found = s
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return found.handler
+}
+
 // Running are the names of containers with a living process, as pod/container, sorted.
 func (r *Runtime) Running() []string {
 	r.mu.Lock()
@@ -349,7 +366,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, q *cri.RunPodSandboxRequest) 
 		}
 	}
 	id := r.id("sandbox")
-	r.sandboxes[id] = &sandbox{id: id, config: q.Config, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: fmt.Sprintf("10.1.%d.%d", r.next/250, r.next%250+1)}
+	r.sandboxes[id] = &sandbox{id: id, config: q.Config, handler: q.RuntimeHandler, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: fmt.Sprintf("10.1.%d.%d", r.next/250, r.next%250+1)}
 	return &cri.RunPodSandboxResponse{PodSandboxId: id}, nil
 }
 

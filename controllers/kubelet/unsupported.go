@@ -1,0 +1,95 @@
+package kubelet
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// unsupported says which of a pod's demands this kubelet cannot meet. A demand that bounds what the pod may do, or that gives it a device,
+// is met or the pod is refused: it must not run as if it had not been made.
+func unsupported(pod *corev1.Pod, appArmor bool) *verdict {
+	spec := &pod.Spec
+	if spec.HostUsers != nil && !*spec.HostUsers {
+		return not("hostUsers: false (user namespaces)")
+	}
+	if len(spec.ResourceClaims) > 0 {
+		return not("resourceClaims")
+	}
+	if sec := spec.SecurityContext; sec != nil {
+		if p := sec.SupplementalGroupsPolicy; p != nil && *p != corev1.SupplementalGroupsPolicyMerge {
+			return &verdict{corev1.PodFailed, "SupplementalGroupsPolicyNotSupported", fmt.Sprintf("SupplementalGroupsPolicy=%s is not supported in this node", *p)}
+		}
+		for _, s := range sec.Sysctls {
+			if !slices.Contains(safeSysctls, s.Name) {
+				return &verdict{corev1.PodFailed, "SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", s.Name)}
+			}
+		}
+		if enforced(sec.AppArmorProfile) && !appArmor {
+			return noAppArmor
+		}
+	}
+	for _, v := range spec.Volumes {
+		if e := v.EmptyDir; e != nil && e.Medium != corev1.StorageMediumDefault && e.Medium != corev1.StorageMediumMemory {
+			return not("the medium %q of emptyDir volume %q", e.Medium, v.Name)
+		}
+	}
+	for c := range containersOf(pod) {
+		if why := unsupportedContainer(c, appArmor); why != nil {
+			return why
+		}
+	}
+	return nil
+}
+
+// not is the verdict about a demand.
+func not(format string, args ...any) *verdict {
+	return &verdict{corev1.PodFailed, "PodFeatureUnsupported", "Pod was rejected: this node does not support " + fmt.Sprintf(format, args...)}
+}
+
+// unsupportedContainer is unsupported for one container.
+func unsupportedContainer(c *corev1.Container, appArmor bool) *verdict {
+	switch {
+	case len(c.VolumeDevices) > 0:
+		return not("volumeDevices of container %q", c.Name)
+	case c.SecurityContext != nil && enforced(c.SecurityContext.AppArmorProfile) && !appArmor:
+		return noAppArmor
+	case slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && e.ValueFrom.FileKeyRef != nil }):
+		return not("fileKeyRef in the environment of container %q", c.Name)
+	}
+	for _, m := range c.VolumeMounts {
+		if m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == corev1.RecursiveReadOnlyEnabled {
+			return not("recursiveReadOnly: Enabled of volumeMount %q of container %q", m.Name, c.Name)
+		}
+	}
+	return nil
+}
+
+var noAppArmor = &verdict{corev1.PodFailed, "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+
+// enforced reports whether an AppArmor profile bounds anything.
+func enforced(p *corev1.AppArmorProfile) bool {
+	return p != nil && p.Type != corev1.AppArmorProfileTypeUnconfined
+}
+
+// containersOf are all containers of a pod but the ephemeral ones, which are added later.
+func containersOf(pod *corev1.Pod) iter.Seq[*corev1.Container] {
+	return func(yield func(*corev1.Container) bool) {
+		for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// safeSysctls are the kernel parameters that belong to the pod's namespaces alone and harm nobody else.
+var safeSysctls = []string{
+	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.ip_unprivileged_port_start",
+	"net.ipv4.ping_group_range", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",
+	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_rmem", "net.ipv4.tcp_syncookies", "net.ipv4.tcp_wmem",
+}

@@ -1,0 +1,100 @@
+package kubelet
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// review kubelet.md S2-9: what a pod demanded for its security was dropped without a word.
+func TestDemandsAreMetOrRefused(t *testing.T) {
+	localhost := &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("p")}
+	container := func(edit func(*corev1.Container)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { edit(&p.Spec.Containers[0]) }
+	}
+	for name, c := range map[string]struct {
+		edit   func(*corev1.Pod)
+		reason string
+	}{
+		"hostUsers":      {func(p *corev1.Pod) { p.Spec.HostUsers = new(false) }, "PodFeatureUnsupported"},
+		"hostUsers true": {func(p *corev1.Pod) { p.Spec.HostUsers = new(true) }, ""},
+		"resourceClaims": {func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }, "PodFeatureUnsupported"},
+		"strict groups": {func(p *corev1.Pod) {
+			p.Spec.SecurityContext.SupplementalGroupsPolicy = new(corev1.SupplementalGroupsPolicyStrict)
+		}, "SupplementalGroupsPolicyNotSupported"},
+		"merged groups": {func(p *corev1.Pod) {
+			p.Spec.SecurityContext.SupplementalGroupsPolicy = new(corev1.SupplementalGroupsPolicyMerge)
+		}, ""},
+		"unsafe sysctl": {func(p *corev1.Pod) {
+			p.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "kernel.msgmax", Value: "1"}}
+		}, "SysctlForbidden"},
+		"safe sysctl": {func(p *corev1.Pod) {
+			p.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.tcp_syncookies", Value: "1"}}
+		}, ""},
+		"AppArmor":                {func(p *corev1.Pod) { p.Spec.SecurityContext.AppArmorProfile = localhost }, "AppArmor"},
+		"AppArmor of a container": {container(func(c *corev1.Container) { c.SecurityContext = &corev1.SecurityContext{AppArmorProfile: localhost} }), "AppArmor"},
+		"no AppArmor": {func(p *corev1.Pod) {
+			p.Spec.SecurityContext.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
+		}, ""},
+		"huge pages": {func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePages"}}}}
+		}, "PodFeatureUnsupported"},
+		"memory": {func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Memory"}}}}
+		}, ""},
+		"block devices": {container(func(c *corev1.Container) { c.VolumeDevices = []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/x"}} }), "PodFeatureUnsupported"},
+		"variables of a file": {container(func(c *corev1.Container) {
+			c.Env = []corev1.EnvVar{{Name: "a", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}}}}
+		}), "PodFeatureUnsupported"},
+		"recursive read-only": {container(func(c *corev1.Container) {
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", RecursiveReadOnly: new(corev1.RecursiveReadOnlyEnabled)}}
+		}), "PodFeatureUnsupported"},
+		"if possible": {container(func(c *corev1.Container) {
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", RecursiveReadOnly: new(corev1.RecursiveReadOnlyIfPossible)}}
+		}), ""},
+		"block devices of an init": {func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "i", VolumeDevices: []corev1.VolumeDevice{{Name: "v"}}}}
+		}, "PodFeatureUnsupported"},
+		"nothing out of the common": {func(*corev1.Pod) {}, ""},
+	} {
+		pod := &corev1.Pod{}
+		pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
+		pod.Spec.Containers = []corev1.Container{{Name: "c"}}
+		c.edit(pod)
+		why := unsupported(pod, false)
+		if c.reason == "" {
+			require.Nil(t, why, name)
+			continue
+		}
+		require.NotNil(t, why, name)
+		require.Equal(t, c.reason, why.reason, name)
+		require.Equal(t, corev1.PodFailed, why.phase)
+		if c.reason == "AppArmor" {
+			require.Nil(t, unsupported(pod, true), "a machine that enforces profiles")
+		}
+	}
+}
+
+func TestLabelsAndProfilesReachTheRuntime(t *testing.T) {
+	pod := &corev1.Pod{}
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c1"},
+		AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}}
+	c := &corev1.Container{Name: "c"}
+	sec, err := securityContext(pod, c, &cri.Image{})
+	require.NoError(t, err)
+	require.Equal(t, "s0:c1", sec.SelinuxOptions.Level)
+	require.Equal(t, cri.SecurityProfile_RuntimeDefault, sec.Apparmor.ProfileType)
+	c.SecurityContext = &corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "t", User: "u", Role: "r"},
+		AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("mine")}}
+	sec, err = securityContext(pod, c, &cri.Image{})
+	require.NoError(t, err)
+	require.Equal(t, "u r t ", sec.SelinuxOptions.User+" "+sec.SelinuxOptions.Role+" "+sec.SelinuxOptions.Type+" "+sec.SelinuxOptions.Level)
+	require.Equal(t, "mine", sec.Apparmor.LocalhostRef)
+	require.Equal(t, "localhost/mine", sec.ApparmorProfile) //nolint:staticcheck // older runtimes read it
+	c.SecurityContext.AppArmorProfile.Type = "Other"
+	_, err = securityContext(pod, c, &cri.Image{})
+	require.ErrorContains(t, err, "unknown type")
+}
