@@ -236,7 +236,7 @@ func TestKubeAPIServer(t *testing.T) {
 			facade := launch()
 			secure := freeAddress(t)
 			_, port, _ := net.SplitHostPort(secure)
-			process(t, binary, append(c.server, "--etcd-servers="+c.scheme+"://"+address, "--bind-address=127.0.0.1", "--secure-port="+port,
+			process(t, binary, append(c.server, "--generate-service-account-key", "--etcd-servers="+c.scheme+"://"+address, "--bind-address=127.0.0.1", "--secure-port="+port,
 				"--token-auth-file="+at("tokens"), "--authorization-mode=RBAC")...)
 			ask := asker(t, secure)
 			ask(http.MethodGet, "/readyz", "", http.StatusOK)
@@ -273,7 +273,7 @@ func TestHistories(t *testing.T) {
 	for range 2 {
 		secure := freeAddress(t)
 		_, port, _ := net.SplitHostPort(secure)
-		process(t, binary, "--etcd-servers=http://"+address, "--bind-address=127.0.0.1", "--secure-port="+port, "--token-auth-file="+filepath.Join(dir, "tokens"), "--authorization-mode=RBAC")
+		process(t, binary, "--generate-service-account-key", "--etcd-servers=http://"+address, "--bind-address=127.0.0.1", "--secure-port="+port, "--token-auth-file="+filepath.Join(dir, "tokens"), "--authorization-mode=RBAC")
 		asker(t, secure)(http.MethodGet, "/readyz", "", http.StatusOK)
 		conn, err := rest.New(rest.Config{Host: "https://" + secure, BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
 		require.NoError(t, err)

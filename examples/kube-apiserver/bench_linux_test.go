@@ -51,7 +51,7 @@ func (p *process) start(b *testing.B) {
 	if p.etcd == nil {
 		args = append(args, "--storage-backend=memory")
 	} else {
-		args = append(args, "--etcd-servers="+p.etcd.Endpoint)
+		args = append(args, "--generate-service-account-key", "--etcd-servers="+p.etcd.Endpoint)
 	}
 	p.cmd = exec.Command(os.Args[0], args...)
 	p.cmd.Env = append(os.Environ(), asServer+"=1")

@@ -33,7 +33,7 @@ func TestEtcdComesAndGoes(t *testing.T) {
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	require.NoError(t, l.Close())
-	cmd := exec.Command(os.Args[0], "--etcd-servers="+e.Endpoint, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+	cmd := exec.Command(os.Args[0], "--generate-service-account-key", "--etcd-servers="+e.Endpoint, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC", "--request-timeout=5s")
 	cmd.Env = append(os.Environ(), asServer+"=1")
 	var log bytes.Buffer

@@ -238,7 +238,7 @@ func (c *cluster) command(host string, i int) []string {
 			etcds = append(etcds, "http://"+address(m)+":2379")
 		}
 		return []string{
-			os.Args[0], "--etcd-servers=" + strings.Join(etcds, ","), "--bind-address=" + address(3+i), "--token-auth-file=" + filepath.Join(c.dir, "tokens"),
+			os.Args[0], "--generate-service-account-key", "--etcd-servers=" + strings.Join(etcds, ","), "--bind-address=" + address(3+i), "--token-auth-file=" + filepath.Join(c.dir, "tokens"),
 			"--authorization-mode=RBAC", "--service-cluster-ip-range=10.98.0.0/16", "--cert-dir=" + filepath.Join(c.dir, host), "--request-timeout=5s",
 		}
 	}

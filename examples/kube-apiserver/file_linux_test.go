@@ -46,7 +46,7 @@ func newFileServer(t *testing.T) *fileServer {
 // start starts the process, after a kill with the file that is there.
 func (s *fileServer) start() {
 	_, port, _ := net.SplitHostPort(s.host)
-	s.process = exec.Command(os.Args[0], "--storage-backend=file", "--storage-dir="+filepath.Join(s.dir, "data"), "--bind-address=127.0.0.1", "--secure-port="+port,
+	s.process = exec.Command(os.Args[0], "--storage-backend=file", "--generate-service-account-key", "--storage-dir="+filepath.Join(s.dir, "data"), "--bind-address=127.0.0.1", "--secure-port="+port,
 		"--token-auth-file="+filepath.Join(s.dir, "tokens"), "--authorization-mode=RBAC")
 	s.process.Env = append(os.Environ(), asServer+"=1")
 	if err := s.process.Start(); err != nil {

@@ -20,7 +20,9 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"--nonsense"}, 1, "kube-apiserver: unknown flag: --nonsense; see --help\n"},
 		{[]string{"--secure-port=zero"}, 1, `kube-apiserver: invalid argument "zero" for "--secure-port" flag: strconv.ParseInt: parsing "zero": invalid syntax; see --help` + "\n"},
 		{[]string{"--storage-backend=memory", "stray"}, 1, `kube-apiserver: unexpected argument "stray"; see --help` + "\n"},
-		{nil, 1, "kube-apiserver: --etcd-servers is required (or give --storage-backend=memory)\n"},
+		{nil, 1, "kube-apiserver: --etcd-servers is required (or give --storage-backend=memory)\n" +
+			"--service-account-signing-key-file is required, with --service-account-issuer (or give, for development, --generate-service-account-key)\n"},
+		{[]string{"--etcd-servers=http://127.0.0.1:1"}, 1, "kube-apiserver: --service-account-signing-key-file is required, with --service-account-issuer (or give, for development, --generate-service-account-key)\n"},
 		{[]string{"--help"}, 0, ""},
 	} {
 		cmd := exec.Command(os.Args[0], c.args...)

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -69,13 +70,17 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	serving, err := o.servingCertificate()
+	serving, err := o.servingCertificate(log)
 	if err != nil {
 		return err
 	}
 	log.Info("serving", "address", l.Addr().String())
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer end()
+	tasks.Go(func() { followKeys(ctx, o.keys, cp.Tokens(), log) })
 	served := make(chan error, 1)
 	go func() {
 		served <- cp.Serve(ctx, l, &tls.Config{GetCertificate: serving, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
@@ -213,14 +218,12 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	}
 	metrics.Measure(&co.Server)
 	if o.clientCAFile != "" {
-		pool, err := loadPool(o.clientCAFile)
+		authorities, err := newReloaded(log, readAuthorities, o.clientCAFile)
 		if err != nil {
 			return nil, fmt.Errorf("--client-ca-file: %w", err)
 		}
-		co.ClientCAs = func() *x509.CertPool { return pool }
-		if co.ClientCAFile, err = os.ReadFile(o.clientCAFile); err != nil {
-			return nil, fmt.Errorf("--client-ca-file: %w", err)
-		}
+		co.ClientCAs = func() *x509.CertPool { return authorities.get().pool }
+		co.ClientCAFile = func() []byte { return authorities.get().text }
 	}
 	if o.tokenFile != "" {
 		f, err := os.Open(o.tokenFile)
@@ -232,10 +235,12 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			return nil, fmt.Errorf("--token-auth-file: %w", err)
 		}
 	}
-	if co.ServiceAccountKeys, err = o.accountKeys(log); err != nil {
+	keys, err := o.accountKeys(log)
+	if err != nil {
 		return nil, err
 	}
-	if co.Server.Nodes, err = o.kubeletTransport(); err != nil {
+	o.keys, co.ServiceAccountKeys = keys, keys.get()
+	if co.Server.Nodes, err = o.kubeletTransport(log); err != nil {
 		return nil, err
 	}
 	cp, err := controlplane.New(co)
@@ -267,39 +272,74 @@ func (o *options) handlers() map[string]http.Handler {
 	return h
 }
 
-// accountKeys are the signing key and the keys that verify. Without any a key is made that dies with the process.
-func (o *options) accountKeys(log *slog.Logger) ([]any, error) {
-	var keys []any
-	for i, file := range append([]string{o.signingKeyFile}, o.keyFiles...) {
-		if file == "" {
-			continue
-		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		read, err := authn.ParseKeys(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if i == 0 {
-			read = read[:1] // one key signs
-		}
-		keys = append(keys, read...)
+// authorities are those of client certificates.
+type authorities struct {
+	pool *x509.CertPool
+	text []byte
+}
+
+func readAuthorities(contents [][]byte) (authorities, error) {
+	a := authorities{x509.NewCertPool(), contents[0]}
+	if !a.pool.AppendCertsFromPEM(a.text) {
+		return a, errors.New("there is no certificate in it")
 	}
-	if o.signingKeyFile == "" {
+	return a, nil
+}
+
+// readPair reads a certificate and its key.
+func readPair(contents [][]byte) (*tls.Certificate, error) {
+	pair, err := tls.X509KeyPair(contents[0], contents[1])
+	return &pair, err
+}
+
+// accountKeys are the signing key, which comes first, and the keys that verify. Without a signing key one is made that dies with the process.
+func (o *options) accountKeys(log *slog.Logger) (*reloaded[[]any], error) {
+	var made []any
+	files := o.keyFiles
+	if o.signingKeyFile != "" {
+		files = append([]string{o.signingKeyFile}, files...)
+	} else {
 		log.Warn("no --service-account-signing-key-file: tokens will not outlive this process")
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			return nil, err
 		}
-		keys = append([]any{key}, keys...)
+		made = []any{key}
 	}
-	return keys, nil
+	return newReloaded(log, func(contents [][]byte) ([]any, error) {
+		keys := slices.Clone(made)
+		for i, data := range contents {
+			read, err := authn.ParseKeys(data)
+			if err != nil {
+				return nil, err
+			}
+			if i == 0 && o.signingKeyFile != "" {
+				read = read[:1] // one key signs
+			}
+			keys = append(keys, read...)
+		}
+		return keys, nil
+	}, files...)
+}
+
+// followKeys gives changed keys to the server until ctx ends.
+func followKeys(ctx context.Context, keys *reloaded[[]any], tokens *authn.Tokens, log *slog.Logger) {
+	used := keys.get()
+	_ = backoff.Poll(ctx, reloadEvery, func(context.Context) (bool, error) { // ends with ctx
+		now := keys.get()
+		if &now[0] == &used[0] {
+			return false, nil
+		}
+		used = now
+		if err := tokens.SetKeys(now); err != nil {
+			log.Error("the service account keys are not used as they are now", "err", err)
+		}
+		return false, nil
+	})
 }
 
 // servingCertificate returns the certificate to serve with: the given one, the one in --cert-dir, or one made and put there.
-func (o *options) servingCertificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+func (o *options) servingCertificate(log *slog.Logger) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	certFile, keyFile := o.certFile, o.keyFile
 	if certFile == "" {
 		certFile, keyFile = filepath.Join(o.certDir, "apiserver.crt"), filepath.Join(o.certDir, "apiserver.key")
@@ -311,11 +351,11 @@ func (o *options) servingCertificate() (func(*tls.ClientHelloInfo) (*tls.Certifi
 			return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil }, nil
 		}
 	}
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	pair, err := newReloaded(log, readPair, certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
-	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil }, nil
 }
 
 func (o *options) makeCertificate() (*tls.Certificate, error) {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -36,6 +38,8 @@ type options struct {
 	issuers, audiences []string
 	keyFiles           []string
 	signingKeyFile     string
+	generateKey        bool
+	keys               *reloaded[[]any] // of service accounts, once the server is made
 	enable, disable    []string
 	allowPrivileged    bool
 	runtimeConfig      map[string]string
@@ -88,7 +92,8 @@ func parse(args []string) (*options, error) {
 	f.StringArrayVar(&o.issuers, "service-account-issuer", nil, "issuer of service account tokens; the first is put into new ones")
 	f.StringSliceVar(&o.audiences, "api-audiences", nil, "audiences of tokens this server accepts (empty: the issuers)")
 	f.StringArrayVar(&o.keyFiles, "service-account-key-file", nil, "PEM files of keys that verify service account tokens")
-	f.StringVar(&o.signingKeyFile, "service-account-signing-key-file", "", "PEM file of the key that signs service account tokens")
+	f.StringVar(&o.signingKeyFile, "service-account-signing-key-file", "", "PEM file of the key that signs service account tokens; required, but with --storage-backend=memory, whose tokens end with its accounts")
+	f.BoolVar(&o.generateKey, "generate-service-account-key", false, "for development: without --service-account-signing-key-file sign tokens with a new key, which ends with the process and which no other server knows")
 	f.StringSliceVar(&o.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
 	f.StringSliceVar(&o.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
@@ -161,6 +166,12 @@ func (o *options) validate() error {
 	if len(o.issuers) == 0 && (len(o.keyFiles) > 0 || o.signingKeyFile != "") {
 		bad("--service-account-issuer is required with service account keys")
 	}
+	if o.signingKeyFile == "" && o.backend != "memory" && !o.generateKey {
+		bad("--service-account-signing-key-file is required, with --service-account-issuer (or give, for development, --generate-service-account-key)")
+	}
+	if o.signingKeyFile != "" && o.generateKey {
+		bad("--generate-service-account-key does not go with --service-account-signing-key-file")
+	}
 	errs = append(errs, o.checkRuntimeConfig()...)
 	if o.etcdCompaction == 0 {
 		o.etcdCompaction = -1
@@ -187,14 +198,19 @@ func (o *options) advertise() string {
 }
 
 // kubeletTransport reaches kubelets over HTTP/1.1, which upgrades to streams need.
-func (o *options) kubeletTransport() (http.RoundTripper, error) {
+func (o *options) kubeletTransport(log *slog.Logger) (http.RoundTripper, error) {
 	if o.kubeletCert == "" {
 		return nil, nil
 	}
-	cfg, err := clientTLS(o.kubeletCA, o.kubeletCert, o.kubeletKey)
+	cfg, err := clientTLS(o.kubeletCA, "", "")
 	if err != nil {
 		return nil, fmt.Errorf("kubelet client: %w", err)
 	}
+	pair, err := newReloaded(log, readPair, o.kubeletCert, o.kubeletKey)
+	if err != nil {
+		return nil, fmt.Errorf("kubelet client: %w", err)
+	}
+	cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair.get(), nil }
 	cfg.InsecureSkipVerify = o.kubeletCA == ""
 	cfg.NextProtos = []string{"http/1.1"}
 	return &http.Transport{TLSClientConfig: cfg, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil

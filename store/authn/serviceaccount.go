@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
@@ -73,7 +74,7 @@ type TokensOptions struct {
 // Tokens signs and verifies service account tokens. Safe for concurrent use.
 type Tokens struct {
 	opts TokensOptions
-	keys []*jwtKey
+	keys atomic.Pointer[[]*jwtKey]
 }
 
 // NewTokens checks the options.
@@ -81,21 +82,30 @@ func NewTokens(o TokensOptions) (*Tokens, error) {
 	if len(o.Issuers) == 0 || o.Issuers[0] == "" {
 		return nil, errors.New("authn: a service account issuer is required")
 	}
-	if len(o.Keys) == 0 {
-		return nil, errors.New("authn: a service account key is required")
-	}
 	if len(o.Audiences) == 0 {
 		o.Audiences = o.Issuers
 	}
 	t := &Tokens{opts: o}
-	for _, key := range o.Keys {
-		k, err := newJWTKey(key)
-		if err != nil {
-			return nil, err
-		}
-		t.keys = append(t.keys, k)
+	if err := t.SetKeys(o.Keys); err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// SetKeys replaces TokensOptions.Keys: tokens by a key that is gone are refused from now on. After an error the keys are as before.
+func (t *Tokens) SetKeys(keys []any) error {
+	if len(keys) == 0 {
+		return errors.New("authn: a service account key is required")
+	}
+	next := make([]*jwtKey, len(keys))
+	for i, key := range keys {
+		var err error
+		if next[i], err = newJWTKey(key); err != nil {
+			return err
+		}
+	}
+	t.keys.Store(&next)
+	return nil
 }
 
 // Issuer is what new tokens carry.
@@ -149,7 +159,7 @@ func (t *Tokens) Sign(c TokenClaims) (string, error) {
 	if !c.WarnAfter.IsZero() {
 		k.WarnAfter = c.WarnAfter.Unix()
 	}
-	return t.keys[0].sign(wireClaims{
+	return (*t.keys.Load())[0].sign(wireClaims{
 		Audience: c.Audiences, Expires: c.Expires.Unix(), IssuedAt: now, NotBefore: now,
 		Issuer: t.Issuer(), ID: c.ID, Subject: UserName(c.Namespace, c.ServiceAccount.Name), Kubernetes: k,
 	})
@@ -212,7 +222,7 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response
 const clockSkew = 10 * time.Second
 
 func (t *Tokens) verified(h jwtHeader, signed string, sig []byte) bool {
-	for _, k := range t.keys {
+	for _, k := range *t.keys.Load() {
 		if k.alg == h.Algorithm && (h.KeyID == "" || h.KeyID == k.id) && k.verify(signed, sig) {
 			return true
 		}
@@ -246,7 +256,7 @@ func (t *Tokens) JWKS() ([]byte, error) {
 	set := struct {
 		Keys []jwk `json:"keys"`
 	}{}
-	for _, k := range t.keys {
+	for _, k := range *t.keys.Load() {
 		j, err := k.jwk()
 		if err != nil {
 			return nil, err
@@ -259,7 +269,7 @@ func (t *Tokens) JWKS() ([]byte, error) {
 // Discovery is the document served at /.well-known/openid-configuration. jwksURI is where JWKS is served.
 func (t *Tokens) Discovery(jwksURI string) ([]byte, error) {
 	var algs []string
-	for _, k := range t.keys {
+	for _, k := range *t.keys.Load() {
 		if !slices.Contains(algs, k.alg) {
 			algs = append(algs, k.alg)
 		}

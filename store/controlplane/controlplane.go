@@ -34,9 +34,9 @@ type Options struct {
 
 	// ClientCAs verify client certificates; asked for every request; nil turns certificates off.
 	ClientCAs func() *x509.CertPool
-	// ClientCAFile is the text of ClientCAs, PEM, which is published for aggregated API servers as client-ca-file in the ConfigMap
-	// kube-system/extension-apiserver-authentication. Empty publishes nothing.
-	ClientCAFile []byte
+	// ClientCAFile returns the text of ClientCAs, PEM, which is published for aggregated API servers as client-ca-file in the ConfigMap
+	// kube-system/extension-apiserver-authentication, and asked for every minute. Nil publishes nothing.
+	ClientCAFile func() []byte
 	// StaticTokens are further bearer tokens, see authn.TokenFile; nil means none.
 	StaticTokens authn.TokenAuthenticator
 	// BootstrapTokens accepts the bootstrap tokens stored in kube-system, see [authn.BootstrapTokens]. A new, changed or deleted one
@@ -82,7 +82,7 @@ type ControlPlane struct {
 	tokens *authn.Tokens
 	policy *policy
 	rbac   bool
-	trust  map[string]string // what aggregated servers are told
+	trust  func() []byte // what aggregated servers may trust clients by; nil if nothing is published
 	log    *slog.Logger
 	close  []io.Closer // admission plugins with something to close
 }
@@ -106,9 +106,7 @@ func New(o Options) (*ControlPlane, error) {
 		o.Anonymous = false
 	}
 	c := &ControlPlane{log: o.Logger, rbac: slices.Contains(o.AuthorizationModes, "RBAC")}
-	if len(o.ClientCAFile) > 0 {
-		c.trust = map[string]string{"client-ca-file": string(o.ClientCAFile)}
-	}
+	c.trust = o.ClientCAFile
 	lookup := &lookup{}
 	var err error
 	c.tokens, err = authn.NewTokens(authn.TokensOptions{Issuers: o.ServiceAccountIssuers, Keys: o.ServiceAccountKeys, Audiences: o.Audiences, Lookup: lookup.check})
@@ -190,7 +188,7 @@ func (c *ControlPlane) Run(ctx context.Context) error {
 	if c.rbac {
 		tasks.Go(func() { _ = c.policy.run(loops, c.Server.Ready()) }) // ends with loops
 	}
-	if len(c.trust) > 0 && c.Server.Registry().Resource(corev1.GroupVersion.WithResource("configmaps")) != nil {
+	if c.trust != nil && c.Server.Registry().Resource(corev1.GroupVersion.WithResource("configmaps")) != nil {
 		tasks.Go(func() { c.publishTrust(loops, c.Server.Ready()) })
 	}
 	err := c.Server.Run(ctx)

@@ -16,18 +16,16 @@ const (
 	jwksPath      = "/openid/v1/jwks"
 )
 
-// discovery serves the issuer's OpenID documents beside the handlers the embedder gave. Keys do not change while the
-// server runs, so that what cannot be encoded is an error of New.
+// discovery serves the issuer's OpenID documents beside the handlers the embedder gave. Keys that cannot be encoded are an error of New.
 func discovery(t *authn.Tokens, jwksURI string, so *apiserver.Options) error {
-	keys, err := t.JWKS()
-	if err != nil {
+	if _, err := t.JWKS(); err != nil {
 		return fmt.Errorf("controlplane: key set: %w", err)
 	}
 	so.Handlers = maps.Clone(so.Handlers)
 	if so.Handlers == nil {
 		so.Handlers = map[string]http.Handler{}
 	}
-	so.Handlers[jwksPath] = document("application/jwk-set+json", func(*http.Request) ([]byte, error) { return keys, nil })
+	so.Handlers[jwksPath] = document("application/jwk-set+json", func(*http.Request) ([]byte, error) { return t.JWKS() })
 	so.Handlers[discoveryPath] = document("application/json", func(r *http.Request) ([]byte, error) {
 		uri := jwksURI
 		if uri == "" {

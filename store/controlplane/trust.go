@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -16,6 +15,9 @@ import (
 // trustKey is the ConfigMap that tells aggregated API servers whom this one trusts; they read it through the role
 // extension-apiserver-authentication-reader.
 var trustKey = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
+
+// clientCAKey is the key of the authorities of client certificates in it.
+const clientCAKey = "client-ca-file"
 
 // trustEvery is how often it is looked at: somebody may have changed it.
 const trustEvery = time.Minute
@@ -34,11 +36,11 @@ func (c *ControlPlane) publishTrust(ctx context.Context, namespaces <-chan struc
 }
 
 func (c *ControlPlane) writeTrust(ctx context.Context) error {
-	resource := corev1.GroupVersion.WithResource("configmaps")
+	resource, text := corev1.GroupVersion.WithResource("configmaps"), string(c.trust())
 	have, err := c.Access().GetLatest(ctx, resource, trustKey)
 	switch {
 	case apierrors.IsNotFound(err):
-		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: trustKey.Namespace, Name: trustKey.Name}, Data: maps.Clone(c.trust)}
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: trustKey.Namespace, Name: trustKey.Name}, Data: map[string]string{clientCAKey: text}}
 		_, err = c.Access().Create(ctx, resource, obj, registry.Write{FieldManager: "kube-apiserver"})
 		if apierrors.IsAlreadyExists(err) {
 			err = nil // another server was faster, and has the same to say
@@ -47,11 +49,7 @@ func (c *ControlPlane) writeTrust(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	changed := false
-	for key, text := range c.trust {
-		changed = changed || have.(*corev1.ConfigMap).Data[key] != text
-	}
-	if !changed {
+	if have.(*corev1.ConfigMap).Data[clientCAKey] == text {
 		return nil
 	}
 	_, err = c.Access().Update(ctx, resource, trustKey, func(obj metav1.Object) error {
@@ -59,7 +57,7 @@ func (c *ControlPlane) writeTrust(ctx context.Context) error {
 		if m.Data == nil {
 			m.Data = map[string]string{}
 		}
-		maps.Copy(m.Data, c.trust)
+		m.Data[clientCAKey] = text
 		return nil
 	}, registry.Write{FieldManager: "kube-apiserver"})
 	return err

@@ -15,7 +15,7 @@ import (
 // Aggregated servers find out whom this one trusts; what is lost comes back, and what others wrote beside it stays.
 func TestTrustIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := start(t, func(o *controlplane.Options) { o.ClientCAFile = []byte("the authorities\n") })
+		p := start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte("the authorities\n") } })
 		maps, where := client.For[*corev1.ConfigMap](p.admin()), key("kube-system", "extension-apiserver-authentication")
 		synctest.Wait()
 		m, err := maps.Get(t.Context(), where)
