@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -17,16 +19,17 @@ type Options struct {
 	controller.Options
 	// AllReplicas runs the controller, and its Channels, without leadership.
 	AllReplicas bool
-	// OwnInformersOnly says that the reconciler reads no informers of the manager but those of its sources, [Reads] included. Then the
-	// controller waits for these only. Otherwise it waits for all informers of the manager, for it must not take an
-	// informer that has not synced for one without objects, and one that cannot sync, for want of a right say, holds it up.
-	OwnInformersOnly bool
 }
 
+// patience is how long a controller waits for informers that it is not known to need.
+const patience = 10 * time.Second
+
 // Add makes a controller named name out of r and its sources and adds it to m. Workers start when every
-// source has synced, and the other informers of m too unless Options.OwnInformersOnly is set; a kind that is not served has no
-// objects, and its source begins when it is. The controller is returned for Enqueue and for its queue's debug view. A type
-// that the connection's scheme does not know is an error; after an error nothing is left behind.
+// source has synced, [Reads] included; a kind that is not served has no objects, and its source begins when it is. For the
+// other informers of m, which r may read too, they wait for 10 s at most: so one that cannot sync, for want of a right
+// say, holds up only the controllers that need it, and reading it is an error until it has synced. The controller is
+// returned for Enqueue and for its queue's debug view. A type that the connection's scheme does not know is an error;
+// after an error nothing is left behind.
 func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sources ...Source) (*controller.Controller, error) {
 	if len(sources) == 0 {
 		return nil, fmt.Errorf("controllers: %s has no sources: pass controllers.For[T]() at least", name)
@@ -44,10 +47,7 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sou
 	if monitor != nil && o.Metrics == nil {
 		o.Metrics = monitor.Reconciles()
 	}
-	a := &added{Controller: controller.New(name, m.Wrap(name, r), o.Options)}
-	if !o.OwnInformersOnly {
-		a.waits = append(a.waits, m.Informers().WaitForServed)
-	}
+	a := &added{Controller: controller.New(name, m.Wrap(name, r), o.Options), set: m.Informers(), log: o.Logger}
 	var errs []error
 	for _, s := range sources {
 		if err := s.attach(m, a); err != nil {
@@ -75,6 +75,8 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sou
 // added is a controller with its sources.
 type added struct {
 	*controller.Controller
+	set      *informers.Set
+	log      *slog.Logger
 	waits    []func(context.Context) error
 	handlers []*informers.Registration
 	channels []channel
@@ -87,7 +89,14 @@ func (a *added) Wait(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := a.set.WaitForServed(soon)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		a.log.Warn("controller starts although not all informers have synced: reading those is an error", "controller", a.Name(), "err", err)
+		return nil
+	}
+	return err
 }
 
 // Run works until ctx ends; then the sources feed the queue no more.

@@ -18,8 +18,8 @@
 //	}
 //	return m.Run(ctx)
 //
-// The Example has the rest of it. A controller waits for all informers of the manager, or with Options.OwnInformersOnly for
-// those of its sources and of [Reads] only; then one that cannot sync, for want of a right, holds up no others.
+// The Example has the rest of it. A controller waits for its sources, and for those that it [Reads]; one that cannot sync,
+// for want of a right, holds up no others.
 //
 // Because the manager's connection makes own writes visible in its informers at once, reconcilers
 // read from listers without expectations or sleeps and still never act on a state older than their

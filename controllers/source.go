@@ -109,7 +109,7 @@ func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Even
 }
 
 // Reads makes the controller wait for the informer that the manager has for T, and feeds nothing: for what the reconciler
-// looks up without being run for its changes. See Options.OwnInformersOnly.
+// looks up without being run for its changes.
 func Reads[T metav1.Object]() Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		if _, err := infoFor[T](m); err != nil {

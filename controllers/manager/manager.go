@@ -2,8 +2,8 @@
 // every replica, and what runs on the leader only.
 //
 // [Manager.Run] starts informers, then the runnables of all replicas (webhook, health and metrics servers), then leader
-// election and, while leading, the led runnables. A led runnable waits for the informers: a controller for those that it
-// says it reads (see package controllers), any other for all. One whose resource is not served, because its
+// election and, while leading, the led runnables. A led runnable waits for the informers: a controller for its sources (see
+// controllers.Add), any other for all. One whose resource is not served, because its
 // CustomResourceDefinition is not installed, holds up nothing, and works as soon as it is.
 //
 // When Run's context ends, or a runnable fails, all is stopped in the reverse order, each part when the one before it has

@@ -281,32 +281,46 @@ func TestAMissingRightHoldsUpOneController(t *testing.T) {
 		controllertest.Create(c, &rbacv1.ClusterRoleBinding{ObjectMeta: controllertest.Name("", "maps"),
 			RoleRef:  rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "maps"},
 			Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: "ops"}}})
-		m := manager.New(c.Conn(client.User{Name: "ops"}), manager.Options{})
+		var log logged
+		m := manager.New(c.Conn(client.User{Name: "ops"}), manager.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		d := &diary{}
-		add := func(name string, o controllers.Options, sources ...controllers.Source) {
+		add := func(name string, sources ...controllers.Source) {
 			_, err := controllers.Add(m, name, reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				if !d.has(name) {
 					d.add("%s", name)
 				}
 				return reconcile.Result{}, nil
-			}), o, sources...)
+			}), controllers.Options{}, sources...)
 			require.NoError(t, err)
 		}
-		own := controllers.Options{OwnInformersOnly: true}
-		add("maps", own, controllers.For[*corev1.ConfigMap]())
-		add("reads secrets", own, controllers.For[*corev1.ConfigMap](), controllers.Reads[*corev1.Secret]())
-		add("of secrets", own, controllers.For[*corev1.Secret]())
-		add("may read anything", controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+		secrets := informers.For[*corev1.Secret](m.Informers()).Lister()
+		add("maps", controllers.For[*corev1.ConfigMap]())
+		add("reads secrets", controllers.For[*corev1.ConfigMap](), controllers.Reads[*corev1.Secret]())
+		add("of secrets", controllers.For[*corev1.Secret]())
+		_, err := controllers.Add(m, "tries to read secrets", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+			_, err := secrets.List(informers.ListOptions{})
+			if req.Name == "a" {
+				d.add("list: %t", err == nil)
+			}
+			return reconcile.Result{}, err
+		}), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+		require.NoError(t, err)
 		c.Run(m)
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
-		c.Sleep(time.Minute)
-		require.Equal(t, []string{"maps"}, d.lines)
+		c.Sleep(9 * time.Second)
+		require.Empty(t, d.lines)
+		c.Sleep(time.Second)
+		require.Contains(t, d.lines, "maps")
+		require.Contains(t, d.lines, "list: false")
+		require.NotContains(t, d.lines, "reads secrets")
+		require.NotContains(t, d.lines, "list: true")
+		require.Regexp(t, `controller starts although not all informers have synced.*controller=maps.*secrets`, log.String())
 		controllertest.Update(c, "", "maps", func(r *rbacv1.ClusterRole) {
 			r.Rules[0].Resources = append(r.Rules[0].Resources, "secrets")
 		})
 		c.Sleep(5 * time.Minute)
 		require.Contains(t, d.lines, "reads secrets")
-		require.Contains(t, d.lines, "may read anything")
+		require.Contains(t, d.lines, "list: true")
 	})
 }
 
