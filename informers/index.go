@@ -315,11 +315,24 @@ func (x Index[T]) View(value string, f func(obj T) bool) error {
 
 // Keys returns the keys of the objects filed under value, ordered by namespace and name. It decodes nothing.
 func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
-	objs, left, err := x.under(value)
+	c := x.core
+	c.mu.RLock()
+	left, err := c.reading()
+	x.ix.leave(&left)
+	var fs []*filed[T]
+	if b := x.ix.byValue[value]; b != nil {
+		fs = b.sorted()
+	}
+	c.mu.RUnlock()
 	if err != nil {
 		return nil, err
 	}
-	return keysOf(objs), left.err()
+	// Without the lock only the keys may be read.
+	keys := make([]types.NamespacedName, len(fs))
+	for i, f := range fs {
+		keys[i] = f.key
+	}
+	return keys, left.err()
 }
 
 // Values returns the values objects are filed under, in order.
