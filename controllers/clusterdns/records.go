@@ -2,6 +2,7 @@ package clusterdns
 
 import (
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -29,6 +30,8 @@ type result struct {
 	answer, extra []dns.RR
 	// alias is where the name leads to, if it is a CNAME.
 	alias string
+	// seen are the records of srv.
+	seen map[srvRecord]bool
 	// failed says that what decides the answer cannot be read now.
 	failed bool
 }
@@ -205,7 +208,7 @@ func (s *Server) wholeService(owner string, svc *corev1.Service, qtype uint16) r
 		}
 		return res
 	}
-	for _, e := range s.endpoints(svc) {
+	for e := range s.endpoints(svc) {
 		s.address(&res.answer, owner, e.ip, qtype)
 	}
 	rand.Shuffle(len(res.answer), func(i, j int) { res.answer[i], res.answer[j] = res.answer[j], res.answer[i] })
@@ -214,7 +217,7 @@ func (s *Server) wholeService(owner string, svc *corev1.Service, qtype uint16) r
 
 // host answers one endpoint of a headless Service.
 func (s *Server) host(owner string, svc *corev1.Service, name string, qtype uint16) (res result) {
-	for _, e := range s.endpoints(svc) {
+	for e := range s.endpoints(svc) {
 		if e.host == name {
 			res.exists = true
 			s.address(&res.answer, owner, e.ip, qtype)
@@ -238,7 +241,7 @@ func (s *Server) ports(svc *corev1.Service) (out []port) {
 		}
 		return out
 	}
-	for _, e := range s.endpoints(svc) {
+	for e := range s.endpoints(svc) {
 		for _, p := range e.ports {
 			if p.Port != nil {
 				out = append(out, port{name: deref(p.Name), protocol: protocol(deref(p.Protocol)), number: uint16(*p.Port), endpoint: &e})
@@ -274,26 +277,30 @@ func (s *Server) srv(res *result, owner string, svc *corev1.Service, p port) {
 	if p.endpoint != nil {
 		target, ips = p.endpoint.host+"."+target, []string{p.endpoint.ip}
 	}
-	rr := &dns.SRV{Hdr: s.header(owner, dns.TypeSRV), Priority: 0, Weight: 100, Port: p.number, Target: target}
-	for _, have := range res.answer { // both families of an endpoint have one name
-		if dns.IsDuplicate(have, rr) {
-			rr = nil
-			break
-		}
-	}
-	if rr != nil {
-		res.answer = append(res.answer, rr)
+	// Both families of an endpoint have one name, and all its ports have the same addresses: each record is given once.
+	if key := (srvRecord{target, "", p.number}); !res.seen[key] {
+		res.add(key)
+		res.answer = append(res.answer, &dns.SRV{Hdr: s.header(owner, dns.TypeSRV), Priority: 0, Weight: 100, Port: p.number, Target: target})
 	}
 	for _, ip := range ips {
-		var found []dns.RR
-		s.address(&found, target, ip, dns.TypeANY)
-		for _, have := range res.extra {
-			if len(found) > 0 && dns.IsDuplicate(have, found[0]) {
-				found = nil
-			}
+		if key := (srvRecord{target, ip, 0}); !res.seen[key] {
+			res.add(key)
+			s.address(&res.extra, target, ip, dns.TypeANY)
 		}
-		res.extra = append(res.extra, found...)
 	}
+}
+
+// srvRecord tells the records of an SRV answer apart.
+type srvRecord struct {
+	target, ip string
+	port       uint16
+}
+
+func (r *result) add(key srvRecord) {
+	if r.seen == nil {
+		r.seen = map[srvRecord]bool{}
+	}
+	r.seen[key] = true
 }
 
 // address adds an A or AAAA record if that is what was asked for.
@@ -317,24 +324,28 @@ type endpointOf struct {
 	ports    []discoveryv1.EndpointPort
 }
 
-// endpoints lists the ready endpoints of a Service, of all EndpointSlices that can be decoded.
-func (s *Server) endpoints(svc *corev1.Service) (out []endpointOf) {
-	_ = s.slicesByService.View(svc.Namespace+"/"+svc.Name, func(sl *discoveryv1.EndpointSlice) bool {
-		if sl.AddressType == discoveryv1.AddressTypeFQDN {
+// endpoints are the ready endpoints of a Service, of all EndpointSlices that can be decoded. Nothing is kept of them, so that one of many costs
+// little.
+func (s *Server) endpoints(svc *corev1.Service) iter.Seq[endpointOf] {
+	return func(yield func(endpointOf) bool) {
+		_ = s.slicesByService.View(svc.Namespace+"/"+svc.Name, func(sl *discoveryv1.EndpointSlice) bool {
+			if sl.AddressType == discoveryv1.AddressTypeFQDN {
+				return true
+			}
+			for i := range sl.Endpoints {
+				e := &sl.Endpoints[i]
+				if e.Conditions.Ready != nil && !*e.Conditions.Ready {
+					continue
+				}
+				for _, ip := range e.Addresses {
+					if !yield(endpointOf{ip: ip, host: hostOf(e, ip), ports: sl.Ports}) {
+						return false
+					}
+				}
+			}
 			return true
-		}
-		for i := range sl.Endpoints {
-			e := &sl.Endpoints[i]
-			if e.Conditions.Ready != nil && !*e.Conditions.Ready {
-				continue
-			}
-			for _, ip := range e.Addresses {
-				out = append(out, endpointOf{ip: ip, host: hostOf(e, ip), ports: sl.Ports})
-			}
-		}
-		return true
-	})
-	return out
+		})
+	}
 }
 
 // hostOf is the name of an endpoint below its Service.
@@ -346,7 +357,14 @@ func hostOf(e *discoveryv1.Endpoint, ip string) string {
 }
 
 // dashed writes an address as a label: 10-0-0-1, or 2001-db8--1.
-func dashed(ip string) string { return strings.NewReplacer(".", "-", ":", "-").Replace(ip) }
+func dashed(ip string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '.' || r == ':' {
+			return '-'
+		}
+		return r
+	}, ip)
+}
 
 // undashed is the reverse. 0-0-0-1-0-0-0-2 is an IPv6 address, 10-0-0-1 an IPv4 one.
 func undashed(label string) (netip.Addr, bool) {
