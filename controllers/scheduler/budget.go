@@ -48,6 +48,17 @@ func (c *Cluster) spend(victims []*placed) {
 	}
 }
 
+// unspend gives back what was spent on pods that are no victims any more: their eviction was refused, or the pod they were to make room for is gone.
+func (c *Cluster) unspend() {
+	for _, b := range c.budgets {
+		for uid := range b.spent {
+			if p := c.pods[uid]; p != nil && p.pod.DeletionTimestamp == nil && c.nominations.leaving[uid] == nil {
+				delete(b.spent, uid)
+			}
+		}
+	}
+}
+
 // covers reports whether the end of the pod counts against the budget.
 func (b *budget) covers(pod *corev1.Pod) bool {
 	if pod.Namespace != b.obj.Namespace || len(pod.Labels) == 0 || b.spent[pod.UID] {

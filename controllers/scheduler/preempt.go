@@ -55,6 +55,7 @@ func (c *Cluster) preempt(info *podInfo, nodes []*node) *preemption {
 	if !mayPreempt(info.pod) || len(nodes) == 0 {
 		return nil
 	}
+	c.unspend()
 	d := c.newDecision(info, true)
 	if n := c.nominatedNode(info); n != nil && slices.Contains(nodes, n) {
 		if p := d.victimsOn(n); p != nil && len(p.victims) == 0 {

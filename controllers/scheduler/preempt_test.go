@@ -261,6 +261,27 @@ func TestABudgetIsNotSpentTwice(t *testing.T) {
 	require.Empty(t, c.Schedule(pod("r", requests("4", "1Mi"), priority(9))).Node)
 }
 
+// What was spent on a pod that stays is given back: it is protected as before.
+func TestABudgetIsGivenBack(t *testing.T) {
+	c := scheduler.NewCluster(nil)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	budget.Status.DisruptionsAllowed = 1
+	c.SetBudget(budget)
+	c.SetNode(node("a"))
+	c.SetNode(node("b"))
+	c.SetPod(pod("low-a", requests("4", "1Mi"), app("web"), on("a"), priority(1)))
+	c.SetPod(pod("low-b", requests("4", "1Mi"), on("b"), priority(2)))
+	on, _ := c.Preempt(pod("p", requests("4", "1Mi"), priority(9)))
+	require.Equal(t, "a", on)
+	c.RemovePod("p")
+	none := *budget
+	none.Status.DisruptionsAllowed = 0
+	c.SetBudget(&none)
+	on, _ = c.Preempt(pod("q", requests("4", "1Mi"), priority(9)))
+	require.Equal(t, "b", on)
+}
+
 func priority(v int32) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.Priority = &v } }
 
 // The room that is being made is kept, even against pods that come while its owner's back-off lasts, and given up when its owner goes.
