@@ -30,6 +30,13 @@ type monitor struct {
 // inStep reports whether every object that was there at first has been seen, and the last request for changes succeeded.
 func (m *monitor) inStep() bool { return m.reg.HasSynced() && m.inf.Status().LastError == nil }
 
+// stopped reports whether the resource is not served any more, so that the graph has what there is: all that was there when it was last
+// served, which may hold up its owners, or nothing of one that was never read and has not been served for a while. A definition
+// that is deleted would otherwise hold up the deletion of every owner in the cluster.
+func (m *monitor) stopped() bool {
+	return !m.unserved.IsZero() && (m.reg.HasSynced() || time.Since(m.unserved) >= patience)
+}
+
 // follow keeps the watched resources equal to the served ones.
 func (c *collector) follow(ctx context.Context) {
 	for first := true; ; {
@@ -170,7 +177,7 @@ func (c *collector) unseen() (kinds []*client.Resource, early bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.monitors {
-		if m.inStep() {
+		if m.inStep() || m.stopped() {
 			m.behind = time.Time{}
 			continue
 		}
