@@ -276,9 +276,12 @@ func TestSeveralClusters(t *testing.T) {
 // Of kinds without generations GenerationChanged passes every change; of the others, changes of the desired state only.
 func TestGenerationChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		seen := map[string]int{}
 		count := func(kind string) reconcile.Func {
 			return func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				if req.Name == "a" {
 					seen[kind]++
 				}
