@@ -341,14 +341,13 @@ func (g *graph) doubtAll(kind *client.Resource) {
 	}
 }
 
-// inDoubt returns the objects of a kind that are in doubt, and those that refer to owners of it that are not known.
-func (g *graph) inDoubt(kind *client.Resource) (check []types.UID) {
+// inDoubt returns the objects of some kinds that are in doubt, and those that refer to owners of them that are not known.
+func (g *graph) inDoubt(kinds map[schema.GroupKind]bool) (check []types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	gk := kind.GVK.GroupKind()
 	for uid, n := range g.nodes {
-		if n.known == doubtful && n.id.kind.GVK.GroupKind() == gk || slices.ContainsFunc(n.owners, func(r metav1.OwnerReference) bool {
-			return at("", &r).kind == gk && g.state(n.id.key.Namespace, &r) == unknown
+		if n.known == doubtful && kinds[n.id.kind.GVK.GroupKind()] || slices.ContainsFunc(n.owners, func(r metav1.OwnerReference) bool {
+			return kinds[at("", &r).kind] && g.state(n.id.key.Namespace, &r) == unknown
 		}) {
 			check = append(check, uid)
 		}

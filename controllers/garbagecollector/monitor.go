@@ -103,10 +103,11 @@ func (c *collector) resync(ctx context.Context) (err error) {
 		served[gr] = true
 		c.serve(gr, r)
 	}
+	back := map[schema.GroupKind]bool{}
 	for gr, m := range c.monitors {
 		if m.reg.HasSynced() && !m.settled {
 			m.settled = true
-			c.check(c.graph.inDoubt(m.kind))
+			back[m.kind.GVK.GroupKind()] = true
 		}
 		// A group whose server does not answer is only out of sight.
 		if served[gr] || slices.Contains(catalog.Stale, m.kind.GVR.GroupVersion()) {
@@ -121,6 +122,9 @@ func (c *collector) resync(ctx context.Context) (err error) {
 			delete(c.monitors, gr)
 			c.check(c.graph.forget(m.kind))
 		}
+	}
+	if len(back) > 0 {
+		c.check(c.graph.inDoubt(back))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/client"
@@ -242,5 +243,20 @@ func TestKnownOwnersCostNothing(t *testing.T) {
 		}
 		c.Settle()
 		require.Equal(t, before, conn.asked.Load())
+	})
+}
+
+// What refers to an owner of an unknown kind stays, and is looked at again when the kind is served.
+func TestAKindThatAppears(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		secret(c, "default", "child", metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: "4d5ed5d3-0000-4000-8000-000000000000"})
+		c.Sleep(time.Hour)
+		require.True(t, secretThere(c, "default", "child"))
+		definition := &metav1.Unstructured{}
+		require.NoError(t, codec.Unmarshal([]byte(widgets), definition))
+		_, err := client.ForResource[*metav1.Unstructured](c.Admin(), definitions).Create(t.Context(), definition)
+		require.NoError(t, err)
+		c.Sleep(2 * time.Minute)
+		require.False(t, secretThere(c, "default", "child"))
 	})
 }
