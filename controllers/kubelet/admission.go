@@ -36,6 +36,7 @@ func (l *ledger) admit(pod *corev1.Pod, always bool) (why *verdict, decided bool
 	defer l.mu.Unlock()
 	if always {
 		l.enter(pod)
+		l.in[pod.UID] = podquota.PodTotal(pod, podquota.Requests) // as it was given
 	}
 	if _, ok := l.in[pod.UID]; ok {
 		return nil, true

@@ -189,6 +189,10 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 	if err := w.joinTarget(ctx, pod, c, security.NamespaceOptions); err != nil {
 		return nil, err
 	}
+	resources, err := resourcesText(&c.Resources)
+	if err != nil {
+		return nil, err
+	}
 	id := image.Id
 	if id == "" {
 		id = c.Image
@@ -202,7 +206,8 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 		Labels: map[string]string{labelPodName: pod.Name, labelPodNamespace: pod.Namespace, labelPodUID: string(pod.UID),
 			labelContainerName: c.Name},
 		Annotations: map[string]string{annotationHash: hashOf(c), annotationRestarts: strconv.Itoa(int(restarts)),
-			annotationMessagePath: c.TerminationMessagePath, annotationMessagePolicy: string(c.TerminationMessagePolicy)},
+			annotationMessagePath: c.TerminationMessagePath, annotationMessagePolicy: string(c.TerminationMessagePolicy),
+			annotationResources: resources},
 		Mounts: mounts, LogPath: filepath.Join(c.Name, fmt.Sprintf("%d.log", restarts)),
 		Stdin: c.Stdin, StdinOnce: c.StdinOnce, Tty: c.TTY,
 		Linux: &cri.LinuxContainerConfig{Resources: containerResources(pod, c, w.k.opts.Capacity), SecurityContext: security},

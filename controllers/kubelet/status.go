@@ -388,4 +388,9 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 	}
 	set(corev1.PodReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
+	if c := w.resizeCondition(); c != nil {
+		set(c.Type, true, c.Reason, c.Message)
+	} else {
+		st.Conditions = withoutResize(st.Conditions)
+	}
 }

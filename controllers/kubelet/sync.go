@@ -28,6 +28,10 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		}
 		next.in(left)
 	}
+	var err error
+	if pod, w.unresized, err = given(pod, v); err != nil {
+		return 0, err
+	}
 	if w.last == nil {
 		why, decided := w.admit(pod, v)
 		if why != nil {
@@ -69,7 +73,6 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	w.refreshVolumes(pod)
 	box := v.current()
 	if plan.sandbox {
-		var err error
 		if box, err = w.newSandbox(ctx, pod, v); err != nil {
 			return 0, err
 		}

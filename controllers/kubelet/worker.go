@@ -52,6 +52,8 @@ type worker struct {
 	references int64
 	// hooked are the containers whose postStart hook has succeeded or failed.
 	hooked map[string]bool
+	// unresized are the containers whose spec asks for other resources than they have.
+	unresized []string
 	// last is the status made last.
 	last *corev1.PodStatus
 	// messages of containers, by id, read once.
