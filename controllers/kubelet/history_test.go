@@ -1,11 +1,12 @@
 package kubelet_test
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,132 +22,287 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
 )
 
-// TestHistories makes and deletes pods, kills what they run in, lets calls of the runtime fail and restarts the kubelet, at
-// random. Whatever happened: objects go only after their containers, what has ended stays ended, and in the end
-// exactly the pods that are wanted run, and nothing is left of the others.
+// TestHistories makes and deletes pods with probes, hooks, volumes and images that never come, static ones too, kills what they run in, lets
+// calls of the runtime fail in every way, breaks the lines to the runtime and the API server, loses track of containers and restarts the
+// kubelet, at random. Whatever happened: no container ever has two processes, objects go only after their containers, what has ended
+// stays ended, no more runs than there is room for; what is wanted runs in the end, with or without the API server; and nothing is left
+// of the others.
 func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Slow(t, 8) {
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { history(t, seed) })
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { newHistory(t, seed).run() })
 	}
 }
 
-func history(t *testing.T, seed uint64) {
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	var mu sync.Mutex
-	failing := false
-	chance := rand.New(rand.NewPCG(seed, 2))
-	over := map[string]corev1.PodPhase{}
-	var r0 *rig
-	bubble(t, func(r *rig) {
-		r0 = r
+// history is one random run.
+type history struct {
+	*rig
+	t    *testing.T
+	seed uint64
+	rnd  *rand.Rand // of what is done
+
+	wanted map[string]bool
+	next   int
+	over   map[string]corev1.PodPhase // by UID
+
+	mu     sync.Mutex
+	chance *rand.Rand // of what goes wrong
+	faulty bool
+	sick   bool
+}
+
+func newHistory(t *testing.T, seed uint64) *history {
+	return &history{t: t, seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), chance: rand.New(rand.NewPCG(seed, 2)),
+		wanted: map[string]bool{}, over: map[string]corev1.PodPhase{}}
+}
+
+func (h *history) run() {
+	bubble(h.t, func(r *rig) {
+		h.rig = r
 		r.opts.StopPods = false
-		r.rt.Play = func(c *cri.ContainerConfig) fakecri.Script {
-			mu.Lock()
-			defer mu.Unlock()
-			s := fakecri.Script{StopAfter: time.Duration(chance.IntN(4)) * time.Second}
-			if strings.HasPrefix(c.Metadata.Name, "job") {
-				s.RunFor, s.ExitCode = time.Duration(chance.IntN(20)+1)*time.Second, int32(chance.IntN(2))
+		r.opts.StaticPodDir = filepath.Join(filepath.Dir(r.opts.RootDir), "manifests")
+		require.NoError(h.t, os.Mkdir(r.opts.StaticPodDir, 0o755))
+		r.rt.Play, r.rt.Fault = h.play, h.fault
+		r.rt.Execute = func(_ *cri.ContainerConfig, cmd []string) (string, int32) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if h.sick && cmd[0] != "hook" && h.chance.IntN(2) == 0 {
+				return "sick", 1
 			}
-			return s
-		}
-		r.rt.Fail = func(string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if failing && chance.IntN(4) == 0 {
-				return errors.New("the runtime is in a bad mood")
-			}
-			return nil
+			return "", 0
 		}
 		r.observe = func(w client.Write) {
 			if w.Resource.Resource == "pods" && w.Verb == "delete" && w.Gone {
-				for _, running := range r0.rt.Running() {
-					require.False(t, strings.HasPrefix(running, w.Key.Name+"/"), "seed %d: object of %s goes while it runs", seed, running)
+				for _, running := range r.rt.Running() {
+					require.False(h.t, strings.HasPrefix(running, w.Key.Name+"/"), "seed %d: object of %s goes while it runs", h.seed, running)
 				}
 			}
 		}
-	}, func(r *rig) {
-		wanted := map[string]bool{}
-		next := 0
-		check := func() {
-			for _, p := range controllertest.List[*corev1.Pod](r.c, "default") {
-				if was := over[string(p.UID)]; was != "" {
-					require.Equal(t, was, p.Status.Phase, "seed %d: %s had ended", seed, p.Name)
-				}
-				if ph := p.Status.Phase; ph == corev1.PodSucceeded || ph == corev1.PodFailed {
-					over[string(p.UID)] = ph
-				}
-			}
-		}
+	}, func(*rig) {
+		h.setConfigMap(true)
 		for range 60 {
-			switch rnd.IntN(10) {
-			case 0, 1, 2:
-				name := fmt.Sprintf("p%d", next)
-				next++
-				wanted[name] = true
-				r.pod(name, func(p *corev1.Pod) {
-					if rnd.IntN(3) == 0 {
-						p.Spec.InitContainers = []corev1.Container{{Name: "job-init", Image: "img", ImagePullPolicy: corev1.PullNever}}
-					}
-					if rnd.IntN(3) == 0 {
-						p.Spec.Containers[0].Name = "job"
-						p.Spec.RestartPolicy = []corev1.RestartPolicy{"Never", "OnFailure", "Always"}[rnd.IntN(3)]
-					}
-				}, "main")
-			case 3, 4:
-				for name := range wanted {
-					r.delete(name, []int64{0, 1, 30}[rnd.IntN(3)])
-					delete(wanted, name)
-					break
-				}
-			case 5:
-				for name := range wanted {
-					r.rt.Kill(name, "main", 1)
-					break
-				}
-			case 6:
-				for name := range wanted {
-					r.rt.KillSandbox(name)
-					break
-				}
-			case 7:
-				mu.Lock()
-				failing = !failing
-				mu.Unlock()
-			case 8:
-				mu.Lock()
-				failing = false // or the start would fail
-				mu.Unlock()
-				r.stop()
-				r.start()
-			}
-			time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
-			check()
+			h.act()
+			time.Sleep(time.Duration(h.rnd.IntN(3000)) * time.Millisecond)
+			h.check()
 		}
-		mu.Lock()
-		failing = false
-		mu.Unlock()
-		time.Sleep(15 * time.Minute) // back-offs are over
-		check()
-		have := map[string]bool{}
-		for _, p := range controllertest.List[*corev1.Pod](r.c, "default") {
-			have[p.Name] = true
-			if p.Spec.Containers[0].Name == "main" && len(p.Spec.InitContainers) == 0 {
-				require.True(t, ready(p), "seed %d: %s is not ready: %+v", seed, p.Name, p.Status)
-			}
-		}
-		require.Equal(t, wanted, have, "seed %d", seed)
-		for _, running := range r.rt.Running() {
-			name, _, _ := strings.Cut(running, "/")
-			require.True(t, wanted[name], "seed %d: %s runs without being wanted", seed, running)
-		}
-		entries, err := os.ReadDir(filepath.Join(r.opts.RootDir, "pods"))
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(entries), len(wanted))
-		for name := range wanted {
-			r.delete(name, 0)
-		}
-		time.Sleep(30 * time.Second)
-		boxes, containers := r.rt.Counts()
-		require.Zero(t, boxes+containers, "seed %d: something is left", seed)
+		h.end()
 	})
+}
+
+func (h *history) play(c *cri.ContainerConfig) fakecri.Script {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := fakecri.Script{StopAfter: time.Duration(h.chance.IntN(4)) * time.Second}
+	if strings.HasPrefix(c.Metadata.Name, "job") {
+		s.RunFor, s.ExitCode = time.Duration(h.chance.IntN(20)+1)*time.Second, int32(h.chance.IntN(2))
+	}
+	return s
+}
+
+func (h *history) fault(method string, _ any) fakecri.Fault {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if method == "PullImage" {
+		return fakecri.Hang // nobody has what is pulled
+	}
+	if !h.faulty {
+		return 0
+	}
+	switch n := h.chance.IntN(100); {
+	case n < 12:
+		return fakecri.Before
+	case n < 20:
+		return fakecri.After
+	case n < 22 && (strings.HasPrefix(method, "Stop") || strings.HasPrefix(method, "Remove")):
+		return fakecri.Instead
+	case n == 22:
+		return fakecri.Hang
+	}
+	return 0
+}
+
+// set changes what goes wrong.
+func (h *history) set(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+// repair ends all that goes wrong with the runtime.
+func (h *history) repair() {
+	h.set(func() { h.faulty, h.sick = false, false })
+	h.rt.SetAway(false)
+}
+
+// any is one of the pods that are wanted; empty if there are none.
+func (h *history) any() string {
+	names := slices.Sorted(maps.Keys(h.wanted))
+	if len(names) == 0 {
+		return ""
+	}
+	return names[h.rnd.IntN(len(names))]
+}
+
+func (h *history) act() {
+	switch h.rnd.IntN(16) {
+	case 0, 1, 2:
+		h.make("p", h.dress)
+	case 3:
+		// Two of which there is room for one, in one moment.
+		h.make("big", wants("3"))
+		h.make("big", wants("3"))
+	case 4:
+		h.make("pull", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "nowhere" })
+	case 5, 6:
+		if name := h.any(); name != "" {
+			h.delete(name, []int64{0, 1, 30}[h.rnd.IntN(3)])
+			delete(h.wanted, name)
+		}
+	case 7:
+		h.rt.Kill(h.any(), "main", 1)
+	case 8:
+		h.rt.KillSandbox(h.any())
+	case 9:
+		h.rt.LoseTrack(h.any(), "main")
+	case 10:
+		h.set(func() { h.faulty = !h.faulty })
+	case 11:
+		h.set(func() { h.sick = !h.sick })
+	case 12:
+		h.rt.SetAway(h.rnd.IntN(2) == 0)
+	case 13:
+		h.line.set([]outage{intact, refused, silent}[h.rnd.IntN(3)])
+	case 14:
+		h.setConfigMap(h.rnd.IntN(2) == 0)
+		h.setManifest(h.rnd.IntN(2) == 0)
+	case 15:
+		h.repair() // or the start would fail
+		h.stop()
+		h.start()
+	}
+}
+
+func (h *history) make(kind string, edit func(*corev1.Pod)) {
+	name := fmt.Sprint(kind, h.next)
+	h.next++
+	h.wanted[name] = true
+	h.pod(name, edit, "main")
+}
+
+// dress gives a pod some of what pods have.
+func (h *history) dress(p *corev1.Pod) {
+	c := &p.Spec.Containers[0]
+	one := func() bool { return h.rnd.IntN(3) == 0 }
+	if one() {
+		p.Spec.InitContainers = []corev1.Container{{Name: "job-init", Image: "img", ImagePullPolicy: corev1.PullNever}}
+	}
+	if one() {
+		c.LivenessProbe, c.ReadinessProbe = execProbe("live"), execProbe("ready")
+	}
+	if one() {
+		hook := &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"hook"}}}
+		c.Lifecycle = &corev1.Lifecycle{PostStart: hook, PreStop: hook}
+	}
+	if one() {
+		p.Spec.Volumes = []corev1.Volume{fromConfigMap("settings")}
+	}
+	if one() {
+		c.Name = "job"
+		p.Spec.RestartPolicy = []corev1.RestartPolicy{"Never", "OnFailure", "Always"}[h.rnd.IntN(3)]
+	}
+}
+
+func (h *history) setConfigMap(there bool) {
+	is := controllertest.Exists[*corev1.ConfigMap](h.c, "default", "settings")
+	if there && !is {
+		controllertest.Create(h.c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "settings"), Data: map[string]string{"k": "v"}})
+	} else if !there && is {
+		controllertest.Delete[*corev1.ConfigMap](h.c, "default", "settings")
+	}
+}
+
+func (h *history) setManifest(there bool) {
+	path := filepath.Join(h.opts.StaticPodDir, "s.yaml")
+	if !there {
+		_ = os.Remove(path)
+		return
+	}
+	require.NoError(h.t, os.WriteFile(path, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: s}\n"+
+		"spec: {containers: [{name: main, image: img, imagePullPolicy: Never}]}\n"), 0o644))
+}
+
+// check requires what holds at any time.
+func (h *history) check() {
+	require.Empty(h.t, h.rt.Doubles(), "seed %d: two processes of one container", h.seed)
+	big := 0
+	for _, running := range h.rt.Running() {
+		// What runs without an object was deleted while the kubelet was away, which does not know what it needs.
+		if name, _, _ := strings.Cut(running, "/"); strings.HasPrefix(name, "big") && h.exists(name) {
+			big++
+		}
+	}
+	require.LessOrEqual(h.t, big, 1, "seed %d: there is no room for these", h.seed)
+	for _, p := range controllertest.List[*corev1.Pod](h.c, "default") {
+		if was := h.over[string(p.UID)]; was != "" {
+			require.Equal(h.t, was, p.Status.Phase, "seed %d: %s had ended", h.seed, p.Name)
+		}
+		if ph := p.Status.Phase; ph == corev1.PodSucceeded || ph == corev1.PodFailed {
+			h.over[string(p.UID)] = ph
+		}
+	}
+}
+
+// lasting tells whether a pod is to run for ever.
+func (h *history) lasting(p *corev1.Pod) bool {
+	return !strings.HasPrefix(p.Name, "pull") && p.Spec.Containers[0].Name == "main" && len(p.Spec.InitContainers) == 0 &&
+		p.Status.Reason != "OutOfcpu"
+}
+
+// end requires what holds once nothing goes wrong any more.
+func (h *history) end() {
+	h.repair()
+	h.line.set(intact)
+	h.setConfigMap(true)
+	h.setManifest(true)
+	time.Sleep(15 * time.Minute) // back-offs are over
+	h.check()
+	have := map[string]bool{}
+	var lasting []string
+	for _, p := range controllertest.List[*corev1.Pod](h.c, "default") {
+		if p.Name != "s-n1" {
+			have[p.Name] = true
+		}
+		if h.lasting(p) {
+			require.True(h.t, ready(p), "seed %d: %s is not ready: %+v", h.seed, p.Name, p.Status)
+			lasting = append(lasting, p.Name+"/main")
+		}
+	}
+	require.Equal(h.t, h.wanted, have, "seed %d", h.seed)
+	require.Contains(h.t, lasting, "s-n1/main", "seed %d: the static pod", h.seed)
+	for _, running := range h.rt.Running() {
+		name, _, _ := strings.Cut(running, "/")
+		require.True(h.t, h.wanted[name] || name == "s-n1", "seed %d: %s runs without being wanted", h.seed, running)
+	}
+
+	h.line.set(silent)
+	for _, name := range lasting {
+		pod, container, _ := strings.Cut(name, "/")
+		h.rt.Kill(pod, container, 1)
+	}
+	time.Sleep(6 * time.Minute) // longer than any back-off
+	for _, name := range lasting {
+		require.Contains(h.t, h.rt.Running(), name, "seed %d: it stays down while the API server is away", h.seed)
+	}
+	h.line.set(intact)
+	time.Sleep(time.Minute)
+
+	entries, err := os.ReadDir(filepath.Join(h.opts.RootDir, "pods"))
+	require.NoError(h.t, err)
+	require.LessOrEqual(h.t, len(entries), len(h.wanted)+1)
+	h.setManifest(false)
+	for name := range h.wanted {
+		h.delete(name, 0)
+	}
+	time.Sleep(45 * time.Second)
+	boxes, containers := h.rt.Counts()
+	require.Zero(h.t, boxes+containers, "seed %d: something is left", h.seed)
 }

@@ -56,6 +56,25 @@ func (g *gate) set(closed bool) {
 
 const faultPods = `
 apiVersion: v1
+kind: ConfigMap
+metadata: {name: deleted}
+data: {k: v}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: configured}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "trap 'exit 1' TERM; while true; do sleep 0.1; done"]
+    volumeMounts: [{name: settings, mountPath: /settings}]
+  volumes: [{name: settings, configMap: {name: deleted}}]
+---
+apiVersion: v1
 kind: Pod
 metadata: {name: probed}
 spec:
@@ -92,13 +111,18 @@ const readyStatus = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`
 func (n *realNode) testFaults(t *testing.T) {
 	n.t = t
 	n.apply(faultPods)
-	for _, name := range []string{"probed", "unknown", "created"} {
+	for _, name := range []string{"configured", "probed", "unknown", "created"} {
 		n.until("pod ready", is("True"), "get", "pod", name, "-o", readyStatus)
 	}
 	restarts := "jsonpath={.status.containerStatuses[0].restartCount}"
 
+	n.kubectl("delete", "configmap", "deleted")
+	n.until("a refresh that fails", has("FailedMount"), "get", "events", "--field-selector=involvedObject.name=configured")
+	n.kubectl("exec", "configured", "--", "kill", "1")
+	n.until("a restart without the ConfigMap", is("1 True"), "get", "pod", "configured", "-o", `jsonpath={.status.containerStatuses[0].restartCount} {.status.conditions[?(@.type=="Ready")].status}`)
+
 	n.gate.set(true)
-	time.Sleep(4 * time.Second) // twice what the probes need to fail for good
+	time.Sleep(3 * time.Second) // more than the probes need to fail for good
 	n.gate.set(false)
 	n.until("events", has("errored and resulted in unknown state"), "get", "events", "--field-selector=involvedObject.name=probed")
 
@@ -127,7 +151,7 @@ func (n *realNode) testFaults(t *testing.T) {
 	for _, name := range []string{"probed", "created"} {
 		require.Equal(t, "0", n.kubectl("get", "pod", name, "-o", restarts), name)
 	}
-	n.kubectl("delete", "pod", "probed", "unknown", "created", "--wait=true", "--timeout="+patience.String())
+	n.kubectl("delete", "pod", "configured", "probed", "unknown", "created", "--wait=true", "--timeout="+patience.String())
 }
 
 // processes counts those with exactly this command line.
