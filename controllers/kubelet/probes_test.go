@@ -94,7 +94,7 @@ func TestACommandThatTakesTooLongFailsItsProbe(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		frozen.Store(false)
 		time.Sleep(time.Minute)
-		require.Equal(t, before, restarts(), "the runtime answers nothing")
+		require.Equal(t, before, restarts(), "the runtime answers nothing: %v", r.eventsOf("web"))
 	})
 }
 
