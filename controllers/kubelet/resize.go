@@ -25,7 +25,7 @@ func resourcesText(r *corev1.ResourceRequirements) (string, error) {
 func given(pod *corev1.Pod, v *view) (_ *corev1.Pod, names []string, err error) {
 	changed := pod
 	for list := range 2 {
-		for i, c := range *containersOf(pod, list) {
+		for i, c := range *startable(pod, list) {
 			run := v.latest(c.Name)
 			if run == nil || run.status.GetAnnotations()[annotationResources] == "" {
 				continue
@@ -45,14 +45,15 @@ func given(pod *corev1.Pod, v *view) (_ *corev1.Pod, names []string, err error) 
 			if changed == pod {
 				changed = codec.DeepCopy(pod)
 			}
-			(*containersOf(changed, list))[i].Resources = r
+			(*startable(changed, list))[i].Resources = r
 			names = append(names, c.Name)
 		}
 	}
 	return changed, names, nil
 }
 
-func containersOf(pod *corev1.Pod, list int) *[]corev1.Container {
+// startable are the init containers, list 0, or the others, list 1.
+func startable(pod *corev1.Pod, list int) *[]corev1.Container {
 	if list == 0 {
 		return &pod.Spec.InitContainers
 	}

@@ -59,9 +59,9 @@ func TestFailedSandboxesDoNotPileUp(t *testing.T) {
 			time.Sleep(time.Second)
 			r.rt.KillSandbox("web") // as a network plugin that fails leaves it
 			boxes, _ := r.rt.Counts()
-			require.LessOrEqual(t, boxes, 2)
+			require.LessOrEqual(t, boxes, 4) // the last, the next, and those whose containers' last states are still shown
 		}
-		require.LessOrEqual(t, r.rt.Calls("StopPodSandbox"), r.rt.Calls("RunPodSandbox")+2)
+		require.LessOrEqual(t, r.rt.Calls("StopPodSandbox"), 2*r.rt.Calls("RunPodSandbox"))
 		broken.Store(false)
 		time.Sleep(30 * time.Second)
 		require.True(t, ready(r.get("web")))
