@@ -245,6 +245,7 @@ func (c *cluster) newServer(st store.Store) error {
 		Server: apiserver.Options{
 			Store: st, Registry: registry.Options{ServiceCIDR: c.serviceCIDR},
 			AdvertiseAddress: advertise, AdvertisePort: c.port(), Nodes: c.nodeConn(),
+			Local: true, // the nodes are on this machine
 		},
 		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
 		Decided: metrics.Decided, ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,

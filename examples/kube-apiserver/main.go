@@ -205,7 +205,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			Registry: registry.Options{
 				ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second), Cache: o.caches(),
 			},
-			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort,
+			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort, Local: o.local(),
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
 			RequestTimeout: o.requestTimeout, CompactInterval: o.etcdCompaction, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay, ShutdownSendRetryAfter: o.shutdownRetryAfter,
 			CORSOrigins: o.corsOrigins, HSTS: o.hsts, GoawayChance: o.goawayChance,

@@ -197,6 +197,12 @@ func (o *options) advertise() string {
 	return conn.LocalAddr().(*net.UDPAddr).IP.String()
 }
 
+// local reports whether only this machine can reach the server, so that its nodes are on this machine too.
+func (o *options) local() bool {
+	ip, err := netip.ParseAddr(o.bindAddress)
+	return err == nil && ip.IsLoopback()
+}
+
 // kubeletTransport reaches kubelets over HTTP/1.1, which upgrades to streams need.
 func (o *options) kubeletTransport(log *slog.Logger) (http.RoundTripper, error) {
 	if o.kubeletCert == "" {

@@ -214,6 +214,9 @@ func (s *Server) authenticate(r *request) bool {
 		}
 	}
 	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
+	if s.options.Authenticator != nil {
+		r.Header.Del("Authorization") // no handler or backend needs the credential
+	}
 	return true
 }
 

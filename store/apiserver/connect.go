@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -80,6 +82,10 @@ func splitTarget(text string) (scheme, name, port string) {
 
 // connectPod serves log, exec, attach and portforward.
 func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
+	if err := s.mayUpgrade(r); err != nil {
+		r.fail(err)
+		return
+	}
 	container := ""
 	if r.info.Subresource != "portforward" {
 		var err error
@@ -109,6 +115,23 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 		return
 	}
 	s.forwardToNode(r, podURL(host, r, pod, container))
+}
+
+// mayUpgrade checks that whoever opens a WebSocket to a pod may create what it is for: such a request is a GET, which those may send who may only read.
+func (s *Server) mayUpgrade(r *request) error {
+	if r.info.Subresource == "log" || r.info.Verb == "create" || !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return nil
+	}
+	a := r.attributes()
+	a.Verb = "create"
+	d, reason, err := s.decide(r.Context(), a)
+	if d == authz.Allow {
+		return nil
+	}
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("authorization: %w", err))
+	}
+	return apierrors.NewForbidden(r.info.GVR.GroupResource(), r.info.Name, errors.New(forbidden(a, reason, nil)))
 }
 
 // connectOptions are the options of a connection as admission sees them.
@@ -208,7 +231,11 @@ func (s *Server) kubelet(r *request, node string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return kubeletOf(obj.(*corev1.Node))
+	host, err := kubeletOf(obj.(*corev1.Node))
+	if err != nil {
+		return "", err
+	}
+	return host, s.reachableAt(r, host)
 }
 
 // defaultKubeletPort is that of kubelets which do not say.
@@ -247,12 +274,7 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 		FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = u, u.Host
-			p.Out.Header.Del("Authorization") // the client's credentials are for this server only
-			for h := range p.Out.Header {
-				if strings.HasPrefix(h, "Impersonate-") {
-					p.Out.Header.Del(h)
-				}
-			}
+			withoutCredentials(p.Out.Header)
 			p.SetXForwarded()
 		},
 		ModifyResponse: func(resp *http.Response) error {
@@ -266,6 +288,10 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 				r.fail(e)
 				return
 			}
+			if r.info.Subresource == "proxy" {
+				r.fail(apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: %v", err)))
+				return
+			}
 			r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
 		},
 	}
@@ -273,6 +299,33 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 	defer cancel()
 	defer context.AfterFunc(r.server.cutting, cancel)()
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
+}
+
+// bearerProtocol begins the WebSocket protocol by which browsers send a token.
+const bearerProtocol = "base64url.bearer.authorization.k8s.io."
+
+// withoutCredentials removes what the client says about itself, which is for this server only, or would pass for this server's word.
+func withoutCredentials(h http.Header) {
+	h.Del("Authorization")
+	for name := range h {
+		if strings.HasPrefix(name, "Impersonate-") || strings.HasPrefix(name, "X-Remote-") {
+			h.Del(name)
+		}
+	}
+	const name = "Sec-Websocket-Protocol"
+	if !strings.Contains(strings.Join(h[name], ","), bearerProtocol) {
+		return
+	}
+	var rest []string
+	for protocol := range strings.SplitSeq(strings.Join(h[name], ","), ",") {
+		if protocol = strings.TrimSpace(protocol); !strings.HasPrefix(protocol, bearerProtocol) {
+			rest = append(rest, protocol)
+		}
+	}
+	h.Del(name)
+	if len(rest) > 0 {
+		h.Set(name, strings.Join(rest, ", "))
+	}
 }
 
 // logError is what a kubelet says about logs it cannot give.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -43,8 +44,11 @@ type Options struct {
 	// Nodes reaches the servers of kubelets for logs, exec, attach, port-forward and node proxies: a transport that dials the
 	// request's host over TLS with the server's client certificate, HTTP/1.1 only. Nil answers 503.
 	Nodes http.RoundTripper
-	// Backends reaches pods for the proxy subresources of pods and services. Nil means http.DefaultTransport.
+	// Backends reaches pods for the proxy subresources of pods and services. Nil means a transport as http.DefaultTransport, but without a proxy.
 	Backends http.RoundTripper
+	// Local says that nodes and pods may be on this machine's loopback addresses. It is true if AdvertiseAddress is empty or a loopback one. Otherwise
+	// requests are passed on to global unicast addresses only, and never to this server itself.
+	Local bool
 	// Tokens serves the token subresource of service accounts. Nil answers 404.
 	Tokens TokenIssuer
 	// Computed are resources that are not stored.
@@ -165,6 +169,9 @@ func (o Options) withDefaults() Options {
 	setTime(&o.BookmarkInterval, time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if ip, err := netip.ParseAddr(o.AdvertiseAddress); o.AdvertiseAddress == "" || err == nil && ip.IsLoopback() {
+		o.Local = true
 	}
 	o.Registry.CBOR = o.Registry.CBOR || o.CBOR
 	if o.Registry.Logger == nil {

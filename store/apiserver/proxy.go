@@ -3,8 +3,10 @@ package apiserver
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -12,12 +14,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // proxyNode passes a request on to the kubelet.
 func (s *Server) proxyNode(r *request, node *corev1.Node) {
 	host, err := kubeletOf(node)
+	if err == nil {
+		err = s.reachableAt(r, host)
+	}
 	if err != nil {
 		r.fail(err)
 		return
@@ -38,7 +44,14 @@ func (s *Server) backends() http.RoundTripper {
 	if s.options.Backends != nil {
 		return s.options.Backends
 	}
-	return http.DefaultTransport
+	return s.direct
+}
+
+// newDirect is a transport to pods. Unlike net/http's default one it goes through no proxy of the environment, which is for what is outside.
+func newDirect() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	return t
 }
 
 func (s *Server) proxyPod(r *request, pod *corev1.Pod) {
@@ -53,17 +66,20 @@ func (s *Server) proxyPod(r *request, pod *corev1.Pod) {
 			port = strconv.Itoa(int(pod.Spec.Containers[0].Ports[0].ContainerPort))
 		}
 	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		r.fail(apierrors.NewBadRequest(fmt.Sprintf("invalid port %q", port)))
+	host := net.JoinHostPort(pod.Status.PodIP, port)
+	if err := s.reachableAt(r, host); err != nil {
+		r.fail(err)
 		return
 	}
-	s.forward(r, s.backends(), s.proxyURL(r, scheme, joinHostPort(pod.Status.PodIP, n)))
+	s.forward(r, s.backends(), s.proxyURL(r, scheme, host))
 }
 
 func (s *Server) proxyService(r *request, svc *corev1.Service) {
 	scheme, _, port := splitTarget(r.info.Name)
 	host, err := s.endpointOf(r, svc, port)
+	if err == nil {
+		err = s.reachableAt(r, host)
+	}
 	if err != nil {
 		r.fail(err)
 		return
@@ -71,7 +87,7 @@ func (s *Server) proxyService(r *request, svc *corev1.Service) {
 	s.forward(r, s.backends(), s.proxyURL(r, scheme, host))
 }
 
-// endpointOf picks a ready endpoint of a service at random.
+// endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: slices are anybody's word too.
 func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (string, error) {
 	name, ok := "", len(svc.Spec.Ports) == 1 && port == ""
 	for _, p := range svc.Spec.Ports {
@@ -83,13 +99,13 @@ func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (strin
 	if !ok {
 		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port, svc.Name))
 	}
-	slices, err := registry.List[*discoveryv1.EndpointSlice](r.Context(), s.Access(), gvr{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+	found, err := registry.List[*discoveryv1.EndpointSlice](r.Context(), s.Access(), gvr{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
 		svc.Namespace, labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: svc.Name}))
 	if err != nil {
 		return "", err
 	}
 	var hosts []string
-	for _, slice := range slices {
+	for _, slice := range found {
 		for _, p := range slice.Ports {
 			if p.Port == nil || p.Name != nil && *p.Name != name {
 				continue
@@ -99,7 +115,9 @@ func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (strin
 					continue
 				}
 				for _, a := range e.Addresses {
-					hosts = append(hosts, joinHostPort(a, int(*p.Port)))
+					if s.isPod(r, svc.Namespace, e.TargetRef, a) {
+						hosts = append(hosts, joinHostPort(a, int(*p.Port)))
+					}
 				}
 			}
 		}
@@ -108,4 +126,17 @@ func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (strin
 		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", svc.Name))
 	}
 	return hosts[rand.IntN(len(hosts))], nil
+}
+
+// isPod reports whether an endpoint refers to a pod of the namespace that has the address.
+func (s *Server) isPod(r *request, namespace string, ref *corev1.ObjectReference, address string) bool {
+	if ref == nil || ref.Kind != "Pod" || ref.Namespace != "" && ref.Namespace != namespace {
+		return false
+	}
+	obj, err := s.Access().Get(r.Context(), gvr{Version: "v1", Resource: "pods"}, types.NamespacedName{Namespace: namespace, Name: ref.Name})
+	if err != nil {
+		return false
+	}
+	status := &obj.(*corev1.Pod).Status
+	return status.PodIP == address || slices.ContainsFunc(status.PodIPs, func(ip corev1.PodIP) bool { return ip.IP == address })
 }

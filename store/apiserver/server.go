@@ -38,6 +38,7 @@ type Server struct {
 	limits limits
 	policy policy
 	probe  storeProbe
+	direct *http.Transport         // to pods, without Options.Backends
 	flows  *flowcontrol.Controller // nil without priority and fairness
 	plain  map[string]http.Handler // handlers of other paths
 	prefix []string                // of those that end in a slash, longest first
@@ -71,6 +72,7 @@ func New(o Options) (*Server, error) {
 			return nil, err
 		}
 	}
+	s.direct = newDirect()
 	s.probe.ask = func(ctx context.Context) error {
 		_, err := s.store.Progress(ctx, "/")
 		return err
@@ -194,6 +196,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.cut()
 	stop()
 	tasks.Wait()
+	s.direct.CloseIdleConnections()
 	if s.ownStore {
 		err = errors.Join(err, s.store.Close())
 	}

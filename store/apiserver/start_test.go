@@ -47,6 +47,7 @@ func TestStartBeforeTheStore(t *testing.T) {
 			require.Equal(t, http.StatusOK, direct(s, "GET", "/livez/ping", "").Code)
 			away.Store(false)
 			<-s.Ready()
+			time.Sleep(time.Second) // that the store could not be read may be known for so long
 			require.Equal(t, http.StatusOK, direct(s, "GET", "/readyz", "").Code)
 			require.Equal(t, http.StatusOK, direct(s, "GET", "/apis/example.com/v1/namespaces/default/ships/argo", "").Code, "served as soon as the server is ready")
 		})

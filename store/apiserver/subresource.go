@@ -19,7 +19,7 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 	case !known || rt.res == nil:
 		r.fail(errNoResource())
 		return
-	case !verb:
+	case !verb && (r.info.Subresource != "proxy" || r.Method != http.MethodOptions): // which has no verb, and is the backend's to answer
 		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))
 		return
 	}

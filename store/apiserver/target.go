@@ -1,0 +1,65 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+)
+
+// The addresses of pods and nodes are what those wrote who may write their status, and this server dials them for whoever may use a proxy, a log or a
+// shell. So that it is no way to what only it can reach, such as its own loopback ports, the metadata service of a cloud or, with its own
+// credentials, itself, an address must be one that others could reach too:
+//   - a global unicast one; a loopback one only with Options.Local,
+//   - and never one where this server listens.
+
+// reachable checks a host, an IP address or a name all of whose addresses must do, and a port.
+func (s *Server) reachable(r *request, host string, port int) error {
+	ips, err := resolve(r.Context(), host)
+	if err != nil {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("the address of the backend is not known: %v", err))
+	}
+	for _, ip := range ips {
+		if !ip.IsGlobalUnicast() && !(ip.IsLoopback() && s.options.Local) || s.own(r, ip, port) {
+			return apierrors.NewBadRequest(fmt.Sprintf("address not allowed: %s", joinHostPort(ip.String(), port)))
+		}
+	}
+	return nil
+}
+
+func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip.Unmap()}, nil
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range found {
+		found[i] = found[i].Unmap()
+	}
+	return found, err
+}
+
+// own reports whether this server listens there, as far as it knows: where the request came in, on loopback at that port, or where it advertises itself.
+func (s *Server) own(r *request, ip netip.Addr, port int) bool {
+	if advertised, err := netip.ParseAddr(s.options.AdvertiseAddress); err == nil && ip == advertised.Unmap() && port == s.options.AdvertisePort {
+		return true
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && port == local.Port && (ip.IsLoopback() || ip == local.AddrPort().Addr().Unmap())
+}
+
+// reachableAt is reachable for a host and port in one text.
+func (s *Server) reachableAt(r *request, address string) error {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid port %q", text))
+	}
+	return s.reachable(r, host, int(port))
+}
