@@ -213,7 +213,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			UnsafeDelete: o.features.Enabled(unsafeDeletion), CBOR: o.features.Enabled(cborServingAndStorage),
 			Handlers: o.handlers(),
 		},
-		BootstrapTokens: o.bootstrapTokens, Anonymous: o.anonymous, AuthorizationModes: o.authorization, Decided: metrics.Decided, ServiceAccountIssuers: o.issuers, Audiences: o.audiences,
+		BootstrapTokens: o.bootstrapTokens, Anonymous: o.anonymous, AuthorizationModes: o.authorization, Decided: metrics.Decided, ServiceAccountIssuers: o.issuers, JWKSURI: o.jwksURI, Audiences: o.audiences,
 		EnableAdmission: o.enable, DisableAdmission: o.disable, Logger: log,
 	}
 	metrics.Measure(&co.Server)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -36,6 +37,7 @@ type options struct {
 
 	serviceCIDR        string
 	issuers, audiences []string
+	jwksURI            string
 	keyFiles           []string
 	signingKeyFile     string
 	generateKey        bool
@@ -90,6 +92,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.nodePorts, "service-node-port-range", "30000-32767", "range of node ports of services, as first-last")
 	f.DurationVar(&o.eventTTL, "event-ttl", time.Hour, "how long events are kept")
 	f.StringArrayVar(&o.issuers, "service-account-issuer", nil, "issuer of service account tokens; the first is put into new ones")
+	f.StringVar(&o.jwksURI, "service-account-jwks-uri", "", "https URL of the keys in the discovery document of the issuer (empty: at this server's --advertise-address)")
 	f.StringSliceVar(&o.audiences, "api-audiences", nil, "audiences of tokens this server accepts (empty: the issuers)")
 	f.StringArrayVar(&o.keyFiles, "service-account-key-file", nil, "PEM files of keys that verify service account tokens")
 	f.StringVar(&o.signingKeyFile, "service-account-signing-key-file", "", "PEM file of the key that signs service account tokens; required, but with --storage-backend=memory, whose tokens end with its accounts")
@@ -162,6 +165,9 @@ func (o *options) validate() error {
 	}
 	if !o.allowPrivileged {
 		bad("--allow-privileged=false is not supported: use admission (PodSecurity) to refuse privileged pods")
+	}
+	if u, err := url.Parse(o.jwksURI); o.jwksURI != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
+		bad("--service-account-jwks-uri: %q is not an https URL", o.jwksURI)
 	}
 	if len(o.issuers) == 0 && (len(o.keyFiles) > 0 || o.signingKeyFile != "") {
 		bad("--service-account-issuer is required with service account keys")

@@ -28,9 +28,20 @@ func newPolicy(o *Options) (policy, error) {
 		if err != nil {
 			return p, fmt.Errorf("apiserver: CORSOrigins: %w", err)
 		}
+		if !bound(text) {
+			return p, fmt.Errorf("apiserver: CORSOrigins: %q also matches parts of other origins: it must begin with ^ or // and end with $, a colon or a port", text)
+		}
 		p.origins = append(p.origins, re)
 	}
 	return p, nil
+}
+
+// originEnd is the end of a pattern that is bound to the end of a host.
+var originEnd = regexp.MustCompile(`(\$|:|:\$|:\(\$\)|\(:\|\$\)|\(\$\|:\)|:[0-9]+|:(\[0-9\]|\\d)[+*])$`)
+
+// bound reports whether a pattern is bound to both ends of an origin's host: example.com alone would also let https://example.com.evil.net in.
+func bound(pattern string) bool {
+	return (strings.HasPrefix(pattern, "^") || strings.HasPrefix(pattern, "//")) && originEnd.MatchString(pattern)
 }
 
 // apply sets the headers. It reports false if the request has been answered: a browser asked whether it may ask.
@@ -41,6 +52,9 @@ func (p *policy) apply(r *request) bool {
 	}
 	if p.goaway > 0 && r.ProtoMajor == 2 && !r.info.long() && rand.Float64() < p.goaway {
 		h.Set("Connection", "close") // net/http makes a GOAWAY frame of it
+	}
+	if len(p.origins) > 0 {
+		h.Add("Vary", "Origin") // also of answers to others, which a cache must not give to pages
 	}
 	origin := r.Request.Header.Get("Origin")
 	if origin == "" || !p.allows(origin) {

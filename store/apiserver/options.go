@@ -111,7 +111,8 @@ type Options struct {
 	// GoawayChance is the share of HTTP/2 requests, 0 to 0.02, whose clients are told to connect anew, so that clients behind a
 	// load balancer spread over several servers. Watches are not cut.
 	GoawayChance float64
-	// CORSOrigins are regular expressions of the origins whose pages may use the API from a browser. Nil means none.
+	// CORSOrigins are regular expressions of the origins whose pages may use the API from a browser. Each begins with ^ or // and ends with $, a colon
+	// or a port, so that no longer host matches. Nil means none.
 	CORSOrigins []string
 	// HSTS are the directives of the header Strict-Transport-Security, such as max-age=31536000; empty sends none.
 	HSTS []string

@@ -219,7 +219,7 @@ func (s *Server) serveAggregated(r *request, d *discovery, core bool, version st
 	h := r.w.Header()
 	h.Set("Cache-Control", "public")
 	h.Set("Etag", etag)
-	h.Set("Vary", "Accept")
+	h.Add("Vary", "Accept")
 	if match := r.Header.Get("If-None-Match"); match != "" && match == etag {
 		r.w.WriteHeader(http.StatusNotModified)
 		return

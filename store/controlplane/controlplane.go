@@ -58,7 +58,7 @@ type Options struct {
 	// Audiences the server accepts; nil means the issuers.
 	Audiences []string
 	// JWKSURI is where the discovery document at /.well-known/openid-configuration says that the keys are; empty means
-	// /openid/v1/jwks at the host the request was sent to.
+	// /openid/v1/jwks at Server.AdvertiseAddress, or without one at the host the request was sent to.
 	JWKSURI string
 
 	// EnableAdmission and DisableAdmission change which of admission.Factories run.

@@ -1,9 +1,12 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
+	"strconv"
 
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -25,18 +28,19 @@ func discovery(t *authn.Tokens, jwksURI string, so *apiserver.Options) error {
 	if so.Handlers == nil {
 		so.Handlers = map[string]http.Handler{}
 	}
-	so.Handlers[jwksPath] = document("application/jwk-set+json", func(*http.Request) ([]byte, error) { return t.JWKS() })
-	so.Handlers[discoveryPath] = document("application/json", func(r *http.Request) ([]byte, error) {
-		uri := jwksURI
-		if uri == "" {
-			uri = "https://" + r.Host + jwksPath
-		}
-		return t.Discovery(uri)
+	so.Handlers[jwksPath] = document("application/jwk-set+json", true, func(*http.Request) ([]byte, error) { return t.JWKS() })
+	if jwksURI == "" && so.AdvertiseAddress != "" {
+		jwksURI = "https://" + net.JoinHostPort(so.AdvertiseAddress, strconv.Itoa(cmp.Or(so.AdvertisePort, 6443))) + jwksPath
+	}
+	// Where the server does not know its address it repeats what the client calls it, which no cache may give to others.
+	so.Handlers[discoveryPath] = document("application/json", jwksURI != "", func(r *http.Request) ([]byte, error) {
+		return t.Discovery(cmp.Or(jwksURI, "https://"+r.Host+jwksPath))
 	})
 	return nil
 }
 
-func document(contentType string, body func(r *http.Request) ([]byte, error)) http.Handler {
+// document serves a body that is the same for all clients if shared.
+func document(contentType string, shared bool, body func(r *http.Request) ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -49,7 +53,9 @@ func document(contentType string, body func(r *http.Request) ([]byte, error)) ht
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		w.Header().Set("Cache-Control", "public, max-age=3600")
+		if shared {
+			w.Header().Set("Cache-Control", "public, max-age=3600")
+		}
 		_, _ = w.Write(b) // a client that went away needs no answer
 	})
 }
