@@ -1,8 +1,11 @@
 package apiserver
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
@@ -39,6 +42,9 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	if err := codec.Unmarshal(data, &c.fields); err != nil {
 		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
 	}
+	if err := r.reportDuplicates(p, gvk); err != nil {
+		return nil, err
+	}
 	kind, _ := c.fields["kind"].(string)
 	apiVersion, _ := c.fields["apiVersion"].(string)
 	if kind == "" || apiVersion == "" {
@@ -62,6 +68,24 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 		}
 	}
 	return c, c.name(types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name})
+}
+
+// reportDuplicates refuses or warns of keys that are in the configuration twice, of which the last would count.
+func (r *request) reportDuplicates(p *patchRequest, gvk schema.GroupVersionKind) error {
+	if p.fv == fieldsIgnore || p.kind != types.ApplyYAMLPatchType {
+		return nil
+	}
+	read := codec.UnmarshalYAML
+	if bytes.HasPrefix(bytes.TrimSpace(p.data), []byte{'{'}) && json.Valid(p.data) {
+		read = codec.UnmarshalOptions
+	}
+	var fields map[string]any
+	issues, err := read(p.data, &fields, codec.DecodeOptions{Strict: true})
+	if err != nil {
+		return apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+	}
+	issues = slices.DeleteFunc(issues, func(i codec.FieldIssue) bool { return i.Kind != codec.DuplicateField })
+	return r.report(issues, gvk, p.fv)
 }
 
 // name compares name and namespace with the path's, and fills them in.

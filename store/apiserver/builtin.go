@@ -52,5 +52,7 @@ func (s *Server) createBinding(ctx context.Context, namespace string, obj metav1
 	if res == nil {
 		return nil, errNoResource()
 	}
-	return binding, bindPod(ctx, res, types.NamespacedName{Namespace: namespace, Name: binding.Name}, binding, bindingWrite)
+	w := bindingWrite
+	w.DryRun = DryRun(ctx)
+	return binding, bindPod(ctx, res, types.NamespacedName{Namespace: namespace, Name: binding.Name}, binding, w)
 }

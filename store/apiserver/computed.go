@@ -24,9 +24,15 @@ type Computed struct {
 	List func(ctx context.Context, namespace string) ([]metav1.Object, error)
 	// Watch sends changes until ctx ends. send blocks while the client does not read, and fails when it has gone.
 	Watch func(ctx context.Context, namespace string, send func(eventType string, obj metav1.Object) error) error
-	// Create answers a create, such as a review.
+	// Create answers a create, such as a review. Admission has been asked. It must change nothing if DryRun(ctx), and what it writes through the
+	// server's registry with ctx is fenced as the request is.
 	Create func(ctx context.Context, namespace string, obj metav1.Object) (metav1.Object, error)
 }
+
+type dryRunKey struct{}
+
+// DryRun reports whether the create for which Computed.Create was called is a dry run.
+func DryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
 func hasProto(info *scheme.Info) bool {
 	_, err := codec.SizeProto(info.New())
@@ -34,7 +40,11 @@ func hasProto(info *scheme.Info) bool {
 }
 
 func (s *Server) serveComputed(rt *route, r *request) {
-	out, err := r.accepts(rt.offers(r.info.Verb == "watch"))
+	o := rt.offers(r.info.Verb == "watch")
+	if r.info.Verb == "create" {
+		o.table = false // there is no table of what is not kept
+	}
+	out, err := r.accepts(o)
 	if err != nil {
 		r.fail(err)
 		return
@@ -72,7 +82,18 @@ func (s *Server) serveComputed(rt *route, r *request) {
 				return
 			}
 		}
-		made, err := c.Create(r.Context(), r.info.Namespace, obj)
+		ctx, err := s.fenced(r)
+		if err == nil {
+			err = s.registry.Ask(ctx, rt.info, types.NamespacedName{Namespace: r.info.Namespace, Name: obj.GetName()}, obj, r.write(wo, createOptions(r, wo)))
+		}
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		if wo.dryRun {
+			ctx = context.WithValue(ctx, dryRunKey{}, true)
+		}
+		made, err := c.Create(ctx, r.info.Namespace, obj)
 		r.answer(rt, http.StatusCreated, out, made, err)
 	case r.info.Verb == "list" && c.List != nil:
 		r.listComputed(rt, out)

@@ -1,7 +1,7 @@
 package apiserver
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"mime"
 	"net/http"
@@ -102,7 +102,8 @@ func (p *patchRequest) apply(doc []byte, t reflect.Type) ([]byte, error) {
 		return nil, err
 	}
 	code := patch.Code(err)
-	if code == http.StatusBadRequest && p.kind == types.JSONPatchType && bytes.HasPrefix(bytes.TrimSpace(p.data), []byte{'['}) {
+	var operations []map[string]json.RawMessage
+	if code == http.StatusBadRequest && p.kind == types.JSONPatchType && json.Unmarshal(p.data, &operations) == nil {
 		code = http.StatusUnprocessableEntity // a list of operations, but not of good ones
 	}
 	switch code {

@@ -112,7 +112,9 @@ func editApproval(obj, old metav1.Object) {
 
 // issueToken answers POST serviceaccounts/NAME/token.
 func (s *Server) issueToken(rt *route, r *request) {
-	out, err := r.accepts(rt.offers(false))
+	forms := rt.offers(false)
+	forms.table = false // there is no table of what is not kept
+	out, err := r.accepts(forms)
 	if err != nil {
 		r.fail(err)
 		return

@@ -8,6 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -227,6 +228,14 @@ func (r *Resource) Connect(ctx context.Context, key types.NamespacedName, body a
 		a.Kind = k.GroupVersionKind()
 	}
 	return r.ask(ctx, key, a)
+}
+
+// Ask asks admission about the create of an object that is not stored, such as a review, and which plugins may change.
+func (r *Registry) Ask(ctx context.Context, info *scheme.Info, key types.NamespacedName, obj metav1.Object, w Write) error {
+	unstored := &Resource{registry: r, info: info}
+	a := unstored.admissionAttributes(ctx, admission.Create, w, obj, nil)
+	a.Versions = nil
+	return unstored.ask(ctx, key, a)
 }
 
 // Ask asks admission about a request whose body is not stored, such as one for a token: see Write.Body.
