@@ -19,7 +19,9 @@ func TestDiscoveryIsNotPoisoned(t *testing.T) {
 	}{
 		{func(o *controlplane.Options) { o.Server.AdvertiseAddress = "192.0.2.7" }, "https://192.0.2.7:6443/openid/v1/jwks", true},
 		{func(o *controlplane.Options) { o.Server.AdvertiseAddress, o.Server.AdvertisePort = "fd00::7", 443 }, "https://[fd00::7]:443/openid/v1/jwks", true},
-		{func(o *controlplane.Options) { o.Server.AdvertiseAddress, o.JWKSURI = "192.0.2.7", "https://keys.test/jwks" }, "https://keys.test/jwks", true},
+		{func(o *controlplane.Options) {
+			o.Server.AdvertiseAddress, o.JWKSURI = "192.0.2.7", "https://keys.test/jwks"
+		}, "https://keys.test/jwks", true},
 		{func(*controlplane.Options) {}, "https://evil.test/openid/v1/jwks", false},
 	} {
 		p := start(t, c.change)
