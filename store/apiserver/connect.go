@@ -114,12 +114,16 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 		r.fail(err)
 		return
 	}
-	s.forwardToNode(r, podURL(host, r, pod, container))
+	if u := podURL(host, r, pod, container); r.info.Subresource == "log" && r.webSocket() {
+		s.socketLog(r, u)
+	} else {
+		s.forwardToNode(r, u)
+	}
 }
 
 // mayUpgrade checks that whoever opens a WebSocket to a pod may create what it is for: such a request is a GET, which those may send who may only read.
 func (s *Server) mayUpgrade(r *request) error {
-	if r.info.Subresource == "log" || r.info.Verb == "create" || !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+	if r.info.Subresource == "log" || r.info.Verb == "create" || !r.webSocket() {
 		return nil
 	}
 	a := r.attributes()

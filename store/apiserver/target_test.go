@@ -161,7 +161,7 @@ func TestWebSocketsNeedCreate(t *testing.T) {
 		require.Equal(t, 200, s.do("GET", pods+"/p/"+sub+"?stdout=1&command=sh", nil, upgrade...).code)
 	}
 	rule.allow = func(a authz.Attributes) bool { return a.Verb == "get" }
-	require.Equal(t, 200, s.do("GET", pods+"/p/log", nil, upgrade...).code, "logs are only read")
+	require.NotEqual(t, 403, s.do("GET", pods+"/p/log", nil, upgrade...).code, "logs are only read")
 }
 
 // Handlers see who calls, not the credential.
