@@ -70,7 +70,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	serving, err := o.servingCertificate(log)
+	serving, err := o.servingConfig(log)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func run(args []string) error {
 	tasks.Go(func() { followKeys(ctx, o.keys, cp.Tokens(), log) })
 	served := make(chan error, 1)
 	go func() {
-		served <- cp.Serve(ctx, l, &tls.Config{GetCertificate: serving, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
+		served <- cp.Serve(ctx, l, serving)
 		end()
 	}()
 	err = cp.Run(ctx)

@@ -24,6 +24,8 @@ type options struct {
 	bindAddress, advertiseAddress string
 	securePort                    int
 	certDir, certFile, keyFile    string
+	tlsMinVersion                 string
+	tlsCipherSuites, sniCertFiles []string
 	clientCAFile, tokenFile       string
 	anonymous, bootstrapTokens    bool
 	authorization                 []string
@@ -73,6 +75,9 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.certDir, "cert-dir", "", "folder of apiserver.crt and apiserver.key, which are made if missing (empty: kept in memory)")
 	f.StringVar(&o.certFile, "tls-cert-file", "", "serving certificate, with intermediates")
 	f.StringVar(&o.keyFile, "tls-private-key-file", "", "key of --tls-cert-file")
+	f.StringVar(&o.tlsMinVersion, "tls-min-version", "VersionTLS12", "least version of TLS: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13")
+	f.StringSliceVar(&o.tlsCipherSuites, "tls-cipher-suites", nil, "cipher suites up to TLS 1.2, by their names (empty: Go's choice)")
+	f.StringArrayVar(&o.sniCertFiles, "tls-sni-cert-key-file", nil, "CERTFILE,KEYFILE[:NAME,NAME]: a certificate for clients that ask for one of the names, or of those in it; may be repeated")
 	f.StringVar(&o.clientCAFile, "client-ca-file", "", "authorities of client certificates")
 	f.StringVar(&o.tokenFile, "token-auth-file", "", "CSV file of static bearer tokens: token,user,uid[,groups]")
 	f.BoolVar(&o.bootstrapTokens, "enable-bootstrap-token-auth", false, "accept the bootstrap tokens in secrets of kube-system")
