@@ -187,7 +187,11 @@ func (k *Kubelet) podEvent(e informers.Event[*corev1.Pod]) {
 	pod := e.Object()
 	if isMirror(pod) {
 		// The manifest decides what runs; the mirror only shows it.
-		if uid := k.staticOf(pod); uid != "" && e.Type != informers.Deleted {
+		switch uid := k.staticOf(pod); {
+		case uid == "" || e.Type == informers.Deleted:
+		case e.Type == informers.Added:
+			k.status.again(uid) // until now there was nothing to write to
+		default:
 			k.status.seen(uid, pod)
 		}
 		return

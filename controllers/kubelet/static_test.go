@@ -206,3 +206,17 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		require.False(t, slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == "static-n1" }))
 	})
 }
+
+// A status that was to be written before the kubelet had seen its mirror is written when it has.
+func TestStatusOfAMirrorThatIsSeenLate(t *testing.T) {
+	staticBubble(t, intact, func(s *staticRig) {
+		s.line.cutStreams(true)
+		s.write(manifest("a"))
+		time.Sleep(15 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		require.True(t, s.exists("static-n1"))
+		s.line.cutStreams(false)
+		time.Sleep(35 * time.Second) // the watch comes back
+		require.True(t, ready(s.get("static-n1")))
+	})
+}
