@@ -181,7 +181,7 @@ func (n *namespaces) clear(ctx context.Context, namespace string, r discovery.Re
 	api := client.ForResource[*metav1.PartialObjectMetadata](n.conn, res)
 	list, err := api.List(ctx, client.ListOptions{Namespace: namespace})
 	if err != nil || len(list.Items) == 0 {
-		return nil, ignoreGone(err)
+		return nil, ignoreUnsupported(err)
 	}
 	background := client.DeleteOptions{PropagationPolicy: metav1.DeletePropagationBackground}
 	if r.HasVerb("deletecollection") {
@@ -198,14 +198,16 @@ func (n *namespaces) clear(ctx context.Context, namespace string, r discovery.Re
 		err = listErr
 	}
 	if list == nil {
-		return nil, ignoreGone(err)
+		return nil, ignoreUnsupported(err)
 	}
-	return list.Items, ignoreGone(err)
+	return list.Items, ignoreUnsupported(err)
 }
 
-// ignoreGone drops the errors of a resource that is not served any more.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+// ignoreUnsupported drops the errors of a resource whose collections cannot be read or deleted. A 404 is none of them: discovery has just
+// listed the resource, so that its objects may only be out of sight, behind a server that does not know the definition
+// yet. If it is not served any more, the next pass does not find it in discovery.
+func ignoreUnsupported(err error) error {
+	if apierrors.IsMethodNotSupported(err) {
 		return nil
 	}
 	return err
