@@ -364,7 +364,8 @@ func (s *Server) authorize(r *request) bool {
 	return true
 }
 
-// mayCreate finds out whether the caller of an update or a patch may make the object, because it is missing.
+// mayCreate finds out whether the caller of an update or a patch may make the object, because it is missing, or that of a WebSocket
+// what it is for.
 func (r *request) mayCreate(ctx context.Context) error {
 	a := r.attributes()
 	a.Verb = "create"

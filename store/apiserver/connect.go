@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +17,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -82,7 +80,7 @@ func splitTarget(text string) (scheme, name, port string) {
 
 // connectPod serves log, exec, attach and portforward.
 func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
-	if err := s.mayUpgrade(r); err != nil {
+	if err := r.mayUpgrade(); err != nil {
 		r.fail(err)
 		return
 	}
@@ -121,21 +119,13 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 	}
 }
 
-// mayUpgrade checks that whoever opens a WebSocket to a pod may create what it is for: such a request is a GET, which those may send who may only read.
-func (s *Server) mayUpgrade(r *request) error {
+// mayUpgrade checks that whoever opens a WebSocket to a pod may create what it is for: such a request is a GET, which the right to read
+// would allow.
+func (r *request) mayUpgrade() error {
 	if r.info.Subresource == "log" || r.info.Verb == "create" || !r.webSocket() {
 		return nil
 	}
-	a := r.attributes()
-	a.Verb = "create"
-	d, reason, err := s.decide(r.Context(), a)
-	if d == authz.Allow {
-		return nil
-	}
-	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("authorization: %w", err))
-	}
-	return apierrors.NewForbidden(r.info.GVR.GroupResource(), r.info.Name, errors.New(forbidden(a, reason, nil)))
+	return r.mayCreate(r.Context())
 }
 
 // connectOptions are the options of a connection as admission sees them.
