@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -185,6 +186,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 
 		// A folder that cannot be read, before and after a start of the kubelet.
 		away := s.opts.StaticPodDir + ".away"
+		synctest.Wait() // or the kubelet looks between the two calls, when there is no folder at all
 		require.NoError(t, os.Rename(s.opts.StaticPodDir, away))
 		require.NoError(t, os.WriteFile(s.opts.StaticPodDir, nil, 0o600))
 		time.Sleep(20 * time.Second)
@@ -193,6 +195,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		s.start()
 		time.Sleep(time.Minute)
 		require.Equal(t, one, s.rt.Running())
+		synctest.Wait()
 		require.NoError(t, os.Remove(s.opts.StaticPodDir))
 		require.NoError(t, os.Rename(away, s.opts.StaticPodDir))
 		time.Sleep(20 * time.Second)
