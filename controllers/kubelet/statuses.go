@@ -255,6 +255,10 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	w.answer = answer
 	w.written = max(w.written, version)
 	s.mu.Unlock()
+	// What others wrote while the request was under way was taken for what is about to be overwritten.
+	if now, err := s.k.apiPods.Lister().Get(w.key); err == nil && now.UID == pod.UID {
+		s.seen(uid, now)
+	}
 	return nil
 }
 
