@@ -213,7 +213,7 @@ func TestAnEndlessReconcileFailsATestThatSleeps(t *testing.T) {
 // Work that takes many runs of a key at one instant, and ends, is fine.
 func TestManyRunsAtOneInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var n atomic.Int32
 		c := controllertest.Start(t, controllertest.Options{MaxRuns: 100, Controllers: []controllertest.Adder{func(m *manager.Manager) error {
 			var c *controller.Controller
 			var err error
@@ -221,7 +221,7 @@ func TestManyRunsAtOneInstant(t *testing.T) {
 				if req.Name != "a" {
 					return reconcile.Result{}, nil
 				}
-				if n++; n%100 != 0 {
+				if n.Add(1)%100 != 0 {
 					c.Enqueue(req)
 				}
 				return reconcile.Result{RequeueAfter: time.Second}, nil
@@ -230,9 +230,9 @@ func TestManyRunsAtOneInstant(t *testing.T) {
 		}}})
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
 		c.Settle()
-		require.Equal(t, 100, n)
+		require.EqualValues(t, 100, n.Load())
 		c.Sleep(time.Second)
-		require.Equal(t, 200, n)
+		require.EqualValues(t, 200, n.Load())
 	})
 }
 
