@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"sync"
 	"testing"
@@ -278,6 +279,11 @@ func TestGenerationChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		seen := map[string]int{}
+		got := func() map[string]int {
+			mu.Lock()
+			defer mu.Unlock()
+			return maps.Clone(seen)
+		}
 		count := func(kind string) reconcile.Func {
 			return func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				mu.Lock()
@@ -299,9 +305,9 @@ func TestGenerationChanged(t *testing.T) {
 		controllertest.Update(c, "default", "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"b": "c"} })
 		controllertest.Update(c, "default", "a", func(b *policyv1.PodDisruptionBudget) { b.Labels = map[string]string{"b": "c"} })
 		c.Settle()
-		require.Equal(t, map[string]int{"maps": 2, "budgets": 1}, seen)
+		require.Equal(t, map[string]int{"maps": 2, "budgets": 1}, got())
 		controllertest.Update(c, "default", "a", func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })
 		c.Settle()
-		require.Equal(t, map[string]int{"maps": 2, "budgets": 2}, seen)
+		require.Equal(t, map[string]int{"maps": 2, "budgets": 2}, got())
 	})
 }
