@@ -38,6 +38,13 @@ func (d *diary) has(line string) bool {
 	return slices.Contains(d.lines, line)
 }
 
+// all is a copy of what has happened so far.
+func (d *diary) all() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.lines)
+}
+
 func (d *diary) runnable(name string) manager.Func {
 	return func(ctx context.Context) error {
 		d.add("%s starts", name)
@@ -99,17 +106,17 @@ func TestOrder(t *testing.T) {
 		}))
 		stop := runManager(m)
 		c.Sleep(time.Minute)
-		require.Equal(t, []string{"web starts"}, d.lines)
+		require.Equal(t, []string{"web starts"}, d.all())
 		close(e.start)
 		c.Sleep(time.Minute)
-		require.Equal(t, []string{"web starts", "led starts, synced true"}, d.lines)
+		require.Equal(t, []string{"web starts", "led starts, synced true"}, d.all())
 		m.Add("late", d.runnable("late"))
 		c.Sleep(time.Second)
-		require.Contains(t, d.lines, "late starts")
+		require.Contains(t, d.all(), "late starts")
 		require.NoError(t, stop())
 		at := func(line string) int {
-			require.Contains(t, d.lines, line)
-			return slices.Index(d.lines, line)
+			require.Contains(t, d.all(), line)
+			return slices.Index(d.all(), line)
 		}
 		require.Less(t, at("led ends"), at("lease released"))
 		require.Less(t, at("late ends"), at("lease released"))
@@ -132,8 +139,8 @@ func TestLeadershipLost(t *testing.T) {
 		c.Sleep(time.Second)
 		close(e.lose)
 		require.ErrorContains(t, <-done, "leadership was lost")
-		require.Contains(t, d.lines, "web ends")
-		require.Contains(t, d.lines, "led ends")
+		require.Contains(t, d.all(), "web ends")
+		require.Contains(t, d.all(), "led ends")
 	})
 }
 
@@ -152,7 +159,7 @@ func TestAFailureStopsEverything(t *testing.T) {
 		err := m.Run(t.Context())
 		require.ErrorIs(t, err, broken)
 		require.ErrorContains(t, err, "bad: broken")
-		require.Equal(t, []string{"web starts", "web ends"}, d.lines)
+		require.Equal(t, []string{"web starts", "web ends"}, d.all())
 	})
 }
 

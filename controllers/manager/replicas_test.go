@@ -85,12 +85,12 @@ func TestStandbysServeWebhooks(t *testing.T) {
 		}
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
 		c.Settle()
-		require.Equal(t, []string{"one a"}, d.lines)
+		require.Equal(t, []string{"one a"}, d.all())
 		require.Equal(t, "one", ask[0]())
 		require.Equal(t, "two", ask[1]())
 		stop[0]()
 		c.Sleep(time.Second)
-		require.Equal(t, []string{"one a", "two a"}, d.lines)
+		require.Equal(t, []string{"one a", "two a"}, d.all())
 		require.Equal(t, "two", ask[1]())
 	})
 }

@@ -60,7 +60,7 @@ func TestATimeoutOfARunnableIsAFailure(t *testing.T) {
 						require.NoError(t, ctx.Err(), "it stops by itself")
 						require.ErrorIs(t, err, cause)
 						require.ErrorContains(t, err, "sync: get settings: ")
-						require.Contains(t, d.lines, "other ends")
+						require.Contains(t, d.all(), "other ends")
 					})
 				})
 			}
@@ -135,7 +135,7 @@ func TestTheStopIsInOrder(t *testing.T) {
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
 		c.Sleep(time.Second)
 		require.NoError(t, stop())
-		require.Equal(t, []string{"web starts", "begun", "finished", "web ends"}, d.lines)
+		require.Equal(t, []string{"web starts", "begun", "finished", "web ends"}, d.all())
 		require.Equal(t, "yes", controllertest.Get[*corev1.ConfigMap](c, "default", "a").Data["done"])
 		require.Len(t, controllertest.List[*corev1.Event](c, "default"), 1)
 		require.Empty(t, leaseOf(c).Spec.HolderIdentity)
@@ -182,7 +182,7 @@ func TestNotDrained(t *testing.T) {
 		require.ErrorIs(t, err, manager.ErrNotDrained)
 		require.ErrorContains(t, err, "stuck")
 		require.NotContains(t, err.Error(), "good")
-		require.Contains(t, d.lines, "web ends")
+		require.Contains(t, d.all(), "web ends")
 		require.Equal(t, "one", *leaseOf(c).Spec.HolderIdentity, "the work may go on, so nobody else may begin")
 		close(let)
 		c.Sleep(time.Minute)
@@ -308,19 +308,19 @@ func TestAMissingRightHoldsUpOneController(t *testing.T) {
 		c.Run(m)
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
 		c.Sleep(9 * time.Second)
-		require.Empty(t, d.lines)
+		require.Empty(t, d.all())
 		c.Sleep(time.Second)
-		require.Contains(t, d.lines, "maps")
-		require.Contains(t, d.lines, "list: false")
-		require.NotContains(t, d.lines, "reads secrets")
-		require.NotContains(t, d.lines, "list: true")
+		require.Contains(t, d.all(), "maps")
+		require.Contains(t, d.all(), "list: false")
+		require.NotContains(t, d.all(), "reads secrets")
+		require.NotContains(t, d.all(), "list: true")
 		require.Regexp(t, `controller starts although not all informers have synced.*controller=maps.*secrets`, log.String())
 		controllertest.Update(c, "", "maps", func(r *rbacv1.ClusterRole) {
 			r.Rules[0].Resources = append(r.Rules[0].Resources, "secrets")
 		})
 		c.Sleep(5 * time.Minute)
-		require.Contains(t, d.lines, "reads secrets")
-		require.Contains(t, d.lines, "list: true")
+		require.Contains(t, d.all(), "reads secrets")
+		require.Contains(t, d.all(), "list: true")
 	})
 }
 
@@ -345,7 +345,7 @@ func TestChannelsOfAllReplicas(t *testing.T) {
 			require.Fail(t, "the sender is blocked")
 		}
 		c.Settle()
-		require.Equal(t, []string{"a"}, d.lines)
+		require.Equal(t, []string{"a"}, d.all())
 	})
 }
 
