@@ -131,16 +131,18 @@ func protoDocument(tree map[string]any) []byte {
 
 func protoPath(item map[string]any) []byte {
 	var w protoWriter
-	for _, m := range []struct {
-		method string
-		num    protowire.Number
-	}{{"get", 2}, {"put", 3}, {"post", 4}, {"delete", 5}, {"options", 6}, {"head", 7}, {"patch", 8}} {
-		if op, ok := item[m.method].(map[string]any); ok {
-			w.message(m.num, protoOperation(op))
-		}
-	}
+	w.operations(2, item, protoOperation)
 	w.parameters(9, item["parameters"])
 	return w
+}
+
+// operations writes the operations of a path, whose numbers follow each other in both versions.
+func (w *protoWriter) operations(first protowire.Number, item map[string]any, operation func(map[string]any) []byte) {
+	for i, method := range []string{"get", "put", "post", "delete", "options", "head", "patch"} {
+		if op, ok := item[method].(map[string]any); ok {
+			w.message(first+protowire.Number(i), operation(op))
+		}
+	}
 }
 
 func protoOperation(op map[string]any) []byte {

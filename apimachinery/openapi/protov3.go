@@ -52,14 +52,7 @@ func (w *protoWriter) named(num protowire.Number, tree any, value func(map[strin
 
 func protoPathV3(item map[string]any) []byte {
 	var w protoWriter
-	for _, m := range []struct {
-		method string
-		num    protowire.Number
-	}{{"get", 4}, {"put", 5}, {"post", 6}, {"delete", 7}, {"options", 8}, {"head", 9}, {"patch", 10}} {
-		if op, ok := item[m.method].(map[string]any); ok {
-			w.message(m.num, protoOperationV3(op))
-		}
-	}
+	w.operations(4, item, protoOperationV3)
 	w.parametersV3(13, item["parameters"])
 	return w
 }
