@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// silence reads a stream and closes it when nothing has come for too long while somebody waited. Any byte counts, so that a large
+// silence reads a stream and closes it when nothing has come for too long while a read waited. Any byte counts, so that a large
 // event on a slow line is no silence.
 //
 // A timer that has fired is no proof by itself: when the program was stopped or had no processor, as under load, the timer fires

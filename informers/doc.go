@@ -55,7 +55,7 @@
 // lister is still the latest on the server (see [Lister.AtLeast]).
 //
 // A resource that is not served, because its CustomResourceDefinition is not there yet, is waited for; when it
-// disappears, every object is told as deleted, and the informer waits for it to come back. A 404 alone means neither, since
+// disappears, every object is reported as deleted, and the informer waits for it to come back. A 404 alone means neither, since
 // anything between program and server may say that: the discovery documents of the server decide, and what was read is kept
 // until they have said no three times over some seconds. Until then [Status] has the error, and Silent grows.
 package informers

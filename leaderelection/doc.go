@@ -37,7 +37,7 @@
 // this the context of lead carries a [fence.Token]: clients made by this module
 // send it with every write, and our API server refuses a write whose token is no
 // longer that of the lease, in the transaction of the write. The token goes to the
-// lock's server only, as told by the address and the roots of its certificates: a
+// lock's server only, recognized by the address and the roots of its certificates: a
 // leader may write to other clusters, and those writes are not fenced. [Elector.Fenced]
 // says whether the lock's server checks tokens. Against other servers promise 1 is all
 // there is, so lead must hand its context to everything it does and wait for it.

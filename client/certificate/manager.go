@@ -191,7 +191,7 @@ func (m *Manager) refuse(cred *rest.Credential) {
 	m.refused = cred
 	select {
 	case m.wake <- struct{}{}:
-	default: // Run has been told already
+	default: // Run is notified already
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 
 // AuthenticatorOptions choose the credentials that are accepted. The zero value accepts tokens only.
 type AuthenticatorOptions struct {
-	// ClientCAs returns the authorities of client certificates and is called for each request. Certificates identify nobody if it is
+	// ClientCAs returns the authorities of client certificates and is called for each request. Certificates are not accepted if it is
 	// nil or returns nil.
 	ClientCAs func() *x509.CertPool
 	// NoTokens accepts no bearer tokens.

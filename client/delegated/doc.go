@@ -3,7 +3,7 @@
 // TokenReview, and the permission is asked for in a SubjectAccessReview. The kubelet's port works so, and so can the metrics and
 // debugging ports of other components.
 //
-// Everything fails closed: without an answer of the API server nobody is identified by a token, and nothing is allowed. Answers are
+// Everything fails closed: without an answer of the API server no token is accepted and nothing is allowed. Answers are
 // kept for a while, so a permission that is withdrawn may hold on for [AuthorizerOptions].AllowedTTL, and a token that is revoked for
 // [AuthenticatorOptions].TTL. Failed reviews are never kept.
 //

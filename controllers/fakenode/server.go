@@ -21,7 +21,7 @@ import (
 // the protocols of the kubelet, /pods, /metrics and /healthz. Logs, exec and attach answer with one line that says
 // that nothing ran; the exit code of exec is that of [ExitCodeAnnotation].
 //
-// The handler authenticates nobody: wrap it in a [delegated.Gate] with [Attributes] where others than the API server can reach it.
+// The handler authenticates no request: wrap it in a [delegated.Gate] with [Attributes] where others than the API server can reach it.
 func NewServer(m *manager.Manager) http.Handler {
 	s := &server{pods: informers.For[*corev1.Pod](m.Informers()).Lister()}
 	mux := http.NewServeMux()

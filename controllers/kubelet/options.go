@@ -70,7 +70,7 @@ type Options struct {
 	Listener net.Listener
 	TLS      *tls.Config
 	// Authenticate says who sends a request to the kubelet API; nil means client certificates of TLS.ClientCAs, and bearer tokens that
-	// the API server accepts in a TokenReview. Nobody is anonymous.
+	// the API server accepts in a TokenReview. Anonymous requests are refused.
 	Authenticate func(r *http.Request) (user *authenticationv1.UserInfo, ok bool, err error)
 	// Authorize says whether a user may make a request to the kubelet API; nil means to ask the API server in a SubjectAccessReview for
 	// the subresource of this node that the path belongs to: stats, metrics, log, checkpoint; pods, healthz, configz, statusz or else

@@ -87,7 +87,7 @@ func containersOf(pod *corev1.Pod) iter.Seq[*corev1.Container] {
 	}
 }
 
-// safeSysctls are the kernel parameters that belong to the pod's namespaces alone and harm nobody else.
+// safeSysctls are the kernel parameters that belong to the pod's namespaces alone and affect nothing outside them.
 var safeSysctls = []string{
 	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.ip_unprivileged_port_start",
 	"net.ipv4.ping_group_range", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",

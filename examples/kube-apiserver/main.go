@@ -4,7 +4,7 @@
 //
 // serves its first request some milliseconds after it was started. With --etcd-servers any number of
 // servers work side by side. Unlike kube-apiserver's, the default of --authorization-mode is RBAC, so that a server without
-// further flags lets nobody in but to its version and health.
+// further flags serves its version and health only.
 package main
 
 import (

@@ -40,7 +40,8 @@ func (o *options) servingConfig(log *slog.Logger) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// cipherSuites finds suites by their names; none means Go's choice. Go lets nobody choose those of TLS 1.3, whose names are taken all the same.
+// cipherSuites finds suites by their names; none means Go's choice. Those of TLS 1.3 cannot be
+// chosen in Go; their names are accepted all the same.
 func cipherSuites(names []string, least uint16) ([]uint16, error) {
 	if len(names) == 0 {
 		return nil, nil

@@ -87,7 +87,7 @@ func (s *Server) proxyService(r *request, svc *corev1.Service) {
 	s.forward(r, s.backends(), s.proxyURL(r, scheme, host))
 }
 
-// endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: slices are anybody's word too.
+// endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: an EndpointSlice may name any address.
 func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (string, error) {
 	name, ok := "", len(svc.Spec.Ports) == 1 && port == ""
 	for _, p := range svc.Spec.Ports {
