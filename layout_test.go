@@ -98,7 +98,7 @@ func checkImports(t *testing.T, p pkg) {
 	}
 	depth := strings.Count(from, "/") + 1
 	limit := 2
-	if strings.HasPrefix(from, "apimachinery/api/") {
+	if strings.HasPrefix(from, "apimachinery/api/") || strings.HasPrefix(from, "controllers/builtin/") {
 		limit = 3
 	}
 	if !strings.Contains("/"+from+"/", "/internal/") && folder != "examples" {

@@ -31,5 +31,7 @@
 //
 // The packages below it: reconcile (the contract), controller (queue and workers), manager (start
 // and stop), health, metrics and webhook (what a program serves), controllertest (a control plane inside go
-// test), and one per built-in controller.
+// test). The cluster's own parts are made of the same kit: builtin has one package per built-in controller of
+// kube-controller-manager; scheduler, kubelet, proxy and clusterdns are the components of the same names;
+// fakenode simulates nodes, noderuntime starts the container runtime of a real one.
 package controllers

@@ -25,9 +25,9 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/builtin/replicaset"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
-	"github.com/keelson-dev/keelson/controllers/replicaset"
 )
 
 func addReplicaSets(m *manager.Manager) error { return replicaset.Add(m, replicaset.Options{}) }

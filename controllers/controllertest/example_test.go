@@ -17,10 +17,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/builtin/garbagecollector"
+	"github.com/keelson-dev/keelson/controllers/builtin/namespace"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
-	"github.com/keelson-dev/keelson/controllers/garbagecollector"
 	"github.com/keelson-dev/keelson/controllers/manager"
-	"github.com/keelson-dev/keelson/controllers/namespace"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 )

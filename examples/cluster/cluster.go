@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/client/rest"
-	"github.com/keelson-dev/keelson/controllers/certificates"
+	"github.com/keelson-dev/keelson/controllers/builtin/certificates"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"

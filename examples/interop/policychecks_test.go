@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client/discovery"
-	"github.com/keelson-dev/keelson/controllers/admissionpolicystatus"
+	"github.com/keelson-dev/keelson/controllers/builtin/admissionpolicystatus"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 

@@ -1,0 +1,204 @@
+package endpointslice_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/builtin/endpointslice"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+)
+
+func bubble(t *testing.T, f func(t *testing.T, c *controllertest.Cluster)) {
+	synctest.Test(t, func(t *testing.T) {
+		f(t, controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return endpointslice.Add(m, endpointslice.Options{}) }}}))
+	})
+}
+
+func service(edit ...func(*corev1.Service)) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: controllertest.Name("default", "web")}
+	s.Labels = map[string]string{"team": "a"}
+	s.Spec.Selector = map[string]string{"app": "web"}
+	s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080), Protocol: corev1.ProtocolTCP}}
+	for _, e := range edit {
+		e(s)
+	}
+	return s
+}
+
+// pod makes a running pod with an address.
+func pod(c *controllertest.Cluster, i int, ready bool) string {
+	p := &corev1.Pod{ObjectMeta: controllertest.Name("default", fmt.Sprintf("web-%03d", i))}
+	p.Labels = map[string]string{"app": "web"}
+	p.Spec.NodeName = "node-0"
+	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}}}
+	controllertest.Create(c, p)
+	controllertest.UpdateStatus(c, "default", p.Name, func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.PodIP = fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)
+		p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}}
+		setReady(p, ready)
+	})
+	return p.Name
+}
+
+func setReady(p *corev1.Pod, ready bool) {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+}
+
+func slicesOf(c *controllertest.Cluster) []*discoveryv1.EndpointSlice {
+	return slices.DeleteFunc(controllertest.List[*discoveryv1.EndpointSlice](c, "default"), func(s *discoveryv1.EndpointSlice) bool {
+		return s.Labels[discoveryv1.LabelServiceName] != "web"
+	})
+}
+
+func endpoints(c *controllertest.Cluster) map[string]discoveryv1.Endpoint {
+	out := map[string]discoveryv1.Endpoint{}
+	for _, s := range slicesOf(c) {
+		for _, e := range s.Endpoints {
+			out[e.TargetRef.Name] = e
+		}
+	}
+	return out
+}
+
+func Test250PodsAreThreeSlices(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		svc := controllertest.Create(c, service())
+		for i := range 250 {
+			pod(c, i, true)
+		}
+		c.Settle()
+		list := slicesOf(c)
+		require.Len(t, list, 3)
+		total := 0
+		for _, s := range list {
+			require.LessOrEqual(t, len(s.Endpoints), 100)
+			total += len(s.Endpoints)
+			require.Equal(t, discoveryv1.AddressTypeIPv4, s.AddressType)
+			require.Equal(t, map[string]string{"team": "a", "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}, s.Labels)
+			require.True(t, metav1.IsControlledBy(s, svc.UID))
+			require.Len(t, s.Ports, 1)
+			require.Equal(t, int32(8080), *s.Ports[0].Port)
+			require.Equal(t, "http", *s.Ports[0].Name)
+		}
+		require.Equal(t, 250, total)
+		require.Len(t, endpoints(c), 250)
+		// One pod more or less changes few slices.
+		writes := 0
+		controllertest.Watch(c, "default", func(e client.Event[*discoveryv1.EndpointSlice]) {
+			if e.Type != client.Added {
+				writes++
+			}
+		})
+		controllertest.Delete[*corev1.Pod](c, "default", "web-000", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		c.Settle()
+		require.Len(t, endpoints(c), 249)
+		require.LessOrEqual(t, writes, 1, "only the slice it was in is written")
+		controllertest.Delete[*corev1.Service](c, "default", "web")
+		c.Settle()
+		require.Empty(t, slicesOf(c))
+	})
+}
+
+func TestReadinessAndTermination(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, service())
+		name := pod(c, 1, false)
+		c.Settle()
+		e := endpoints(c)[name]
+		require.Equal(t, []string{"10.0.0.2"}, e.Addresses)
+		require.Equal(t, "node-0", *e.NodeName)
+		require.Equal(t, [3]bool{false, false, false}, conditions(e))
+		controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) { setReady(p, true) })
+		c.Settle()
+		require.Equal(t, [3]bool{true, true, false}, conditions(endpoints(c)[name]))
+		controllertest.Delete[*corev1.Pod](c, "default", name)
+		c.Settle()
+		require.Equal(t, [3]bool{false, true, true}, conditions(endpoints(c)[name]), "it still serves what it has")
+		controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) { setReady(p, false) })
+		c.Settle()
+		require.Equal(t, [3]bool{false, false, true}, conditions(endpoints(c)[name]))
+		controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+		c.Settle()
+		require.Empty(t, endpoints(c))
+		require.Len(t, slicesOf(c), 1, "an empty slice says that somebody looks after the service")
+	})
+}
+
+func conditions(e discoveryv1.Endpoint) [3]bool {
+	return [3]bool{*e.Conditions.Ready, *e.Conditions.Serving, *e.Conditions.Terminating}
+}
+
+func TestPublishNotReadyAddresses(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, service(func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }))
+		name := pod(c, 1, false)
+		c.Settle()
+		require.Equal(t, [3]bool{true, false, false}, conditions(endpoints(c)[name]))
+	})
+}
+
+// Pods whose named ports differ are in slices of their own.
+func TestNamedPorts(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, service(func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromString("http") }))
+		pod(c, 1, true)
+		p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "odd")}
+		p.Labels = map[string]string{"app": "web"}
+		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 9090}}}}
+		controllertest.Create(c, p)
+		controllertest.UpdateStatus(c, "default", "odd", func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, "10.0.9.9", []corev1.PodIP{{IP: "10.0.9.9"}}
+			setReady(p, true)
+		})
+		c.Settle()
+		byPort := map[int32]int{}
+		for _, s := range slicesOf(c) {
+			byPort[*s.Ports[0].Port] += len(s.Endpoints)
+		}
+		require.Equal(t, map[int32]int{8080: 1, 9090: 1}, byPort)
+	})
+}
+
+func TestSelectorsAndLabelsThatChange(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, service())
+		name := pod(c, 1, true)
+		c.Settle()
+		require.Len(t, endpoints(c), 1)
+		controllertest.Update(c, "default", name, func(p *corev1.Pod) { p.Labels["app"] = "other" })
+		c.Settle()
+		require.Empty(t, endpoints(c))
+		controllertest.Update(c, "default", "web", func(s *corev1.Service) { s.Spec.Selector["app"] = "other" })
+		c.Settle()
+		require.Len(t, endpoints(c), 1)
+		// Somebody's meddling is mended.
+		controllertest.Delete[*discoveryv1.EndpointSlice](c, "default", slicesOf(c)[0].Name)
+		c.Settle()
+		require.Len(t, endpoints(c), 1)
+	})
+}
+
+func TestServicesWithoutSelectorAreLeftAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, service(func(s *corev1.Service) { s.Spec.Selector = nil }))
+		c.Sleep(time.Minute)
+		require.Empty(t, slicesOf(c))
+	})
+}

@@ -1,0 +1,276 @@
+package replicaset_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/builtin/replicaset"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+)
+
+func add(m *manager.Manager) error { return replicaset.Add(m, replicaset.Options{}) }
+
+func bubble(t *testing.T, f func(t *testing.T, c *controllertest.Cluster)) {
+	synctest.Test(t, func(t *testing.T) {
+		f(t, controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{add}}))
+	})
+}
+
+func web(replicas int32) *appsv1.ReplicaSet {
+	rs := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web")}
+	rs.Spec.Replicas = &replicas
+	rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	rs.Spec.Template.Labels = map[string]string{"app": "web", "tier": "front"}
+	rs.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
+	return rs
+}
+
+func pods(c *controllertest.Cluster) []*corev1.Pod {
+	return controllertest.List[*corev1.Pod](c, "default")
+}
+
+func get(c *controllertest.Cluster) *appsv1.ReplicaSet {
+	return controllertest.Get[*appsv1.ReplicaSet](c, "default", "web")
+}
+
+func scale(c *controllertest.Cluster, n int32) {
+	controllertest.Update(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Spec.Replicas = &n })
+}
+
+func setReady(c *controllertest.Cluster, name string, ready bool) {
+	controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		status := corev1.ConditionFalse
+		if ready {
+			status = corev1.ConditionTrue
+		}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
+	})
+}
+
+func TestScale(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		rs := controllertest.Create(c, web(3))
+		c.Settle()
+		require.Len(t, pods(c), 3)
+		for _, p := range pods(c) {
+			require.True(t, strings.HasPrefix(p.Name, "web-"))
+			require.Equal(t, map[string]string{"app": "web", "tier": "front"}, p.Labels)
+			ref := metav1.ControllerOf(p)
+			require.Equal(t, metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: rs.UID, Controller: new(true), BlockOwnerDeletion: new(true)}, *ref)
+		}
+		s := get(c).Status
+		require.Equal(t, int32(3), s.Replicas)
+		require.Equal(t, int32(3), s.FullyLabeledReplicas)
+		require.Zero(t, s.ReadyReplicas)
+		require.Equal(t, int64(1), s.ObservedGeneration)
+		scale(c, 0)
+		c.Settle()
+		require.Empty(t, pods(c))
+		require.Zero(t, get(c).Status.Replicas)
+		var created, deleted int
+		for _, e := range controllertest.List[*corev1.Event](c, "default") {
+			switch e.Reason {
+			case "SuccessfulCreate":
+				created++
+			case "SuccessfulDelete":
+				deleted++
+			}
+		}
+		require.Equal(t, 3, created)
+		require.Equal(t, 3, deleted)
+	})
+}
+
+func TestReadyAndAvailable(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		rs := web(2)
+		rs.Spec.MinReadySeconds = 30
+		controllertest.Create(c, rs)
+		c.Settle()
+		setReady(c, pods(c)[0].Name, true)
+		c.Settle()
+		require.Equal(t, int32(1), get(c).Status.ReadyReplicas)
+		require.Zero(t, get(c).Status.AvailableReplicas)
+		c.Sleep(30*time.Second + time.Millisecond)
+		require.Equal(t, int32(1), get(c).Status.AvailableReplicas)
+	})
+}
+
+// Which pods go first: not ready before ready, cheaper before dearer, younger before older.
+func TestScaleDownRanking(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, web(4))
+		c.Settle()
+		all := pods(c)
+		old, young, cheap, unready := all[0].Name, all[1].Name, all[2].Name, all[3].Name
+		setReady(c, old, true)
+		setReady(c, cheap, true)
+		setReady(c, unready, false)
+		c.Sleep(time.Hour)
+		setReady(c, young, true)
+		controllertest.Update(c, "default", cheap, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "-5"}
+		})
+		c.Settle()
+		left := []string{old, young, cheap, unready}
+		for _, next := range []string{unready, cheap, young} {
+			scale(c, int32(len(left)-1))
+			c.Settle()
+			require.False(t, controllertest.Exists[*corev1.Pod](c, "default", next), "%s should have gone", next)
+			left = left[:len(left)-1]
+			require.Len(t, pods(c), len(left))
+		}
+	})
+}
+
+func TestAdoptionAndRelease(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		orphan := &corev1.Pod{ObjectMeta: controllertest.Name("default", "orphan")}
+		orphan.Labels = map[string]string{"app": "web"}
+		orphan.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
+		controllertest.Create(c, orphan)
+		other := orphan
+		other.Name, other.ResourceVersion, other.UID = "other", "", ""
+		other.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x", Controller: new(true)}}
+		controllertest.Create(c, other)
+		rs := controllertest.Create(c, web(2))
+		c.Settle()
+		require.Len(t, pods(c), 3, "one adopted, one made, one of another owner")
+		require.True(t, metav1.IsControlledBy(controllertest.Get[*corev1.Pod](c, "default", "orphan"), rs.UID))
+		require.False(t, metav1.IsControlledBy(controllertest.Get[*corev1.Pod](c, "default", "other"), rs.UID))
+		controllertest.Update(c, "default", "orphan", func(p *corev1.Pod) { p.Labels["app"] = "debug" })
+		c.Settle()
+		require.Nil(t, metav1.ControllerOf(controllertest.Get[*corev1.Pod](c, "default", "orphan")))
+		require.Len(t, pods(c), 4, "its place is taken")
+		// An orphan that comes later is surplus, whoever made it.
+		controllertest.Update(c, "default", "orphan", func(p *corev1.Pod) { p.Labels["app"] = "web" })
+		c.Settle()
+		require.Len(t, pods(c), 3)
+		require.Equal(t, int32(2), get(c).Status.Replicas)
+	})
+}
+
+// Ended pods are replaced, and counted no more.
+func TestEndedPodsAreReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, web(2))
+		c.Settle()
+		controllertest.UpdateStatus(c, "default", pods(c)[0].Name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
+		c.Settle()
+		require.Len(t, pods(c), 3)
+		require.Equal(t, int32(2), get(c).Status.Replicas)
+	})
+}
+
+// counting counts requests by method and path ending.
+type counting struct {
+	client.Conn
+	creates atomic.Int64
+}
+
+func (c *counting) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	if r.Method == "POST" && r.Resource.Resource == "pods" {
+		c.creates.Add(1)
+	}
+	return c.Conn.Do(ctx, r)
+}
+
+// A set of 500 under a quota of 3 makes a handful of vain attempts, not hundreds, and is whole soon after the quota is gone.
+func TestSlowStartUnderAQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		hard := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}
+		controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}})
+		controllertest.UpdateStatus(c, "default", "q", func(q *corev1.ResourceQuota) {
+			q.Status.Hard, q.Status.Used = hard, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+		})
+		c.Settle()
+		count := &counting{Conn: c.Conn()}
+		c.Run(c.ManagerOver(count, "rs", add))
+		controllertest.Create(c, web(500))
+		c.Sleep(100 * time.Millisecond)
+		require.Len(t, pods(c), 3)
+		require.Less(t, count.creates.Load(), int64(30))
+		failure := get(c).Status.Conditions
+		require.Len(t, failure, 1)
+		require.Equal(t, appsv1.ReplicaSetReplicaFailure, failure[0].Type)
+		require.Equal(t, "FailedCreate", failure[0].Reason)
+		controllertest.Delete[*corev1.ResourceQuota](c, "default", "q")
+		c.Sleep(20 * time.Minute) // the longest back-off
+		require.Len(t, pods(c), 500)
+		require.Empty(t, get(c).Status.Conditions)
+	})
+}
+
+// late delays every watch event by a second, so that the informers are always old.
+type late struct{ client.Conn }
+
+func (l late) Stream(ctx context.Context, r *client.Request) (*client.Stream, error) {
+	s, err := l.Conn.Stream(ctx, r)
+	if err == nil {
+		s.Body = lateBody{s.Body}
+	}
+	return s, err
+}
+
+type lateBody struct {
+	body interface {
+		Read([]byte) (int, error)
+		Close() error
+	}
+}
+
+func (b lateBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	time.Sleep(time.Second)
+	return n, err
+}
+func (b lateBody) Close() error { return b.body.Close() }
+
+// With watches that lag behind there is never a pod too many, and never one deleted in vain.
+func TestNoSurplusUnderADelayedWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		c.Run(c.ManagerOver(late{c.Conn()}, "rs", add))
+		c.Sleep(10 * time.Second)
+		most, limit, deletes := 0, 0, 0
+		have := map[string]bool{}
+		controllertest.Watch(c, "default", func(e client.Event[*corev1.Pod]) {
+			if e.Type == client.Deleted {
+				delete(have, e.Object.Name)
+				deletes++
+			} else {
+				have[e.Object.Name] = true
+			}
+			most = max(most, len(have)-limit)
+		})
+		limit = 10
+		controllertest.Create(c, web(10))
+		for i := range 20 {
+			c.Sleep(300 * time.Millisecond)
+			controllertest.Update(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Annotations = map[string]string{"n": fmt.Sprint(i)} })
+		}
+		c.Sleep(time.Minute)
+		require.Len(t, have, 10)
+		require.LessOrEqual(t, most, 0)
+		require.Zero(t, deletes)
+		scale(c, 4)
+		c.Sleep(time.Minute)
+		require.Len(t, have, 4)
+		require.Equal(t, 6, deletes)
+	})
+}

@@ -1,0 +1,103 @@
+package resourcequota_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+)
+
+func pod(name, cpu string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name)}
+	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}
+	return p
+}
+
+func TestQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
+		controllertest.Create(c, pod("before", "1"))
+		hard := corev1.ResourceList{}
+		for name, v := range map[corev1.ResourceName]string{"pods": "3", "requests.cpu": "2", "configmaps": "1", "count/secrets": "5", "services.nodeports": "0"} {
+			hard[name] = resource.MustParse(v)
+		}
+		controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}})
+		c.Settle()
+		used := func() map[string]string {
+			q := controllertest.Get[*corev1.ResourceQuota](c, "default", "q")
+			require.Len(t, q.Status.Hard, len(hard))
+			out := map[string]string{}
+			for name, n := range q.Status.Used {
+				out[string(name)] = n.String()
+			}
+			return out
+		}
+		require.Equal(t, map[string]string{"pods": "1", "requests.cpu": "1", "configmaps": "0", "count/secrets": "0", "services.nodeports": "0"}, used())
+		// What is left is given out, and no more.
+		pods := client.For[*corev1.Pod](c.Admin())
+		_, err := pods.Create(t.Context(), pod("large", "1500m"))
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
+		require.ErrorContains(t, err, "exceeded quota: q, requested: requests.cpu=1500m, used: requests.cpu=1, limited: requests.cpu=2")
+		controllertest.Create(c, pod("second", "1"))
+		c.Settle()
+		require.Equal(t, "2", used()["requests.cpu"])
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "one")})
+		_, err = client.For[*corev1.ConfigMap](c.Admin()).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "two")})
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
+		// Ends and deletions give back.
+		controllertest.UpdateStatus(c, "default", "second", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+		controllertest.Delete[*corev1.ConfigMap](c, "default", "one")
+		c.Settle()
+		require.Equal(t, map[string]string{"pods": "1", "requests.cpu": "1", "configmaps": "0", "count/secrets": "0", "services.nodeports": "0"}, used())
+		// A wrong count is mended by and by.
+		controllertest.UpdateStatus(c, "default", "q", func(q *corev1.ResourceQuota) { q.Status.Used["pods"] = resource.MustParse("3") })
+		c.Sleep(6 * time.Minute)
+		require.Equal(t, "1", used()["pods"])
+		// Other limits hold at once.
+		controllertest.Update(c, "default", "q", func(q *corev1.ResourceQuota) { q.Spec.Hard["pods"] = resource.MustParse("1") })
+		c.Settle()
+		_, err = pods.Create(t.Context(), pod("third", "100m"))
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
+	})
+}
+
+// Creations and deletions side by side leave a true count.
+func TestManyChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
+		controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q"),
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("20")}}})
+		c.Settle()
+		pods := client.For[*corev1.Pod](c.Admin())
+		most := 0
+		for round := range 3 {
+			for i := range 40 {
+				_, err := pods.Create(t.Context(), pod(fmt.Sprintf("p%d-%d", round, i), "1m"))
+				require.True(t, err == nil || apierrors.IsForbidden(err), "%v", err)
+			}
+			list := controllertest.List[*corev1.Pod](c, "default")
+			most = max(most, len(list))
+			for _, p := range list[:len(list)/2] {
+				controllertest.Delete[*corev1.Pod](c, "default", p.Name)
+			}
+			c.Sleep(10 * time.Second)
+		}
+		require.LessOrEqual(t, most, 20)
+		q := controllertest.Get[*corev1.ResourceQuota](c, "default", "q")
+		n := q.Status.Used["pods"]
+		require.Equal(t, int64(len(controllertest.List[*corev1.Pod](c, "default"))), n.Value())
+	})
+}
