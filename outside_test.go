@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a program outside of this module may cost that uses the toolkit: modules built in, and bytes of the stripped program.
+// What a program outside of this module may cost that uses the toolkit: modules built in, and bytes of the
+// stripped program.
 const (
 	maxModules      = 8
 	maxOperatorSize = 10 << 20

@@ -40,7 +40,8 @@ func (l *liar) Stream(context.Context, *client.Request) (*client.Stream, error) 
 	return &client.Stream{ContentType: l.reply.ContentType, Body: io.NopCloser(strings.NewReader(string(l.reply.Body)))}, nil
 }
 
-// What is not an answer to the question is an error that says what came instead, never an empty object and never a nil one.
+// What is not an answer to the question is an error that says what came instead, never an empty object and
+// never a nil one.
 func TestOtherAnswers(t *testing.T) {
 	ctx, key := t.Context(), types.NamespacedName{Namespace: "a", Name: "b"}
 	ask := func(l *liar) (get, list error) {

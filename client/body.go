@@ -95,8 +95,8 @@ func (c *Client[T]) given(obj T) error {
 	return c.err
 }
 
-// check refuses what would make another request of r than was meant, or one that the server answers with 404 for no reason that can be
-// seen: an object of a namespace without one, and names that are no part of a path.
+// check refuses what would make another request of r than was meant, or one that the server answers with 404
+// for no reason that can be seen: an object of a namespace without one, and names that are no part of a path.
 func (c *Client[T]) check(r *Request) error {
 	switch {
 	case !isSegment(r.Namespace):
@@ -112,8 +112,9 @@ func (c *Client[T]) check(r *Request) error {
 // isSegment reports whether s can be one element of a path.
 func isSegment(s string) bool { return s != "." && s != ".." && !strings.ContainsAny(s, "/%") }
 
-// answered checks that a reply is of the kind that was asked for: a program in front of the server, or another server, may send anything.
-// fits says whether kind is want. A Status of failure is returned as that, whatever the reply's code.
+// answered checks that a reply is of the kind that was asked for: a program in front of the server, or
+// another server, may send anything. fits says whether kind is want. A Status of failure is returned as that,
+// whatever the reply's code.
 func (c *Client[T]) answered(resp *Response, e Encoded, fits bool, want string) error {
 	err := fmt.Errorf("the server answered with a %s, not with %s", e.kind, want)
 	switch {
@@ -267,8 +268,8 @@ func (c *Client[T]) decode(e Encoded) (T, *DecodeError) {
 	return obj, nil
 }
 
-// setKind fills apiVersion and kind where they are empty: list items and protobuf bodies come without. Metadata gets the kind it is of, if
-// that is known: the one it comes with says only that it is metadata.
+// setKind fills apiVersion and kind where they are empty: list items and protobuf bodies come without.
+// Metadata gets the kind it is of, if that is known: the one it comes with says only that it is metadata.
 func (c *Client[T]) setKind(v reflect.Value) {
 	if c.tm < 0 {
 		return

@@ -82,8 +82,8 @@ func (e *Encoded) Label(key string) (string, bool) {
 	return "", false
 }
 
-// Controller returns the owner reference with controller=true, read from the bytes without decoding the object, and whether there is
-// one. Its strings share memory with Body.
+// Controller returns the owner reference with controller=true, read from the bytes without decoding the
+// object, and whether there is one. Its strings share memory with Body.
 func (e *Encoded) Controller() (metav1.OwnerReference, bool) {
 	read := scan.JSONController
 	if e.Form == Protobuf {

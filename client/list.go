@@ -16,8 +16,8 @@ import (
 // defaultPage is the page size of All.
 const defaultPage = 500
 
-// PartialError says that a list is whole but for some items, which cannot be decoded. It comes beside the list, never
-// instead of it.
+// PartialError says that a list is whole but for some items, which cannot be decoded. It comes beside the
+// list, never instead of it.
 type PartialError struct {
 	// Items are the items left out, each with its key as far as that is known. There is at least one.
 	Items []*DecodeError
@@ -42,9 +42,9 @@ func (e *PartialError) Unwrap() []error {
 
 // List reads the selected objects, one page of them if a limit is set.
 //
-// Items that cannot be decoded do not keep the others from the caller: the list then holds all others and the error is
-// a [*PartialError]. So a caller who stops at any error never takes a partial list for the whole, and one who can do
-// without looks at the kind of the error. With any other error the list is nil.
+// Items that cannot be decoded do not keep the others from the caller: the list then holds all others and the
+// error is a [*PartialError]. So a caller who stops at any error never takes a partial list for the whole,
+// and one who can do without looks at the kind of the error. With any other error the list is nil.
 func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], error) {
 	raw, err := c.listEncoded(ctx, o, EncodedOptions{}, false)
 	if err != nil {
@@ -73,11 +73,11 @@ func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], e
 	return l, nil
 }
 
-// All iterates over the selected objects in pages (ListOptions.Limit, default 500), all of one
-// version. If that version expires on the way, the whole list is read again in one request and
-// the objects already given are skipped, so each key is given once; later objects are then of a newer
-// version. An item that cannot be decoded is given as a *DecodeError, after the objects of its page, and the iteration
-// goes on; any other error ends it.
+// All iterates over the selected objects in pages (ListOptions.Limit, default 500), all of one version. If
+// that version expires on the way, the whole list is read again in one request and the objects already given
+// are skipped, so each key is given once; later objects are then of a newer version. An item that cannot be
+// decoded is given as a *DecodeError, after the objects of its page, and the iteration goes on; any other
+// error ends it.
 func (c *Client[T]) All(ctx context.Context, o ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T

@@ -184,8 +184,8 @@ func (o DeleteOptions) empty() bool {
 	return o.GracePeriodSeconds == nil && o.Preconditions == nil && o.PropagationPolicy == "" && !o.DryRun
 }
 
-// first returns the only element of a variadic option list, or zero. A second one is a mistake of the caller's that would
-// otherwise be dropped in silence, a dry run with it.
+// first returns the only element of a variadic option list, or zero. A second one is a mistake of the
+// caller's that would otherwise be dropped in silence, a dry run with it.
 func first[O any](opts []O) (one O) {
 	switch len(opts) {
 	case 0:

@@ -139,7 +139,8 @@ func TestApplySendsExactlyTheFieldsSet(t *testing.T) {
 	})
 }
 
-// Who wrote with plain updates and applies from now on takes its own fields along, so that those it drops disappear.
+// Who wrote with plain updates and applies from now on takes its own fields along, so that those it drops
+// disappear.
 func TestFromUpdatesToApply(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Server, c *rest.Conn) {
 		ctx := t.Context()

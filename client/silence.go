@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// silence reads a stream and closes it when nothing has come for too long while a read waited. Any byte counts, so that a large
-// event on a slow line is no silence.
+// silence reads a stream and closes it when nothing has come for too long while a read waited. Any byte
+// counts, so that a large event on a slow line is no silence.
 //
-// A timer that has fired is no proof by itself: when the program was stopped or had no processor, as under load, the timer fires
-// before what has come meanwhile is read. So the reader gets time to do that first.
+// A timer that has fired is no proof by itself: when the program was stopped or had no processor, as under
+// load, the timer fires before what has come meanwhile is read. So the reader gets time to do that first.
 type silence struct {
 	body  io.ReadCloser
 	most  time.Duration

@@ -34,8 +34,8 @@ func (l *slowLine) Read(p []byte) (int, error) {
 
 func (l *slowLine) Close() error { close(l.closed); return nil }
 
-// TestSilenceIsWhenNothingComes: an event that takes longer than the silence allowed, but comes, is none; a stream on which
-// nothing comes is ended in time.
+// TestSilenceIsWhenNothingComes: an event that takes longer than the silence allowed, but comes, is none; a
+// stream on which nothing comes is ended in time.
 func TestSilenceIsWhenNothingComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := &slowLine{every: 5 * time.Second, left: 10, closed: make(chan struct{})}
@@ -55,7 +55,8 @@ func TestSilenceIsWhenNothingComes(t *testing.T) {
 	})
 }
 
-// TestATimerThatFiresIsNoSilence is a program that was stopped for a minute: its timer fires before it reads what has come.
+// TestATimerThatFiresIsNoSilence is a program that was stopped for a minute: its timer fires before it reads
+// what has come.
 func TestATimerThatFiresIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := &slowLine{every: 0, left: 1, closed: make(chan struct{})}

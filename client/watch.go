@@ -28,10 +28,11 @@ type Event[T metav1.Object] struct {
 // Watch iterates over changes of the selected objects, after ResourceVersion or, if that is empty,
 // after first giving every existing object as Added. It ends without an error when ctx ends.
 //
-// Closed connections, timeouts, server errors and silence are recovered from: the watch resumes after the last version
-// seen, so nothing is lost and nothing is given twice. It ends with an error when resuming is impossible
-// (apierrors.IsExpired: list again), when the server refuses the request, when the reading of what exists fails, and when what answers
-// first is no API server. OnRetry is told of everything else. An event that cannot be decoded is given as a *DecodeError and the iteration goes on.
+// Closed connections, timeouts, server errors and silence are recovered from: the watch resumes after the
+// last version seen, so nothing is lost and nothing is given twice. It ends with an error when resuming is
+// impossible (apierrors.IsExpired: list again), when the server refuses the request, when the reading of what
+// exists fails, and when what answers first is no API server. OnRetry is told of everything else. An event
+// that cannot be decoded is given as a *DecodeError and the iteration goes on.
 func (c *Client[T]) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		if c.err != nil {
@@ -216,8 +217,8 @@ func (w *watching[T]) connection(ctx context.Context) error {
 	}
 }
 
-// before reports whether version a is certainly earlier than b: a bookmark from a server that is behind must not
-// make a watch tell things again.
+// before reports whether version a is certainly earlier than b: a bookmark from a server that is behind must
+// not make a watch tell things again.
 func before(a, b string) bool {
 	x, err1 := strconv.ParseUint(a, 10, 64)
 	y, err2 := strconv.ParseUint(b, 10, 64)
@@ -235,7 +236,8 @@ func isRefusal(err error) bool {
 // isFinal reports whether a watch cannot be resumed after err.
 func isFinal(err error) bool { return apierrors.IsExpired(err) || isRefusal(err) }
 
-// backoff is how long to wait after n failures in a row: 0, then 0.2 s doubling to 30 s, the upper half of it random.
+// backoff is how long to wait after n failures in a row: 0, then 0.2 s doubling to 30 s, the upper half of it
+// random.
 func backoff(n int) time.Duration {
 	if n == 0 {
 		return 0

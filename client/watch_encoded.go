@@ -57,13 +57,14 @@ var (
 // EncodedWatchOptions say what one connection of a watch delivers.
 type EncodedWatchOptions struct {
 	WatchOptions
-	// SendInitialEvents asks for every existing object as Added and a marked bookmark after them (watch-list).
+	// SendInitialEvents asks for every existing object as Added and a marked bookmark after them
+	// (watch-list).
 	SendInitialEvents bool
 	// DropManagedFields is as in EncodedOptions.
 	DropManagedFields bool
-	// Silence is how long nothing may come before the watch ends with ErrSilent. A program that was stopped, or had no
-	// processor, for so long gets a fourth of it to read what has come meanwhile. 0 means what the server
-	// promises, times three, or 150 s if it promises nothing; negative means for ever.
+	// Silence is how long nothing may come before the watch ends with ErrSilent. A program that was stopped,
+	// or had no processor, for so long gets a fourth of it to read what has come meanwhile. 0 means what the
+	// server promises, times three, or 150 s if it promises nothing; negative means for ever.
 	Silence time.Duration
 }
 

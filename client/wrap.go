@@ -99,13 +99,14 @@ type Write struct {
 	UID types.UID
 	// Object is the object as stored, if the reply held it.
 	Object *Encoded
-	// Gone is true for a write after which the object is no longer there: a delete, or one that took the last finalizer
-	// off an object being deleted. The reply to the latter has the version of before.
+	// Gone is true for a write after which the object is no longer there: a delete, or one that took the last
+	// finalizer off an object being deleted. The reply to the latter has the version of before.
 	Gone bool
 }
 
-// Observe returns a connection that tells saw of every write the server has accepted, before the write returns to
-// its caller and in the caller's goroutine. Dry runs, and writes whose reply was lost, are not told.
+// Observe returns a connection that tells saw of every write the server has accepted, before the write
+// returns to its caller and in the caller's goroutine. Dry runs, and writes whose reply was lost, are not
+// told.
 func Observe(c Conn, saw func(Write)) Conn { return observed{wrapped{c}, saw} }
 
 type observed struct {

@@ -25,11 +25,11 @@ type Options struct {
 const patience = 10 * time.Second
 
 // Add makes a controller named name out of r and its sources and adds it to m. Workers start when every
-// source has synced, [Reads] included; a kind that is not served has no objects, and its source begins when it is. For the
-// other informers of m, which r may read too, they wait for 10 s at most: so one that cannot sync, for want of a right
-// say, holds up only the controllers that need it, and reading it is an error until it has synced. The controller is
-// returned for Enqueue and for its queue's debug view. A type that the connection's scheme does not know is an error;
-// after an error nothing is left behind.
+// source has synced, [Reads] included; a kind that is not served has no objects, and its source begins when
+// it is. For the other informers of m, which r may read too, they wait for 10 s at most: so one that cannot
+// sync, for want of a right say, holds up only the controllers that need it, and reading it is an error until
+// it has synced. The controller is returned for Enqueue and for its queue's debug view. A type that the
+// connection's scheme does not know is an error; after an error nothing is left behind.
 func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sources ...Source) (*controller.Controller, error) {
 	if len(sources) == 0 {
 		return nil, fmt.Errorf("controllers: %s has no sources: pass controllers.For[T]() at least", name)

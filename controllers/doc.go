@@ -1,5 +1,5 @@
-// Package controllers is the reconciler kit: it joins informers, a work queue and a [reconcile.Reconciler] to a
-// controller and adds it to a manager.
+// Package controllers is the reconciler kit: it joins informers, a work queue and a [reconcile.Reconciler] to
+// a controller and adds it to a manager.
 //
 //	m := manager.New(conn, manager.Options{})
 //	websites := informers.For[*Website](m.Informers()).Lister()
@@ -18,16 +18,16 @@
 //	}
 //	return m.Run(ctx)
 //
-// The Example has the rest of it. A controller waits for its sources, and for those that it [Reads]; one that cannot sync,
-// for want of a right, holds up no others.
+// The Example has the rest of it. A controller waits for its sources, and for those that it [Reads]; one that
+// cannot sync, for want of a right, holds up no others.
 //
 // Because the manager's connection makes own writes visible in its informers at once, reconcilers
 // read from listers without expectations or sleeps and still never act on a state older than their
 // own last write.
 //
-// What T alone does not name, [From] watches through an informer of the caller's: metadata only, any kind, some namespaces, another cluster.
-// Several clusters are several managers: one is a Runnable, so it can be added to another, at any time, and informers of its
-// set feed controllers of the other.
+// What T alone does not name, [From] watches through an informer of the caller's: metadata only, any kind,
+// some namespaces, another cluster. Several clusters are several managers: one is a Runnable, so it can be
+// added to another, at any time, and informers of its set feed controllers of the other.
 //
 // The packages below it: reconcile (the contract), controller (queue and workers), manager (start
 // and stop), health, metrics and webhook (what a program serves), controllertest (a control plane inside go

@@ -87,7 +87,8 @@ func run(ctx context.Context, cfg rest.Config) error { // cfg from client/kubeco
 	return m.Run(ctx)
 }
 
-// An operator in one function: the Deployment of every Website is what the Website says, whatever anybody does to it.
+// An operator in one function: the Deployment of every Website is what the Website says, whatever anybody
+// does to it.
 func Example() {
 	cfg, err := kubeconfig.Load(kubeconfig.Options{})
 	if err != nil {

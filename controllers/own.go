@@ -23,10 +23,11 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("controllers: %s is controlled by %s %s already", e.Key, e.Owner.Kind, e.Owner.Name)
 }
 
-// Own makes owner the controller of obj, in memory: written with it, obj is collected when owner is gone, and [Owns] enqueues owner when
-// obj changes. s names the owner's kind. It fails, and changes nothing, with an *OwnedError if obj has another controller, and with an error
-// that says why if such a reference would not work: owner has no uid because it was not read from a server, or lives in another
-// namespace, where the garbage collector takes it for gone.
+// Own makes owner the controller of obj, in memory: written with it, obj is collected when owner is gone, and
+// [Owns] enqueues owner when obj changes. s names the owner's kind. It fails, and changes nothing, with an
+// *OwnedError if obj has another controller, and with an error that says why if such a reference would not
+// work: owner has no uid because it was not read from a server, or lives in another namespace, where the
+// garbage collector takes it for gone.
 func Own(s *scheme.Scheme, owner, obj metav1.Object) error {
 	ref, err := events.Reference(s, owner)
 	if err != nil {

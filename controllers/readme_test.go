@@ -15,8 +15,8 @@ func read(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// What the README shows in Go are whole files, which are compiled and tested in examples/website, so that they work when they
-// are copied.
+// What the README shows in Go are whole files, which are compiled and tested in examples/website, so that
+// they work when they are copied.
 func TestTheReadmeShowsWholeFiles(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)\n```go\n(.*?)```\n").FindAllStringSubmatch(read(t, "../README.md"), -1)
 	require.Len(t, blocks, 2)

@@ -16,27 +16,31 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Source feeds a controller's queue, or is what its reconciler reads. Made by For, Owns, Watches, From, Channel and Reads.
+// Source feeds a controller's queue, or is what its reconciler reads. Made by For, Owns, Watches, From,
+// Channel and Reads.
 type Source interface {
-	// attach starts feeding, and notes in a what to wait for before the first reconcile and what to end after the last.
+	// attach starts feeding, and notes in a what to wait for before the first reconcile and what to end after
+	// the last.
 	attach(m *manager.Manager, a *added) error
 }
 
-// Predicate says whether an event matters. All of a source's predicates must agree. It may be called from several goroutines.
+// Predicate says whether an event matters. All of a source's predicates must agree. It may be called from
+// several goroutines.
 type Predicate[T metav1.Object] func(informers.Event[T]) bool
 
 type sourceFunc func(*manager.Manager, *added) error
 
 func (f sourceFunc) attach(m *manager.Manager, a *added) error { return f(m, a) }
 
-// For enqueues the key of every changed object of type T, and whatever the predicates of those that cannot be decoded: the reconciler
-// gets the error when it reads them.
+// For enqueues the key of every changed object of type T, and whatever the predicates of those that cannot be
+// decoded: the reconciler gets the error when it reads them.
 func For[T metav1.Object](predicates ...Predicate[T]) Source {
 	return watch(Self[T], predicates, func(u informers.Undecodable) []reconcile.Request { return []reconcile.Request{u.Key} })
 }
 
-// Owns enqueues the owner of every changed T whose controlling owner is of type O, whatever the version it names. An object that
-// changed owners enqueues both, and one that cannot be decoded enqueues its owner whatever the predicates.
+// Owns enqueues the owner of every changed T whose controlling owner is of type O, whatever the version it
+// names. An object that changed owners enqueues both, and one that cannot be decoded enqueues its owner
+// whatever the predicates.
 func Owns[O, T metav1.Object](predicates ...Predicate[T]) Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		owner, err := scheme.InfoFor[O](m.Conn().Scheme())
@@ -59,8 +63,9 @@ func Self[T metav1.Object](e informers.Event[T]) []reconcile.Request {
 	return []reconcile.Request{e.Key}
 }
 
-// Owner returns the function that maps an event to the controlling owner of the object, and to that of its state before, if they are
-// of the group and kind; see [Owns]. namespaced says whether such owners live in namespaces: then it is the object's own.
+// Owner returns the function that maps an event to the controlling owner of the object, and to that of its
+// state before, if they are of the group and kind; see [Owns]. namespaced says whether such owners live in
+// namespaces: then it is the object's own.
 func Owner[T metav1.Object](owner schema.GroupKind, namespaced bool) func(informers.Event[T]) []reconcile.Request {
 	return func(e informers.Event[T]) []reconcile.Request {
 		var out []reconcile.Request
@@ -94,9 +99,9 @@ func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request
 	return watch(mapTo, predicates, nil)
 }
 
-// From enqueues what mapTo returns for every change that the informer tells of. It is for informers that T alone does not name:
-// metadata only or any kind ([informers.ForResource]), some namespaces or a selector ([informers.Options]), another cluster. With an informer
-// of the manager's own set:
+// From enqueues what mapTo returns for every change that the informer tells of. It is for informers that T
+// alone does not name: metadata only or any kind ([informers.ForResource]), some namespaces or a selector
+// ([informers.Options]), another cluster. With an informer of the manager's own set:
 //
 //	secrets := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), client.Resource{GVR: ..., GVK: ..., Namespaced: true, Metadata: true})
 //	controllers.From(secrets, controllers.Self)
@@ -108,8 +113,8 @@ func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Even
 	})
 }
 
-// Reads makes the controller wait for the informer that the manager has for T, and feeds nothing: for what the reconciler
-// looks up without being run for its changes.
+// Reads makes the controller wait for the informer that the manager has for T, and feeds nothing: for what
+// the reconciler looks up without being run for its changes.
 func Reads[T metav1.Object]() Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		if _, err := infoFor[T](m); err != nil {
@@ -120,8 +125,8 @@ func Reads[T metav1.Object]() Source {
 	})
 }
 
-// Channel enqueues every request received from ch until it is closed, while the controller runs: on the leader, or with
-// Options.AllReplicas on all.
+// Channel enqueues every request received from ch until it is closed, while the controller runs: on the
+// leader, or with Options.AllReplicas on all.
 func Channel(ch <-chan reconcile.Request) Source {
 	return sourceFunc(func(_ *manager.Manager, a *added) error {
 		a.channels = append(a.channels, channel{a, ch})
@@ -177,8 +182,8 @@ func infoFor[T metav1.Object](m *manager.Manager) (*scheme.Info, error) {
 	return info, err
 }
 
-// feed adds to the queue of a what mapTo returns for the events of inf, and what undecodable, if not nil, returns for those that
-// cannot be decoded.
+// feed adds to the queue of a what mapTo returns for the events of inf, and what undecodable, if not nil,
+// returns for those that cannot be decoded.
 func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T], undecodable func(informers.Undecodable) []reconcile.Request) error {
 	if mapTo == nil || slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return p == nil }) {
 		return fmt.Errorf("the source of %s has a nil function", kind)
@@ -213,8 +218,8 @@ func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, ma
 	return nil
 }
 
-// GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels; of kinds that count no
-// generations, such as ConfigMap and Secret, it passes every change.
+// GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels; of
+// kinds that count no generations, such as ConfigMap and Secret, it passes every change.
 func GenerationChanged[T metav1.Object](e informers.Event[T]) bool {
 	return e.SpecChanged()
 }

@@ -57,7 +57,8 @@ func preserving(t *testing.T, o controllertest.Options) *controllertest.Cluster 
 	return controllertest.Start(t, o)
 }
 
-// An owned object that cannot be decoded still tells its owner, and passes predicates that would have to decode it.
+// An owned object that cannot be decoded still tells its owner, and passes predicates that would have to
+// decode it.
 func TestUndecodableObjectsReachTheirOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var owners, sites seen
@@ -187,7 +188,8 @@ func TestAddRefuses(t *testing.T) {
 	})
 }
 
-// A kind that is not installed keeps no controller from working, not even the one that watches it, which hears of its objects once it is.
+// A kind that is not installed keeps no controller from working, not even the one that watches it, which
+// hears of its objects once it is.
 func TestAMissingKindHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := withWebsites()
@@ -220,8 +222,8 @@ func createDefinition(ctx context.Context, c *controllertest.Cluster, manifest [
 	return err
 }
 
-// Several clusters are several managers, one inside another: a member joins and leaves while the program runs, and its controller writes to the
-// hub under the member's name.
+// Several clusters are several managers, one inside another: a member joins and leaves while the program
+// runs, and its controller writes to the hub under the member's name.
 func TestSeveralClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := controllertest.Start(t, controllertest.Options{})
@@ -274,7 +276,8 @@ func TestSeveralClusters(t *testing.T) {
 	})
 }
 
-// Of kinds without generations GenerationChanged passes every change; of the others, changes of the desired state only.
+// Of kinds without generations GenerationChanged passes every change; of the others, changes of the desired
+// state only.
 func TestGenerationChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -112,7 +112,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkInformerSync50k is the first sync of 50,000 Pods from encoded events, without the network, and what it leaves in memory.
+// BenchmarkInformerSync50k is the first sync of 50,000 Pods from encoded events, without the network, and
+// what it leaves in memory.
 func BenchmarkInformerSync50k(b *testing.B) {
 	const n = 50_000
 	objs := make([][]byte, n)
@@ -247,7 +248,8 @@ func filled(tb testing.TB, n int) (*Set, *Informer[*corev1.Pod]) {
 	return set, inf
 }
 
-// BenchmarkListerGet is a private copy; what a hot one costs more than the copy alone is what the lister adds.
+// BenchmarkListerGet is a private copy; what a hot one costs more than the copy alone is what the lister
+// adds.
 func BenchmarkListerGet(b *testing.B) {
 	_, inf := filled(b, 10_000)
 	l := inf.Lister()

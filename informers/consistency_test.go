@@ -48,7 +48,8 @@ func (w *swallowing) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// TestALostEventIsFound has one event of each type lost on the way: the comparison names the object each time, and nothing else.
+// TestALostEventIsFound has one event of each type lost on the way: the comparison names the object each
+// time, and nothing else.
 func TestALostEventIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lossy := &swallow{name: "the-lost-one"}
@@ -117,7 +118,8 @@ func TestALostEventIsFound(t *testing.T) {
 	})
 }
 
-// TestReadersCannotCorruptACopy changes everything a reader is given, and then reads again: by every way of reading, warm and cold, encoded and decoded.
+// TestReadersCannotCorruptACopy changes everything a reader is given, and then reads again: by every way of
+// reading, warm and cold, encoded and decoded.
 func TestReadersCannotCorruptACopy(t *testing.T) {
 	for name, o := range map[string]informers.SetOptions{"encoded": {}, "decoded": {Decoded: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// TestAnIndexFindsWhatAFieldSelectorDoes compares an index of Pods by node with what the server selects by spec.nodeName.
+// TestAnIndexFindsWhatAFieldSelectorDoes compares an index of Pods by node with what the server selects by
+// spec.nodeName.
 func TestAnIndexFindsWhatAFieldSelectorDoes(t *testing.T) {
 	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
 		pods := client.For[*corev1.Pod](c)
@@ -62,7 +63,8 @@ func TestAnIndexFindsWhatAFieldSelectorDoes(t *testing.T) {
 	})
 }
 
-// blind makes watches impossible while it is on: those that are open end, and the versions they had are expired.
+// blind makes watches impossible while it is on: those that are open end, and the versions they had are
+// expired.
 type blind struct {
 	http.Handler
 	on atomic.Bool
@@ -76,7 +78,8 @@ func (b *blind) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.Handler.ServeHTTP(w, r)
 }
 
-// TestAMissedDeletionIsToldOnce deletes one object, and another one that is then made again, while nobody can watch.
+// TestAMissedDeletionIsToldOnce deletes one object, and another one that is then made again, while nobody can
+// watch.
 func TestAMissedDeletionIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &blind{}
@@ -123,7 +126,8 @@ func TestAMissedDeletionIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestAtLeastOfManyNamespaces: in all namespaces but one nothing happens, and no bookmark comes either. They are read again side by side.
+// TestAtLeastOfManyNamespaces: in all namespaces but one nothing happens, and no bookmark comes either. They
+// are read again side by side.
 func TestAtLeastOfManyNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{Server: apiserver.Options{BookmarkInterval: time.Hour}})
@@ -147,8 +151,8 @@ func TestAtLeastOfManyNamespaces(t *testing.T) {
 	})
 }
 
-// TestASnapshotIsOneMoment takes snapshots while a writer changes two objects in turn: in each the two agree as they did at one moment, nothing is
-// newer than the snapshot's version, and nothing changes afterwards.
+// TestASnapshotIsOneMoment takes snapshots while a writer changes two objects in turn: in each the two agree
+// as they did at one moment, nothing is newer than the snapshot's version, and nothing changes afterwards.
 func TestASnapshotIsOneMoment(t *testing.T) {
 	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
 		set := informers.NewSet(c, informers.SetOptions{})

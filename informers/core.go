@@ -39,7 +39,8 @@ type core[T metav1.Object] struct {
 	gate chan struct{}
 	// syncGate is closed when synced first becomes true.
 	syncGate chan struct{}
-	// absentGate is closed when the server has first been found not to serve the resource; absent is true while it does not.
+	// absentGate is closed when the server has first been found not to serve the resource; absent is true
+	// while it does not.
 	absentGate chan struct{}
 	absentOnce sync.Once
 	absent     bool
@@ -120,8 +121,8 @@ func (c *core[T]) deleteBase(key types.NamespacedName) {
 	}
 }
 
-// tell queues a change for every handler; final is the last state of a deleted object, nil if that is old. The lock is held; the
-// handlers must be signalled without it.
+// tell queues a change for every handler; final is the last state of a deleted object, nil if that is old.
+// The lock is held; the handlers must be signalled without it.
 func (c *core[T]) tell(old, now, final *object[T], initial, unknown bool) {
 	if old != nil && now != nil && old.uid != now.uid {
 		// Another incarnation: the old one's end was missed.

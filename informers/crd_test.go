@@ -83,8 +83,9 @@ func count[T metav1.Object](inf *informers.Informer[T]) *comings {
 	return n
 }
 
-// TestResourcesComeAndGo installs and removes a CustomResourceDefinition under running informers, typed, dynamic and of metadata: each
-// time all of them find it, none is left with a watch that says nothing, and nothing piles up.
+// TestResourcesComeAndGo installs and removes a CustomResourceDefinition under running informers, typed,
+// dynamic and of metadata: each time all of them find it, none is left with a watch that says nothing, and
+// nothing piles up.
 func TestResourcesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sch, err := apiserver.BuiltinScheme()

@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// admit turns what came off the wire into what is kept. An object that cannot be transformed or, where objects are kept
-// decoded, cannot be decoded is kept with the error: what is known of it is that it exists.
+// admit turns what came off the wire into what is kept. An object that cannot be transformed or, where
+// objects are kept decoded, cannot be decoded is kept with the error: what is known of it is that it exists.
 func (c *core[T]) admit(e client.Encoded) *object[T] {
 	if c.o.Transform != nil {
 		t, err := c.transform(e)
@@ -95,7 +95,8 @@ func (c *core[T]) decode(o *object[T]) (T, error) {
 	return c.client.Decode(o.encoded())
 }
 
-// shared returns the decoded form that is shared. An error is a *client.DecodeError, and remembered: the bytes do not change.
+// shared returns the decoded form that is shared. An error is a *client.DecodeError, and remembered: the
+// bytes do not change.
 func (c *core[T]) shared(o *object[T]) (T, error) {
 	if obj, err, ok := o.hot(); ok {
 		return obj, err
@@ -110,7 +111,8 @@ func (c *core[T]) shared(o *object[T]) (T, error) {
 	return obj, nil
 }
 
-// given returns the decoded form of a state that has been given to a handler, so that it has been decoded before.
+// given returns the decoded form of a state that has been given to a handler, so that it has been decoded
+// before.
 func (c *core[T]) given(o *object[T]) T {
 	obj, err := c.shared(o)
 	if err != nil {

@@ -35,8 +35,8 @@ func (t EventType) String() string {
 type Event[T metav1.Object] struct {
 	// Type says what happened.
 	Type EventType
-	// Key, UID, Labels, Generation and ResourceVersion are those of the object after the change, or of its last state if it is
-	// deleted. Labels must not be changed.
+	// Key, UID, Labels, Generation and ResourceVersion are those of the object after the change, or of its
+	// last state if it is deleted. Labels must not be changed.
 	Key             types.NamespacedName
 	UID             types.UID
 	Labels          map[string]string
@@ -44,23 +44,27 @@ type Event[T metav1.Object] struct {
 	ResourceVersion string
 	// Terminating is true when the object has a deletion time.
 	Terminating bool
-	// Initial is true for the objects that were there when the handler was added or the informer synced first.
+	// Initial is true for the objects that were there when the handler was added or the informer synced
+	// first.
 	Initial bool
-	// StateUnknown is true for a deletion that was not seen itself: Old is the last state known, not the last there was.
+	// StateUnknown is true for a deletion that was not seen itself: Old is the last state known, not the last
+	// there was.
 	StateUnknown bool
 	// Resync is true for an Updated that only repeats the current state.
 	Resync bool
 
 	old, new *object[T]
-	// before is the state before the change, which is not old if it cannot be decoded. For Deleted it is the last one.
+	// before is the state before the change, which is not old if it cannot be decoded. For Deleted it is the
+	// last one.
 	before *object[T]
 	core   *core[T]
 }
 
-// Undecodable is a change to a state that cannot be decoded. A handler is not called with it: for the handler the object stays
-// what it was until it can be decoded again. See HandlerOptions.
+// Undecodable is a change to a state that cannot be decoded. A handler is not called with it: for the handler
+// the object stays what it was until it can be decoded again. See HandlerOptions.
 type Undecodable struct {
-	// Type says what happened. Deleted is given only if no state of the object could be decoded: the handler hears of others.
+	// Type says what happened. Deleted is given only if no state of the object could be decoded: the handler
+	// hears of others.
 	Type EventType
 	// Key, UID, Labels and ResourceVersion are those of the object.
 	Key             types.NamespacedName
@@ -75,8 +79,8 @@ type Undecodable struct {
 	Err error
 }
 
-// Old is the state before the change: the last one this handler was given, or for Deleted the final state. It is
-// nil for Added, and for nothing else. It is shared: do not change it.
+// Old is the state before the change: the last one this handler was given, or for Deleted the final state. It
+// is nil for Added, and for nothing else. It is shared: do not change it.
 func (e Event[T]) Old() T {
 	if e.old == nil {
 		var zero T
@@ -85,7 +89,8 @@ func (e Event[T]) Old() T {
 	return e.core.given(e.old)
 }
 
-// New is the state after the change. It is nil for Deleted, and for nothing else. It is shared: do not change it.
+// New is the state after the change. It is nil for Deleted, and for nothing else. It is shared: do not change
+// it.
 func (e Event[T]) New() T {
 	if e.new == nil {
 		var zero T
@@ -103,7 +108,8 @@ func (e Event[T]) Object() T {
 }
 
 // SpecChanged reports whether metadata.generation differs between Old and New: the desired state has changed.
-// It is true for Added and Deleted, and for kinds without a generation, such as ConfigMap and Secret, of which every change counts.
+// It is true for Added and Deleted, and for kinds without a generation, such as ConfigMap and Secret, of
+// which every change counts.
 func (e Event[T]) SpecChanged() bool {
 	return e.old == nil || e.new == nil || e.old.generation != e.new.generation || e.new.generation == 0
 }
@@ -116,8 +122,9 @@ func (e Event[T]) OldLabels() map[string]string {
 	return e.old.labelMap()
 }
 
-// Controller returns the owner reference with controller=true of the object after the change, or of its last state if it is deleted,
-// and whether there is one. It decodes nothing, unless the informer keeps objects decoded.
+// Controller returns the owner reference with controller=true of the object after the change, or of its last
+// state if it is deleted, and whether there is one. It decodes nothing, unless the informer keeps objects
+// decoded.
 func (e Event[T]) Controller() (metav1.OwnerReference, bool) {
 	if e.new != nil {
 		return e.core.controller(e.new)
@@ -125,7 +132,8 @@ func (e Event[T]) Controller() (metav1.OwnerReference, bool) {
 	return e.OldController()
 }
 
-// OldController is Controller of the state before the change, which need not be one that can be decoded; there is none for Added.
+// OldController is Controller of the state before the change, which need not be one that can be decoded;
+// there is none for Added.
 func (e Event[T]) OldController() (metav1.OwnerReference, bool) {
 	if e.before == nil {
 		return metav1.OwnerReference{}, false

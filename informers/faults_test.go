@@ -24,7 +24,8 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// faulty fails requests at random while it is on: refusals, lost answers, slow answers, streams cut in the middle.
+// faulty fails requests at random while it is on: refusals, lost answers, slow answers, streams cut in the
+// middle.
 type faulty struct {
 	http.Handler
 	on    atomic.Bool
@@ -93,8 +94,8 @@ func (c *cut) Write(p []byte) (int, error) {
 
 func (c *cut) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// TestFaultyServer runs two writers through a set against a real server that fails at random: own writes are seen at
-// once, and in the end everybody agrees.
+// TestFaultyServer runs two writers through a set against a real server that fails at random: own writes are
+// seen at once, and in the end everybody agrees.
 func TestFaultyServer(t *testing.T) {
 	for _, seed := range seeds.Of(t, 30) {
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

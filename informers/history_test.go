@@ -392,8 +392,8 @@ func num(v string) uint64 {
 	return n
 }
 
-// TestRandomHistories runs an informer against a server that changes and fails at random. Handlers fast and slow,
-// early and late must each see a consistent sequence, and everything must agree in the end.
+// TestRandomHistories runs an informer against a server that changes and fails at random. Handlers fast and
+// slow, early and late must each see a consistent sequence, and everything must agree in the end.
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

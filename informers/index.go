@@ -12,15 +12,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// IndexDefinition says under which values objects are found. It is made by [DefineIndex], usually once in a package, and is
-// immutable.
+// IndexDefinition says under which values objects are found. It is made by [DefineIndex], usually once in a
+// package, and is immutable.
 type IndexDefinition[T metav1.Object] struct {
 	name   string
 	values func(obj T) []string
 }
 
-// DefineIndex returns a definition for [Informer.Index]: values returns the values under which an object is found, any number
-// of them. It must not change the object, and is called once with each version of each. name appears in errors.
+// DefineIndex returns a definition for [Informer.Index]: values returns the values under which an object is
+// found, any number of them. It must not change the object, and is called once with each version of each.
+// name appears in errors.
 func DefineIndex[T metav1.Object](name string, values func(obj T) []string) *IndexDefinition[T] {
 	return &IndexDefinition[T]{name: name, values: values}
 }
@@ -30,8 +31,8 @@ type index[T metav1.Object] struct {
 	*IndexDefinition[T]
 	byValue map[string]*bucket[T]
 	of      map[types.NamespacedName]*filed[T]
-	// unfiled are the objects whose values are not known, because they cannot be decoded or the function has panicked. Any
-	// of them may belong under any value.
+	// unfiled are the objects whose values are not known, because they cannot be decoded or the function has
+	// panicked. Any of them may belong under any value.
 	unfiled map[types.NamespacedName]unfiled[T]
 }
 
@@ -41,7 +42,8 @@ type unfiled[T metav1.Object] struct {
 	err error
 }
 
-// filed is one object's place in an index. Its strings are its own: the object's come and go with each version.
+// filed is one object's place in an index. Its strings are its own: the object's come and go with each
+// version.
 type filed[T metav1.Object] struct {
 	key types.NamespacedName
 	// obj is the state readers see.
@@ -62,7 +64,8 @@ type bucket[T metav1.Object] struct {
 	ordered atomic.Pointer[[]*filed[T]]
 }
 
-// sorted returns the members by key. The lock is held at least for reading: two readers may both sort, to the same end.
+// sorted returns the members by key. The lock is held at least for reading: two readers may both sort, to the
+// same end.
 func (b *bucket[T]) sorted() []*filed[T] {
 	if s := b.ordered.Load(); s != nil {
 		return *s
@@ -103,8 +106,8 @@ func (c *core[T]) valuesOf(ix *index[T], obj T, key types.NamespacedName) (out c
 	return computed{values: ix.values(obj)}
 }
 
-// lockWith takes the lock for writing when the values of objs in every index have been computed, which is done without the
-// lock, since index functions are the user's.
+// lockWith takes the lock for writing when the values of objs in every index have been computed, which is
+// done without the lock, since index functions are the user's.
 func (c *core[T]) lockWith(objs ...*object[T]) {
 	for {
 		c.mu.RLock()
@@ -286,9 +289,9 @@ func (c *core[T]) each(f func(*object[T])) {
 	}
 }
 
-// Index reads an informer's copy by the values of a definition, own writes included. Its methods may be called from many
-// goroutines and do no I/O. Their errors are those of [Lister]; in addition an object whose values are not known makes
-// every reading a [*client.PartialError], since it may belong to any value.
+// Index reads an informer's copy by the values of a definition, own writes included. Its methods may be
+// called from many goroutines and do no I/O. Their errors are those of [Lister]; in addition an object whose
+// values are not known makes every reading a [*client.PartialError], since it may belong to any value.
 type Index[T metav1.Object] struct {
 	core *core[T]
 	ix   *index[T]
@@ -303,8 +306,8 @@ func (x Index[T]) List(value string) ([]T, error) {
 	return x.core.copies(objs, left)
 }
 
-// View calls f with each object filed under value, ordered by namespace and name, until f returns false. See [Lister.View] for the
-// rules on sharing.
+// View calls f with each object filed under value, ordered by namespace and name, until f returns false. See
+// [Lister.View] for the rules on sharing.
 func (x Index[T]) View(value string, f func(obj T) bool) error {
 	objs, left, err := x.under(value)
 	if err != nil {

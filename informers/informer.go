@@ -21,16 +21,17 @@ type Informer[T metav1.Object] struct {
 	gone   bool
 }
 
-// AddHandler adds a handler, at any time. It is called with every object there is as Added with Initial set, ordered by namespace
-// and name or as the server lists them, then with changes. If T is not registered it is never called.
+// AddHandler adds a handler, at any time. It is called with every object there is as Added with Initial set,
+// ordered by namespace and name or as the server lists them, then with changes. If T is not registered it is
+// never called.
 func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) *Registration {
 	r := newRegistration(i.core, h, o)
 	i.core.add(r)
 	return &r.Registration
 }
 
-// Index returns the index of a definition, at any time. The first call for a definition adds it, and returns when every object
-// the informer holds is in it.
+// Index returns the index of a definition, at any time. The first call for a definition adds it, and returns
+// when every object the informer holds is in it.
 func (i *Informer[T]) Index(d *IndexDefinition[T]) Index[T] { return Index[T]{i.core, i.core.index(d)} }
 
 // Lister returns the reading side.
@@ -43,8 +44,8 @@ func (i *Informer[T]) HasSynced() bool { return i.hasSynced() }
 func (i *Informer[T]) WaitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
 
 // WaitForServed waits until HasSynced, or until the server has said that it does not serve the resource (its
-// CustomResourceDefinition is not installed): then there are no objects, so that the empty copy is right, and the informer goes on waiting for
-// it. It lets a program work that can do without.
+// CustomResourceDefinition is not installed): then there are no objects, so that the empty copy is right, and
+// the informer goes on waiting for it. It lets a program work that can do without.
 func (i *Informer[T]) WaitForServed(ctx context.Context) error { return i.core.waitForServed(ctx) }
 
 // Client returns a client for the informer's resource whose writes the informer shows at once.
@@ -76,13 +77,13 @@ func (i *Informer[T]) Release() {
 type Status struct {
 	// Synced is true once the copy has been complete.
 	Synced bool
-	// NotServed is true while the server says that there is no such resource: its CustomResourceDefinition is not installed, or the
-	// resource has another name. There are no Objects then.
+	// NotServed is true while the server says that there is no such resource: its CustomResourceDefinition is
+	// not installed, or the resource has another name. There are no Objects then.
 	NotServed bool
 	// Version the copy has reached; of several namespaces, that of the first.
 	Version string
-	// Silent is how long no event and no bookmark has come; of several namespaces, the longest. It is the bound
-	// known on how stale the copy is.
+	// Silent is how long no event and no bookmark has come; of several namespaces, the longest. It is the
+	// bound known on how stale the copy is.
 	Silent time.Duration
 	// Objects held and the Bytes of their encoded form.
 	Objects int
@@ -180,8 +181,8 @@ func (i *Informer[T]) own(w client.Write) {
 	}
 }
 
-// overlayWrite notes an own write. It returns the source to be read again if only that can tell what is in sight
-// now. The lock is held.
+// overlayWrite notes an own write. It returns the source to be read again if only that can tell what is in
+// sight now. The lock is held.
 func (c *core[T]) overlayWrite(e *own[T]) *source[T] {
 	s := c.sourceOf(e.key.Namespace)
 	if s == nil || s.begun == 0 {
@@ -221,7 +222,8 @@ func (c *core[T]) overlayWrite(e *own[T]) *source[T] {
 
 // overlayDelete notes an own deletion.
 func (c *core[T]) overlayDelete(e *own[T], b *object[T], before *own[T], s *source[T]) *source[T] {
-	// Which incarnation was deleted, and up to which version, is known if the reply or an earlier write says so.
+	// Which incarnation was deleted, and up to which version, is known if the reply or an earlier write says
+	// so.
 	known := e.uid != "" && (e.number > 0 || before != nil && before.uid == e.uid)
 	if before != nil {
 		e.number = max(e.number, before.number)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// told returns what the server has sent, ordered by namespace and name, so that handlers get it in the same order each time. The
-// lock is held.
+// told returns what the server has sent, ordered by namespace and name, so that handlers get it in the same
+// order each time. The lock is held.
 func (c *core[T]) told() []*object[T] {
 	objs := make([]*object[T], 0, c.count)
 	for _, m := range c.spaces {

@@ -13,14 +13,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Lister reads an informer's copy, own writes included. Its methods may be called from many goroutines and do no I/O.
+// Lister reads an informer's copy, own writes included. Its methods may be called from many goroutines and do
+// no I/O.
 //
 // Nothing is ever missing from an answer without an error:
 //
-//   - Before the first whole collection has been read every method returns a [*NotSyncedError]. A resource that the server does
-//     not serve has no objects, and is read as such.
-//   - An object that cannot be decoded is a [*client.DecodeError] of Get and View, and beside a list of all others a
-//     [*client.PartialError]. So whoever stops at an error never takes an object for one that does not exist.
+//   - Before the first whole collection has been read every method returns a [*NotSyncedError]. A resource
+//     that the server does not serve has no objects, and is read as such.
+//   - An object that cannot be decoded is a [*client.DecodeError] of Get and View, and beside a list of all
+//     others a [*client.PartialError]. So whoever stops at an error never takes an object for one that does
+//     not exist.
 type Lister[T metav1.Object] struct{ core *core[T] }
 
 // NotSyncedError says that a copy does not hold its whole collection yet.
@@ -60,8 +62,8 @@ func (l Lister[T]) Get(key types.NamespacedName) (T, error) {
 	return l.core.decode(o)
 }
 
-// View calls f with an object without copying it. Its errors are those of Get. f must not change the object, and may keep it
-// only to read it.
+// View calls f with an object without copying it. Its errors are those of Get. f must not change the object,
+// and may keep it only to read it.
 func (l Lister[T]) View(key types.NamespacedName, f func(obj T)) error {
 	o, err := l.core.find(key)
 	if err != nil {
@@ -85,8 +87,8 @@ func (l Lister[T]) Has(key types.NamespacedName) (bool, error) {
 	return err == nil, err
 }
 
-// List returns private copies of the selected objects, ordered by namespace and name. Each is decoded or copied: to look at
-// many, ViewAll costs less.
+// List returns private copies of the selected objects, ordered by namespace and name. Each is decoded or
+// copied: to look at many, ViewAll costs less.
 func (l Lister[T]) List(o ListOptions) ([]T, error) {
 	objs, left, err := l.core.selected(o)
 	if err != nil {
@@ -130,7 +132,8 @@ type Snapshot[T metav1.Object] struct {
 	left    partial[T]
 }
 
-// Snapshot returns the copy as it is now. It costs a pointer per object and keeps those versions in memory while it is used.
+// Snapshot returns the copy as it is now. It costs a pointer per object and keeps those versions in memory
+// while it is used.
 func (l Lister[T]) Snapshot() (*Snapshot[T], error) {
 	c := l.core
 	c.mu.RLock()
@@ -157,16 +160,17 @@ func (s *Snapshot[T]) Get(key types.NamespacedName) (T, error) {
 	return s.core.decode(s.objs[i])
 }
 
-// View calls f with each object, ordered by namespace and name, until f returns false. Its errors and the rules on sharing are
-// those of Lister.ViewAll.
+// View calls f with each object, ordered by namespace and name, until f returns false. Its errors and the
+// rules on sharing are those of Lister.ViewAll.
 func (s *Snapshot[T]) View(f func(obj T) bool) error { return s.core.view(s.objs, s.left, f) }
 
 // maxBehind is how long AtLeast waits for the watch before it has the collection read again.
 const maxBehind = time.Second
 
-// AtLeast returns when the copy, of all its namespaces, is at or past the version of some write, by this program or another. If the
-// watch does not get there within a second the collection is read again, not older than that version. A version that is not a
-// decimal number cannot be compared and always means reading again. The error is that of ctx, wrapped.
+// AtLeast returns when the copy, of all its namespaces, is at or past the version of some write, by this
+// program or another. If the watch does not get there within a second the collection is read again, not older
+// than that version. A version that is not a decimal number cannot be compared and always means reading
+// again. The error is that of ctx, wrapped.
 func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
 	c := l.core
 	if c.err != nil {
@@ -279,7 +283,8 @@ func (c *core[T]) find(key types.NamespacedName) (*object[T], error) {
 	return o, nil
 }
 
-// notFound is the error of who reads a key that is not in the copy, unless it may be among what could not be read.
+// notFound is the error of who reads a key that is not in the copy, unless it may be among what could not be
+// read.
 func (c *core[T]) notFound(key types.NamespacedName, left partial[T]) error {
 	if err := left.err(); err != nil {
 		return err

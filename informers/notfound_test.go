@@ -22,7 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// lost answers 404 in place of the server where the path begins with what is stored in prefix, and lets no watch live longer than 5 s.
+// lost answers 404 in place of the server where the path begins with what is stored in prefix, and lets no
+// watch live longer than 5 s.
 type lost struct {
 	http.Handler
 	prefix atomic.Value
@@ -41,7 +42,8 @@ func (l *lost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.Handler.ServeHTTP(w, r)
 }
 
-// TestA404EmptiesNoCache: only the server's own word that it does not serve a resource counts, not that of what stands in front of it.
+// TestA404EmptiesNoCache: only the server's own word that it does not serve a resource counts, not that of
+// what stands in front of it.
 func TestA404EmptiesNoCache(t *testing.T) {
 	for name, prefix := range map[string]string{
 		"everything":          "/",
@@ -106,7 +108,8 @@ func TestA404EmptiesNoCache(t *testing.T) {
 	}
 }
 
-// TestARemovedResourceIsToldOnce removes the definition of a resource whose objects cannot be deleted one by one before.
+// TestARemovedResourceIsToldOnce removes the definition of a resource whose objects cannot be deleted one by
+// one before.
 func TestARemovedResourceIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -10,7 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// object is one version of one object in a cache. Everything but decoded is immutable. Its strings share memory with body.
+// object is one version of one object in a cache. Everything but decoded is immutable. Its strings share
+// memory with body.
 type object[T metav1.Object] struct {
 	body       string // encoded; empty if the decoded form is kept instead
 	key        types.NamespacedName
@@ -97,7 +98,8 @@ func (o *object[T]) same(uid types.UID, version string) bool {
 	return o.uid == uid && o.version == version && version != ""
 }
 
-// hot returns the decoded form if it is still in memory, or the error if decoding has failed before; ok is false for neither.
+// hot returns the decoded form if it is still in memory, or the error if decoding has failed before; ok is
+// false for neither.
 func (o *object[T]) hot() (obj T, err error, ok bool) {
 	d := o.decoded.Load()
 	if d == nil {

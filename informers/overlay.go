@@ -26,7 +26,8 @@ type own[T metav1.Object] struct {
 	number uint64
 	uid    types.UID
 	gone   bool
-	// all hides every incarnation: which one is told comes before the one deleted and which after is not known.
+	// all hides every incarnation: which one is told comes before the one deleted and which after is not
+	// known.
 	all  bool
 	at   time.Time
 	dead bool

@@ -94,8 +94,8 @@ func (m *model) serve(r *client.Request) (*client.Response, error) {
 	return reply(old)
 }
 
-// visible says whether what a reader saw of key may be seen after the state at version v: it is that state, or
-// a later one that there was.
+// visible says whether what a reader saw of key may be seen after the state at version v: it is that state,
+// or a later one that there was.
 func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector, got *corev1.ConfigMap) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,8 +121,8 @@ func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector,
 	return got == nil
 }
 
-// TestOwnWritesAreNeverUnseen writes at random through a set, while others write too and the watch lags, fails and
-// stalls: no read is older than one's own last write.
+// TestOwnWritesAreNeverUnseen writes at random through a set, while others write too and the watch lags,
+// fails and stalls: no read is older than one's own last write.
 func TestOwnWritesAreNeverUnseen(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

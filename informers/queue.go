@@ -11,8 +11,8 @@ import (
 // change is what a handler is to be told about one key: nothing or a deletion, then nothing or a state.
 type change[T metav1.Object] struct {
 	key types.NamespacedName
-	// gone is the last state of an incarnation the handler knows that has been deleted; unknown if that was not seen
-	// itself. was is the state of it that the handler knows.
+	// gone is the last state of an incarnation the handler knows that has been deleted; unknown if that was
+	// not seen itself. was is the state of it that the handler knows.
 	gone, was *object[T]
 	unknown   bool
 	// now is the state to tell, before is the one the handler knows, nil for one that is new to it.
@@ -25,9 +25,9 @@ type change[T metav1.Object] struct {
 	void bool
 }
 
-// queue holds what one handler is yet to be told, at most one change per key, oldest first. What came and went before the
-// handler heard of it leaves nothing behind, so there is never more than one change for each object the handler knows or
-// that exists.
+// queue holds what one handler is yet to be told, at most one change per key, oldest first. What came and
+// went before the handler heard of it leaves nothing behind, so there is never more than one change for each
+// object the handler knows or that exists.
 type queue[T metav1.Object] struct {
 	wake chan struct{} // capacity 1
 
@@ -85,8 +85,8 @@ func (q *queue[T]) compact() {
 	q.waiting, q.head, q.voids = kept, 0, 0
 }
 
-// put notes that an object went from old to now; either may be nil, and both are always of one incarnation. For a deletion final
-// is the last state, nil if that is old.
+// put notes that an object went from old to now; either may be nil, and both are always of one incarnation.
+// For a deletion final is the last state, nil if that is old.
 func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -191,7 +191,8 @@ func (q *queue[T]) drop() {
 	q.empty()
 }
 
-// depth returns how many changes are yet to be told, the one under way included, and since when there has always been one.
+// depth returns how many changes are yet to be told, the one under way included, and since when there has
+// always been one.
 func (q *queue[T]) depth() (int, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,8 +19,9 @@ func state(key types.NamespacedName, uid, version int) *queued {
 	return &queued{key: key, uid: types.UID(strconv.Itoa(uid)), version: strconv.Itoa(version)}
 }
 
-// TestQueueTellsEveryFinalState changes objects at random while a handler takes changes at random: what it is told fits together, is never
-// more than one change for each object it knows or that exists, and in the end is everything.
+// TestQueueTellsEveryFinalState changes objects at random while a handler takes changes at random: what it is
+// told fits together, is never more than one change for each object it knows or that exists, and in the end
+// is everything.
 func TestQueueTellsEveryFinalState(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
 		rng := seeds.Rand(seed)
@@ -122,7 +123,8 @@ func TestQueueGivesMemoryBack(t *testing.T) {
 	require.LessOrEqual(t, cap(q.waiting), roomy)
 }
 
-// TestIndexFilesWhatReadersSee changes the values of objects at random and compares the index with a search through all of them.
+// TestIndexFilesWhatReadersSee changes the values of objects at random and compares the index with a search
+// through all of them.
 func TestIndexFilesWhatReadersSee(t *testing.T) {
 	for _, seed := range seeds.Of(t, 200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -21,11 +21,12 @@ type HandlerOptions struct {
 	Name string
 	// Resync repeats every object as an Updated with Resync set, every so often; 0 never.
 	Resync time.Duration
-	// MaxBacklog is how many objects' changes may wait for the handler once it is Synced, 0 for any number. A handler that
-	// exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow: once, and again only after its backlog has
-	// been down to half. What Resync repeats counts too.
+	// MaxBacklog is how many objects' changes may wait for the handler once it is Synced, 0 for any number. A
+	// handler that exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow: once, and
+	// again only after its backlog has been down to half. What Resync repeats counts too.
 	MaxBacklog int
-	// Undecodable, if not nil, is called in place of the handler with changes to states that cannot be decoded.
+	// Undecodable, if not nil, is called in place of the handler with changes to states that cannot be
+	// decoded.
 	Undecodable func(Undecodable)
 	// EndSlow ends a handler that exceeds MaxBacklog, as Remove does, and what waits for it is dropped.
 	EndSlow bool
@@ -53,7 +54,8 @@ func (r *Registration) HasSynced() bool {
 // Synced is closed when HasSynced becomes true.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Remove ends the handler: after the call under way, if any, it is not called again. It does not wait; see Done.
+// Remove ends the handler: after the call under way, if any, it is not called again. It does not wait; see
+// Done.
 func (r *Registration) Remove() { r.remove() }
 
 // Done is closed when the handler will not be called any more and its goroutine, if it ever ran, is ending.
@@ -67,15 +69,16 @@ func (r *Registration) Err() error {
 	return nil
 }
 
-// Backlog returns how many objects have changes the handler is yet to be told, the one it is being told included, and for how long there have always
-// been some.
+// Backlog returns how many objects have changes the handler is yet to be told, the one it is being told
+// included, and for how long there have always been some.
 func (r *Registration) Backlog() (objects int, behind time.Duration) { return r.depth() }
 
 // SlowHandlerError reports a handler that does not keep up with the changes.
 type SlowHandlerError struct {
 	// Resource and Handler name it.
 	Resource, Handler string
-	// Backlog is how many objects' changes it had yet to be told, Behind for how long there have always been some.
+	// Backlog is how many objects' changes it had yet to be told, Behind for how long there have always been
+	// some.
 	Backlog int
 	Behind  time.Duration
 	// Ended says that it is called no more.
@@ -118,7 +121,8 @@ type registration[T metav1.Object] struct {
 	once    sync.Once
 	told    atomic.Bool // its slowness has been reported
 	started bool        // guarded by core.mu
-	// known are the states the handler knows of objects whose later states cannot be decoded, nil for none. Only run uses it.
+	// known are the states the handler knows of objects whose later states cannot be decoded, nil for none.
+	// Only run uses it.
 	known map[types.NamespacedName]*object[T]
 }
 
@@ -203,8 +207,9 @@ func (r *registration[T]) measure() {
 	r.core.fail(err)
 }
 
-// tell gives a change to the handler. A state that cannot be decoded is left out: the handler goes on knowing the last one that
-// could, which is in r.known as long as it differs from what the queue takes the handler to know.
+// tell gives a change to the handler. A state that cannot be decoded is left out: the handler goes on knowing
+// the last one that could, which is in r.known as long as it differs from what the queue takes the handler to
+// know.
 func (r *registration[T]) tell(c *change[T]) {
 	if c.mark {
 		close(r.synced)
@@ -302,7 +307,8 @@ func (r *registration[T]) recovered(key types.NamespacedName) {
 	}
 }
 
-// decoded returns the decoded form of a state, which stays in memory while the result is referenced, and reports one that has none.
+// decoded returns the decoded form of a state, which stays in memory while the result is referenced, and
+// reports one that has none.
 func (r *registration[T]) decoded(o *object[T]) (T, bool) {
 	obj, err := r.core.shared(o)
 	if err != nil {

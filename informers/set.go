@@ -22,26 +22,29 @@ type SetOptions struct {
 	// Logger gets failures if OnError is nil; nil discards.
 	Logger *slog.Logger
 	// OnError is told of every failure an informer recovers from: a list or watch that failed, an object that
-	// cannot be decoded, a panic (*PanicError), a changed shared object (*MutationError), a slow handler (*SlowHandlerError), a copy
-	// that is wrong (*InconsistentError). Several goroutines may call it at once.
+	// cannot be decoded, a panic (*PanicError), a changed shared object (*MutationError), a slow handler
+	// (*SlowHandlerError), a copy that is wrong (*InconsistentError). Several goroutines may call it at once.
 	OnError func(resource string, err error)
-	// Decoded keeps every object decoded instead of encoded: several times the memory, for programs that read everything all the time.
+	// Decoded keeps every object decoded instead of encoded: several times the memory, for programs that read
+	// everything all the time.
 	Decoded bool
 	// KeepManagedFields keeps metadata.managedFields, which are otherwise dropped on arrival.
 	KeepManagedFields bool
 	// NoOverlay shows own writes only when the watch has told them.
 	NoOverlay bool
-	// DetectMutations looks for changes to shared objects after each handler call and View, at the price of encoding
-	// each object read twice. Meant for tests.
+	// DetectMutations looks for changes to shared objects after each handler call and View, at the price of
+	// encoding each object read twice. Meant for tests.
 	DetectMutations bool
-	// VerifyEvery compares every informer's copy with the server so often, as Informer.Verify does, and reports an *InconsistentError
-	// with the keys that differ; 0 never. Each time costs a full list: meant for tests and for the search of lost events.
+	// VerifyEvery compares every informer's copy with the server so often, as Informer.Verify does, and
+	// reports an *InconsistentError with the keys that differ; 0 never. Each time costs a full list: meant
+	// for tests and for the search of lost events.
 	VerifyEvery time.Duration
 	// NoWatchList uses list and watch from the start.
 	NoWatchList bool
 	// PageSize of lists, 0 means 2000.
 	PageSize int64
-	// Silence after which a watch counts as dead, 0 means what the server promises; see client.EncodedWatchOptions.
+	// Silence after which a watch counts as dead, 0 means what the server promises; see
+	// client.EncodedWatchOptions.
 	Silence time.Duration
 	// Metrics are told what happens.
 	Metrics Metrics
@@ -61,7 +64,8 @@ type Metrics struct {
 	Slow func(resource, handler string, backlog int)
 }
 
-// Set is a group of informers over one connection. An informer is shared by all who ask for the same collection.
+// Set is a group of informers over one connection. An informer is shared by all who ask for the same
+// collection.
 type Set struct {
 	conn client.Conn
 	o    SetOptions
@@ -100,11 +104,12 @@ func NewSet(c client.Conn, o SetOptions) *Set {
 	return s
 }
 
-// Conn returns the connection of the set. What is written through it is visible in the set's listers at once, with the exceptions
-// that the package comment names.
+// Conn returns the connection of the set. What is written through it is visible in the set's listers at once,
+// with the exceptions that the package comment names.
 func (s *Set) Conn() client.Conn { return s.conn }
 
-// Through returns a connection that is like the set's, but writes (and reads) through c: that of another user of the same server.
+// Through returns a connection that is like the set's, but writes (and reads) through c: that of another user
+// of the same server.
 func (s *Set) Through(c client.Conn) client.Conn {
 	if s.o.NoOverlay {
 		return c
@@ -180,10 +185,12 @@ func (s *Set) running() context.Context {
 }
 
 // WaitForSync waits until every informer the set has now holds its whole collection. The error of ctx is
-// wrapped with the name and the last failure of one that does not. An informer that cannot work fails it at once.
+// wrapped with the name and the last failure of one that does not. An informer that cannot work fails it at
+// once.
 func (s *Set) WaitForSync(ctx context.Context) error { return s.wait(ctx, member.waitForSync) }
 
-// WaitForServed is WaitForSync for all but the informers whose resource the server does not serve; see [Informer.WaitForServed].
+// WaitForServed is WaitForSync for all but the informers whose resource the server does not serve; see
+// [Informer.WaitForServed].
 func (s *Set) WaitForServed(ctx context.Context) error { return s.wait(ctx, member.waitForServed) }
 
 func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error) error {
@@ -198,8 +205,9 @@ func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error
 	return nil
 }
 
-// Ready returns nil if every informer the set has now holds its whole collection or has found that it is not served, and otherwise an error
-// that names one that does not, with its last failure. It does not wait; it is meant for readiness checks.
+// Ready returns nil if every informer the set has now holds its whole collection or has found that it is not
+// served, and otherwise an error that names one that does not, with its last failure. It does not wait; it is
+// meant for readiness checks.
 func (s *Set) Ready() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("not yet"))
@@ -231,9 +239,9 @@ type Options[T metav1.Object] struct {
 	Share string
 }
 
-// For returns the informer for T as registered in the connection's scheme: the one the set has, or a
-// new one, which runs at once if the set does. If T is not registered, waiting for its sync returns the error.
-// Give it back with [Informer.Release] if the set is to outlive the need for it.
+// For returns the informer for T as registered in the connection's scheme: the one the set has, or a new one,
+// which runs at once if the set does. If T is not registered, waiting for its sync returns the error. Give it
+// back with [Informer.Release] if the set is to outlive the need for it.
 func For[T metav1.Object](s *Set, opts ...Options[T]) *Informer[T] {
 	info, err := scheme.InfoFor[T](s.conn.Scheme())
 	if err != nil {

@@ -25,7 +25,8 @@ type copyIn[T metav1.Object] struct {
 	s      *source[T]
 	seq    uint64
 	spaces map[string]map[string]*object[T]
-	// order holds the objects as the server has listed them, those among them that were replaced or removed since.
+	// order holds the objects as the server has listed them, those among them that were replaced or removed
+	// since.
 	order  []*object[T]
 	unread []*client.DecodeError
 }
@@ -87,7 +88,8 @@ func (n *copyIn[T]) Commit(version string) {
 	s.commited, s.unread = n.seq, n.unread
 	s.synced, c.absent = true, false
 	if num, ok := decimal(version); ok && num < s.number {
-		// The server went back, as after its data was restored from a backup: what it says now is what counts.
+		// The server went back, as after its data was restored from a backup: what it says now is what
+		// counts.
 		s.number = num
 		back = &WentBackError{Resource: c.name(), From: s.version, To: strings.Clone(version)}
 	}
@@ -206,8 +208,8 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	}
 }
 
-// bury notes that the watch has told the end of an incarnation. With a selector the end may only be that of its being
-// selected, so that nothing follows. The lock is held.
+// bury notes that the watch has told the end of an incarnation. With a selector the end may only be that of
+// its being selected, so that nothing follows. The lock is held.
 func (c *core[T]) bury(o *object[T]) {
 	if c.o.LabelSelector.Empty() && c.o.FieldSelector.Empty() {
 		c.buried.add(o.uid)
@@ -252,8 +254,8 @@ func (s *source[T]) Gone() {
 	}
 }
 
-// NotServedError reports that the server has stopped serving a resource: a CustomResourceDefinition was removed. What the copy held
-// is deleted.
+// NotServedError reports that the server has stopped serving a resource: a CustomResourceDefinition was
+// removed. What the copy held is deleted.
 type NotServedError struct {
 	// Resource that was read.
 	Resource string

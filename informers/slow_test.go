@@ -40,8 +40,9 @@ func (s *slowness) options(t *testing.T) informers.SetOptions {
 	}
 }
 
-// TestASlowHandlerHoldsUpNobody has one handler that stands still and one that does not on one watch. The slow one is reported, once, and when it
-// moves again it is told the final state of everything and nothing in between.
+// TestASlowHandlerHoldsUpNobody has one handler that stands still and one that does not on one watch. The
+// slow one is reported, once, and when it moves again it is told the final state of everything and nothing in
+// between.
 func TestASlowHandlerHoldsUpNobody(t *testing.T) {
 	recorded(t, func(t *testing.T, a *asked, c *rest.Conn) {
 		seen := &slowness{}

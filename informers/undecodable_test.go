@@ -53,7 +53,8 @@ func put(t *testing.T, c *client.Client[*metav1.Unstructured], name string, host
 	require.NoError(t, err)
 }
 
-// TestNoHandlerGetsWhatCannotBeDecoded has objects go through states whose spec is not that of the Go type: 7 for a text.
+// TestNoHandlerGetsWhatCannotBeDecoded has objects go through states whose spec is not that of the Go type: 7
+// for a text.
 func TestNoHandlerGetsWhatCannotBeDecoded(t *testing.T) {
 	slim := informers.Options[*Website]{Share: "slim", Transform: func(w *Website) error {
 		if w.Spec.Host == "refused" {

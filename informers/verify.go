@@ -13,7 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// InconsistentError says that a copy differs from the server at the same version. It is a bug, here or in the server.
+// InconsistentError says that a copy differs from the server at the same version. It is a bug, here or in the
+// server.
 type InconsistentError struct {
 	// Resource and Version compared at.
 	Resource, Version string
@@ -36,11 +37,12 @@ func (e *InconsistentError) Error() string {
 	return b.String()
 }
 
-// Verify lists the collection at the version the copy has reached and compares, for tests and for monitoring. The error is
-// an *InconsistentError if they differ. It costs a full list.
+// Verify lists the collection at the version the copy has reached and compares, for tests and for monitoring.
+// The error is an *InconsistentError if they differ. It costs a full list.
 func (i *Informer[T]) Verify(ctx context.Context) error { return i.core.verify(ctx) }
 
-// verifyEvery compares the copy with the server every so often until ctx ends, and reports what is wrong or cannot be compared.
+// verifyEvery compares the copy with the server every so often until ctx ends, and reports what is wrong or
+// cannot be compared.
 func (c *core[T]) verifyEvery(ctx context.Context, period time.Duration) {
 	t := time.NewTicker(period)
 	defer t.Stop()

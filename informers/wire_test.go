@@ -190,7 +190,8 @@ func TestMetadataOfLargeObjectsIsSmall(t *testing.T) {
 	})
 }
 
-// TestUndecodableObjects is a server that sends objects no program can read, in a list and in a watch: each is reported, and the rest goes on.
+// TestUndecodableObjects is a server that sends objects no program can read, in a list and in a watch: each
+// is reported, and the rest goes on.
 func TestUndecodableObjects(t *testing.T) {
 	good := func(name, version string) string {
 		return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","uid":"u-%s","resourceVersion":%q},"data":{"k":"v"}}`, name, name, version)
@@ -300,7 +301,8 @@ func TestAPanickingTransformLeavesOneObjectOut(t *testing.T) {
 	})
 }
 
-// held lets watches of config maps write until the mark that ends their initial events, and keeps that back until release is closed.
+// held lets watches of config maps write until the mark that ends their initial events, and keeps that back
+// until release is closed.
 type held struct {
 	http.Handler
 	mu      sync.Mutex
@@ -337,7 +339,8 @@ func (w *heldWriter) Write(b []byte) (int, error) {
 
 func (w *heldWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
-// An informer over very many objects reads them all from one stream, and has synced when the bookmark that ends them has come, no sooner.
+// An informer over very many objects reads them all from one stream, and has synced when the bookmark that
+// ends them has come, no sooner.
 func TestOneStreamBringsAll(t *testing.T) {
 	many := 20_000
 	if testing.Short() {

@@ -82,8 +82,8 @@ type Fencer interface {
 	Fenced() bool
 }
 
-// ServerNamer is a Lock that knows which server keeps it. The token in the context of the led work is then for that server
-// only, so that a leader may write to other clusters.
+// ServerNamer is a Lock that knows which server keeps it. The token in the context of the led work is then
+// for that server only, so that a leader may write to other clusters.
 type ServerNamer interface {
 	// Server is the name that connections give with fence.Sent, or empty if it is not known.
 	Server() string

@@ -93,10 +93,11 @@ type Capabilities struct {
 	Progress bool
 	// Durable holds when an acknowledged write survives a crash of the process.
 	Durable bool
-	// Compacts holds when the store forgets old history by itself, or its owner has chosen that it does not: then no user of it is to
-	// call Compact.
+	// Compacts holds when the store forgets old history by itself, or its owner has chosen that it does not:
+	// then no user of it is to call Compact.
 	Compacts bool
-	// TxnOps is how many operations and guards a Txn takes, where that is more than MaxTxnOps; zero means MaxTxnOps.
+	// TxnOps is how many operations and guards a Txn takes, where that is more than MaxTxnOps; zero means
+	// MaxTxnOps.
 	TxnOps int
 }
 
@@ -146,10 +147,11 @@ type ListOptions struct {
 	After string
 	// Revision is the revision to read at; zero means the current one.
 	Revision int64
-	// KeysOnly says that the items' values are not needed: a store that spares something by that leaves them out.
+	// KeysOnly says that the items' values are not needed: a store that spares something by that leaves them
+	// out.
 	KeysOnly bool
-	// Since, if not zero, leaves out the keys last written at that revision or before: with ListResult.Total it tells who
-	// knows the range as it was at Since what has become of it, for less than the range itself.
+	// Since, if not zero, leaves out the keys last written at that revision or before: with ListResult.Total
+	// it tells who knows the range as it was at Since what has become of it, for less than the range itself.
 	Since int64
 }
 
@@ -162,10 +164,11 @@ type ListResult struct {
 	// More is true if Limit cut the range short; the last item's key is the After
 	// of the next call (with the same Revision, for one consistent range).
 	More bool
-	// Remaining is the number of keys behind the last item; zero unless More, and where ListOptions.Since was given.
+	// Remaining is the number of keys behind the last item; zero unless More, and where ListOptions.Since was
+	// given.
 	Remaining int64
-	// Total is the number of keys in the range at Revision, those that Since and Limit left out included. It is set where
-	// ListOptions.Since was given.
+	// Total is the number of keys in the range at Revision, those that Since and Limit left out included. It
+	// is set where ListOptions.Since was given.
 	Total int64
 }
 

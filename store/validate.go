@@ -9,7 +9,8 @@ import (
 // guards breaks the contract. Implementations call it first.
 func ValidateTxn(ops []Op, guards []Guard) error { return ValidateTxnWithin(MaxTxnOps, ops, guards) }
 
-// ValidateTxnWithin is ValidateTxn for a store that takes that many operations and guards, which its Capabilities tell.
+// ValidateTxnWithin is ValidateTxn for a store that takes that many operations and guards, which its
+// Capabilities tell.
 func ValidateTxnWithin(limit int, ops []Op, guards []Guard) error {
 	if n := len(ops) + len(guards); n > limit {
 		return fmt.Errorf("%w: %d operations and guards, at most %d", ErrInvalid, n, limit)

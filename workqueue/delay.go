@@ -174,8 +174,8 @@ func (q *Queue[K]) release(now int64) (all changes) {
 	return all
 }
 
-// overtake does what the timer is about to do, if the queue is seeded. Where time is virtual the timer and a worker often wake at the same moment, and
-// the order of work must not depend on which of them is first.
+// overtake does what the timer is about to do, if the queue is seeded. Where time is virtual the timer and a
+// worker often wake at the same moment, and the order of work must not depend on which of them is first.
 func (q *Queue[K]) overtake() changes {
 	if q.ready.rng == nil || q.state != running {
 		return nil

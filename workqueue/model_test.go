@@ -136,8 +136,8 @@ func (m *model) remove(r *run) {
 	m.turns[r.priority] = slices.DeleteFunc(m.turns[r.priority], func(o string) bool { return o == t })
 }
 
-// get hands out the next key: of the highest priority, or that of the oldest run if it was passed over often enough, the
-// tenant whose turn it is, its oldest run.
+// get hands out the next key: of the highest priority, or that of the oldest run if it was passed over often
+// enough, the tenant whose turn it is, its oldest run.
 func (m *model) get() int {
 	p := m.ready[0].priority
 	for _, r := range m.ready {

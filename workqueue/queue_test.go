@@ -190,8 +190,8 @@ func TestPriority(t *testing.T) {
 	})
 }
 
-// A user's change goes before an initial list, however long the list is and however long it has waited, whatever the rate; and the
-// list makes progress, however many changes come.
+// A user's change goes before an initial list, however long the list is and however long it has waited,
+// whatever the rate; and the list makes progress, however many changes come.
 func TestChangesGoBeforeTheInitialList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(workqueue.Options[string]{})

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// ready keeps the ready entries in hand-out order: in each priority a ring of tenants, for each tenant a list by age, and
-// over the priorities in use a set that knows the highest and a heap that knows the one with the oldest entry. An entry is
-// only ever appended, with the next place, so lists are sorted by place.
+// ready keeps the ready entries in hand-out order: in each priority a ring of tenants, for each tenant a list
+// by age, and over the priorities in use a set that knows the highest and a heap that knows the one with the
+// oldest entry. An entry is only ever appended, with the next place, so lists are sorted by place.
 type ready[K comparable] struct {
 	limit   int // see Options.PassOver
 	passed  int // hand-outs that passed over the oldest entry, since it was last its turn

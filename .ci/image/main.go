@@ -1,5 +1,5 @@
-// Command image writes an image archive for the walks: the host's static busybox, with a wget of our own in it, because
-// Debian's static busybox cannot look up names.
+// Command image writes an image archive for the walks: the host's static busybox, with a wget of our own in
+// it, because Debian's static busybox cannot look up names.
 //
 //	go run ./.ci/image FILE.tar
 package main

@@ -1,7 +1,7 @@
 //go:build upstream
 
-// The components of Kubernetes as one program whose name decides which of them runs: what the tests named Beside compare
-// with. .ci/peers builds it in a module of its own; the build tag keeps it out of this one.
+// The components of Kubernetes as one program whose name decides which of them runs: what the tests named
+// Beside compare with. .ci/peers builds it in a module of its own; the build tag keeps it out of this one.
 package main
 
 import (

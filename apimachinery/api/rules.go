@@ -27,10 +27,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
-// AddRules attaches defaults, validation, name rules and warnings to every built-in kind of s, but for the validation of
-// definitions of custom resources, which is in openapi.AddRules. Only
-// servers call it: a client that does not carries none of that code. s is a scheme filled by
-// [AddToScheme], or a Clone of [Scheme], whose own registrations are not to be changed.
+// AddRules attaches defaults, validation, name rules and warnings to every built-in kind of s, but for the
+// validation of definitions of custom resources, which is in openapi.AddRules. Only servers call it: a client
+// that does not carries none of that code. s is a scheme filled by [AddToScheme], or a Clone of [Scheme],
+// whose own registrations are not to be changed.
 func AddRules(s *scheme.Scheme) error {
 	var errs []error
 	for _, add := range []func(*scheme.Scheme) error{

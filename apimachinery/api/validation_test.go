@@ -29,8 +29,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// elsewhere are the recorded answers that validation of the object alone does not give, by id, and why. The server gives them
-// (store/apiserver replays every record over HTTP).
+// elsewhere are the recorded answers that validation of the object alone does not give, by id, and why. The
+// server gives them (store/apiserver replays every record over HTTP).
 var elsewhere = map[string]string{
 	"228": "allocation: the address is outside the cluster's range",
 	"242": "allocation: the recorded cluster has one address family",

@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// TestCreateRulesOfWorkloads checks where findings are reported, and which come together, for pods, what makes pods, and what pods use.
+// TestCreateRulesOfWorkloads checks where findings are reported, and which come together, for pods, what
+// makes pods, and what pods use.
 func TestCreateRulesOfWorkloads(t *testing.T) {
 	s := serverScheme(t)
 	base := baseObjects(t)
@@ -92,7 +93,8 @@ func TestCreateRulesOfWorkloads(t *testing.T) {
 	}
 }
 
-// TestOldAddressesMayStay checks that addresses which are not written as new ones must be do not stand in the way of other changes.
+// TestOldAddressesMayStay checks that addresses which are not written as new ones must be do not stand in the
+// way of other changes.
 func TestOldAddressesMayStay(t *testing.T) {
 	endpoints := func(ip string) *corev1.Endpoints {
 		return &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: ip}}}}}

@@ -18,7 +18,7 @@
 //   - Objects pass through their JSON form, so that whatever package codec promises
 //     of limits, strict decoding and methods of types holds here as well. It
 //     costs several times as much as JSON does.
-//   - A program whose client is to speak it says so: rest.Options{CBOR: cbor.Transcoder{}}; a server does with
-//     apiserver.Options.CBOR. Custom resources are then stored in it as well.
+//   - A program whose client is to speak it says so: rest.Options{CBOR: cbor.Transcoder{}}; a server does
+//     with apiserver.Options.CBOR. Custom resources are then stored in it as well.
 //   - All functions may be called from many goroutines at once.
 package cbor

@@ -28,8 +28,9 @@ func (Transcoder) Lines(r io.ReadCloser) io.ReadCloser { return Lines(r) }
 // maxItem bounds one item of a sequence, in bytes.
 const maxItem = 16 << 20
 
-// Lines reads a sequence of items as lines of JSON, each as soon as it is there. An item of more than 16 MiB, or that is
-// not well-formed, ends it with an error. Closing it closes r; a Read under way returns then if one of r does.
+// Lines reads a sequence of items as lines of JSON, each as soon as it is there. An item of more than 16 MiB,
+// or that is not well-formed, ends it with an error. Closing it closes r; a Read under way returns then if
+// one of r does.
 func Lines(r io.ReadCloser) io.ReadCloser {
 	l := &lines{in: counted{ReadCloser: r, left: maxItem}}
 	l.items = settings().dec.NewDecoder(&l.in)

@@ -14,8 +14,9 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Admission returns the environment of expressions about requests: match conditions of webhooks, and policies. Variables are object,
-// oldObject, request, params, namespaceObject, variables (of any type) and authorizer. It is made once, when it is first needed.
+// Admission returns the environment of expressions about requests: match conditions of webhooks, and
+// policies. Variables are object, oldObject, request, params, namespaceObject, variables (of any type) and
+// authorizer. It is made once, when it is first needed.
 func Admission() (*cel.Env, error) { return admission() }
 
 var admission = sync.OnceValues(func() (*cel.Env, error) {
@@ -30,8 +31,9 @@ var admission = sync.OnceValues(func() (*cel.Env, error) {
 	return base.Extend(options...)
 })
 
-// Mutation returns the environment of expressions that change objects: that of Admission, in which objects can be made: JSONPatch{...}, and
-// Object{...} with Object.spec{...} and the like for parts of the object, as deep as needed.
+// Mutation returns the environment of expressions that change objects: that of Admission, in which objects
+// can be made: JSONPatch{...}, and Object{...} with Object.spec{...} and the like for parts of the object, as
+// deep as needed.
 func Mutation() (*cel.Env, error) { return mutation() }
 
 var mutation = sync.OnceValues(func() (*cel.Env, error) {
@@ -60,8 +62,8 @@ const (
 
 var patchFields = map[string]*cel.Type{"op": cel.StringType, "path": cel.StringType, "from": cel.StringType, "value": cel.DynType}
 
-// mutationTypes adds the types that mutations make. The parts of an object may have any field; which of them exist is
-// found out when the result is merged.
+// mutationTypes adds the types that mutations make. The parts of an object may have any field; which of them
+// exist is found out when the result is merged.
 type mutationTypes struct{ types.Provider }
 
 func made(name string) bool {

@@ -6,7 +6,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Question is what an expression asks the authorizer: whether somebody may do something to a resource, or at a path.
+// Question is what an expression asks the authorizer: whether somebody may do something to a resource, or at
+// a path.
 type Question struct {
 	// AccountNamespace and Account name the service account asked about; empty means who makes the request.
 	AccountNamespace, Account string
@@ -26,7 +27,8 @@ type Answer struct {
 	Err error
 }
 
-// Authorizer answers questions. It is called while an expression is evaluated, and must be safe for concurrent use.
+// Authorizer answers questions. It is called while an expression is evaluated, and must be safe for
+// concurrent use.
 type Authorizer func(Question) Answer
 
 const authorization = "kubernetes.authorization."
@@ -52,7 +54,8 @@ func inquiryVal(t *cel.Type, q inquiry) ref.Val {
 // AuthorizerValue is the variable authorizer.
 func AuthorizerValue(ask Authorizer) ref.Val { return inquiryVal(authorizerType, inquiry{ask: ask}) }
 
-// RequestResourceValue is the variable authorizer.requestResource: the beginning of a question about the object of a request.
+// RequestResourceValue is the variable authorizer.requestResource: the beginning of a question about the
+// object of a request.
 func RequestResourceValue(ask Authorizer, q Question) ref.Val {
 	return inquiryVal(resourceCheckType, inquiry{ask: ask, Question: q})
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// Checking returns the environment in which expressions of policies are checked against types: that of [Admission], but request and
-// namespaceObject have types, and object, oldObject, params and variables are missing, for the caller to declare with theirs.
-// Where ask is false authorizer is missing too, as in messages. Each is made once, when it is first needed.
+// Checking returns the environment in which expressions of policies are checked against types: that of
+// [Admission], but request and namespaceObject have types, and object, oldObject, params and variables are
+// missing, for the caller to declare with theirs. Where ask is false authorizer is missing too, as in
+// messages. Each is made once, when it is first needed.
 func Checking(ask bool) (*cel.Env, error) {
 	if ask {
 		return checkingAsked()

@@ -11,12 +11,13 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Estimator says what the functions of this package cost, before an expression runs and while it does. Sizes, if set, says how
-// big the values of paths can get; without it every variable is taken to be of any size.
+// Estimator says what the functions of this package cost, before an expression runs and while it does. Sizes,
+// if set, says how big the values of paths can get; without it every variable is taken to be of any size.
 //
 // The prices are part of the API: they decide which rules a definition may have, and when a rule is stopped.
 type Estimator struct {
-	// Sizes estimates the size of the value at the path of an expression such as [self spec names @items]; nil where it is unknown.
+	// Sizes estimates the size of the value at the path of an expression such as [self spec names @items];
+	// nil where it is unknown.
 	Sizes func(path []string) *checker.SizeEstimate
 }
 
@@ -31,7 +32,8 @@ const (
 	longestFormat = 64
 	// questionCost is what asking the authorizer costs, so that no evaluation asks it more than twice.
 	questionCost = 350_000
-	// selectorCost and perRequirement are what a selector costs, and each of its requirements, of which there is one in two bytes at most.
+	// selectorCost and perRequirement are what a selector costs, and each of its requirements, of which there
+	// is one in two bytes at most.
 	selectorCost, perRequirement, requirementsPerByte = common.ListCreateBaseCost, common.ListCreateBaseCost + common.StructCreateBaseCost, 0.5
 )
 

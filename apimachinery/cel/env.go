@@ -18,7 +18,8 @@ const (
 	checkFrequency = 100
 )
 
-// Env returns the environment all expressions extend: the functions, without variables. It is made once, when it is first needed.
+// Env returns the environment all expressions extend: the functions, without variables. It is made once, when
+// it is first needed.
 func Env() (*cel.Env, error) { return env() }
 
 var env = sync.OnceValues(func() (*cel.Env, error) {

@@ -158,8 +158,9 @@ func (e Estimator) join(target checker.AstNode, separator sizes) *checker.CallEs
 	return estimate(result.MultiplyByCostFactor(perByte), &result)
 }
 
-// replace prices a replacement. The result is longest when the shortest possible pieces are replaced by the longest
-// possible text wherever they fit, and shortest the other way round; an empty piece is found around every character.
+// replace prices a replacement. The result is longest when the shortest possible pieces are replaced by the
+// longest possible text wherever they fit, and shortest the other way round; an empty piece is found around
+// every character.
 func (e Estimator) replace(text, piece, by sizes) *checker.CallEstimate {
 	var times, kept sizes
 	switch {

@@ -8,8 +8,9 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Objects are types of objects with known fields: by the name of the type, the types of its fields by their names. They are for the
-// compiler, which refuses an expression about another field; the values may be maps. Fields may be added while no expression is compiled.
+// Objects are types of objects with known fields: by the name of the type, the types of its fields by their
+// names. They are for the compiler, which refuses an expression about another field; the values may be maps.
+// Fields may be added while no expression is compiled.
 type Objects map[string]map[string]*cel.Type
 
 // Over adds the types to those that an environment knows: see [cel.CustomTypeProvider].

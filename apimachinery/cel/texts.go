@@ -38,7 +38,8 @@ func literalPatterns() cel.ProgramOption {
 		literalPattern("findAll", "string_find_all_string_int", allMatches))
 }
 
-// literalPattern compiles a pattern that is a literal together with its expression, where a mistake in it is found.
+// literalPattern compiles a pattern that is a literal together with its expression, where a mistake in it is
+// found.
 func literalPattern(function, overload string, use func(re *regexp.Regexp, s string, most int) ref.Val) *interpreter.RegexOptimization {
 	return &interpreter.RegexOptimization{Function: function, OverloadID: overload, RegexIndex: 1, Factory: func(call interpreter.InterpretableCall, pattern string) (interpreter.InterpretableCall, error) {
 		re, err := regexp.Compile(pattern)

@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// A copier makes one copy, each part of it on its own. Objects of known shapes are copied in a block instead; see survey.
+// A copier makes one copy, each part of it on its own. Objects of known shapes are copied in a block instead;
+// see survey.
 type copier struct {
 	depth int
 }

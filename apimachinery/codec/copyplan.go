@@ -143,7 +143,8 @@ func (b *builder) finishCopy() {
 	for _, n := range b.order {
 		if n.copy.how == copyFields && !n.noPtrs {
 			n.copy.fixes = n.flatten(nil, 0)
-			// A copy walks the words of those that may be nil first: most are, and nothing else of them need be looked at.
+			// A copy walks the words of those that may be nil first: most are, and nothing else of them need
+			// be looked at.
 			maybe, always := []copyFix(nil), []copyFix(nil)
 			for _, f := range n.copy.fixes {
 				if f.n.nilable() {

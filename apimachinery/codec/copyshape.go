@@ -21,8 +21,8 @@ const (
 	maxShapeLen   = 48
 )
 
-// An allocation is a pointer's target (count 1), a slice's elements, or the smallMap of a map (count 1, or 0 for one that is not small). It names the node by its number, so that
-// noting one stores no pointer.
+// An allocation is a pointer's target (count 1), a slice's elements, or the smallMap of a map (count 1, or 0
+// for one that is not small). It names the node by its number, so that noting one stores no pointer.
 type allocation struct{ node, count uint32 }
 
 func (n *node) allocation(count int) allocation { return allocation{n.number, uint32(count)} }

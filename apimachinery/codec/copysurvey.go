@@ -74,7 +74,8 @@ func (s *survey) remains(n *node, at place) bool {
 
 func (s *survey) at(p place) unsafe.Pointer { return unsafe.Add(s.from[p.part], p.off) }
 
-// value notes what the value of type n at the place refers to. It reports false when there is too much for a block.
+// value notes what the value of type n at the place refers to. It reports false when there is too much for a
+// block.
 func (s *survey) value(n *node, at place) bool {
 	src := s.at(at)
 	if n.copy.how == copyFields {

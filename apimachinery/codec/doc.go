@@ -17,13 +17,12 @@
 //     and maps only when set, map entries in key order.
 //   - No input makes a decoder panic or recurse without bound. A failed decode
 //     returns a [*DecodeError] and leaves the target zero, never half filled.
-//   - Decoded values share no memory with the input, but parts of one object may
-//     share memory with each other, and then live as long as any of them is
-//     referred to: the pointers, slices and maps of up to 8 entries of an
-//     object that was decoded or copied may lie in one block of at most 8 KiB; short strings of one decode call are carved from
-//     blocks of at most 1 KiB; the strings of an object that takes up to 4 KiB in
-//     protobuf may be parts of one copy of it. Whoever keeps a single name of many objects
-//     for long keeps less with strings.Clone.
+//   - Decoded values share no memory with the input, but parts of one object may share memory with each
+//     other, and then live as long as any of them is referred to: the pointers, slices and maps of up to 8
+//     entries of an object that was decoded or copied may lie in one block of at most 8 KiB; short strings of
+//     one decode call are carved from blocks of at most 1 KiB; the strings of an object that takes up to 4
+//     KiB in protobuf may be parts of one copy of it. Whoever keeps a single name of many objects for long
+//     keeps less with strings.Clone.
 //   - All functions may be called from many goroutines at once. Values being
 //     encoded, copied or compared must not be written meanwhile.
 //
@@ -40,8 +39,8 @@
 //   - Protobuf: AppendProto([]byte) []byte, SizeProto() int and
 //     ParseProto([]byte) error; else the tags of the struct; else, for types
 //     without tags, Marshal() ([]byte, error) and Unmarshal([]byte) error.
-//   - Copying: DeepCopyInto(*T), DeepCopy() *T or DeepCopy() T with exactly T. A method
-//     AssignmentCopies() says that assignment is enough. Maps of quantities are copied as such, whatever methods they have.
+//   - Copying: DeepCopyInto(*T), DeepCopy() *T or DeepCopy() T with exactly T. A method AssignmentCopies()
+//     says that assignment is enough. Maps of quantities are copied as such, whatever methods they have.
 //   - Comparing: Equal(T) bool or Equal(*T) bool.
 //
 // # Struct tags
@@ -54,7 +53,8 @@
 // slice of strings in protobuf is a message holding the strings, as upstream's
 // nullable lists are. Fields without a protobuf tag are not in the protobuf form.
 //
-// A struct whose fields are tagged codec:"object" (a pointer), codec:"array" (a slice) and codec:"bool" (a bool) is in JSON not
-// an object with these members but the value of one of them, by the kind of the value: a schema or a list of schemas. Such
-// tags come before methods of the type; as inside the value of a method, a strict decode reports nothing inside it.
+// A struct whose fields are tagged codec:"object" (a pointer), codec:"array" (a slice) and codec:"bool" (a
+// bool) is in JSON not an object with these members but the value of one of them, by the kind of the value: a
+// schema or a list of schemas. Such tags come before methods of the type; as inside the value of a method, a
+// strict decode reports nothing inside it.
 package codec

@@ -10,7 +10,8 @@ const maxBoxes = 32
 
 var stringWord = wordOf[any]("")
 
-// box makes an interface value of s, which lies in memory together with those of other strings of the document.
+// box makes an interface value of s, which lies in memory together with those of other strings of the
+// document.
 func (d *jsonDecoder) box(s string, left int) any {
 	if len(d.boxes) == cap(d.boxes) {
 		d.boxes = make([]string, 0, min(left/24+1, maxBoxes))

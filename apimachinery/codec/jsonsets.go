@@ -2,8 +2,9 @@ package codec
 
 import "unsafe"
 
-// plainObjects reports whether b surely is one object that holds nothing but objects, compact, with names in which encoding/json escapes only quotes
-// and backslashes. Sets of owned fields are that, and as big as the rest of an object.
+// plainObjects reports whether b surely is one object that holds nothing but objects, compact, with names in
+// which encoding/json escapes only quotes and backslashes. Sets of owned fields are that, and as big as the
+// rest of an object.
 func plainObjects(b []byte) bool {
 	depth, i := 0, 0
 	for {
@@ -29,7 +30,8 @@ func plainObjects(b []byte) bool {
 	}
 }
 
-// plainName returns the end of the string that begins at i, or -1 if there is none or it holds more than plain characters and escaped quotes and backslashes.
+// plainName returns the end of the string that begins at i, or -1 if there is none or it holds more than
+// plain characters and escaped quotes and backslashes.
 func plainName(b []byte, i int) int {
 	if i == len(b) || b[i] != '"' {
 		return -1

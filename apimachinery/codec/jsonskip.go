@@ -29,8 +29,8 @@ func (s *scanner) skip(i int) (int, error) {
 	return end, nil
 }
 
-// Valid reports whether data is one JSON value, as encoding/json's Valid does and several times as fast: strings need not be valid
-// UTF-8, names may stand twice, and values nested deeper than 10,000 are not valid.
+// Valid reports whether data is one JSON value, as encoding/json's Valid does and several times as fast:
+// strings need not be valid UTF-8, names may stand twice, and values nested deeper than 10,000 are not valid.
 func Valid(data []byte) bool {
 	s := scanner{data: data, max: maxNesting}
 	end, msg := s.value(skipSpace(data, 0))

@@ -32,8 +32,8 @@ func has(x uint64, c byte) uint64 {
 	return (x - ones) &^ x & highs
 }
 
-// special marks bytes of x that do not stand for themselves in a JSON string we write; as with has, those above the
-// lowest may be marked wrongly.
+// special marks bytes of x that do not stand for themselves in a JSON string we write; as with has, those
+// above the lowest may be marked wrongly.
 func special(x uint64) uint64 {
 	a := x&^(ones*4) ^ ones*'"' // " and & differ in one bit,
 	b := x&^(ones*2) ^ ones*'<' // and so do < and >

@@ -6,13 +6,13 @@ import (
 	"unsafe"
 )
 
-// oneOf is the JSON form of a struct that stands for values of several kinds, such as a schema or a list of schemas. The fields
-// tagged codec:"object", codec:"array" and codec:"bool" are the value, whichever of them is set: reading goes by the kind of the
-// value, writing takes the list unless it is empty, then the object unless it is nil, then the boolean. The boolean is true
-// beside an object that was read.
+// oneOf is the JSON form of a struct that stands for values of several kinds, such as a schema or a list of
+// schemas. The fields tagged codec:"object", codec:"array" and codec:"bool" are the value, whichever of them
+// is set: reading goes by the kind of the value, writing takes the list unless it is empty, then the object
+// unless it is nil, then the boolean. The boolean is true beside an object that was read.
 //
-// A method of the type could do the same, but it would have to find the end of the value first, at each of the levels that
-// such types nest in: time that grows with the square of the depth.
+// A method of the type could do the same, but it would have to find the end of the value first, at each of
+// the levels that such types nest in: time that grows with the square of the depth.
 type oneOf struct {
 	object, array, boolean *oneOfPart
 }
@@ -51,8 +51,8 @@ func (b *builder) oneOfShape(n *node) {
 	}
 }
 
-// oneOf reads a value by its kind. What lies inside is not looked at strictly, as it is not where a method reads it: kube-apiserver
-// takes unknown and repeated fields there without a word.
+// oneOf reads a value by its kind. What lies inside is not looked at strictly, as it is not where a method
+// reads it: kube-apiserver takes unknown and repeated fields there without a word.
 func (d *jsonDecoder) oneOf(n *node, p unsafe.Pointer, i int) int {
 	part := n.oneOf.object
 	switch c := d.data[i]; c {

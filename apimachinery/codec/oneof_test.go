@@ -17,7 +17,8 @@ type (
 	oneProp = apiextensionsv1.JSONSchemaPropsOrArray
 )
 
-// TestOneOfAsMethods compares types whose tags say which field is the value with what encoding/json makes of their methods.
+// TestOneOfAsMethods compares types whose tags say which field is the value with what encoding/json makes of
+// their methods.
 func TestOneOfAsMethods(t *testing.T) {
 	for _, text := range []string{
 		`{}`, `{"items":{}}`, `{"items":null}`, `{"items":[]}`, `{"items":[{"type":"string"},{"items":{"type":"integer"}}]}`,
@@ -79,8 +80,8 @@ func randomProps(rng interface{ IntN(int) int }, depth int) props {
 	return p
 }
 
-// TestOneOfNestsWithoutSquares reads and writes a value that nests as deep as is allowed above a large text, which took minutes when
-// each level looked for the end of the next.
+// TestOneOfNestsWithoutSquares reads and writes a value that nests as deep as is allowed above a large text,
+// which took minutes when each level looked for the end of the next.
 func TestOneOfNestsWithoutSquares(t *testing.T) {
 	const depth = 4_000
 	text := strings.Repeat(`{"items":`, depth) + `{"description":"` + strings.Repeat("x", 3<<20) + `"}` + strings.Repeat("}", depth)
@@ -92,7 +93,8 @@ func TestOneOfNestsWithoutSquares(t *testing.T) {
 	require.ErrorIs(t, codec.Unmarshal([]byte(strings.Repeat(`{"items":`, 1_000_000)), &p), codec.ErrTooDeep)
 }
 
-// TestOneOfIsLenientInside: unknown and repeated fields below such a value are not reported, as by a method of its type.
+// TestOneOfIsLenientInside: unknown and repeated fields below such a value are not reported, as by a method
+// of its type.
 func TestOneOfIsLenientInside(t *testing.T) {
 	var p props
 	issues, err := codec.UnmarshalOptions([]byte(`{"items":{"nope":1,"type":"a","type":"b"},"nope":2,"properties":{"x":{"nope":3}}}`), &p, codec.DecodeOptions{Strict: true})

@@ -11,22 +11,26 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Part is some members of a Go type, for readers of protobuf that need no others: those are looked through, which takes a fraction of the
-// time and no memory, and what is wrong with them is found all the same. It may be used by many goroutines at once.
+// A Part is some members of a Go type, for readers of protobuf that need no others: those are looked through,
+// which takes a fraction of the time and no memory, and what is wrong with them is found all the same. It may
+// be used by many goroutines at once.
 type Part struct {
 	node *node
 	root *wanted
-	// Memory for values that only their own methods can check; per Part, because what it holds is of few types.
+	// Memory for values that only their own methods can check; per Part, because what it holds is of few
+	// types.
 	readers sync.Pool
 }
 
-// wanted are the fields to read of a message, in the order of its plan: nil ones are looked through, and those that are whole are read.
+// wanted are the fields to read of a message, in the order of its plan: nil ones are looked through, and
+// those that are whole are read.
 type wanted struct{ fields []*wanted }
 
 var whole, nothing = &wanted{}, &wanted{}
 
-// PartOf returns the part of a struct with these members, named by paths of JSON names such as metadata.labels. A path leads through structs and
-// pointers to structs, not into lists and maps. The error is a [*TypeError], or says which path leads nowhere.
+// PartOf returns the part of a struct with these members, named by paths of JSON names such as
+// metadata.labels. A path leads through structs and pointers to structs, not into lists and maps. The error
+// is a [*TypeError], or says which path leads nowhere.
 func PartOf(t reflect.Type, paths ...string) (*Part, error) {
 	n := nodeOf(t)
 	if err := n.checkProto(); err != nil {
@@ -71,8 +75,8 @@ type partReader struct {
 	scratch map[*node]unsafe.Pointer
 }
 
-// UnmarshalProto is [UnmarshalProto] for the members of the part: it sets them in v, a non-nil pointer to the type whose other members
-// it leaves alone, and fails where that would, with v zero.
+// UnmarshalProto is [UnmarshalProto] for the members of the part: it sets them in v, a non-nil pointer to the
+// type whose other members it leaves alone, and fails where that would, with v zero.
 func (p *Part) UnmarshalProto(data []byte, v any) error {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Type().Elem() != p.node.typ {
@@ -104,7 +108,8 @@ func (p *Part) UnmarshalEnvelope(data []byte, v any) error {
 	return p.UnmarshalProto(raw, v)
 }
 
-// next reads the tag at i. Of an unknown field, which is nil, it goes behind the value. The offset is -1 after an error.
+// next reads the tag at i. Of an unknown field, which is nil, it goes behind the value. The offset is -1
+// after an error.
 func (r *partReader) next(plan *protoPlan, i, end int) (f *protoField, wire protowire.Type, _ int) {
 	if c := r.data[i]; c < 0x80 {
 		if k := plan.byTag[c]; k > 0 {
@@ -130,7 +135,8 @@ func (r *partReader) next(plan *protoPlan, i, end int) (f *protoField, wire prot
 	return nil, wire, i + k
 }
 
-// part reads what is wanted of the message of type n in data[i:end] to p, which is not touched if that is nothing.
+// part reads what is wanted of the message of type n in data[i:end] to p, which is not touched if that is
+// nothing.
 func (r *partReader) part(n *node, w *wanted, p unsafe.Pointer, i, end int) bool {
 	if r.depth >= maxNesting {
 		return false

@@ -16,7 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// Of every kind, whole or damaged at random, a part reads what the whole decoder reads, or fails with the same error.
+// Of every kind, whole or damaged at random, a part reads what the whole decoder reads, or fails with the
+// same error.
 func TestPartAgreesWithTheWhole(t *testing.T) {
 	golden := goldenObjects(t)
 	broken, sound := 0, 0

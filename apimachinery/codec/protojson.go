@@ -11,9 +11,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// ProtoToJSON returns the JSON of the protobuf message of struct type t that the pieces are, one after the other: byte for byte what [Marshal] writes
-// of what [UnmarshalProto] reads, and the errors of those. What encoders write is brought over directly, which
-// takes a third of the time and makes no garbage.
+// ProtoToJSON returns the JSON of the protobuf message of struct type t that the pieces are, one after the
+// other: byte for byte what [Marshal] writes of what [UnmarshalProto] reads, and the errors of those. What
+// encoders write is brought over directly, which takes a third of the time and makes no garbage.
 func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
 	n := nodeOf(t)
 	c := shared.crosser()
@@ -35,8 +35,8 @@ func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
 	return Marshal(v)
 }
 
-// A crosser is one message on its way from protobuf to JSON. Whatever is unusual in it makes it give up: then the long way, by a Go value,
-// finds out what there is to say.
+// A crosser is one message on its way from protobuf to JSON. Whatever is unusual in it makes it give up: then
+// the long way, by a Go value, finds out what there is to say.
 type crosser struct {
 	buf    []byte
 	whole  []byte
@@ -50,8 +50,9 @@ type crosser struct {
 	quantity resource.Quantity
 }
 
-// A span is where a member lies in its message: of lists, maps and what becomes a Go value, the occurrences without the first tag; else the content of
-// the last one. Nothing ends at 0, so the zero span is of what does not occur. A negative from is an index into merged, after minus one.
+// A span is where a member lies in its message: of lists, maps and what becomes a Go value, the occurrences
+// without the first tag; else the content of the last one. Nothing ends at 0, so the zero span is of what
+// does not occur. A negative from is an index into merged, after minus one.
 type span struct{ from, to int32 }
 
 // maxCrossed is how long a message may be whose places fit into spans.
@@ -209,7 +210,8 @@ func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
 	return true
 }
 
-// skipUnknown goes over the field at i, which must be one the plan does not know; -1 if it does, or if it is broken.
+// skipUnknown goes over the field at i, which must be one the plan does not know; -1 if it does, or if it is
+// broken.
 func skipUnknown(pb *protoPlan, data []byte, i, end int) int {
 	num, wire, n := protowire.ConsumeTag(data[i:end])
 	if n < 0 || pb.field(num) != nil {
@@ -234,7 +236,8 @@ func wholeFields(data []byte) bool {
 	return true
 }
 
-// length reads a length at i, for which there is room up to end, and returns it and where the content begins, -1 if there is no such length.
+// length reads a length at i, for which there is room up to end, and returns it and where the content begins,
+// -1 if there is no such length.
 func length(data []byte, i, end int) (int, int) {
 	if i < end && data[i] < 0x80 {
 		l := int(data[i])

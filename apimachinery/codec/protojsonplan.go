@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// A crossing is how a message becomes JSON without becoming a Go value on the way: where in the JSON each of its protobuf fields belongs, and
-// how its members are written from the bytes.
+// A crossing is how a message becomes JSON without becoming a Go value on the way: where in the JSON each of
+// its protobuf fields belongs, and how its members are written from the bytes.
 type crossing struct {
 	level   crossLevel
 	members []crossMember // in the order JSON writes them

@@ -75,7 +75,8 @@ type protoField struct {
 	names  *protoNames
 }
 
-// A protoProbe is what the writer needs to pass over a field that is not set, or to write one that is empty; see probe.
+// A protoProbe is what the writer needs to pass over a field that is not set, or to write one that is empty;
+// see probe.
 type protoProbe struct {
 	off uint32
 	act protoAct

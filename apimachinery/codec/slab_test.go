@@ -42,7 +42,8 @@ func (e encodedPod) decode(t testing.TB) (fromJSON, fromProto *corev1.Pod) {
 }
 
 // Objects whose parts come from one block, because those before them had the same shape, are what the first
-// was, share nothing with it and survive the collector, also where the expected shape turns out to be another.
+// was, share nothing with it and survive the collector, also where the expected shape turns out to be
+// another.
 func TestDecodedObjectsOfOneShape(t *testing.T) {
 	var before encodedPod
 	for n, seed := range caseSeeds(t, 60) {

@@ -101,7 +101,8 @@ func newMap[V any](s *slab, n *node) (m map[string]V, ticket int) {
 	return (*smallMap[V])(p).asMap(), ticket
 }
 
-// filled notes how many entries became of a map that newMap made. No room is kept for one that needs none or more.
+// filled notes how many entries became of a map that newMap made. No room is kept for one that needs none or
+// more.
 func (s *slab) filled(ticket, entries int) {
 	if entries == 0 || entries > smallMapRoom {
 		s.counted(ticket, 0)

@@ -14,7 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// The runtime's own small maps have the layout of a smallMap. If this fails, mapLayoutKnown must be false for this version of Go.
+// The runtime's own small maps have the layout of a smallMap. If this fails, mapLayoutKnown must be false for
+// this version of Go.
 func TestLayoutOfMaps(t *testing.T) {
 	if !mapLayoutKnown {
 		t.Skip("maps are allocated one by one with this version of Go")

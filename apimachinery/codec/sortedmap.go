@@ -18,11 +18,13 @@ type sorter[V any] struct {
 	sorted []*entry[V]
 }
 
-// A shortList has room for the entries of a small map. It is made on the stack, where storing a pointer costs nothing while the collector runs.
+// A shortList has room for the entries of a small map. It is made on the stack, where storing a pointer costs
+// nothing while the collector runs.
 type shortList[V any] [smallMapRoom]*entry[V]
 
 // entries returns the entries of m in key order, to be looked at before m changes. Most maps have a handful,
-// which are sorted by insertion and, if the map is small, where they are. Others are copied; forget drops the copies.
+// which are sorted by insertion and, if the map is small, where they are. Others are copied; forget drops the
+// copies.
 func (s *sorter[V]) entries(few *shortList[V], m map[string]V) []*entry[V] {
 	if h := smallMapAt(unsafe.Pointer(&m)); h != nil {
 		slots, n := (*mapSlots[V])(h.slots), 0

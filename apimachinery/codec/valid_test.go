@@ -12,7 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// TestValid compares with encoding/json: on the corners of the grammar, at the limit of nesting, and on documents that were damaged.
+// TestValid compares with encoding/json: on the corners of the grammar, at the limit of nesting, and on
+// documents that were damaged.
 func TestValid(t *testing.T) {
 	same := func(data string) {
 		t.Helper()

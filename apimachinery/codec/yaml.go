@@ -17,10 +17,9 @@ import (
 // it may expand to, in bytes.
 const MaxYAMLBytes = 16 << 20
 
-// YAMLToJSON converts one YAML 1.1 document to JSON with sorted keys; of
-// duplicate keys the last one counts. JSON is YAML, and passes. The error is a [*DecodeError]: for keys that are
-// not scalars, nesting deeper than 10,000, aliases that multiply the document, and
-// sizes over MaxYAMLBytes.
+// YAMLToJSON converts one YAML 1.1 document to JSON with sorted keys; of duplicate keys the last one counts.
+// JSON is YAML, and passes. The error is a [*DecodeError]: for keys that are not scalars, nesting deeper than
+// 10,000, aliases that multiply the document, and sizes over MaxYAMLBytes.
 func YAMLToJSON(data []byte) ([]byte, error) {
 	return convertYAML(data, yaml.YAMLToJSON)
 }

@@ -9,8 +9,9 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// An alias is a few bytes that stand for a value of any size. What a document with aliases comes to is therefore counted before it is
-// converted, value by value, so that no more of it is ever in memory than the limit.
+// An alias is a few bytes that stand for a value of any size. What a document with aliases comes to is
+// therefore counted before it is converted, value by value, so that no more of it is ever in memory than the
+// limit.
 const (
 	// maxYAMLDepth is how deeply the values of a document with aliases may be nested.
 	maxYAMLDepth = 10_000

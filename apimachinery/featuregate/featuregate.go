@@ -1,7 +1,8 @@
-// Package featuregate switches features on and off by name, as the release of Kubernetes that is emulated has them.
+// Package featuregate switches features on and off by name, as the release of Kubernetes that is emulated has
+// them.
 //
-// A feature lists what it was in each release: alpha and off, beta and on, then for everybody and locked. A [Gate] knows which
-// release counts; features that came later do not exist for it.
+// A feature lists what it was in each release: alpha and off, beta and on, then for everybody and locked. A
+// [Gate] knows which release counts; features that came later do not exist for it.
 //
 //	var gates = featuregate.New(featuregate.MajorMinor(1, 36))
 //	err := gates.Add(map[featuregate.Feature][]featuregate.Spec{
@@ -97,8 +98,8 @@ func New(emulated Version) *Gate {
 	return &Gate{emulated: emulated, features: map[Feature][]Spec{}, settings: map[Feature]bool{}}
 }
 
-// Add makes features known. The specs of a feature are in any order. A feature that is known already is an error unless
-// its specs are the same; then nothing at all is added.
+// Add makes features known. The specs of a feature are in any order. A feature that is known already is an
+// error unless its specs are the same; then nothing at all is added.
 func (g *Gate) Add(features map[Feature][]Spec) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,7 +185,8 @@ func (g *Gate) replace(emulated Version, more map[Feature]bool) error {
 	return nil
 }
 
-// Emulate changes the release. A setting that the new release does not have, or has locked the other way, is an error, and nothing changes.
+// Emulate changes the release. A setting that the new release does not have, or has locked the other way, is
+// an error, and nothing changes.
 func (g *Gate) Emulate(v Version) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -101,15 +101,15 @@ func WithToken(ctx context.Context, t Token) context.Context {
 	return WithTokenFor(ctx, t, "")
 }
 
-// WithTokenFor returns a context whose requests to one server are made under t: the one that keeps the lease. Other servers know
-// nothing of the lease, or have another one of that name, and would refuse every write. server is a name that connections give with
-// Sent; empty means any.
+// WithTokenFor returns a context whose requests to one server are made under t: the one that keeps the lease.
+// Other servers know nothing of the lease, or have another one of that name, and would refuse every write.
+// server is a name that connections give with Sent; empty means any.
 func WithTokenFor(ctx context.Context, t Token, server string) context.Context {
 	return context.WithValue(ctx, contextKey{}, bound{t, server})
 }
 
-// WithoutToken returns a context whose requests are not fenced, for servers that WithTokenFor cannot tell from the one that
-// keeps the lease.
+// WithoutToken returns a context whose requests are not fenced, for servers that WithTokenFor cannot tell
+// from the one that keeps the lease.
 func WithoutToken(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, nil)
 }
@@ -120,8 +120,8 @@ func FromContext(ctx context.Context) (Token, bool) {
 	return b.token, ok
 }
 
-// Value is the header's value for requests of ctx to a server, or "" if they are not fenced. An empty server is
-// one that the connection has no name for: it gets every token.
+// Value is the header's value for requests of ctx to a server, or "" if they are not fenced. An empty server
+// is one that the connection has no name for: it gets every token.
 func Value(ctx context.Context, server string) string {
 	b, ok := ctx.Value(contextKey{}).(bound)
 	if !ok || b.server != "" && server != "" && b.server != server {
@@ -132,8 +132,8 @@ func Value(ctx context.Context, server string) string {
 
 type witnessKey struct{}
 
-// WithWitness returns a context in which saw is given the name of the server of each request. Names are the same for all
-// connections to one server that are configured alike.
+// WithWitness returns a context in which saw is given the name of the server of each request. Names are the
+// same for all connections to one server that are configured alike.
 func WithWitness(ctx context.Context, saw func(server string)) context.Context {
 	return context.WithValue(ctx, witnessKey{}, saw)
 }

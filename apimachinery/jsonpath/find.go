@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Find returns every value the path leads to, in document order; map members in key order. The values are not copied.
+// Find returns every value the path leads to, in document order; map members in key order. The values are not
+// copied.
 func (p *Path) Find(root any) []any {
 	return walk(p.steps, root, nil)
 }

@@ -29,7 +29,8 @@ const maxDepth = 64
 // maxDeep bounds recursive steps, each of which multiplies the work by the size of the object.
 const maxDeep = 2
 
-// Parse reads an expression with or without the surrounding braces and the leading $. Errors are *SyntaxError.
+// Parse reads an expression with or without the surrounding braces and the leading $. Errors are
+// *SyntaxError.
 func Parse(text string) (*Path, error) {
 	p := parser{text: text, end: len(text)}
 	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") && len(text) > 1 {

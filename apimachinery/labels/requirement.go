@@ -44,7 +44,8 @@ type Requirement struct {
 // GreaterThan and LessThan one integer. Keys and values must be valid for labels.
 // Errors wrap ErrInvalid.
 func NewRequirement(key string, op Operator, values []string) (*Requirement, error) {
-	// Paths are made where something is wrong only: the selector of a request may have very many requirements and values.
+	// Paths are made where something is wrong only: the selector of a request may have very many requirements
+	// and values.
 	var findings validation.ErrorList
 	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
 		findings = validation.InvalidEach(validation.NewPath("key"), key, problems)

@@ -9,13 +9,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Apply merges an applied configuration, the JSON value of a partial object, into live. The manager then owns exactly the fields the
-// configuration sets: others that it owned alone before are removed. Without force a field of another manager that
-// would change is a *ConflictError and nothing is merged. A malformed configuration is a *PatchError.
+// Apply merges an applied configuration, the JSON value of a partial object, into live. The manager then owns
+// exactly the fields the configuration sets: others that it owned alone before are removed. Without force a
+// field of another manager that would change is a *ConflictError and nothing is merged. A malformed
+// configuration is a *PatchError.
 //
-// live is the object as stored; to create one, an empty object of its type, not nil. live is not changed. When the apply changes nothing,
-// live itself is returned and changed is false. The result carries the new managed fields; defaults and
-// validation are the caller's.
+// live is the object as stored; to create one, an empty object of its type, not nil. live is not changed.
+// When the apply changes nothing, live itself is returned and changed is false. The result carries the new
+// managed fields; defaults and validation are the caller's.
 func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force bool) (merged metav1.Object, changed bool, err error) {
 	if meta, ok := config["metadata"].(map[string]any); ok && meta["managedFields"] != nil {
 		return nil, false, &PatchError{Path: Path{Field("metadata"), Field("managedFields")}, Reason: "must not be set when applying"}
@@ -67,8 +68,8 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	return merged, true, nil
 }
 
-// lay merges config into live and removes what is gone. It returns as much of the JSON forms of the object before and after as may differ,
-// and the changes.
+// lay merges config into live and removes what is gone. It returns as much of the JSON forms of the object
+// before and after as may differ, and the changes.
 func (t *Type) lay(live metav1.Object, config map[string]any, entries []entry, gone *Set, w *Write) (before, after map[string]any, found *changes, err error) {
 	before, err = t.part(live, config, gone)
 	if err != nil {
@@ -105,8 +106,8 @@ func sameApart(a, b metav1.Object, meta *metav1.ObjectMeta) bool {
 	return codec.Equal(a, b)
 }
 
-// takeSet gives the applier's entry the fields it applies now. former are the entries before, gone the fields that the applier applied
-// the time before and does not apply any more.
+// takeSet gives the applier's entry the fields it applies now. former are the entries before, gone the fields
+// that the applier applied the time before and does not apply any more.
 func (t *Type) takeSet(entries []entry, live metav1.Object, set *Set, w *Write) (now, former []entry, gone *Set, err error) {
 	by := w.owner(metav1.ManagedFieldsOperationApply)
 	e := find(entries, by)
@@ -189,8 +190,9 @@ func settle(entries []entry, made *transition, force bool) error {
 // keptSet has the metadata that nobody owns and no apply removes.
 var keptSet = untrackedSet.Union(NewSet(FieldPath("metadata", "deletionTimestamp"), FieldPath("metadata", "deletionGracePeriodSeconds")))
 
-// prune removes from merged what the applier owned before and does not apply any more (gone), unless somebody else owns it. A structure
-// goes when nobody owns anything in it, an item or entry when nobody owns it. Where somebody owns part of it in another version, all of it stays.
+// prune removes from merged what the applier owned before and does not apply any more (gone), unless somebody
+// else owns it. A structure goes when nobody owns anything in it, an item or entry when nobody owns it. Where
+// somebody owns part of it in another version, all of it stays.
 func (t *Type) prune(live metav1.Object, before, merged map[string]any, entries []entry, gone *Set, w *Write) (map[string]any, error) {
 	gone = t.withParents(gone).Difference(t.withParents(keptSet))
 	for i := range entries {

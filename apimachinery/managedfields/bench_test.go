@@ -89,7 +89,8 @@ func applyConfig(b *testing.B, pod *corev1.Pod) []byte {
 	return config
 }
 
-// benchApply applies a configuration that is changed by edit to a Pod to which it was applied before: protobuf in, tracked, protobuf out.
+// benchApply applies a configuration that is changed by edit to a Pod to which it was applied before:
+// protobuf in, tracked, protobuf out.
 func benchApply(b *testing.B, change bool, edit func(m map[string]any)) {
 	typ, pod := podType(b), benchPod(b)
 	config := applyConfig(b, pod)

@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// changes are the paths at which two objects differ: those the newer one has with a value of its own (taken), and those
-// it has no more (removed).
+// changes are the paths at which two objects differ: those the newer one has with a value of its own (taken),
+// and those it has no more (removed).
 type changes struct {
 	taken, removed Set
 }
@@ -21,7 +21,8 @@ func (c *changes) none() bool { return c.taken.Empty() && c.removed.Empty() }
 type comparer struct {
 	changes
 	path Path
-	// goTyped is set when a configuration was merged into an object of a Go type, in which null is another word for not set.
+	// goTyped is set when a configuration was merged into an object of a Go type, in which null is another
+	// word for not set.
 	goTyped bool
 	// nested is set when the path does not begin at an object, which alone has fields nobody owns.
 	nested bool
@@ -131,7 +132,8 @@ func (c *comparer) walk(t *Type, l, r any) {
 // unset reports whether v is null or not there.
 func unset(v any) bool { return v == nil || isAbsent(v) }
 
-// leaf reports whether the pair is compared as a whole: by its type, because both are empty, or because a side has another shape.
+// leaf reports whether the pair is compared as a whole: by its type, because both are empty, or because a
+// side has another shape.
 func (c *comparer) leaf(t *Type, l, r any) bool {
 	switch t.shape {
 	case structure, dictionary, deduced:
@@ -146,8 +148,8 @@ func (c *comparer) leaf(t *Type, l, r any) bool {
 	return true
 }
 
-// fewItems is up to where the order of insertion into a set does not matter. Beyond, members and items are visited in
-// order, so that each is appended and big objects do not cost the square of their size.
+// fewItems is up to where the order of insertion into a set does not matter. Beyond, members and items are
+// visited in order, so that each is appended and big objects do not cost the square of their size.
 const fewItems = 16
 
 func (c *comparer) members(t *Type, l, r map[string]any) {
@@ -279,7 +281,8 @@ func (t *Type) pairs(l, r []any) (items []Element, ok bool) {
 	return items, true
 }
 
-// index groups a list's items by element, in order of first occurrence. ok is false if an item cannot be told apart.
+// index groups a list's items by element, in order of first occurrence. ok is false if an item cannot be told
+// apart.
 func (t *Type) index(list []any) (byText map[string][]any, order []Element, ok bool) {
 	byText = make(map[string][]any, len(list))
 	for _, it := range list {

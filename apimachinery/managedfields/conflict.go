@@ -84,8 +84,8 @@ func (e *ConflictError) add(from *entry, s *Set) {
 	})
 }
 
-// sort brings the conflicts into the order of their managers. Of one manager's, those of applies come first, and those of subresources before the main
-// resource's.
+// sort brings the conflicts into the order of their managers. Of one manager's, those of applies come first,
+// and those of subresources before the main resource's.
 func (e *ConflictError) sort() {
 	slices.SortStableFunc(e.Conflicts, func(a, b Conflict) int {
 		versions := 0

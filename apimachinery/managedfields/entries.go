@@ -31,8 +31,8 @@ type entry struct {
 	owner   owner
 	version string
 	time    *metav1.Time
-	// raw is the wire form, set the read form. Each is made when it is needed, so one of the two is there: most writes look at few entries, and reading
-	// one costs more than the rest of a write.
+	// raw is the wire form, set the read form. Each is made when it is needed, so one of the two is there:
+	// most writes look at few entries, and reading one costs more than the rest of a write.
 	raw []byte
 	set *Set
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// fresh writes the fields that a new object sets straight in their wire form, from the Go struct. It writes what comparing the
-// object with an empty one finds.
+// fresh writes the fields that a new object sets straight in their wire form, from the Go struct. It writes
+// what comparing the object with an empty one finds.
 type fresh struct {
 	dst   []byte
 	reset *Set
@@ -39,8 +39,8 @@ func (l level) skips(name string) bool {
 	return false
 }
 
-// fresh returns the wire form of what obj sets apart from the members of reset. ok is false if it cannot be told this way: obj is not of
-// the Go type that t was compiled from, or reset goes deeper.
+// fresh returns the wire form of what obj sets apart from the members of reset. ok is false if it cannot be
+// told this way: obj is not of the Go type that t was compiled from, or reset goes deeper.
 func (t *Type) fresh(obj metav1.Object, reset *Set) (wire []byte, ok bool, err error) {
 	for i := range reset.list() {
 		if !reset.items[i].owned {
@@ -92,8 +92,8 @@ func (w *fresh) resets(name string) bool {
 	return w.reset.at(&el) != nil
 }
 
-// structure appends the members for the struct at p, each with a comma after it. added says that the struct itself is one that
-// the empty object does not have, so that what it always writes counts too.
+// structure appends the members for the struct at p, each with a comma after it. added says that the struct
+// itself is one that the empty object does not have, so that what it always writes counts too.
 func (w *fresh) structure(t *Type, p unsafe.Pointer, added bool, l level) {
 	for _, i := range t.order {
 		f := &t.fields[i]
@@ -133,8 +133,8 @@ func (w *fresh) inner(f *field, p unsafe.Pointer, added bool, l level) {
 	}
 }
 
-// open begins the value of an element, and close ends it. owned says that the path to it is in the set. Close reports whether there
-// are longer paths.
+// open begins the value of an element, and close ends it. owned says that the path to it is in the set. Close
+// reports whether there are longer paths.
 func (w *fresh) open(owned bool) (at int) {
 	w.dst = append(w.dst, '{')
 	if owned {
@@ -201,7 +201,8 @@ func (w *fresh) field(f *field, p unsafe.Pointer, added bool) {
 	}
 }
 
-// leafAt reports whether the JSON form has a leaf that an empty object has not. known is false if that is not plain to see.
+// leafAt reports whether the JSON form has a leaf that an empty object has not. known is false if that is not
+// plain to see.
 func (f *field) leafAt(p unsafe.Pointer, added bool) (there, known bool) {
 	if f.memory != otherValue {
 		return true, true
@@ -213,7 +214,8 @@ func (f *field) leafAt(p unsafe.Pointer, added bool) (there, known bool) {
 	return true, added || f.omitZero || f.omitEmpty && v.Kind() != reflect.Struct && v.Kind() != reflect.Array
 }
 
-// quantities appends a dictionary of quantities, as the resources of containers are; false if it is something else, or empty.
+// quantities appends a dictionary of quantities, as the resources of containers are; false if it is something
+// else, or empty.
 func (w *fresh) quantities(f *field, p unsafe.Pointer, owned bool) bool {
 	if f.typ.elem.shape != leaf || f.goType.Kind() != reflect.Map || f.goType.Elem() != quantityType || f.goType.Key().Kind() != reflect.String {
 		return false

@@ -17,8 +17,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// filler fills objects with few distinct strings, so that list keys repeat now and then. Lists are nil or hold something: null and [] differ in
-// JSON only.
+// filler fills objects with few distinct strings, so that list keys repeat now and then. Lists are nil or
+// hold something: null and [] differ in JSON only.
 func filler(seed uint64) *fuzz.Fuzzer {
 	return fuzz.New().RandSource(rand.NewSource(int64(seed))).NilChance(0.4).NumElements(1, 3).MaxDepth(12).Funcs(
 		func(s *string, c fuzz.Continue) { *s = []string{"", "a", "b", `q"<`, "e/f"}[c.Intn(5)] },
@@ -33,7 +33,8 @@ func filler(seed uint64) *fuzz.Fuzzer {
 	)
 }
 
-// Of two objects of some kind, random ones and ones nearly alike, the fields found in memory are those found in the JSON forms.
+// Of two objects of some kind, random ones and ones nearly alike, the fields found in memory are those found
+// in the JSON forms.
 func TestMemoryAgreesWithJSON(t *testing.T) {
 	kinds := api.Scheme().All()
 	for _, seed := range seeds.Of(t, 300) {

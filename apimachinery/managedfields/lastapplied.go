@@ -11,11 +11,12 @@ import (
 // LastAppliedAnnotation holds the configuration that "kubectl apply" (on the client's side) applied last.
 const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// kubectl is the manager of "kubectl apply --server-side". It alone takes over what the annotation says, and keeps the annotation up to
-// date; whoever does not want that names another manager.
+// kubectl is the manager of "kubectl apply --server-side". It alone takes over what the annotation says, and
+// keeps the annotation up to date; whoever does not want that names another manager.
 const kubectl = "kubectl"
 
-// takeOver is settle, except that kubectl wins the conflicts over fields which are still as it applied them on the client's side.
+// takeOver is settle, except that kubectl wins the conflicts over fields which are still as it applied them
+// on the client's side.
 func (t *Type) takeOver(entries []entry, made *transition, force bool) error {
 	err := settle(entries, made, force)
 	conflicts, ok := err.(*ConflictError) //nolint:errorlint // settle does not wrap
@@ -35,7 +36,8 @@ func (t *Type) takeOver(entries []entry, made *transition, force bool) error {
 	return settle(entries, made, true)
 }
 
-// stillApplied returns the fields that the annotation sets and that live has with the same values; nil if it has none of this version.
+// stillApplied returns the fields that the annotation sets and that live has with the same values; nil if it
+// has none of this version.
 func (t *Type) stillApplied(live metav1.Object, version string) *Set {
 	text := live.GetAnnotations()[LastAppliedAnnotation]
 	var applied map[string]any
@@ -55,8 +57,8 @@ func (t *Type) stillApplied(live metav1.Object, version string) *Set {
 	return set.Difference(&c.taken).Difference(&c.removed)
 }
 
-// noteFor returns what the annotation of live is to hold after config was applied. ok is false if the manager is not kubectl or there is no
-// annotation.
+// noteFor returns what the annotation of live is to hold after config was applied. ok is false if the manager
+// is not kubectl or there is no annotation.
 func (w *Write) noteFor(live metav1.Object, config map[string]any) (note string, ok bool) {
 	if w.Manager != kubectl || live.GetAnnotations()[LastAppliedAnnotation] == "" {
 		return "", false

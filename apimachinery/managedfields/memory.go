@@ -7,7 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// memory is how a field of a Go struct lies in memory, as far as it is read without a detour over its JSON form.
+// memory is how a field of a Go struct lies in memory, as far as it is read without a detour over its JSON
+// form.
 type memory uint8
 
 const (
@@ -63,7 +64,8 @@ type slice struct {
 
 func (s *slice) at(i int, size uintptr) unsafe.Pointer { return unsafe.Add(s.data, uintptr(i)*size) }
 
-// scalar returns the JSON form of a scalar field, or of what it points to; ok is false if the tags leave it out.
+// scalar returns the JSON form of a scalar field, or of what it points to; ok is false if the tags leave it
+// out.
 func (f *field) scalar(p unsafe.Pointer) (v any, ok bool) {
 	kind := f.goType.Kind()
 	if f.memory == scalarPointer {

@@ -16,8 +16,9 @@ type PatchError struct {
 func (e *PatchError) Error() string { return e.Path.String() + ": " + e.Reason }
 
 // fieldSet is the set of fields that v, a value of type t, sets. A structure's own path is in it only when
-// the structure is empty; the paths of map entries and list items always are. own reports that the path to v itself is in the set.
-// A live value may repeat list items and hold items that cannot be told apart; a configuration may not.
+// the structure is empty; the paths of map entries and list items always are. own reports that the path to v
+// itself is in the set. A live value may repeat list items and hold items that cannot be told apart; a
+// configuration may not.
 func (t *Type) fieldSet(v any, live bool) (s *Set, own bool, err error) {
 	switch t.shape {
 	case structure, dictionary, deduced:
@@ -134,8 +135,8 @@ func nameOf(v any) string {
 	return "a number"
 }
 
-// merge lays the applied value r over the live value l. Neither is changed; the result shares with l what did not change, and is l
-// itself if nothing did.
+// merge lays the applied value r over the live value l. Neither is changed; the result shares with l what did
+// not change, and is l itself if nothing did.
 func (t *Type) merge(l, r any) any {
 	if isAbsent(r) || same(l, r) {
 		return l
@@ -190,7 +191,8 @@ func (t *Type) mergeMembers(l, r map[string]any) any {
 	return out
 }
 
-// same reports whether two values are surely equal: the same map or list, or equal scalars. It looks at no members.
+// same reports whether two values are surely equal: the same map or list, or equal scalars. It looks at no
+// members.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -207,8 +209,8 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// mergeItems joins two lists. Items of both follow the applied order; live items that are not applied keep their
-// place among their neighbours. Of a live item that occurs more than once the last one is merged.
+// mergeItems joins two lists. Items of both follow the applied order; live items that are not applied keep
+// their place among their neighbours. Of a live item that occurs more than once the last one is merged.
 func (t *Type) mergeItems(l, r []any) any {
 	if t.paired(l, r) {
 		return t.mergePairs(l, r)

@@ -222,7 +222,8 @@ func dropStructures(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Random histories of updates and applies by three managers leave the values and owners the model says, and the same conflicts.
+// Random histories of updates and applies by three managers leave the values and owners the model says, and
+// the same conflicts.
 func TestHistoriesAgreeWithModel(t *testing.T) {
 	typ := modelType(t)
 	for _, seed := range seeds.Of(t, 1500) {
@@ -421,7 +422,8 @@ func TestNullInTypedApply(t *testing.T) {
 	require.Len(t, metav1.MetaOf(live).ManagedFields, 2)
 }
 
-// An object of many entries costs in proportion to them: quadratic work on 60,000 would not end within the time limit of the tests.
+// An object of many entries costs in proportion to them: quadratic work on 60,000 would not end within the
+// time limit of the tests.
 func TestBigObjects(t *testing.T) {
 	member := managedfields.Member{Name: "list", Type: managedfields.SetOf()}
 	typ, err := managedfields.ObjectOf([]managedfields.Member{member, {Name: "map", Type: managedfields.MapOf(managedfields.Atomic)}}, nil)

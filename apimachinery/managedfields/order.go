@@ -32,8 +32,8 @@ func compareElements(a, b *Element) int {
 	return compareValues(a.values().value, b.values().value)
 }
 
-// compareTexts orders two canonical JSON texts by their bytes where that is the order of their values: when they first
-// differ inside a string, and no escapes are around.
+// compareTexts orders two canonical JSON texts by their bytes where that is the order of their values: when
+// they first differ inside a string, and no escapes are around.
 func compareTexts(a, b string) (int, bool) {
 	if a == b {
 		return 0, true
@@ -61,7 +61,8 @@ func compareTexts(a, b string) (int, bool) {
 	return 0, false
 }
 
-// canonicalKeys reports whether text is surely the canonical form of one or more keys, sorted, with plain strings or integers as values.
+// canonicalKeys reports whether text is surely the canonical form of one or more keys, sorted, with plain
+// strings or integers as values.
 func canonicalKeys(text string) bool {
 	last, i := "", 1
 	if len(text) < 2 || text[0] != '{' {

@@ -9,9 +9,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// part returns the JSON form of live as far as applying config can change it: the fields that config sets, and whole those that
-// gone leads to. Where live has all that config sets, config itself stands for the live value, so that the merge has nothing to do
-// there. An object that cannot be looked at in memory is returned whole.
+// part returns the JSON form of live as far as applying config can change it: the fields that config sets,
+// and whole those that gone leads to. Where live has all that config sets, config itself stands for the live
+// value, so that the merge has nothing to do there. An object that cannot be looked at in memory is returned
+// whole.
 func (t *Type) part(live metav1.Object, config map[string]any, gone *Set) (map[string]any, error) {
 	if u, custom := live.(*metav1.Unstructured); custom && t.customMeta() != nil {
 		return customRoot(u)
@@ -26,8 +27,8 @@ func (t *Type) part(live metav1.Object, config map[string]any, gone *Set) (map[s
 	return t.partOf(reflect.ValueOf(withoutManagedFields(live)).UnsafePointer(), config, gone)
 }
 
-// partOf is part of the struct at p. Of a struct that keeps something which config sets, only what gone leads to is needed; what else is removed from
-// must be there whole, so that it shows whether it becomes empty.
+// partOf is part of the struct at p. Of a struct that keeps something which config sets, only what gone leads
+// to is needed; what else is removed from must be there whole, so that it shows whether it becomes empty.
 func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[string]any, error) {
 	out := make(map[string]any, len(config))
 	for name, value := range config {
@@ -80,8 +81,8 @@ func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[s
 	return out, nil
 }
 
-// itemParts is part of each item of a list of structs at p. ok is false if the list and the configured one do not have the same items in the same places, or
-// gone says that items go.
+// itemParts is part of each item of a list of structs at p. ok is false if the list and the configured one do
+// not have the same items in the same places, or gone says that items go.
 func (f *field) itemParts(p unsafe.Pointer, config []any, gone *Set) (parts []any, ok bool, err error) {
 	if f.memory != structList || f.typ.elem.shape != structure {
 		return nil, false, nil
@@ -212,7 +213,8 @@ func coversSet(live []string, config []any) bool {
 	return next == len(config)
 }
 
-// coversItems is covers for a list of structs. Lists for which pairing the items would take long are left to the merge.
+// coversItems is covers for a list of structs. Lists for which pairing the items would take long are left to
+// the merge.
 func (f *field) coversItems(live *slice, config []any) bool {
 	if len(config) > live.len || len(config)*live.len > fewItems*fewItems {
 		return false

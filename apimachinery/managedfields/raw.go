@@ -2,15 +2,15 @@ package managedfields
 
 import "iter"
 
-// rawOverlaps reports whether a path of t is in the set with the given wire form, without reading more of it than the
-// paths of t lead to. Malformed bytes hold nothing.
+// rawOverlaps reports whether a path of t is in the set with the given wire form, without reading more of it
+// than the paths of t lead to. Malformed bytes hold nothing.
 func rawOverlaps(raw []byte, t *Set) bool {
 	r := rawReader{data: raw}
 	return len(t.list()) > 0 && r.object(t, false)
 }
 
-// along reads the paths that lead to paths of t, and of what else is below them one, so that it shows that there is something.
-// ok is false if the wire form is malformed or not in order.
+// along reads the paths that lead to paths of t, and of what else is below them one, so that it shows that
+// there is something. ok is false if the wire form is malformed or not in order.
 func along(raw []byte, t *Set) (s *Set, ok bool) {
 	r := rawReader{data: raw}
 	s, _ = r.along(t)
@@ -38,7 +38,8 @@ func (r *rawReader) along(t *Set) (s *Set, self bool) {
 	return setFrom(items), self || empty
 }
 
-// along returns the paths that lead to paths of t, and of what else is below them one, so that it shows that there is something.
+// along returns the paths that lead to paths of t, and of what else is below them one, so that it shows that
+// there is something.
 func (s *Set) along(t *Set) *Set {
 	var items []item
 	for _, it := range t.list() {
@@ -59,7 +60,8 @@ func beyond(raw []byte, t *Set) (s *Set, ok bool) {
 	return s, r.ended()
 }
 
-// beyond reads the paths below the object that begins here which are not in t. self says that the path to it is in the set.
+// beyond reads the paths below the object that begins here which are not in t. self says that the path to it
+// is in the set.
 func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
 	var items []item
 	below := false
@@ -77,7 +79,8 @@ func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
 	return setFrom(items), self || !below
 }
 
-// members yields the names of the members of the object that begins here; each value is to be read before the next.
+// members yields the names of the members of the object that begins here; each value is to be read before the
+// next.
 func (r *rawReader) members() iter.Seq2[[]byte, bool] {
 	return func(yield func(name []byte, plain bool) bool) {
 		if !r.next('{') {
@@ -152,8 +155,8 @@ func (r *rawReader) next(c byte) bool {
 	return false
 }
 
-// object looks for paths of t in the object that begins here, and leaves it. owned says that the path to the object is in t,
-// which counts if it is empty or holds ".".
+// object looks for paths of t in the object that begins here, and leaves it. owned says that the path to the
+// object is in t, which counts if it is empty or holds ".".
 func (r *rawReader) object(t *Set, owned bool) bool {
 	if !r.next('{') {
 		r.pos = len(r.data)
@@ -183,7 +186,8 @@ func (r *rawReader) object(t *Set, owned bool) bool {
 	}
 }
 
-// name reads a member name and its colon. The bytes are as written; plain says that they hold no escape. nil is the end.
+// name reads a member name and its colon. The bytes are as written; plain says that they hold no escape. nil
+// is the end.
 func (r *rawReader) name() (name []byte, plain bool) {
 	if !r.next('"') {
 		r.pos = len(r.data)
@@ -234,7 +238,8 @@ func (r *rawReader) skip() {
 	}
 }
 
-// wired returns the item of the element that is written as name, or nil. plain says that name holds no escape.
+// wired returns the item of the element that is written as name, or nil. plain says that name holds no
+// escape.
 func (s *Set) wired(name []byte, plain bool) *item {
 	items := s.list()
 	if len(name) < 2 || len(items) == 0 {
@@ -268,7 +273,8 @@ func (s *Set) wired(name []byte, plain bool) *item {
 	return nil
 }
 
-// sameEscaped compares a string as written with another one. known is false if it holds more than escaped quotes and backslashes.
+// sameEscaped compares a string as written with another one. known is false if it holds more than escaped
+// quotes and backslashes.
 func sameEscaped(written []byte, s string) (same, known bool) {
 	for len(written) > 0 {
 		c := written[0]

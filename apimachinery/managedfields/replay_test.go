@@ -35,7 +35,8 @@ type step struct {
 	} `json:"causes"`
 }
 
-// server is as much of an API server as the recorded sequence needs: objects by path, defaults, field ownership.
+// server is as much of an API server as the recorded sequence needs: objects by path, defaults, field
+// ownership.
 type server struct {
 	t       *testing.T
 	scheme  *scheme.Scheme

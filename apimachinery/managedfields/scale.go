@@ -6,7 +6,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// scaleVersion is the version of Scale, in which the owners of a resource's replicas appear in the scale subresource.
+// scaleVersion is the version of Scale, in which the owners of a resource's replicas appear in the scale
+// subresource.
 const scaleVersion = "autoscaling/v1"
 
 var scaleReplicas = Path{Field("spec"), Field("replicas")}
@@ -20,7 +21,8 @@ func FieldPath(names ...string) Path {
 	return p
 }
 
-// ScaleEntries returns the managed fields of an object's Scale: the owners of its replicas, which are at path replicas.
+// ScaleEntries returns the managed fields of an object's Scale: the owners of its replicas, which are at path
+// replicas.
 func ScaleEntries(parent []metav1.ManagedFieldsEntry, replicas Path) []metav1.ManagedFieldsEntry {
 	entries, _ := decode(parent, false)
 	var out []entry
@@ -36,8 +38,9 @@ func ScaleEntries(parent []metav1.ManagedFieldsEntry, replicas Path) []metav1.Ma
 	return encode(out)
 }
 
-// FromScale returns the managed fields of an object after a write to its Scale left the Scale's at scale. version is that of
-// the object. Entries of managers that came in through the scale have no time, as clients know it.
+// FromScale returns the managed fields of an object after a write to its Scale left the Scale's at scale.
+// version is that of the object. Entries of managers that came in through the scale have no time, as clients
+// know it.
 func FromScale(parent, scale []metav1.ManagedFieldsEntry, replicas Path, version string) []metav1.ManagedFieldsEntry {
 	entries, _ := decode(parent, false)
 	scaled, _ := decode(scale, false)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Set is a set of paths. The zero value is empty. Methods that combine sets do not change their operands, but the result
-// may share parts with them, so a set must not be changed after it was combined.
+// Set is a set of paths. The zero value is empty. Methods that combine sets do not change their operands, but
+// the result may share parts with them, so a set must not be changed after it was combined.
 type Set struct {
 	items []item // sorted by element
 }
@@ -117,8 +117,8 @@ func (s *Set) Len() int {
 	return n
 }
 
-// Each visits the paths in the order of fieldsV1's authors: those that end at one level by their last element, then the longer ones. The path
-// is valid during the call only.
+// Each visits the paths in the order of fieldsV1's authors: those that end at one level by their last
+// element, then the longer ones. The path is valid during the call only.
 func (s *Set) Each(visit func(Path)) { s.each(nil, visit) }
 
 func (s *Set) each(prefix Path, visit func(Path)) {

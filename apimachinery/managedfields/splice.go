@@ -2,8 +2,8 @@ package managedfields
 
 import "encoding/json"
 
-// The wire form of a set is mostly changed in place of being read, changed and written: of a big set few paths
-// change, and reading all of it costs more than the rest of a write.
+// The wire form of a set is mostly changed in place of being read, changed and written: of a big set few
+// paths change, and reading all of it costs more than the rest of a write.
 
 // cut returns a wire form without the paths of t. ok is false if it is malformed.
 func cut(raw []byte, t *Set) (out []byte, ok bool) {
@@ -18,8 +18,8 @@ func (r *rawReader) ended() bool {
 	return !r.bad && r.pos == len(r.data)
 }
 
-// cut appends the object that begins here without the paths of t. gone says that the path to the object is among them. kept is false
-// if nothing is left of it, not even the path to it.
+// cut appends the object that begins here without the paths of t. gone says that the path to the object is
+// among them. kept is false if nothing is left of it, not even the path to it.
 func (r *rawReader) cut(dst []byte, t *Set, gone bool) (out []byte, kept bool) {
 	if !r.next('{') {
 		r.bad = true
@@ -72,8 +72,8 @@ func (r *rawReader) cut(dst []byte, t *Set, gone bool) (out []byte, kept bool) {
 	return dst, true
 }
 
-// join returns a wire form with the paths of t, and whether it had not all of them. ok is false if the form cannot be joined as it
-// is: it is malformed or not in order.
+// join returns a wire form with the paths of t, and whether it had not all of them. ok is false if the form
+// cannot be joined as it is: it is malformed or not in order.
 func join(raw []byte, t *Set) (out []byte, grown, ok bool) {
 	if len(raw) <= len("{}") {
 		return t.AppendJSON(make([]byte, 0, 256)), !t.Empty(), true
@@ -83,7 +83,8 @@ func join(raw []byte, t *Set) (out []byte, grown, ok bool) {
 	return out, r.grown, r.ended()
 }
 
-// join appends the union of the object that begins here and t. own says that t has the path to the object too.
+// join appends the union of the object that begins here and t. own says that t has the path to the object
+// too.
 func (r *rawReader) join(dst []byte, t *Set, own bool) []byte {
 	if !r.next('{') {
 		r.bad = true

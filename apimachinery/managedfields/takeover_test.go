@@ -16,7 +16,8 @@ import (
 
 const lastApplied = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"},"spec":{"replicas":3,"paused":true}}` + "\n"
 
-// clientApplied is a Deployment as "kubectl apply" leaves it: written by updates, with the annotation. Then somebody else set paused to false.
+// clientApplied is a Deployment as "kubectl apply" leaves it: written by updates, with the annotation. Then
+// somebody else set paused to false.
 func clientApplied(t *testing.T) (*managedfields.Type, *appsv1.Deployment) {
 	t.Helper()
 	typ, err := managedfields.ForType(reflect.TypeFor[appsv1.Deployment]())

@@ -70,7 +70,8 @@ func MapOf(elem *Type) *Type { return &Type{shape: dictionary, elem: elem} }
 // SetOf is the type of lists of distinct scalars, owned by value.
 func SetOf() *Type { return &Type{shape: setList, elem: Atomic} }
 
-// ListOf is the type of lists whose items are told apart by the named fields, scalars. A key that an item lacks has the [Member.Default] of its field.
+// ListOf is the type of lists whose items are told apart by the named fields, scalars. A key that an item
+// lacks has the [Member.Default] of its field.
 func ListOf(item *Type, keys []string) *Type {
 	return &Type{shape: keyedList, elem: item, keys: slices.Sorted(slices.Values(keys))}
 }
@@ -83,7 +84,8 @@ type Member struct {
 	Default any
 }
 
-// StructOf is the type of objects owned by field. rest is the type of members that are not named; nil means [Deduced].
+// StructOf is the type of objects owned by field. rest is the type of members that are not named; nil means
+// [Deduced].
 func StructOf(members []Member, rest *Type) *Type {
 	t := &Type{shape: structure, elem: rest, byName: make(map[string]int, len(members))}
 	t.SetMembers(members)
@@ -99,8 +101,8 @@ func (t *Type) SetMembers(members []Member) {
 	}
 }
 
-// ObjectOf is the type of custom objects (*metav1.Unstructured) whose top-level members beside apiVersion, kind and
-// metadata are given; rest is the type of further members, nil means [Deduced].
+// ObjectOf is the type of custom objects (*metav1.Unstructured) whose top-level members beside apiVersion,
+// kind and metadata are given; rest is the type of further members, nil means [Deduced].
 func ObjectOf(members []Member, rest *Type) (*Type, error) {
 	meta, err := ForType(reflect.TypeFor[metav1.ObjectMeta]())
 	if err != nil {
@@ -140,7 +142,8 @@ var types struct {
 	byType map[reflect.Type]*Type
 }
 
-// ForType compiles the type of a Go struct from its tags, or returns the one compiled before. Pointers are followed.
+// ForType compiles the type of a Go struct from its tags, or returns the one compiled before. Pointers are
+// followed.
 func ForType(t reflect.Type) (*Type, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -205,7 +208,8 @@ func (c *compiler) structure(p *codec.Plan) *Type {
 	return t
 }
 
-// zeroKey is what stands for a missing list key: the tag's default, or the zero of a field that is always written.
+// zeroKey is what stands for a missing list key: the tag's default, or the zero of a field that is always
+// written.
 func zeroKey(p *codec.Plan, f *codec.Field) any {
 	if text, ok := f.Tag.Lookup("default"); ok {
 		if p.Kind != codec.String {

@@ -90,7 +90,8 @@ func (c *comparer) strings(f *field, l, r map[string]string) {
 	c.path = c.path[:at]
 }
 
-// sameItems returns the elements of two lists that have the same items in the same places, none twice; else nil.
+// sameItems returns the elements of two lists that have the same items in the same places, none twice; else
+// nil.
 func (f *field) sameItems(l, r *slice) []Element {
 	if l.len != r.len || l.len > fewItems {
 		return nil

@@ -15,11 +15,11 @@ type Write struct {
 	Subresource string
 	// APIVersion of the objects, "group/version".
 	APIVersion string
-	// Reset holds the paths below which this endpoint changes nothing whatever the request says, such as status
-	// outside the status subresource. Nobody gains or loses their ownership; nil for none.
+	// Reset holds the paths below which this endpoint changes nothing whatever the request says, such as
+	// status outside the status subresource. Nobody gains or loses their ownership; nil for none.
 	Reset *Set
-	// Version describes other versions of the kind, named as in APIVersion, in which managers own fields by other paths. It returns nil for
-	// those whose paths are the same; a nil Version means that all are.
+	// Version describes other versions of the kind, named as in APIVersion, in which managers own fields by
+	// other paths. It returns nil for those whose paths are the same; a nil Version means that all are.
 	Version func(apiVersion string) *Version
 }
 
@@ -31,9 +31,10 @@ func (w *Write) owner(op metav1.ManagedFieldsOperationType) owner {
 	return o
 }
 
-// Update accounts for a write of obj over live by anything but apply: what the write changed belongs to the writer, and to nobody else. It
-// sets obj's managed fields and nothing else. live is nil when obj is created. An object whose managed fields were cleared (by a list
-// of one empty entry) stays untracked until it is applied to.
+// Update accounts for a write of obj over live by anything but apply: what the write changed belongs to the
+// writer, and to nobody else. It sets obj's managed fields and nothing else. live is nil when obj is created.
+// An object whose managed fields were cleared (by a list of one empty entry) stays untracked until it is
+// applied to.
 func (t *Type) Update(live, obj metav1.Object, w Write) error {
 	meta := metav1.MetaOf(obj)
 	var liveFields []metav1.ManagedFieldsEntry
@@ -88,8 +89,8 @@ func (t *Type) first(obj metav1.Object, by owner, w Write) ([]entry, error) {
 	return []entry{{owner: by, version: w.APIVersion, time: now(), set: &found.taken}}, nil
 }
 
-// given picks the managed fields to start from: the request's, if it has any that a client may set, else those of the
-// live object. own reports that they are the request's.
+// given picks the managed fields to start from: the request's, if it has any that a client may set, else
+// those of the live object. own reports that they are the request's.
 func (w *Write) given(request, live []metav1.ManagedFieldsEntry) (fields []metav1.ManagedFieldsEntry, own bool) {
 	if w.Subresource != "" {
 		return live, false

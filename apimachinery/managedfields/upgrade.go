@@ -7,10 +7,11 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Upgrade hands the fields that managers have set by plain writes, such as "kubectl apply" on the client's side, to one manager that applies
-// on the server from now on: then fields that it stops to apply disappear. It returns the managed fields after that; the given ones are not
-// changed. from are the former managers, to the applier, subresource the part they write ("" for the object itself). If none of them has an
-// entry, the fields come back as they are. A malformed entry is a *SyntaxError.
+// Upgrade hands the fields that managers have set by plain writes, such as "kubectl apply" on the client's
+// side, to one manager that applies on the server from now on: then fields that it stops to apply disappear.
+// It returns the managed fields after that; the given ones are not changed. from are the former managers, to
+// the applier, subresource the part they write ("" for the object itself). If none of them has an entry, the
+// fields come back as they are. A malformed entry is a *SyntaxError.
 func Upgrade(fields []metav1.ManagedFieldsEntry, from []string, to, subresource string) ([]metav1.ManagedFieldsEntry, error) {
 	out := slices.Clone(fields)
 	for _, name := range from {
@@ -58,8 +59,8 @@ func setOf(e *metav1.ManagedFieldsEntry) (*Set, error) {
 	return ParseSet(e.FieldsV1.Raw)
 }
 
-// UpgradePatch is [Upgrade] of an object as a JSON patch to send to the server, or nil if there is nothing to upgrade. The patch fails with a
-// conflict if the object has changed since.
+// UpgradePatch is [Upgrade] of an object as a JSON patch to send to the server, or nil if there is nothing to
+// upgrade. The patch fails with a conflict if the object has changed since.
 func UpgradePatch(obj metav1.Object, from []string, to, subresource string) ([]byte, error) {
 	old := metav1.MetaOf(obj).ManagedFields
 	fields, err := Upgrade(old, from, to, subresource)

@@ -19,7 +19,8 @@ func isAbsent(v any) bool {
 	return ok
 }
 
-// emptied stands for a map or list whose last member was removed. It counts as null and does not reach the result.
+// emptied stands for a map or list whose last member was removed. It counts as null and does not reach the
+// result.
 type emptied struct{}
 
 // object returns v as a map; null and the absent are empty ones.
@@ -166,8 +167,8 @@ func root(obj metav1.Object) (map[string]any, error) {
 	return out, nil
 }
 
-// fromRoot makes an object of the Go type of live from its JSON form: live with what differs between before, its own
-// JSON form, and after.
+// fromRoot makes an object of the Go type of live from its JSON form: live with what differs between before,
+// its own JSON form, and after.
 func (t *Type) fromRoot(live metav1.Object, before, after map[string]any) (metav1.Object, error) {
 	if u, custom := live.(*metav1.Unstructured); custom && t.customMeta() != nil {
 		return t.fromCustomRoot(u, before, after)

@@ -2,19 +2,21 @@ package managedfields
 
 import "github.com/keelson-dev/keelson/apimachinery/metav1"
 
-// Version is another version of the kind that is written, in which some managers own fields. Its paths are not those of the written version
-// where the conversion renames, joins or splits fields.
+// Version is another version of the kind that is written, in which some managers own fields. Its paths are
+// not those of the written version where the conversion renames, joins or splits fields.
 type Version struct {
 	// Type is the kind's in this version.
 	Type *Type
-	// To converts an object of the written version to this one, From converts back. They do not change their argument.
+	// To converts an object of the written version to this one, From converts back. They do not change their
+	// argument.
 	To, From func(metav1.Object) (metav1.Object, error)
 }
 
 // transition is a write as each version of the kind sees it.
 type transition struct {
 	w *Write
-	// before and after are the object in the written version; after is made when another version is asked for. before is nil for a new object.
+	// before and after are the object in the written version; after is made when another version is asked
+	// for. before is nil for a new object.
 	before metav1.Object
 	after  func() (metav1.Object, error)
 	found  *changes // in the written version
@@ -29,7 +31,8 @@ func (w *Write) version(e *entry) *Version {
 	return w.Version(e.version)
 }
 
-// of returns the changes as the version of an entry has them. A version that an object cannot be converted to is taken to have the same paths.
+// of returns the changes as the version of an entry has them. A version that an object cannot be converted to
+// is taken to have the same paths.
 func (t *transition) of(e *entry) *changes {
 	if t.before == nil {
 		return t.found
@@ -67,8 +70,8 @@ func (v *Version) compare(l, r metav1.Object) (*changes, error) {
 	return v.Type.compareObjects(l, r)
 }
 
-// translate returns which fields of live, in the written version of type t, the paths of s in this version stand for: those that change when the
-// latter are removed.
+// translate returns which fields of live, in the written version of type t, the paths of s in this version
+// stand for: those that change when the latter are removed.
 func (v *Version) translate(t *Type, live metav1.Object, s *Set) (*Set, error) {
 	there, err := v.To(live)
 	if err != nil {

@@ -18,8 +18,9 @@ func ConditionIs(conditions []Condition, typ string, status ConditionStatus) boo
 	return c != nil && c.Status == status
 }
 
-// SetCondition puts c in the place of the condition of its type, or at the end, and reports whether that changed anything. The time of
-// transition moves only with the status: then it is that of c, or now if c has none.
+// SetCondition puts c in the place of the condition of its type, or at the end, and reports whether that
+// changed anything. The time of transition moves only with the status: then it is that of c, or now if c has
+// none.
 func SetCondition(conditions *[]Condition, c Condition) bool {
 	old := FindCondition(*conditions, c.Type)
 	if old != nil && old.Status == c.Status {

@@ -7,7 +7,8 @@ func HasFinalizer(obj Object, finalizer string) bool {
 	return slices.Contains(obj.GetFinalizers(), finalizer)
 }
 
-// AddFinalizer adds a finalizer to obj and reports whether it was missing. A server refuses new ones on an object that is being deleted.
+// AddFinalizer adds a finalizer to obj and reports whether it was missing. A server refuses new ones on an
+// object that is being deleted.
 func AddFinalizer(obj Object, finalizer string) bool {
 	if HasFinalizer(obj, finalizer) {
 		return false
@@ -25,5 +26,6 @@ func RemoveFinalizer(obj Object, finalizer string) bool {
 	return true
 }
 
-// IsTerminating reports whether obj is being deleted: it has a deletion time and waits for its finalizers or its grace period.
+// IsTerminating reports whether obj is being deleted: it has a deletion time and waits for its finalizers or
+// its grace period.
 func IsTerminating(obj Object) bool { return MetaOf(obj).DeletionTimestamp != nil }

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// MetaOf returns the ObjectMeta inside obj. Writes through it are writes to obj. It works for every
-// type that embeds our ObjectMeta or one of the same layout (k8s.io's), and allocates nothing. It panics for nil, and for a type that
-// embeds neither; scheme.Add refuses such types first, see [CheckMeta].
+// MetaOf returns the ObjectMeta inside obj. Writes through it are writes to obj. It works for every type that
+// embeds our ObjectMeta or one of the same layout (k8s.io's), and allocates nothing. It panics for nil, and
+// for a type that embeds neither; scheme.Add refuses such types first, see [CheckMeta].
 func MetaOf(obj Object) *ObjectMeta {
 	// Our own types answer without a look-up: the method is promoted from the embedded struct.
 	if own, ok := obj.(interface{ objectMeta() *ObjectMeta }); ok {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// CompareResourceVersions tells which of two versions of one resource is newer: it is negative if a is older than b, 0 if they
-// are equal, positive if a is newer. Versions of different resources, or from different servers, must not be compared. A version
-// is a decimal number of any length that begins with 1 to 9; anything else is an error, and so is "" and "0", which are
-// no versions of an object.
+// CompareResourceVersions tells which of two versions of one resource is newer: it is negative if a is older
+// than b, 0 if they are equal, positive if a is newer. Versions of different resources, or from different
+// servers, must not be compared. A version is a decimal number of any length that begins with 1 to 9;
+// anything else is an error, and so is "" and "0", which are no versions of an object.
 func CompareResourceVersions(a, b string) (int, error) {
 	for _, v := range []string{a, b} {
 		if !isResourceVersion(v) {

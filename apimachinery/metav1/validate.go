@@ -64,8 +64,9 @@ func ValidateMetaFields(m *ObjectMeta, path *validation.Path) validation.ErrorLi
 	return append(errs, validateManagedFields(m.ManagedFields, path.Child("managedFields"))...)
 }
 
-// ValidateFinalizerDomains checks what only the built-in kinds ask of finalizers: a domain before the name, so that two programs never mean different
-// things by one finalizer; the three of the system are the exceptions. Of custom resources it is good advice.
+// ValidateFinalizerDomains checks what only the built-in kinds ask of finalizers: a domain before the name,
+// so that two programs never mean different things by one finalizer; the three of the system are the
+// exceptions. Of custom resources it is good advice.
 func ValidateFinalizerDomains(finalizers []string, path *validation.Path) validation.ErrorList {
 	var errs validation.ErrorList
 	for i, name := range finalizers {

@@ -1,7 +1,8 @@
 package openapi
 
-// At returns the value of fields at a path of member names as SetDefaults would leave it, without changing anything; nil if there is none
-// or if it is null. A nil schema has no defaults. The value may be part of the schema and must not be changed.
+// At returns the value of fields at a path of member names as SetDefaults would leave it, without changing
+// anything; nil if there is none or if it is null. A nil schema has no defaults. The value may be part of the
+// schema and must not be changed.
 func (s *Structural) At(fields map[string]any, path ...string) any {
 	var v any = fields
 	for _, name := range path {

@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// KindType is what expressions can look at in the objects of a kind, to check them against: see [TypedEnv]. It is immutable.
+// KindType is what expressions can look at in the objects of a kind, to check them against: see [TypedEnv].
+// It is immutable.
 type KindType struct {
 	name string
 	s    *Structural
@@ -23,11 +24,13 @@ type NoKindError struct{ Kind schema.GroupVersionKind }
 // Error implements error.
 func (e *NoKindError) Error() string { return "the document has no schema of " + e.Kind.String() }
 
-// KindTypeIn reads the type of a kind from an OpenAPI v3 document of its group-version. It fails for what is no such document, with a
-// [NoKindError] if the kind is not in it, and for a reference to a schema that is not.
+// KindTypeIn reads the type of a kind from an OpenAPI v3 document of its group-version. It fails for what is
+// no such document, with a [NoKindError] if the kind is not in it, and for a reference to a schema that is
+// not.
 //
-// What a schema refers to is part of it, but a schema inside itself is an object without fields. A field whose schema gives no type, such as a quantity,
-// which is a text or a number, does not exist for expressions.
+// What a schema refers to is part of it, but a schema inside itself is an object without fields. A field
+// whose schema gives no type, such as a quantity, which is a text or a number, does not exist for
+// expressions.
 func KindTypeIn(document []byte, gvk schema.GroupVersionKind) (*KindType, error) {
 	var d struct {
 		Components struct {

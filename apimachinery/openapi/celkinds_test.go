@@ -53,7 +53,8 @@ func TestTypesOfKinds(t *testing.T) {
 	}
 }
 
-// A field may be called like a reserved word: after a dot it is a name like others, and may also be written escaped.
+// A field may be called like a reserved word: after a dot it is a name like others, and may also be written
+// escaped.
 func TestRulesAboutReservedWords(t *testing.T) {
 	for rule, right := range map[string]bool{
 		"self.namespace == 'a'": true, "self.__namespace__ == 'a'": true, "self.a__b == 'a'": false, "self.a__underscores__b == 'a'": true, "self.package == 'a'": false,

@@ -8,8 +8,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// celList is a list. The items of sets and map lists have no order: such lists are equal whatever it is, and joining them keeps
-// one item of a kind.
+// celList is a list. The items of sets and map lists have no order: such lists are equal whatever it is, and
+// joining them keeps one item of a kind.
 type celList struct {
 	s  *Structural // of the list
 	as string      // of the items

@@ -148,7 +148,8 @@ type noProgram struct{ err error }
 func (e noProgram) Error() string { return "program instantiation failed: " + e.err.Error() }
 func (e noProgram) Unwrap() error { return e.err }
 
-// compileError says what is wrong with an expression: the compiler's findings, that what does not give the right type, or that it cannot be run.
+// compileError says what is wrong with an expression: the compiler's findings, that what does not give the
+// right type, or that it cannot be run.
 func compileError(what, findings string, err error) error {
 	if _, ok := errors.AsType[wrongResult](err); ok {
 		return fmt.Errorf("%s %w", what, err)
@@ -185,7 +186,8 @@ func mentions(a *celgo.Ast, name string) bool {
 
 var errBudget = errors.New("the cost limit is exceeded")
 
-// run evaluates the rule. before is nil if there is no old value. It returns the message of a failed rule, or "".
+// run evaluates the rule. before is nil if there is no old value. It returns the message of a failed rule, or
+// "".
 func (r *celRule) run(value any, before *any, budget *int64) (message string, err error) {
 	if err := r.ready(); err != nil {
 		return "", err

@@ -35,7 +35,8 @@ var metaSchema = &Structural{Type: "object", Properties: map[string]*Structural{
 
 var textSchema = &Structural{Type: "string"}
 
-// declare returns the type of values of s, or nil if rules cannot look at them. name is that of its object type.
+// declare returns the type of values of s, or nil if rules cannot look at them. name is that of its object
+// type.
 func (t *celTypes) declare(s *Structural, name string, whole bool) *celgo.Type {
 	if s.IntOrString {
 		return celgo.DynType

@@ -38,8 +38,8 @@ func (v *validator) rules(s *Structural, obj, old *metav1.Unstructured) {
 	run.value(s, nil, s.wholeValue(obj), before)
 }
 
-// defaultRules runs the rules of a default: as a value that was always there, and as a new one. What they cost is taken from
-// budget.
+// defaultRules runs the rules of a default: as a value that was always there, and as a new one. What they
+// cost is taken from budget.
 func (v *validator) defaultRules(s *Structural, p *validation.Path, x any, budget *int64) {
 	if !s.celAt {
 		return
@@ -145,7 +145,8 @@ func (r *ruleRun) items(s *Structural, p *validation.Path, list []any, old oldVa
 	}
 }
 
-// rule runs one rule; on a value that is unchanged only if it compares with the old one. It returns false when the budget is spent.
+// rule runs one rule; on a value that is unchanged only if it compares with the old one. It returns false
+// when the budget is spent.
 func (r *ruleRun) rule(rule *celRule, p *validation.Path, x any, old oldValue, unchanged bool) bool {
 	if err := rule.ready(); err != nil {
 		r.v.add(validation.Invalid(p, jsonType(x), "rule compile error: "+err.Error()))

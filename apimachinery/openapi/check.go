@@ -13,8 +13,8 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// CheckSchema checks the schema of a custom resource, which is at p: that it is structural, that its keywords fit
-// together, that defaults obey it, and that its rules compile and cannot cost too much.
+// CheckSchema checks the schema of a custom resource, which is at p: that it is structural, that its keywords
+// fit together, that defaults obey it, and that its rules compile and cannot cost too much.
 func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
 	c := &schemaChecker{budget: cel.Budget}
 	c.structure(s, p, "at the root", true)
@@ -33,8 +33,8 @@ func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
 
 type schemaChecker struct {
 	errs validation.ErrorList
-	// described says that what the schemas at hand restrict has to be described by the structure: those that are combined at
-	// the root, as far down as they go, but not those combined further down.
+	// described says that what the schemas at hand restrict has to be described by the structure: those that
+	// are combined at the root, as far down as they go, but not those combined further down.
 	described bool
 	// budget is what the rules of all defaults together may still cost.
 	budget int64
@@ -269,8 +269,8 @@ func (c *schemaChecker) keywords(s *props, p *validation.Path) {
 	}
 }
 
-// junctors checks the schemas that allOf and the like combine: they restrict values of what the structure around them, which is at
-// home, already describes, and say nothing else.
+// junctors checks the schemas that allOf and the like combine: they restrict values of what the structure
+// around them, which is at home, already describes, and say nothing else.
 func (c *schemaChecker) junctors(structure, s *props, home, p *validation.Path) {
 	visit := func(name string, list []props) {
 		for i := range list {
@@ -335,8 +335,9 @@ func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Pat
 	c.junctors(structure, s, home, p)
 }
 
-// defaults checks that every default obeys its schema and holds nothing the schema would prune. compiled is s with its rules, so
-// that each is compiled once however many defaults it judges; nil if a schema around s cannot be compiled.
+// defaults checks that every default obeys its schema and holds nothing the schema would prune. compiled is s
+// with its rules, so that each is compiled once however many defaults it judges; nil if a schema around s
+// cannot be compiled.
 func (c *schemaChecker) defaults(s *props, compiled *Structural, p *validation.Path) {
 	var err error
 	if compiled == nil {

@@ -73,8 +73,8 @@ func factor(cost, limit uint64) string {
 	return fmt.Sprintf("factor of %.1fx", f)
 }
 
-// bound is how many values of a schema an object can have: count, if all lists and maps around it are limited. If one is not,
-// only the size of a request limits them.
+// bound is how many values of a schema an object can have: count, if all lists and maps around it are
+// limited. If one is not, only the size of a request limits them.
 type bound struct {
 	count uint64
 	known bool
@@ -95,8 +95,8 @@ func (b bound) of(s *Structural) uint64 {
 	return maxRequest / (least(s) + 1)
 }
 
-// walk checks the rules at and below s, of which an object has at most count values. unordered names the place above in which items
-// have no identity, so that no old value can be found for them.
+// walk checks the rules at and below s, of which an object has at most count values. unordered names the
+// place above in which items have no identity, so that no old value can be found for them.
 func (r *ruleChecker) walk(s *Structural, p *validation.Path, count bound, unordered string) {
 	if !s.celAt {
 		return
@@ -164,7 +164,8 @@ func (r *ruleChecker) one(s *Structural, rule *celRule, p *validation.Path, coun
 	r.price(s, rule, p, count.of(s))
 }
 
-// price adds the worst case of a rule, which runs on count values, to the total; and that of its message, which is said once.
+// price adds the worst case of a rule, which runs on count values, to the total; and that of its message,
+// which is said once.
 func (r *ruleChecker) price(s *Structural, rule *celRule, p *validation.Path, count uint64) {
 	env, err := rule.scope.environment(rule.optionalOld())
 	if err != nil {

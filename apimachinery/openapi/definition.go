@@ -13,8 +13,9 @@ import (
 
 type definition = apiextensionsv1.CustomResourceDefinition
 
-// AddRules attaches what a server applies to the definitions of custom resources: defaults, and validation of creates, updates
-// and status updates. api.AddRules leaves them to this package, because their schemas hold rules, which take a CEL compiler.
+// AddRules attaches what a server applies to the definitions of custom resources: defaults, and validation of
+// creates, updates and status updates. api.AddRules leaves them to this package, because their schemas hold
+// rules, which take a CEL compiler.
 func AddRules(s *scheme.Scheme) error {
 	return scheme.RulesFor[*definition]{
 		Default:  apiextensionsv1.DefaultCustomResourceDefinition,
@@ -24,11 +25,11 @@ func AddRules(s *scheme.Scheme) error {
 	}.Attach(s)
 }
 
-// CheckDefinition checks a definition to be created, with its defaults set: all but the metadata that every object has. It needs no
-// server. The schemas are checked as by [CheckSchema].
+// CheckDefinition checks a definition to be created, with its defaults set: all but the metadata that every
+// object has. It needs no server. The schemas are checked as by [CheckSchema].
 //
-// What is the same in all versions is reported where the first form of the API kept it, below spec: schemas at
-// spec.validation.openAPIV3Schema, columns at spec.additionalPrinterColumns and so on.
+// What is the same in all versions is reported where the first form of the API kept it, below spec: schemas
+// at spec.validation.openAPIV3Schema, columns at spec.additionalPrinterColumns and so on.
 func CheckDefinition(d *definition) validation.ErrorList {
 	c := definitionChecker{}
 	want := d.Spec.Names.Plural + "." + d.Spec.Group
@@ -46,8 +47,9 @@ func CheckDefinition(d *definition) validation.ErrorList {
 	return c.errs
 }
 
-// CheckDefinitionUpdate checks a changed definition, with its defaults set. Group and plural stay; scope and kind do once the resource is
-// served; a version with stored objects cannot go. A spec that did not change is not checked again.
+// CheckDefinitionUpdate checks a changed definition, with its defaults set. Group and plural stay; scope and
+// kind do once the resource is served; a version with stored objects cannot go. A spec that did not change is
+// not checked again.
 func CheckDefinitionUpdate(d, old *definition) validation.ErrorList {
 	c := definitionChecker{}
 	p := validation.NewPath("spec")
@@ -107,7 +109,8 @@ func (c *definitionChecker) immutable(p *validation.Path, now, before string) {
 	}
 }
 
-// label checks a name that is part of paths and of other names. An empty one is for whoever needs it to be there.
+// label checks a name that is part of paths and of other names. An empty one is for whoever needs it to be
+// there.
 func (c *definitionChecker) label(p *validation.Path, value string) {
 	if bad := validation.IsDNS1035Label(value); len(bad) > 0 {
 		c.invalid(p, value, strings.Join(bad, ","))
@@ -150,7 +153,8 @@ func (c *definitionChecker) status(d *definition) {
 	}
 }
 
-// approval guards the groups of the Kubernetes project itself: a definition in them names the review that approved it.
+// approval guards the groups of the Kubernetes project itself: a definition in them names the review that
+// approved it.
 func (c *definitionChecker) approval(d *definition) {
 	if !apiextensionsv1.IsProtectedGroup(d.Spec.Group) {
 		return

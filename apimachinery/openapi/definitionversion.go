@@ -109,7 +109,8 @@ func (c *definitionChecker) deprecation(v *definitionVersion, p *validation.Path
 	}
 }
 
-// version checks the given parts of a version. at is where they are, and schema where the object that holds the schema is.
+// version checks the given parts of a version. at is where they are, and schema where the object that holds
+// the schema is.
 func (c *definitionChecker) version(v *definitionVersion, at, schema *validation.Path, of parts) {
 	if of.schema && hasSchema(v) {
 		c.errs = append(c.errs, CheckSchema(v.Schema.OpenAPIV3Schema, schema.Child("openAPIV3Schema"))...)

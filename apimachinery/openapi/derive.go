@@ -15,14 +15,15 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
-// Ruled is a type with validation rules of its own. A rule that concerns one field can be in its tags instead:
-// rule:"self > 0" message:"must be positive".
+// Ruled is a type with validation rules of its own. A rule that concerns one field can be in its tags
+// instead: rule:"self > 0" message:"must be positive".
 type Ruled interface {
 	ValidationRules() []apiextensionsv1.ValidationRule
 }
 
-// Refined is a type that says of its schema what no tag says: alternatives, an enumeration that all fields of the type share, the form of
-// metadata.name in the schema of a whole object. RefineSchema gets the schema that was derived, and changes it. What the tags of a field say is added afterwards.
+// Refined is a type that says of its schema what no tag says: alternatives, an enumeration that all fields of
+// the type share, the form of metadata.name in the schema of a whole object. RefineSchema gets the schema
+// that was derived, and changes it. What the tags of a field say is added afterwards.
 type Refined interface {
 	RefineSchema(*apiextensionsv1.JSONSchemaProps)
 }
@@ -39,30 +40,35 @@ type DeriveOptions struct {
 	Stored bool
 	// Unserved leaves the version out of the API. Objects may still be stored in it.
 	Unserved bool
-	// Deprecated warns everybody who uses the version, in words of the server's or in those of DeprecationWarning, which implies it.
+	// Deprecated warns everybody who uses the version, in words of the server's or in those of
+	// DeprecationWarning, which implies it.
 	Deprecated         bool
 	DeprecationWarning string
 }
 
-// Derive makes the definition of a custom resource from the Go type of its objects, with one version, which is stored. Everything
-// comes from the struct and its tags:
+// Derive makes the definition of a custom resource from the Go type of its objects, with one version, which
+// is stored. Everything comes from the struct and its tags:
 //
 //   - json names the field; one without omitempty is required, unless it is a pointer or has a default;
 //   - default, listType, listMapKey and mapType as in the built-in types; title and example document;
-//   - openapi:"..." holds, separated by commas, required, optional, nullable, enum=A|B, format=F and the limits minimum, maximum,
-//     exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, minItems, maxItems, minProperties and maxProperties; preserve
-//     keeps unknown fields, embedded makes the field an object with kind and metadata of its own, intOrString takes both, schemaless takes anything
+//   - openapi:"..." holds, separated by commas, required, optional, nullable, enum=A|B, format=F and the
+//     limits minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength,
+//     minItems, maxItems, minProperties and maxProperties; preserve keeps unknown fields, embedded makes the
+//     field an object with kind and metadata of its own, intOrString takes both, schemaless takes anything
 //     and does not look at the type;
-//   - items:"..." holds the same for the items of a list or the values of a map, and itemPattern their pattern;
-//   - pattern is a regular expression; rule is a validation rule of the field, which message, messageExpression, reason, fieldPath and
-//     optionalOldSelf:"true" refine; more rules than one come from the type, by [Ruled];
+//   - items:"..." holds the same for the items of a list or the values of a map, and itemPattern their
+//     pattern;
+//   - pattern is a regular expression; rule is a validation rule of the field, which message,
+//     messageExpression, reason, fieldPath and optionalOldSelf:"true" refine; more rules than one come from
+//     the type, by [Ruled];
 //   - column:"Name" makes a printer column of the field, column:"Name,wide" one that shows with -o wide;
 //   - selectable:"true" lets field selectors use the field.
 //
-// A field Status makes the status subresource. A recursive type is an error, because schemas have no references; the field that closes the
-// circle can be schemaless.
+// A field Status makes the status subresource. A recursive type is an error, because schemas have no
+// references; the field that closes the circle can be schemaless.
 //
-// A definition that a server would refuse is an error, as at [DeriveVersions], which makes definitions with several versions.
+// A definition that a server would refuse is an error, as at [DeriveVersions], which makes definitions with
+// several versions.
 func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOptions) (*apiextensionsv1.CustomResourceDefinition, error) {
 	return DeriveVersions(gv.Group, k, DefinitionOptions{}, VersionOf[T](gv.Version, o))
 }
@@ -200,7 +206,8 @@ func (d *deriver) fields(s *props, t reflect.Type, path string) error {
 			return fmt.Errorf("%s: %w", tag.name, err)
 		}
 		if strings.HasPrefix(typefacts.Name(t), "io.k8s.") {
-			// What Kubernetes' own fields may be is more in each release: an enumeration in a definition would hold on to this one's.
+			// What Kubernetes' own fields may be is more in each release: an enumeration in a definition
+			// would hold on to this one's.
 			delete(options, "enum")
 		}
 		field := &props{XPreserveUnknownFields: new(true)}

@@ -21,7 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
-// Yard and what is below it are the types of testdata/controller-gen, which say with comments what these say with tags.
+// Yard and what is below it are the types of testdata/controller-gen, which say with comments what these say
+// with tags.
 type Yard struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -161,7 +162,8 @@ type YardV1beta1 struct {
 	} `json:"spec,omitempty"`
 }
 
-// differs is where the derived definition says something else than controller-gen's, and why. Paths are below the spec's properties.
+// differs is where the derived definition says something else than controller-gen's, and why. Paths are below
+// the spec's properties.
 var differs = map[string]string{
 	"cranes.format":   "an int has 64 bits, which controller-gen does not say",
 	"tiny.format":     "fits 32 bits, which controller-gen does not say",
@@ -179,8 +181,8 @@ var differs = map[string]string{
 	"versions[1].subresources": "none is none",
 }
 
-// What is derived from tags is what controller-gen makes of comments, but for what differs says. Descriptions are left out on both
-// sides: a program has no comments of its own source.
+// What is derived from tags is what controller-gen makes of comments, but for what differs says. Descriptions
+// are left out on both sides: a program has no comments of its own source.
 func TestDeriveAsControllerGen(t *testing.T) {
 	text, err := os.ReadFile("testdata/controller-gen/yard.example.com_yards.yaml")
 	require.NoError(t, err)

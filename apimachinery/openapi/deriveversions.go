@@ -18,7 +18,8 @@ type Version struct {
 	derive func(gv schema.GroupVersion, k scheme.Kind) (definitionVersion, *scheme.Info, error)
 }
 
-// VersionOf is the version name, such as v1beta1, whose objects are of Go type T. What of T counts is told at [Derive].
+// VersionOf is the version name, such as v1beta1, whose objects are of Go type T. What of T counts is told at
+// [Derive].
 func VersionOf[T metav1.Object](name string, o DeriveOptions) Version {
 	return Version{name: name, derive: func(gv schema.GroupVersion, k scheme.Kind) (definitionVersion, *scheme.Info, error) {
 		s := scheme.New()
@@ -36,15 +37,18 @@ func VersionOf[T metav1.Object](name string, o DeriveOptions) Version {
 
 // DefinitionOptions are what a definition says of all its versions. The zero value works.
 type DefinitionOptions struct {
-	// Conversion between the versions; nil changes apiVersion and nothing else, which suits versions whose fields are the same.
+	// Conversion between the versions; nil changes apiVersion and nothing else, which suits versions whose
+	// fields are the same.
 	Conversion *apiextensionsv1.CustomResourceConversion
-	// Labels and Annotations of the definition, such as one that asks for the authority of the conversion webhook to be filled in.
+	// Labels and Annotations of the definition, such as one that asks for the authority of the conversion
+	// webhook to be filled in.
 	Labels, Annotations map[string]string
 }
 
-// DeriveVersions makes the definition of a custom resource with several versions, each from the Go type of its objects, as [Derive] does with
-// one. The version with DeriveOptions.Stored is the one objects are stored in; if none has it, it is the first. A definition that a
-// server would refuse is an error of [CheckDefinition], which names the field.
+// DeriveVersions makes the definition of a custom resource with several versions, each from the Go type of
+// its objects, as [Derive] does with one. The version with DeriveOptions.Stored is the one objects are stored
+// in; if none has it, it is the first. A definition that a server would refuse is an error of
+// [CheckDefinition], which names the field.
 //
 // The types may be called differently; the kind is then k.Name, which must not be empty.
 func DeriveVersions(group string, k scheme.Kind, o DefinitionOptions, versions ...Version) (*apiextensionsv1.CustomResourceDefinition, error) {

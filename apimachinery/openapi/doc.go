@@ -2,7 +2,8 @@
 // protobuf), made from Go types and from the schemas of custom resources, and structural schemas that
 // prune, default and validate custom objects.
 //
-// [Derive] makes the definition of a custom resource from a Go type, [DeriveVersions] one with several versions from several.
+// [Derive] makes the definition of a custom resource from a Go type, [DeriveVersions] one with several
+// versions from several.
 //
 // [Documents] makes each document on first use and keeps its bytes; a scheme that nobody asks about
 // costs nothing. Validation of custom objects needs no server: see [Validate].

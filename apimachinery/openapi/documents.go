@@ -48,7 +48,8 @@ type Documents struct {
 	v3Listed *Document
 }
 
-// New returns the documents of everything registered in s, with custom resources to be added by [Documents.Set].
+// New returns the documents of everything registered in s, with custom resources to be added by
+// [Documents.Set].
 func New(s *scheme.Scheme, o Options) *Documents {
 	d := &Documents{
 		version: cmp.Or(o.Version, "unversioned"), texts: o.Texts,
@@ -101,7 +102,8 @@ func (d *Documents) HasV3(path string) bool {
 	return ok
 }
 
-// V3 returns a v3 document by its path below /openapi/v3, such as api/v1 or apis/apps/v1, and whether there is one.
+// V3 returns a v3 document by its path below /openapi/v3, such as api/v1 or apis/apps/v1, and whether there
+// is one.
 func (d *Documents) V3(path string) (Document, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +177,8 @@ func (d *Documents) V2JSON() Document {
 	return *d.v2JSON
 }
 
-// V2Proto returns the v2 document of the whole server in the protobuf form of gnostic, which kubectl asks for.
+// V2Proto returns the v2 document of the whole server in the protobuf form of gnostic, which kubectl asks
+// for.
 func (d *Documents) V2Proto() Document {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// embeddedIn checks the objects embedded at and below x. Unlike the rest they are checked on every write, changed or not.
+// embeddedIn checks the objects embedded at and below x. Unlike the rest they are checked on every write,
+// changed or not.
 func (v *validator) embeddedIn(s *Structural, p *validation.Path, x any) {
 	if !s.embeddedAt {
 		return
@@ -70,7 +71,8 @@ func (v *validator) embedded(p *validation.Path, m map[string]any) {
 	}
 }
 
-// embeddedName checks the apiVersion or kind of the embedded object at p. wrong says what is wrong with a text, or "".
+// embeddedName checks the apiVersion or kind of the embedded object at p. wrong says what is wrong with a
+// text, or "".
 func (v *validator) embeddedName(p *validation.Path, m map[string]any, name string, wrong func(string) string) {
 	x, ok := m[name]
 	p = p.Child(name)

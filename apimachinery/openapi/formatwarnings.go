@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 )
 
-// warnOfFormats names the formats in the schemas of a definition that mean nothing, but for those that were there before; old is nil for a new
-// definition.
+// warnOfFormats names the formats in the schemas of a definition that mean nothing, but for those that were
+// there before; old is nil for a new definition.
 func warnOfFormats(d, old *definition) []string {
 	known := unknownFormats(old)
 	var out []string

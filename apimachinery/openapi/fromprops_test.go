@@ -94,7 +94,8 @@ func TestSchemasOfCustomResourcesInBothDialects(t *testing.T) {
 	}
 }
 
-// An object that keeps unknown members says of none of its own in the second dialect; what selectors can use is said in both, of the list too.
+// An object that keeps unknown members says of none of its own in the second dialect; what selectors can use
+// is said in both, of the list too.
 func TestWholeCustomResourcesInBothDialects(t *testing.T) {
 	kind := `"x-kubernetes-group-version-kind": [{"group": "a.test", "version": "v1", "kind": "Widget"}]`
 	v2, v3, list := published(t, `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object}}}`, "spec.a", "spec.b")

@@ -114,7 +114,8 @@ func (g *generator) customObject(s *Schema) *Schema {
 	return &out
 }
 
-// The descriptions of what every custom resource has. Upstream's conformance suite looks for the first words of the first.
+// The descriptions of what every custom resource has. Upstream's conformance suite looks for the first words
+// of the first.
 const (
 	apiVersionText = "APIVersion defines the group and version of the schema that this object is written in."
 	kindText       = "Kind is the name of the type of this object, in CamelCase. It cannot be changed."

@@ -8,8 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/internal/typefacts"
 )
 
-// Texts gives the description of a type (field empty) or of a field by its JSON name. Types are named as in documents,
-// such as io.k8s.api.core.v1.Pod. An unknown name has the empty description.
+// Texts gives the description of a type (field empty) or of a field by its JSON name. Types are named as in
+// documents, such as io.k8s.api.core.v1.Pod. An unknown name has the empty description.
 type Texts func(typeName, field string) string
 
 // typeSchemas makes the schemas of Go types and of everything they refer to.
@@ -198,7 +198,8 @@ func parseDefault(s *Schema, text string) any {
 	return text
 }
 
-// zero is the default of a value that is always written: the empty scalar or object. Types with a wire form of their own have none.
+// zero is the default of a value that is always written: the empty scalar or object. Types with a wire form
+// of their own have none.
 func (g *typeSchemas) zero(s *Schema) any {
 	switch {
 	case s.Ref != "":

@@ -114,8 +114,9 @@ func orEqual(exclusive bool) string {
 	return " or equal to"
 }
 
-// combinations checks allOf, anyOf, oneOf and not. Schemas in them restrict values only. That a combination fails is an
-// error without a place of its own; the place is in its text, and what is wrong with the alternative that fits best comes with it.
+// combinations checks allOf, anyOf, oneOf and not. Schemas in them restrict values only. That a combination
+// fails is an error without a place of its own; the place is in its text, and what is wrong with the
+// alternative that fits best comes with it.
 func (v *validator) combinations(s *Structural, p *validation.Path, x any) {
 	l := &s.limits
 	fail := func(format string, args ...any) {

@@ -40,7 +40,8 @@ func choice(num protowire.Number, body []byte) []byte {
 	return w
 }
 
-// named writes the members of a tree, in key order, as a message of named values; nothing if there is no tree.
+// named writes the members of a tree, in key order, as a message of named values; nothing if there is no
+// tree.
 func (w *protoWriter) named(num protowire.Number, tree any, value func(map[string]any) []byte) {
 	if tree == nil {
 		return
@@ -174,8 +175,8 @@ func (w *protoWriter) schemas(num protowire.Number, v any) {
 	}
 }
 
-// protoDefault writes a number, boolean or string; the message has no place for lists and objects, of which only the presence
-// is written.
+// protoDefault writes a number, boolean or string; the message has no place for lists and objects, of which
+// only the presence is written.
 func protoDefault(v any) []byte {
 	var w protoWriter
 	switch v := v.(type) {

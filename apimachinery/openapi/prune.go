@@ -10,7 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Prune removes the fields of obj that the schema does not describe, and of the metadata of embedded objects what no metadata has, and returns their paths, such as spec.a[0].b, at most 100.
+// Prune removes the fields of obj that the schema does not describe, and of the metadata of embedded objects
+// what no metadata has, and returns their paths, such as spec.a[0].b, at most 100.
 func (s *Structural) Prune(obj *metav1.Unstructured) []string {
 	if s.describes(obj.Fields, true) {
 		return nil
@@ -20,7 +21,8 @@ func (s *Structural) Prune(obj *metav1.Unstructured) []string {
 	return p.pruned
 }
 
-// describes reports that there is nothing to prune, as in most objects, which is seen without putting members in order and making paths.
+// describes reports that there is nothing to prune, as in most objects, which is seen without putting members
+// in order and making paths.
 func (s *Structural) describes(v any, whole bool) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -137,8 +139,8 @@ func isPlainMeta(v any) bool {
 	return true
 }
 
-// metadata makes the metadata of the embedded object m what it is to every reader: without members that no object has, and without empty
-// ones. What is no metadata stays, for validation to refuse.
+// metadata makes the metadata of the embedded object m what it is to every reader: without members that no
+// object has, and without empty ones. What is no metadata stays, for validation to refuse.
 func (p *pruner) metadata(m map[string]any) {
 	text, err := codec.Marshal(m["metadata"])
 	if err != nil {
@@ -168,8 +170,8 @@ func (p *pruner) note(name string) {
 	}
 }
 
-// SetDefaults fills in the defaults of missing fields of obj. null counts as missing where it is not allowed, and goes where there is
-// no default.
+// SetDefaults fills in the defaults of missing fields of obj. null counts as missing where it is not allowed,
+// and goes where there is no default.
 func (s *Structural) SetDefaults(obj *metav1.Unstructured) {
 	if obj.Fields == nil {
 		obj.Fields = map[string]any{}

@@ -9,7 +9,8 @@ import (
 // Schema describes a JSON value, in the vocabulary OpenAPI v3.0 and Kubernetes' extensions share. The
 // zero value allows anything.
 type Schema struct {
-	// Ref is the name of another schema of the document; besides Default and Description the other fields are then empty.
+	// Ref is the name of another schema of the document; besides Default and Description the other fields are
+	// then empty.
 	Ref string
 	// Description is prose for people.
 	Description string
@@ -43,7 +44,8 @@ type Schema struct {
 	// Extensions holds x- keywords by their names.
 	Extensions map[string]any
 
-	// structural is set for schemas of custom resources, which the v2 dialect shows in another way, and root for those of whole objects.
+	// structural is set for schemas of custom resources, which the v2 dialect shows in another way, and root
+	// for those of whole objects.
 	structural, root bool
 }
 
@@ -59,7 +61,8 @@ const (
 	refV2 = "#/definitions/"
 )
 
-// treeV3 is the schema as JSON values in the v3 dialect, where a reference with siblings has to be wrapped in allOf.
+// treeV3 is the schema as JSON values in the v3 dialect, where a reference with siblings has to be wrapped in
+// allOf.
 func (s *Schema) treeV3() map[string]any {
 	m := s.tree((*Schema).treeV3)
 	switch {
@@ -189,7 +192,8 @@ func (s *Schema) refs(visit func(name string)) {
 	s.Not.refs(visit)
 }
 
-// FriendlyName is the schema name of a kind that has no Go type: the group with its labels reversed, version and kind.
+// FriendlyName is the schema name of a kind that has no Go type: the group with its labels reversed, version
+// and kind.
 func FriendlyName(group, version, kind string) string {
 	labels := strings.Split(group, ".")
 	slices.Reverse(labels)

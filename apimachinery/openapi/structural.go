@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// Structural is a compiled structural schema: it says what every field of a custom object is, prunes what it does
-// not know, fills in defaults and validates. It is immutable and safe for concurrent use.
+// Structural is a compiled structural schema: it says what every field of a custom object is, prunes what it
+// does not know, fills in defaults and validates. It is immutable and safe for concurrent use.
 type Structural struct {
 	// Type is object, array, string, integer, number, boolean, or empty for any.
 	Type string
@@ -66,8 +66,8 @@ type limits struct {
 	not                          *Structural
 }
 
-// CompileSchema makes a Structural of a custom resource's schema. It fails for malformed patterns, defaults, enums and rules; that the
-// schema is structural is for [CheckSchema] to say.
+// CompileSchema makes a Structural of a custom resource's schema. It fails for malformed patterns, defaults,
+// enums and rules; that the schema is structural is for [CheckSchema] to say.
 func CompileSchema(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
 	s, err := compile(p)
 	if err != nil {
@@ -181,7 +181,8 @@ func (s *Structural) compileChildren(p *apiextensionsv1.JSONSchemaProps) (err er
 	return err
 }
 
-// bare reports whether a schema says nothing of a value but its type, which is object, or string if that is empty.
+// bare reports whether a schema says nothing of a value but its type, which is object, or string if that is
+// empty.
 func bare(p apiextensionsv1.JSONSchemaProps, typ string) bool {
 	if p.Type != cmp.Or(typ, "string") {
 		return false

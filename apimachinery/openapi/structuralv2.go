@@ -2,9 +2,9 @@ package openapi
 
 import "slices"
 
-// structuralV2 makes m, which is all of s, what the v2 dialect can say of a custom resource: clients that validate by it must not be
-// misled. It says nothing of combinations, nor of null but that the value is not looked at, and not which members there are where
-// others are kept.
+// structuralV2 makes m, which is all of s, what the v2 dialect can say of a custom resource: clients that
+// validate by it must not be misled. It says nothing of combinations, nor of null but that the value is not
+// looked at, and not which members there are where others are kept.
 func (s *Schema) structuralV2(m map[string]any) map[string]any {
 	preserve := s.Extensions["x-kubernetes-preserve-unknown-fields"] == true
 	if s.root && preserve { // any member at all would be taken for the only one

@@ -12,9 +12,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// Validate checks obj against the schema that crd gives for its version, as a server does that creates it: the object
-// is pruned and defaulted first, and changed by that. It needs no server. An object that is not of crd's group, kind and versions is an
-// error and stays as it is. Of metadata it checks what the schema says; names, labels and the rest are for [metav1.ValidateMeta].
+// Validate checks obj against the schema that crd gives for its version, as a server does that creates it:
+// the object is pruned and defaulted first, and changed by that. It needs no server. An object that is not of
+// crd's group, kind and versions is an error and stays as it is. Of metadata it checks what the schema says;
+// names, labels and the rest are for [metav1.ValidateMeta].
 func Validate(crd *apiextensionsv1.CustomResourceDefinition, obj *metav1.Unstructured) (validation.ErrorList, error) {
 	group, version, _ := cutVersion(obj.APIVersion)
 	if group != crd.Spec.Group || obj.Kind != crd.Spec.Names.Kind {
@@ -54,19 +55,21 @@ func (s *Structural) Validate(obj *metav1.Unstructured) validation.ErrorList {
 	return s.validate(obj, nil, (*validator).root)
 }
 
-// ValidateUpdate checks a changed object. What is wrong in a part of the object that did not change is let pass
-// (ratcheting), so that a schema can be tightened while objects exist. Rules that compare with the old object are applied.
+// ValidateUpdate checks a changed object. What is wrong in a part of the object that did not change is let
+// pass (ratcheting), so that a schema can be tightened while objects exist. Rules that compare with the old
+// object are applied.
 func (s *Structural) ValidateUpdate(obj, old *metav1.Unstructured) validation.ErrorList {
 	return s.validate(obj, old, (*validator).root)
 }
 
-// ValidateStatus checks an object of which nothing but the status has changed, as a write of its status does: the status by its schema, as
-// [Structural.ValidateUpdate], and the whole by rules.
+// ValidateStatus checks an object of which nothing but the status has changed, as a write of its status does:
+// the status by its schema, as [Structural.ValidateUpdate], and the whole by rules.
 func (s *Structural) ValidateStatus(obj, old *metav1.Unstructured) validation.ErrorList {
 	return s.validate(obj, old, (*validator).status)
 }
 
-// validate looks for anything that is wrong first, and says where only if it has found something: most objects are fine.
+// validate looks for anything that is wrong first, and says where only if it has found something: most
+// objects are fine.
 func (s *Structural) validate(obj, old *metav1.Unstructured, check func(v *validator, s *Structural, obj, old *metav1.Unstructured)) validation.ErrorList {
 	v := validator{blind: true}
 	if check(&v, s, obj, old); len(v.errs) == 0 {
@@ -150,7 +153,8 @@ func (v *validator) status(s *Structural, obj, old *metav1.Unstructured) {
 
 var identityNames = []string{"apiVersion", "kind", "metadata"}
 
-// identity checks what a schema may say of the members that every object has: its kind and version, and of metadata the names.
+// identity checks what a schema may say of the members that every object has: its kind and version, and of
+// metadata the names.
 func (v *validator) identity(s *Structural, obj, old *metav1.Unstructured) {
 	if !s.restrictsIdentity {
 		return
@@ -354,8 +358,8 @@ func (s *Structural) keyValue(item map[string]any, name string) any {
 	return x
 }
 
-// itemKey tells the items of sets and map lists apart; ok is false for other lists and for items without keys. Keys of equal items
-// are equal.
+// itemKey tells the items of sets and map lists apart; ok is false for other lists and for items without
+// keys. Keys of equal items are equal.
 func (s *Structural) itemKey(it any) (key any, ok bool) {
 	switch s.ListType {
 	case "set":

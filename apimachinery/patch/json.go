@@ -143,8 +143,8 @@ func MergeMap(doc, patch map[string]any) map[string]any {
 	return doc
 }
 
-// withoutNulls copies a list of a merge patch. The RFC takes lists as they are; the API's drops the nulls of objects in them, as it does elsewhere,
-// unless the list takes the place of an object.
+// withoutNulls copies a list of a merge patch. The RFC takes lists as they are; the API's drops the nulls of
+// objects in them, as it does elsewhere, unless the list takes the place of an object.
 func withoutNulls(list []any) []any {
 	out := make([]any, len(list))
 	for i, v := range list {

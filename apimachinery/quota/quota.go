@@ -1,5 +1,5 @@
-// Package quota says what API objects count for in ResourceQuotas. Admission charges with it, and the quota controller
-// recounts with it, so both agree.
+// Package quota says what API objects count for in ResourceQuotas. Admission charges with it, and the quota
+// controller recounts with it, so both agree.
 package quota
 
 import (

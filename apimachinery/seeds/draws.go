@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// Draws is for histories in which several goroutines draw from one seed. One generator that they share would give each what
-// the others have left, so that the same seed would be another history each time. Here a draw depends on its name and
-// on how many draws of that name there were, and on no other. It may be used from many goroutines.
+// Draws is for histories in which several goroutines draw from one seed. One generator that they share would
+// give each what the others have left, so that the same seed would be another history each time. Here a draw
+// depends on its name and on how many draws of that name there were, and on no other. It may be used from
+// many goroutines.
 type Draws struct {
 	seed uint64
 	mu   sync.Mutex
@@ -18,8 +19,8 @@ type Draws struct {
 // NewDraws returns the draws of a seed.
 func NewDraws(seed uint64) *Draws { return &Draws{seed: seed, n: map[string]uint64{}} }
 
-// For returns the generator of the next draw of a name. A name should be used by one goroutine at a time, such as that of a machine and
-// what it does, or of a request.
+// For returns the generator of the next draw of a name. A name should be used by one goroutine at a time,
+// such as that of a machine and what it does, or of a request.
 func (d *Draws) For(name string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))

@@ -1,7 +1,8 @@
-// Package seeds chooses the seeds of tests that try random histories, so that every such test of the project is driven in one way.
+// Package seeds chooses the seeds of tests that try random histories, so that every such test of the project
+// is driven in one way.
 //
-// A test tries a number of fixed seeds, the same on every run, so that its result depends on the code alone. The environment
-// overrides the number and the kind:
+// A test tries a number of fixed seeds, the same on every run, so that its result depends on the code alone.
+// The environment overrides the number and the kind:
 //
 //	KEELSON_SEEDS=100000  go test ./informers        # that many
 //	KEELSON_FRESH=1       go test ./informers        # seeds that no other run has tried, instead of the fixed ones
@@ -18,10 +19,10 @@ import (
 	"testing"
 )
 
-// Of returns the seeds that the test tries, in order: 1 to usual, or to KEELSON_SEEDS. With KEELSON_FRESH=1 they are as many
-// random numbers above 2³², so that they never equal a fixed one. usual is the number that suits the test's cost; it is at
-// least 1. failed are the fresh seeds that a run has failed on: they come first, before the fixed ones. A value in the
-// environment that is not a positive number fails the test.
+// Of returns the seeds that the test tries, in order: 1 to usual, or to KEELSON_SEEDS. With KEELSON_FRESH=1
+// they are as many random numbers above 2³², so that they never equal a fixed one. usual is the number that
+// suits the test's cost; it is at least 1. failed are the fresh seeds that a run has failed on: they come
+// first, before the fixed ones. A value in the environment that is not a positive number fails the test.
 func Of(t testing.TB, usual int, failed ...uint64) []uint64 {
 	t.Helper()
 	return share(t, usual, 1, 1, failed)
@@ -48,15 +49,16 @@ func choose(t testing.TB, n uint64, failed []uint64) []uint64 {
 	return all
 }
 
-// PerKind is Of for tests that try every seed on each of the hundred and more built-in kinds: they take one in ten of
-// KEELSON_SEEDS, so that 100,000 mean 10,000 a kind.
+// PerKind is Of for tests that try every seed on each of the hundred and more built-in kinds: they take one
+// in ten of KEELSON_SEEDS, so that 100,000 mean 10,000 a kind.
 func PerKind(t testing.TB, usual int, failed ...uint64) []uint64 {
 	t.Helper()
 	return share(t, usual, 10, 1, failed)
 }
 
-// Slow is Of for tests of which one history takes long, because it happens in real time, with processes, disks and faults,
-// or moves a whole cluster: of KEELSON_SEEDS they take one in a thousand, but never fewer than usual.
+// Slow is Of for tests of which one history takes long, because it happens in real time, with processes,
+// disks and faults, or moves a whole cluster: of KEELSON_SEEDS they take one in a thousand, but never fewer
+// than usual.
 func Slow(t testing.TB, usual int, failed ...uint64) []uint64 {
 	t.Helper()
 	return share(t, usual, 1000, usual, failed)

@@ -46,7 +46,8 @@ func IsQualifiedName(s string) []string {
 	return out
 }
 
-// prefixTexts says what is wrong with the prefix of a key. Its length is counted in bytes, as all lengths of keys and values of labels are.
+// prefixTexts says what is wrong with the prefix of a key. Its length is counted in bytes, as all lengths of
+// keys and values of labels are.
 func prefixTexts(prefix string) []string {
 	var out []string
 	if len(prefix) > DNSSubdomainMaxLength {

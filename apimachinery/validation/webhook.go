@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// WebhookURL checks the URL at p by which a server calls a webhook: https, with a host, and neither user, query nor fragment.
+// WebhookURL checks the URL at p by which a server calls a webhook: https, with a host, and neither user,
+// query nor fragment.
 func WebhookURL(p *Path, text string) ErrorList {
 	const form = "; desired format: https://host[/path]"
 	u, err := url.Parse(text)
@@ -27,7 +28,8 @@ func WebhookURL(p *Path, text string) ErrorList {
 	return errs
 }
 
-// WebhookService checks the service at p by which a server calls a webhook. A path or port that is nil has a default.
+// WebhookService checks the service at p by which a server calls a webhook. A path or port that is nil has a
+// default.
 func WebhookService(p *Path, name, namespace string, path *string, port *int32) ErrorList {
 	var errs ErrorList
 	if name == "" {

@@ -62,7 +62,8 @@ func signer(t *testing.T, ctx context.Context, c client.Conn) {
 	}
 }
 
-// A certificate that the server refuses is replaced, with the credentials there were before it, and not faster than once a minute.
+// A certificate that the server refuses is replaced, with the credentials there were before it, and not
+// faster than once a minute.
 func TestManagerReplacesARefusedCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{})

@@ -1,5 +1,5 @@
-// Package certificate keeps a client or serving certificate that a cluster's signers issue: it requests one with a
-// CertificateSigningRequest, waits for it, keeps it in a file, and gets the next one in time.
+// Package certificate keeps a client or serving certificate that a cluster's signers issue: it requests one
+// with a CertificateSigningRequest, waits for it, keeps it in a file, and gets the next one in time.
 //
 //	m, err := certificate.New(certificate.Options{
 //		Conn: bootstrapConn, File: "/var/lib/agent/client.pem", Signer: certificatesv1.KubeAPIServerClientSignerName,
@@ -8,7 +8,8 @@
 //	go m.Run(ctx)
 //	cfg.Credentials = m
 //
-// A Manager is a rest.CredentialSource, so connections made with it change over by themselves. A key never leaves the
-// program but for the file, which only its owner can read. A certificate is replaced between 70 and 90 percent of its
-// life. Refusals and failures are reported and tried again with growing waits, up to 5 minutes.
+// A Manager is a rest.CredentialSource, so connections made with it change over by themselves. A key never
+// leaves the program but for the file, which only its owner can read. A certificate is replaced between 70
+// and 90 percent of its life. Refusals and failures are reported and tried again with growing waits, up to 5
+// minutes.
 package certificate

@@ -75,7 +75,8 @@ func sign(request []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// An agent gets a client certificate. Given to connections as rest.Config.Credentials, the manager keeps theirs in force.
+// An agent gets a client certificate. Given to connections as rest.Config.Credentials, the manager keeps
+// theirs in force.
 func Example() {
 	got := make(chan string, 1)
 	m, err := certificate.New(certificate.Options{

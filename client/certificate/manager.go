@@ -62,12 +62,14 @@ type Manager struct {
 // ErrRefused says that the server did not accept the certificate, and that another one has been asked for.
 var ErrRefused = errors.New("certificate: the server refused the certificate, and there is no other yet")
 
-// refusedPause is the least time between a new certificate and the next one that is asked for because it was refused.
+// refusedPause is the least time between a new certificate and the next one that is asked for because it was
+// refused.
 const refusedPause = time.Minute
 
 var _ rest.CredentialSource = (*Manager)(nil)
 
-// New returns a manager that has what is in Options.File, if that is a certificate in force. Run does the rest.
+// New returns a manager that has what is in Options.File, if that is a certificate in force. Run does the
+// rest.
 func New(o Options) (*Manager, error) {
 	if o.Conn == nil || o.Signer == "" || o.Request == nil {
 		return nil, errors.New("certificate: Options.Conn, Signer and Request are required")
@@ -105,8 +107,9 @@ func (m *Manager) Current() *tls.Certificate {
 	return m.cred.Certificate
 }
 
-// Credential implements rest.CredentialSource: it waits until there is a certificate in force. A refused one is answered with ErrRefused
-// and replaced as soon as may be, through Options.Conn; until then it is given out again, because a server may be wrong for a moment.
+// Credential implements rest.CredentialSource: it waits until there is a certificate in force. A refused one
+// is answered with ErrRefused and replaced as soon as may be, through Options.Conn; until then it is given
+// out again, because a server may be wrong for a moment.
 func (m *Manager) Credential(ctx context.Context, rejected *rest.Credential) (*rest.Credential, error) {
 	for {
 		m.mu.Lock()

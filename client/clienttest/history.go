@@ -38,8 +38,8 @@ type HistoryOptions struct {
 	Pause time.Duration
 	// CallTimeout bounds one call, after which its outcome is unknown; 0 means 5 s.
 	CallTimeout time.Duration
-	// Patience is how long servers may take, once the clients have finished, to accept one last write and to bring it to every
-	// watcher; 0 means a minute.
+	// Patience is how long servers may take, once the clients have finished, to accept one last write and to
+	// bring it to every watcher; 0 means a minute.
 	Patience time.Duration
 }
 
@@ -67,14 +67,14 @@ func (o *HistoryOptions) fill(seed uint64) {
 	}
 }
 
-// History is what concurrent clients of one or several API servers asked, what they were told, and what watchers saw.
-// Check says whether a correct Kubernetes API can have answered so.
+// History is what concurrent clients of one or several API servers asked, what they were told, and what
+// watchers saw. Check says whether a correct Kubernetes API can have answered so.
 type History struct {
 	o     HistoryOptions
 	conns []client.Conn
 
-	// clock orders calls: a call that returned before another began has the smaller number, whatever clocks do. So histories
-	// recorded in a bubble, where no time passes, are as sharp as others.
+	// clock orders calls: a call that returned before another began has the smaller number, whatever clocks
+	// do. So histories recorded in a bubble, where no time passes, are as sharp as others.
 	clock atomic.Int64
 
 	mu       sync.Mutex
@@ -112,9 +112,9 @@ type happening struct {
 	value    string
 }
 
-// Record lets random clients work on the servers behind conns, at least one, and returns what happened. Which calls they make depends on seed only.
-// An error means that the servers did not come back within HistoryOptions.Patience: the last write was not accepted, or a watcher
-// never saw it.
+// Record lets random clients work on the servers behind conns, at least one, and returns what happened. Which
+// calls they make depends on seed only. An error means that the servers did not come back within
+// HistoryOptions.Patience: the last write was not accepted, or a watcher never saw it.
 func Record(ctx context.Context, seed uint64, o HistoryOptions, conns ...client.Conn) (*History, error) {
 	o.fill(seed)
 	h := &History{o: o, conns: conns}
@@ -147,7 +147,8 @@ func Record(ctx context.Context, seed uint64, o HistoryOptions, conns ...client.
 	return h, nil
 }
 
-// await lets every watcher make its first list, so that all of them see what follows; one whose server is away may come later.
+// await lets every watcher make its first list, so that all of them see what follows; one whose server is
+// away may come later.
 func (h *History) await(begun <-chan struct{}) {
 	late := time.After(h.o.CallTimeout)
 	for range h.o.Watchers {
@@ -219,8 +220,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ask makes one call and records it with its answer. A read without an answer tells nothing and is left out; a write without
-// one may still happen at any later time.
+// ask makes one call and records it with its answer. A read without an answer tells nothing and is left out;
+// a write without one may still happen at any later time.
 func (h *History) ask(ctx context.Context, c *client.Client[*corev1.ConfigMap], in call, id int) answer {
 	// The call outlives ctx: the end of the run must not make its outcome unknown.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.o.CallTimeout)
@@ -340,8 +341,8 @@ func (h *History) ours(name string) bool {
 	return len(name) >= len(h.o.Prefix) && name[:len(h.o.Prefix)] == h.o.Prefix
 }
 
-// watch follows everything until ctx ends, in a new stream whenever the server has forgotten where the last one stood. It tells
-// begun of its first list, and reached when it has seen the object named last.
+// watch follows everything until ctx ends, in a new stream whenever the server has forgotten where the last
+// one stood. It tells begun of its first list, and reached when it has seen the object named last.
 func (h *History) watch(ctx context.Context, conn client.Conn, last string, begun, reached chan<- struct{}) {
 	c := client.For[*corev1.ConfigMap](conn)
 	begin := sync.OnceFunc(func() { begun <- struct{}{} })

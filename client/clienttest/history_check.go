@@ -123,10 +123,10 @@ func when(possible bool, s keyState) []keyState {
 
 // Check returns everything in the history that no correct API can have answered:
 //
-//   - calls on one key for which no order explains the answers (linearizability): a stale read, a stale update accepted, a write
-//     acknowledged and gone;
-//   - watch streams that are out of order, miss an event that another watcher or an acknowledged write proves, have one twice, or
-//     disagree with each other;
+//   - calls on one key for which no order explains the answers (linearizability): a stale read, a stale
+//     update accepted, a write acknowledged and gone;
+//   - watch streams that are out of order, miss an event that another watcher or an acknowledged write
+//     proves, have one twice, or disagree with each other;
 //   - lists that show no single revision.
 func (h *History) Check() error {
 	h.mu.Lock()
@@ -175,7 +175,8 @@ func explain(calls []porcupine.Operation) string {
 // explained is how many calls an explanation shows.
 const explained = 25
 
-// until is what was known of a history at a time: calls that had not returned are of unknown outcome, and reads among them say nothing.
+// until is what was known of a history at a time: calls that had not returned are of unknown outcome, and
+// reads among them say nothing.
 func until(calls []porcupine.Operation, at int64) []porcupine.Operation {
 	var known []porcupine.Operation
 	for _, op := range calls {
@@ -269,7 +270,8 @@ func (h *History) watched(r int64) bool {
 	return slices.ContainsFunc(h.streams, func(s *following) bool { return s.from.revision < r && r <= s.seen })
 }
 
-// checkListings replays the log and compares every list with the state at its revision, as far as the watchers saw everything.
+// checkListings replays the log and compares every list with the state at its revision, as far as the
+// watchers saw everything.
 func (h *History) checkListings(log map[int64]happening) error {
 	all := slices.Clone(h.listings)
 	for _, s := range h.streams {

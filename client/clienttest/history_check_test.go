@@ -10,7 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// TestCheckFindsLies takes a true history, changes one thing in it that no server may do, and expects to be told.
+// TestCheckFindsLies takes a true history, changes one thing in it that no server may do, and expects to be
+// told.
 func TestCheckFindsLies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lie  func(h *History)

@@ -20,7 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// TestHistories lets concurrent clients fight over a few objects of the server, and checks every answer and every event.
+// TestHistories lets concurrent clients fight over a few objects of the server, and checks every answer and
+// every event.
 func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 100) {
 		synctest.Test(t, func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestHistoriesOfAFailingStore does the same while the store refuses requests, loses answers and breaks watches.
+// TestHistoriesOfAFailingStore does the same while the store refuses requests, loses answers and breaks
+// watches.
 func TestHistoriesOfAFailingStore(t *testing.T) {
 	for _, seed := range seeds.Of(t, 100) {
 		synctest.Test(t, func(t *testing.T) {

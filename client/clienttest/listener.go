@@ -4,7 +4,8 @@ package clienttest
 
 import "github.com/keelson-dev/keelson/store/pipenet"
 
-// Listener is a net.Listener whose connections are made with Dial, in memory. Everything in it works in a bubble.
+// Listener is a net.Listener whose connections are made with Dial, in memory. Everything in it works in a
+// bubble.
 type Listener = pipenet.Listener
 
 // Listen returns a new listener.

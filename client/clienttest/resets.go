@@ -18,11 +18,12 @@ import (
 // resetClients is how many requests Reset has open at a time.
 const resetClients = 8
 
-// Reset sends n requests over HTTP/2, or about 150 a second until ctx ends if n is negative, to the server of cfg and gives each up at a random point:
-// before, in the middle of or after its body, before or in the middle of the answer, by a reset of its stream or an end of its connection. It
-// returns when all have ended. What the server answers does not matter: it must go on serving others, which is for the caller to check. Nothing is
-// written: writes are dry runs and most are incomplete. Of cfg only Host, Dial, BearerToken and TLS's CertData and KeyData are used, and any
-// certificate of the server is accepted.
+// Reset sends n requests over HTTP/2, or about 150 a second until ctx ends if n is negative, to the server of
+// cfg and gives each up at a random point: before, in the middle of or after its body, before or in the
+// middle of the answer, by a reset of its stream or an end of its connection. It returns when all have ended.
+// What the server answers does not matter: it must go on serving others, which is for the caller to check.
+// Nothing is written: writes are dry runs and most are incomplete. Of cfg only Host, Dial, BearerToken and
+// TLS's CertData and KeyData are used, and any certificate of the server is accepted.
 func Reset(ctx context.Context, seed uint64, n int, cfg rest.Config) {
 	var clients sync.WaitGroup
 	for i := range resetClients {
@@ -40,7 +41,8 @@ func Reset(ctx context.Context, seed uint64, n int, cfg rest.Config) {
 	clients.Wait()
 }
 
-// resetRequests are methods and paths of requests of all sorts: short and long, read and written, served by handlers or refused early.
+// resetRequests are methods and paths of requests of all sorts: short and long, read and written, served by
+// handlers or refused early.
 var resetRequests = [][2]string{
 	{"GET", "/version"}, {"GET", "/readyz"}, {"GET", "/apis"}, {"POST", "/nonsense"}, {"POST", "/api/v1/nonsense"},
 	{"GET", "/api/v1/configmaps"}, {"GET", "/api/v1/configmaps?watch=1"}, {"GET", "/api/v1/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"},

@@ -50,8 +50,8 @@ type Server struct {
 	conns []*rest.Conn
 }
 
-// Start starts a server that ends with the test, in the bubble of the caller if there is one. It must end before its
-// bubble does: in a bubble call it with the T that synctest.Test gives.
+// Start starts a server that ends with the test, in the bubble of the caller if there is one. It must end
+// before its bubble does: in a bubble call it with the T that synctest.Test gives.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{Listener: Listen()}
@@ -128,7 +128,8 @@ func (s *Server) ConnWith(t testing.TB, cfg rest.Config, o rest.Options) *rest.C
 	return c
 }
 
-// Certificate makes a certificate for a host and a user, signed by itself, and returns it with its PEM form. user may be nil.
+// Certificate makes a certificate for a host and a user, signed by itself, and returns it with its PEM form.
+// user may be nil.
 func Certificate(host string, user *pkix.Name, notAfter *time.Time) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,7 +13,8 @@ const (
 	maxReviews = 32
 )
 
-// answers keeps the API server's answers to reviews, and sends one review where many requests need the same one. Safe for concurrent use.
+// answers keeps the API server's answers to reviews, and sends one review where many requests need the same
+// one. Safe for concurrent use.
 type answers[K comparable, V any] struct {
 	reviews chan struct{}
 
@@ -39,9 +40,9 @@ func newAnswers[K comparable, V any]() *answers[K, V] {
 	return &answers[K, V]{reviews: make(chan struct{}, maxReviews), known: map[K]answer[V]{}, flights: map[K]*flight[V]{}}
 }
 
-// get returns the answer for key, and calls review if none is known. What review returns is kept for ttl, an error never, but it is the
-// error of all requests that waited for it. A review is made under the context of the request that was first; if that request ends early,
-// the next one makes its own.
+// get returns the answer for key, and calls review if none is known. What review returns is kept for ttl, an
+// error never, but it is the error of all requests that waited for it. A review is made under the context of
+// the request that was first; if that request ends early, the next one makes its own.
 func (a *answers[K, V]) get(ctx context.Context, key K, review func(context.Context) (v V, ttl time.Duration, err error)) (V, error) {
 	var zero V
 	for {

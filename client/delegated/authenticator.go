@@ -15,7 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// groupAuthenticated is the group of everybody who has been identified, but of those who say that they are not.
+// groupAuthenticated is the group of everybody who has been identified, but of those who say that they are
+// not.
 const (
 	groupAuthenticated   = "system:authenticated"
 	groupUnauthenticated = "system:unauthenticated"
@@ -24,8 +25,8 @@ const (
 
 // AuthenticatorOptions choose the credentials that are accepted. The zero value accepts tokens only.
 type AuthenticatorOptions struct {
-	// ClientCAs returns the authorities of client certificates and is called for each request. Certificates are not accepted if it is
-	// nil or returns nil.
+	// ClientCAs returns the authorities of client certificates and is called for each request. Certificates
+	// are not accepted if it is nil or returns nil.
 	ClientCAs func() *x509.CertPool
 	// NoTokens accepts no bearer tokens.
 	NoTokens bool
@@ -58,9 +59,10 @@ func NewAuthenticator(conn client.Conn, o AuthenticatorOptions) *Authenticator {
 // ErrInvalidToken is the error for a bearer token that the API server does not accept.
 var ErrInvalidToken = errors.New("delegated: invalid bearer token")
 
-// Authenticate identifies the sender by the TLS client certificate, else by the bearer token of the Authorization header. It returns
-// false and no error when the request carries neither, and an error when it carries only what is refused or cannot be reviewed. The user
-// is in the group system:authenticated, unless it is system:anonymous or in system:unauthenticated, and must not be changed.
+// Authenticate identifies the sender by the TLS client certificate, else by the bearer token of the
+// Authorization header. It returns false and no error when the request carries neither, and an error when it
+// carries only what is refused or cannot be reviewed. The user is in the group system:authenticated, unless
+// it is system:anonymous or in system:unauthenticated, and must not be changed.
 func (a *Authenticator) Authenticate(r *http.Request) (*authenticationv1.UserInfo, bool, error) {
 	u, certErr := a.certificate(r)
 	if u != nil {

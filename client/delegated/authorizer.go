@@ -46,8 +46,8 @@ func NewAuthorizer(conn client.Conn, o AuthorizerOptions) *Authorizer {
 	return &Authorizer{o: o, reviews: client.For[*authorizationv1.SubjectAccessReview](conn), answers: newAnswers[string, decision]()}
 }
 
-// Authorize reports whether the user of spec may do what spec says; reason is for people and may be empty. An error says that there is no
-// answer, which is no permission.
+// Authorize reports whether the user of spec may do what spec says; reason is for people and may be empty. An
+// error says that there is no answer, which is no permission.
 func (a *Authorizer) Authorize(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error) {
 	key, err := json.Marshal(spec)
 	if err != nil {

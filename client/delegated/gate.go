@@ -12,11 +12,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 )
 
-// Gate lets a request through to a handler when its sender is known and allowed to make it. All fields but Logger are required.
+// Gate lets a request through to a handler when its sender is known and allowed to make it. All fields but
+// Logger are required.
 type Gate struct {
 	// Authenticate identifies the sender, as [Authenticator.Authenticate] does.
 	Authenticate func(r *http.Request) (*authenticationv1.UserInfo, bool, error)
-	// Attributes returns what the sender must be allowed, without the user: any one of them is enough. Nothing is not allowed.
+	// Attributes returns what the sender must be allowed, without the user: any one of them is enough.
+	// Nothing is not allowed.
 	Attributes func(r *http.Request) []authorizationv1.SubjectAccessReviewSpec
 	// Authorize decides, as [Authorizer.Authorize] does.
 	Authorize func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error)
@@ -24,8 +26,8 @@ type Gate struct {
 	Logger *slog.Logger
 }
 
-// Wrap returns a handler that answers 401 to those it cannot identify, 403 to those who are not allowed, 500 when that could not be found
-// out, and calls next for the others.
+// Wrap returns a handler that answers 401 to those it cannot identify, 403 to those who are not allowed, 500
+// when that could not be found out, and calls next for the others.
 func (g Gate) Wrap(next http.Handler) http.Handler {
 	if g.Logger == nil {
 		g.Logger = slog.New(slog.DiscardHandler)

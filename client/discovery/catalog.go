@@ -109,8 +109,9 @@ func (c *Catalog) Preferred() []Resource {
 	return out
 }
 
-// Find returns the resources a word given by a user may mean, best first: "pods", "po", "pod", "Pod", "deployments.apps",
-// "deployments.v1.apps". A group may be cut short ("deployments.app"). Each resource is given in its preferred version.
+// Find returns the resources a word given by a user may mean, best first: "pods", "po", "pod", "Pod",
+// "deployments.apps", "deployments.v1.apps". A group may be cut short ("deployments.app"). Each resource is
+// given in its preferred version.
 func (c *Catalog) Find(arg string) []Resource {
 	name, rest, _ := strings.Cut(arg, ".")
 	lower := strings.ToLower(name)

@@ -7,10 +7,10 @@
 //
 // Built-in and registered types need none of this: client.For knows their resources.
 //
-// A cold catalog costs two requests on servers with aggregated discovery, and one per group-version on
-// older ones. Within Options.TTL it costs none; after that two, which the server answers with 304 and no body
-// if nothing has changed. A kind or resource that is not in the catalog makes it be read again, at most once per second, so a
-// new CustomResourceDefinition is found without waiting.
+// A cold catalog costs two requests on servers with aggregated discovery, and one per group-version on older
+// ones. Within Options.TTL it costs none; after that two, which the server answers with 304 and no body if
+// nothing has changed. A kind or resource that is not in the catalog makes it be read again, at most once per
+// second, so a new CustomResourceDefinition is found without waiting.
 package discovery
 
 import (
@@ -28,8 +28,8 @@ import (
 type Options struct {
 	// TTL is how long a catalog is used without asking; 0 means 10 minutes.
 	TTL time.Duration
-	// CacheDir, if set, keeps catalogs across runs of the program, one file per CacheKey. A file that cannot be
-	// read or written is ignored.
+	// CacheDir, if set, keeps catalogs across runs of the program, one file per CacheKey. A file that cannot
+	// be read or written is ignored.
 	CacheDir, CacheKey string
 }
 

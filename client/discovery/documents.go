@@ -36,8 +36,8 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 	return v, nil
 }
 
-// OpenAPIPaths returns the OpenAPI v3 documents of the server: group-version path such as "apis/apps/v1" to the
-// address of the document, which names its content and may be kept for ever.
+// OpenAPIPaths returns the OpenAPI v3 documents of the server: group-version path such as "apis/apps/v1" to
+// the address of the document, which names its content and may be kept for ever.
 func (c *Client) OpenAPIPaths(ctx context.Context) (map[string]string, error) {
 	resp, err := c.conn.Do(ctx, &client.Request{Path: "/openapi/v3"})
 	if err != nil {

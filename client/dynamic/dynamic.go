@@ -10,15 +10,15 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// For returns a client for a resource as JSON values. Objects carry their own apiVersion and kind; those given
-// to a write must have both unless the scheme of c knows the resource.
+// For returns a client for a resource as JSON values. Objects carry their own apiVersion and kind; those
+// given to a write must have both unless the scheme of c knows the resource.
 func For(c client.Conn, gvr schema.GroupVersionResource) *client.Client[*metav1.Unstructured] {
 	return client.ForResource[*metav1.Unstructured](c, Resource(c, gvr))
 }
 
 // Metadata returns a client that reads, watches, patches and deletes by metadata only: the server sends
-// nothing else. It cannot create or update. Objects carry the kind they are of if the scheme of c knows the resource, else
-// PartialObjectMetadata.
+// nothing else. It cannot create or update. Objects carry the kind they are of if the scheme of c knows the
+// resource, else PartialObjectMetadata.
 func Metadata(c client.Conn, gvr schema.GroupVersionResource) *client.Client[*metav1.PartialObjectMetadata] {
 	r := Resource(c, gvr)
 	r.Metadata = true
@@ -30,7 +30,8 @@ func Scale(c client.Conn, gvr schema.GroupVersionResource) *client.Sub[*autoscal
 	return client.Subresource[*autoscalingv1.Scale](For(c, gvr), "scale")
 }
 
-// Resource describes gvr as far as the scheme of c knows it, for client.ForResource and informers.ForResource.
+// Resource describes gvr as far as the scheme of c knows it, for client.ForResource and
+// informers.ForResource.
 func Resource(c client.Conn, gvr schema.GroupVersionResource) client.Resource {
 	r := client.Resource{GVR: gvr, GVK: schema.GroupVersionKind{Group: gvr.Group, Version: gvr.Version}}
 	if info := c.Scheme().ForResource(gvr); info != nil {

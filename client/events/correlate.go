@@ -61,7 +61,8 @@ func newCorrelator(o Options) *correlator {
 	return &correlator{o: o, entries: newLRU[similar, *entry](remembered), groups: newLRU[similar, *group](remembered), buckets: newLRU[object, *bucket](remembered)}
 }
 
-// correlate returns the event to write, changed to count what came before, and what is known of it; nil if there are too many.
+// correlate returns the event to write, changed to count what came before, and what is known of it; nil if
+// there are too many.
 func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 	now := e.LastTimestamp.Time
 	o := e.InvolvedObject

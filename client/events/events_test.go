@@ -134,7 +134,8 @@ func (c slowConn) Do(ctx context.Context, r *client.Request) (*client.Response, 
 	}
 }
 
-// TestEventsInFlightAtTheEndAreWritten: the event whose request is on its way when the recorder is stopped is not dropped.
+// TestEventsInFlightAtTheEndAreWritten: the event whose request is on its way when the recorder is stopped is
+// not dropped.
 func TestEventsInFlightAtTheEndAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{})

@@ -32,7 +32,8 @@ func (notebook) Do(_ context.Context, r *client.Request) (*client.Response, erro
 
 func (notebook) Stream(context.Context, *client.Request) (*client.Stream, error) { return nil, nil }
 
-// A controller records what it does to the objects it watches over. What is queued when Run's context ends is written before it returns.
+// A controller records what it does to the objects it watches over. What is queued when Run's context ends is
+// written before it returns.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	rec := events.New(notebook{}, events.Options{Component: "pod-watcher"})

@@ -32,11 +32,12 @@ type Options struct {
 	Host string
 	// Queue is how many events may wait to be written; 0 means 1000.
 	Queue int
-	// Burst is how many events one object gets at once, 0 means 25; Refill is the time for one more, 0 means 5 minutes.
+	// Burst is how many events one object gets at once, 0 means 25; Refill is the time for one more, 0 means
+	// 5 minutes.
 	Burst  int
 	Refill time.Duration
-	// Similar is how many events that differ only in their message are written within Interval before they are combined; 0
-	// means 10 and 10 minutes.
+	// Similar is how many events that differ only in their message are written within Interval before they
+	// are combined; 0 means 10 and 10 minutes.
 	Similar  int
 	Interval time.Duration
 	// Logger gets each event at level Info and failures; nil discards.
@@ -53,8 +54,8 @@ type Metrics struct {
 	Dropped func(why string)
 }
 
-// Recorder records events. Its recording methods may be called from many goroutines, before Run and after it, and
-// never block.
+// Recorder records events. Its recording methods may be called from many goroutines, before Run and after it,
+// and never block.
 type Recorder struct {
 	conn   client.Conn
 	o      Options
@@ -98,8 +99,8 @@ func New(conn client.Conn, o Options) *Recorder {
 	}
 }
 
-// Event records something about obj as a core Event. typ is Normal or Warning; reason is a CamelCase word for programs, message is
-// for people.
+// Event records something about obj as a core Event. typ is Normal or Warning; reason is a CamelCase word for
+// programs, message is for people.
 func (r *Recorder) Event(obj metav1.Object, typ, reason, message string) {
 	r.Annotated(obj, nil, typ, reason, message)
 }
@@ -138,8 +139,8 @@ func (r *Recorder) About(ref corev1.ObjectReference, annotations map[string]stri
 	r.enqueue(pending{core: e})
 }
 
-// Action records that the component did something to regarding, on account of related, which may be nil, as an
-// events.k8s.io Event. action is a CamelCase word for what was done or tried, reason one for why.
+// Action records that the component did something to regarding, on account of related, which may be nil, as
+// an events.k8s.io Event. action is a CamelCase word for what was done or tried, reason one for why.
 func (r *Recorder) Action(regarding, related metav1.Object, typ, reason, action, note string) {
 	ref, err := Reference(r.conn.Scheme(), regarding)
 	if err != nil || typ != Normal && typ != Warning {

@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
-// Reference returns a reference to obj. Its kind is the one registered for obj's type, or the one obj carries. An
-// *corev1.ObjectReference cannot be given; it is a reference already.
+// Reference returns a reference to obj. Its kind is the one registered for obj's type, or the one obj
+// carries. An *corev1.ObjectReference cannot be given; it is a reference already.
 func Reference(s *scheme.Scheme, obj metav1.Object) (corev1.ObjectReference, error) {
 	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return corev1.ObjectReference{}, fmt.Errorf("events: a reference to no object")

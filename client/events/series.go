@@ -52,8 +52,8 @@ func keyOfModern(e *eventsv1.Event) seriesKey {
 	return k
 }
 
-// writeModern writes the first event of a kind, and the second as the beginning of a series; later ones are counted
-// and written by sweep.
+// writeModern writes the first event of a kind, and the second as the beginning of a series; later ones are
+// counted and written by sweep.
 func (r *Recorder) writeModern(ctx context.Context, s *series, e *eventsv1.Event) {
 	fresh := false
 	k := s.known.get(keyOfModern(e), func() *running { fresh = true; return &running{event: e} })

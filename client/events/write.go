@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Run writes what is recorded until ctx ends, and then what is queued, for two seconds at most. It returns nil.
+// Run writes what is recorded until ctx ends, and then what is queued, for two seconds at most. It returns
+// nil.
 func (r *Recorder) Run(ctx context.Context) error {
 	c := newCorrelator(r.o)
 	s := newSeries()
@@ -88,8 +89,8 @@ func (r *Recorder) failed(err error) {
 	}
 }
 
-// try writes, again with growing waits while there is no answer or the server is overloaded, for about a minute.
-// rename is called when the name is taken, by an event of somebody else.
+// try writes, again with growing waits while there is no answer or the server is overloaded, for about a
+// minute. rename is called when the name is taken, by an event of somebody else.
 func (r *Recorder) try(ctx context.Context, write func() error, rename func()) error {
 	wait := 500 * time.Millisecond
 	for n, lost := 0, false; ; n++ {

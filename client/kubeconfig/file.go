@@ -161,7 +161,8 @@ func (c *Config) Minify(context string) (*Config, error) {
 	return out, nil
 }
 
-// Flatten replaces the paths of certificates and keys by the content of the files. Token files stay: they rotate.
+// Flatten replaces the paths of certificates and keys by the content of the files. Token files stay: they
+// rotate.
 func (c *Config) Flatten() error {
 	embed := func(path *string, data *[]byte, field string) error {
 		if *path == "" || len(*data) > 0 {

@@ -22,8 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// The files of a service account lie at one path in every pod. The test runs again in a mount namespace of its own, where it may put
-// some there.
+// The files of a service account lie at one path in every pod. The test runs again in a mount namespace of
+// its own, where it may put some there.
 func TestInCluster(t *testing.T) {
 	const inside = "KEELSON_TEST_MOUNTNS"
 	if os.Getenv(inside) != "" {
@@ -45,7 +45,8 @@ func TestInCluster(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-// serviceAccount writes the files of a service account as a kubelet does: all at once, by a link to another folder.
+// serviceAccount writes the files of a service account as a kubelet does: all at once, by a link to another
+// folder.
 func serviceAccount(t *testing.T, generation, token string, ca []byte) {
 	const dir = "/var/run/secrets/kubernetes.io/serviceaccount"
 	data := filepath.Join(dir, ".."+generation)

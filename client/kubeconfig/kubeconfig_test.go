@@ -266,7 +266,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The configuration of one context, and a connection with it. Load reads the user's files first, and in a pod its service account.
+// The configuration of one context, and a connection with it. Load reads the user's files first, and in a pod
+// its service account.
 func ExampleConfig_REST() {
 	c, err := kubeconfig.Parse([]byte(`
 current-context: staging

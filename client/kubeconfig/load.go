@@ -29,11 +29,13 @@ type Options struct {
 	Cluster, User string
 	// NoInCluster fails where no file is found, instead of using the pod's service account.
 	NoInCluster bool
-	// AllowExec, if set, is asked whether a credential program may be run, with its path; an error refuses it.
+	// AllowExec, if set, is asked whether a credential program may be run, with its path; an error refuses
+	// it.
 	AllowExec func(command string) error
 	// Edit, if set, changes the result before it is checked, as command line flags do.
 	Edit func(cluster *Cluster, user *User)
-	// Persist is told of OIDC tokens that were refreshed, to write them back; nil writes them to the file the user came from.
+	// Persist is told of OIDC tokens that were refreshed, to write them back; nil writes them to the file the
+	// user came from.
 	Persist func(user string, config map[string]string) error
 }
 
@@ -73,7 +75,8 @@ func (o *Options) read() (*Config, error) {
 	return LoadPaths(paths)
 }
 
-// Namespace returns the namespace to use where none is given: that of the context, or of the pod, or "default".
+// Namespace returns the namespace to use where none is given: that of the context, or of the pod, or
+// "default".
 func Namespace(o Options) (string, error) {
 	c, err := o.read()
 	if err != nil {
@@ -259,7 +262,8 @@ func (o *Options) persist(user string, config map[string]string) error {
 // serviceAccount is where a pod finds its credentials.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// InCluster returns the configuration of the service account of the pod the program runs in. Outside a pod the error wraps ErrNoConfig.
+// InCluster returns the configuration of the service account of the pod the program runs in. Outside a pod
+// the error wraps ErrNoConfig.
 func InCluster() (rest.Config, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {

@@ -1,13 +1,13 @@
-// Package kubeconfig reads and writes kubeconfig files and makes a rest.Config of one of their contexts, or of
-// the service account of the pod the program runs in.
+// Package kubeconfig reads and writes kubeconfig files and makes a rest.Config of one of their contexts, or
+// of the service account of the pod the program runs in.
 //
 //	cfg, err := kubeconfig.Load(kubeconfig.Options{})
 //	conn, err := rest.New(cfg, rest.Options{})
 //
-// Files are looked for as kubectl does: Options.Path, else the list in $KUBECONFIG, else ~/.kube/config. Several
-// files are merged: of two clusters, users or contexts of one name the first is used as a whole, and the first
-// current-context that is set. Credentials that rotate (token files, certificates, exec plugins, OIDC) keep rotating
-// under a connection made of the result.
+// Files are looked for as kubectl does: Options.Path, else the list in $KUBECONFIG, else ~/.kube/config.
+// Several files are merged: of two clusters, users or contexts of one name the first is used as a whole, and
+// the first current-context that is set. Credentials that rotate (token files, certificates, exec plugins,
+// OIDC) keep rotating under a connection made of the result.
 //
 // Errors are *[Error] and name the file and the field; they never contain a credential.
 package kubeconfig

@@ -14,14 +14,14 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// exempt reports whether a request does not wait for its turn: streams take no turn because they last, and leases
-// because a late renewal costs the leader its lease.
+// exempt reports whether a request does not wait for its turn: streams take no turn because they last, and
+// leases because a late renewal costs the leader its lease.
 func exempt(r *client.Request, whole bool) bool {
 	return !whole || r.Resource.Group == "coordination.k8s.io" && r.Resource.Resource == "leases" && r.Name != ""
 }
 
-// attempts sends r until it is answered for good; done gets the answer if it is a success and must read or keep
-// the body if whole is false.
+// attempts sends r until it is answered for good; done gets the answer if it is a success and must read or
+// keep the body if whole is false.
 func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done func(*http.Response) error) error {
 	verb, resource := r.Verb(), r.Resource.Resource
 	var rejected *Credential
@@ -90,8 +90,9 @@ func judge(r *client.Request, code int, err error) outcome {
 	return answered
 }
 
-// isLoad reports whether a 429 is about the server's load. A disruption budget's refusal of an eviction is an answer about the
-// pod, which would come again for minutes, and so is what has no Retry-After, such as the denial of a webhook.
+// isLoad reports whether a 429 is about the server's load. A disruption budget's refusal of an eviction is an
+// answer about the pod, which would come again for minutes, and so is what has no Retry-After, such as the
+// denial of a webhook.
 func isLoad(r *client.Request, err error) bool {
 	_, wait := apierrors.RetryAfter(err)
 	return wait && r.Subresource != "eviction"

@@ -10,7 +10,8 @@
 //     the caller's decision.
 //   - There is no fixed rate limit. The number of requests in flight grows while the server answers and is
 //     halved when it answers 429; leases and streams are exempt, so that load cannot cost a leader its lease.
-//   - A dead HTTP/2 connection is noticed within 9 seconds (a ping after 5 s of silence, answered within 4 s).
+//   - A dead HTTP/2 connection is noticed within 9 seconds (a ping after 5 s of silence, answered within 4
+//     s).
 //   - Secrets never appear in an error or a log line.
 package rest
 
@@ -112,16 +113,19 @@ type Options struct {
 	Retries int
 	// Metrics are told what happens.
 	Metrics Metrics
-	// CBOR, if set, makes the Conn prefer CBOR (application/cbor) wherever JSON would travel: of the custom resources, and of
-	// all that is not protobuf. The value is cbor.Transcoder{} of package apimachinery/cbor, which so only programs that name it link. It is
-	// an alpha feature of servers (CBORServingAndStorage); one that has it off answers in JSON. A body it refuses with 415 is sent again as JSON, as
-	// are all later ones for the same group-version. JSON, merge and strategic merge patches have no form in CBOR. Callers of the Conn see JSON.
+	// CBOR, if set, makes the Conn prefer CBOR (application/cbor) wherever JSON would travel: of the custom
+	// resources, and of all that is not protobuf. The value is cbor.Transcoder{} of package
+	// apimachinery/cbor, which so only programs that name it link. It is an alpha feature of servers
+	// (CBORServingAndStorage); one that has it off answers in JSON. A body it refuses with 415 is sent again
+	// as JSON, as are all later ones for the same group-version. JSON, merge and strategic merge patches have
+	// no form in CBOR. Callers of the Conn see JSON.
 	CBOR Transcoder
 }
 
 // Metrics are functions a Conn calls; each may be nil. They must not block.
 type Metrics struct {
-	// Request is called after each exchange, retries included. code is the HTTP status, or 0 if there was no answer.
+	// Request is called after each exchange, retries included. code is the HTTP status, or 0 if there was no
+	// answer.
 	Request func(verb, resource string, code int, took time.Duration)
 	// Retry is called before a request is sent again.
 	Retry func(verb, resource string, code int)

@@ -75,8 +75,9 @@ func New(cfg Config, o Options) (*Conn, error) {
 	return c, nil
 }
 
-// serverName is the same for connections that reach the same server: clusters differ in their address, or behind one that is the
-// same in each, such as that of the service in a pod, in the roots of their certificates.
+// serverName is the same for connections that reach the same server: clusters differ in their address, or
+// behind one that is the same in each, such as that of the service in a pod, in the roots of their
+// certificates.
 func serverName(base *url.URL, t TLSConfig) string {
 	roots := t.CAFile
 	if roots == "" {
@@ -91,7 +92,8 @@ func (c *Conn) Scheme() *scheme.Scheme { return c.scheme }
 // Host is the address of the server, such as "https://10.0.0.1:6443".
 func (c *Conn) Host() string { return c.base.String() }
 
-// Close closes the connections that are idle; those in use close when their request ends. The Conn can still be used.
+// Close closes the connections that are idle; those in use close when their request ends. The Conn can still
+// be used.
 func (c *Conn) Close() error {
 	c.state.mu.Lock()
 	all := append(slices.Clone(c.state.old), c.state.t)

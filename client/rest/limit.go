@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// limiter bounds the requests in flight. The bound grows by one per round of answers while it is being used, and
-// is halved, once a second at most, when the server says it has too many. Waiters are served in order.
+// limiter bounds the requests in flight. The bound grows by one per round of answers while it is being used,
+// and is halved, once a second at most, when the server says it has too many. Waiters are served in order.
 type limiter struct {
 	ceiling int
 	changed func(int)

@@ -184,7 +184,8 @@ func TestAnUnreachableServer(t *testing.T) {
 	})
 }
 
-// TestLyingServers is servers whose replies are not what they say: each is an error of a type, and none of them harms the next request.
+// TestLyingServers is servers whose replies are not what they say: each is an error of a type, and none of
+// them harms the next request.
 func TestLyingServers(t *testing.T) {
 	for name, lie := range map[string]http.HandlerFunc{
 		"another kind": func(w http.ResponseWriter, r *http.Request) {

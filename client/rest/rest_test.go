@@ -112,8 +112,8 @@ func TestRetriesEnd(t *testing.T) {
 	})
 }
 
-// A 429 that is an answer about the object neither slows down other requests nor is tried again: an eviction that a budget refuses,
-// with or without Retry-After, and what has none, such as the denial of a webhook.
+// A 429 that is an answer about the object neither slows down other requests nor is tried again: an eviction
+// that a budget refuses, with or without Retry-After, and what has none, such as the denial of a webhook.
 func TestAnswersThatAreNotLoad(t *testing.T) {
 	served := 0
 	serving(t, false, func(w http.ResponseWriter, r *http.Request) {

@@ -27,14 +27,16 @@ const (
 	typeCBORSeq = "application/cbor-seq"
 )
 
-// transcoder puts CBOR in the place of JSON on the wire; above it there is only JSON. The zero value does nothing.
+// transcoder puts CBOR in the place of JSON on the wire; above it there is only JSON. The zero value does
+// nothing.
 type transcoder struct {
 	Transcoder
 	mu      sync.Mutex
 	refused map[schema.GroupVersion]bool // by 415
 }
 
-// speaks reports whether bodies of a request may be CBOR: those of the API's resources, unless the server has refused them.
+// speaks reports whether bodies of a request may be CBOR: those of the API's resources, unless the server has
+// refused them.
 func (t *transcoder) speaks(r *client.Request) bool {
 	if t.Transcoder == nil || r.Path != "" {
 		return false

@@ -35,7 +35,8 @@ func (e *exchanges) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// With CBOR preferred it is what travels where JSON would, and callers do not notice; a server that has it off gets JSON, after one refusal.
+// With CBOR preferred it is what travels where JSON would, and callers do not notice; a server that has it
+// off gets JSON, after one refusal.
 func TestCBOR(t *testing.T) {
 	const (
 		json, seq = "application/json", "application/cbor-seq"

@@ -16,8 +16,8 @@ type Warning struct {
 	Text string
 }
 
-// NoWarnings discards a warning. It is for the Warnings option of programs that read every kind, deprecated ones included,
-// because a cluster has them, and whose users can change nothing about that.
+// NoWarnings discards a warning. It is for the Warnings option of programs that read every kind, deprecated
+// ones included, because a cluster has them, and whose users can change nothing about that.
 func NoWarnings(Warning) {}
 
 // maxWarned bounds the texts remembered for logging each only once.
@@ -64,7 +64,8 @@ func (c *Conn) warnings(h http.Header) []string {
 	return texts
 }
 
-// ParseWarnings reads the value of a Warning header. It returns the warnings up to the first that is malformed.
+// ParseWarnings reads the value of a Warning header. It returns the warnings up to the first that is
+// malformed.
 func ParseWarnings(s string) []Warning {
 	var out []Warning
 	for {

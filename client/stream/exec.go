@@ -14,9 +14,9 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// Exec runs a command in a container of a running pod and returns when it has ended: nil for code zero, an *ExitError
-// for another, any other error if it could not be run or followed. When ctx ends the streams are closed; what becomes of the
-// process is up to the node.
+// Exec runs a command in a container of a running pod and returns when it has ended: nil for code zero, an
+// *ExitError for another, any other error if it could not be run or followed. When ctx ends the streams are
+// closed; what becomes of the process is up to the node.
 func Exec(ctx context.Context, c client.Conn, pod types.NamespacedName, o Options) error {
 	if len(o.Command) == 0 {
 		return errors.New("stream: Options.Command is empty")

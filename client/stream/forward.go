@@ -33,7 +33,8 @@ type Forwarder struct {
 	next int
 }
 
-// Forward connects to a pod for forwarding. The Forwarder works until it is closed, the connection breaks, or ctx ends.
+// Forward connects to a pod for forwarding. The Forwarder works until it is closed, the connection breaks, or
+// ctx ends.
 func Forward(ctx context.Context, c client.Conn, pod types.NamespacedName, p Protocol) (*Forwarder, error) {
 	r := client.Request{Resource: pods, Namespace: pod.Namespace, Name: pod.Name, Subresource: "portforward"}
 	f := &Forwarder{}
@@ -81,8 +82,8 @@ func (f *Forwarder) Close() error {
 	return nil
 }
 
-// Dial opens a connection to a port of the pod. Whether something listens there shows on the first Read, which
-// then returns a *PortError.
+// Dial opens a connection to a port of the pod. Whether something listens there shows on the first Read,
+// which then returns a *PortError.
 func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -174,8 +175,9 @@ func (c *podConn) Close() error {
 	return nil
 }
 
-// Serve forwards every connection that l accepts to a port of the pod, until l is closed or the Forwarder stops. It
-// closes l and returns when all its connections have ended; the error is l's, or nil if the Forwarder stopped.
+// Serve forwards every connection that l accepts to a port of the pod, until l is closed or the Forwarder
+// stops. It closes l and returns when all its connections have ended; the error is l's, or nil if the
+// Forwarder stopped.
 func (f *Forwarder) Serve(l net.Listener, port int) error {
 	stop := context.AfterFunc(f.ctx, func() { l.Close() })
 	defer stop()

@@ -23,7 +23,8 @@ type LogOptions struct {
 	Follow bool
 	// Previous reads the container's last run before this one.
 	Previous bool
-	// Since limits the output to that of the last while, SinceTime to that after a time; at most one may be set.
+	// Since limits the output to that of the last while, SinceTime to that after a time; at most one may be
+	// set.
 	Since     time.Duration
 	SinceTime time.Time
 	// Tail is how many lines at the end to begin with; nil means all.

@@ -129,8 +129,8 @@ type spdyProcess struct {
 	copied chan error // how reading each output ended
 }
 
-// follow opens the streams, in the order servers expect them, and carries them until the process has ended. It returns what the error
-// stream held.
+// follow opens the streams, in the order servers expect them, and carries them until the process has ended.
+// It returns what the error stream held.
 func (p *spdyProcess) follow(ctx context.Context, version string) ([]byte, error) {
 	errs, err := p.conn.open(streamType("error"))
 	if err != nil {
@@ -172,7 +172,8 @@ func (p *spdyProcess) follow(ctx context.Context, version string) ([]byte, error
 	return status, err
 }
 
-// output copies an output of the process to w, if that is not nil. It returns one more than n if there is something to wait for.
+// output copies an output of the process to w, if that is not nil. It returns one more than n if there is
+// something to wait for.
 func (p *spdyProcess) output(name string, w io.Writer, n int) (int, error) {
 	if w == nil {
 		return n, nil

@@ -25,7 +25,8 @@ import (
 	"github.com/keelson-dev/keelson/client/stream"
 )
 
-// node is a server that runs "processes": exec copies stdin to stdout, writes "err" to stderr and ends with code 7.
+// node is a server that runs "processes": exec copies stdin to stdout, writes "err" to stderr and ends with
+// code 7.
 type node struct {
 	refuseWebSocket bool
 	mu              sync.Mutex

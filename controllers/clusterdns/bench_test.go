@@ -13,7 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-// BenchmarkAnswer answers names of the cluster: of a Service with an address, of a headless one with 100 endpoints, of one of these, of its ports, and one that is not there.
+// BenchmarkAnswer answers names of the cluster: of a Service with an address, of a headless one with 100
+// endpoints, of one of these, of its ports, and one that is not there.
 func BenchmarkAnswer(b *testing.B) {
 	c := controllertest.Start(b, controllertest.Options{})
 	controllertest.Create(c, &corev1.Service{ObjectMeta: controllertest.Name("default", "web"), Spec: corev1.ServiceSpec{

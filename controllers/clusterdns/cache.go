@@ -91,8 +91,8 @@ func (c *cache) shrink(now time.Time) {
 	}
 }
 
-// lifetime is how long an answer may be kept: as long as its shortest record, and one that says that there is nothing as long as its SOA
-// allows (RFC 2308). What is truncated or failed is not kept.
+// lifetime is how long an answer may be kept: as long as its shortest record, and one that says that there is
+// nothing as long as its SOA allows (RFC 2308). What is truncated or failed is not kept.
 func lifetime(m *dns.Msg) time.Duration {
 	if m.Truncated || m.Rcode != dns.RcodeSuccess && m.Rcode != dns.RcodeNameError {
 		return 0

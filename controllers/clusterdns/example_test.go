@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-// Serve the cluster's names on a node, and have the proxies carry what pods send to 10.96.0.10 there. It is not run here: it
-// needs an API server and a way to it.
+// Serve the cluster's names on a node, and have the proxies carry what pods send to 10.96.0.10 there. It is
+// not run here: it needs an API server and a way to it.
 func Example() {
 	conn, err := rest.New(rest.Config{Host: "https://10.0.0.1:6443"}, rest.Options{})
 	if err != nil {
@@ -25,9 +25,8 @@ func Example() {
 	if err := clusterdns.Add(m, clusterdns.Options{Addresses: []string{"10.0.0.1:1053"}, Upstreams: upstreams}); err != nil {
 		panic(err)
 	}
-	// ctx := ...
-	// err = clusterdns.Publish(ctx, conn, netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.0.0.1"), 1053)
-	// err = m.Run(ctx)
+	// ctx := ... err = clusterdns.Publish(ctx, conn, netip.MustParseAddr("10.96.0.10"),
+	// netip.MustParseAddr("10.0.0.1"), 1053) err = m.Run(ctx)
 	_ = netip.Addr{}
 }
 

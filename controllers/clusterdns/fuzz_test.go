@@ -16,8 +16,8 @@ type offline struct{ client.Conn }
 
 func (offline) Scheme() *scheme.Scheme { return api.Scheme() }
 
-// FuzzRespond sends bytes off the wire through the handler: whatever they are, nothing panics and what is answered can be packed,
-// is an answer to this message, and fits its transport.
+// FuzzRespond sends bytes off the wire through the handler: whatever they are, nothing panics and what is
+// answered can be packed, is an answer to this message, and fits its transport.
 func FuzzRespond(f *testing.F) {
 	s, err := New(manager.New(offline{}, manager.Options{}), Options{})
 	if err != nil {

@@ -140,7 +140,8 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, []string{"192.0.2.53:53"}, got)
 }
 
-// TestASilentUpstreamHoldsUpNothing: with the old order in turn, the minute of the first had to pass before the second was asked.
+// TestASilentUpstreamHoldsUpNothing: with the old order in turn, the minute of the first had to pass before
+// the second was asked.
 func TestASilentUpstreamHoldsUpNothing(t *testing.T) {
 	silent := upstream(t, func(dns.ResponseWriter, *dns.Msg) {})
 	knows := upstream(t, func(w dns.ResponseWriter, r *dns.Msg) {

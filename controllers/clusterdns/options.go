@@ -34,9 +34,10 @@ type Options struct {
 	// PacketConns and Listeners are served too, and closed when Run returns.
 	PacketConns []net.PacketConn
 	Listeners   []net.Listener
-	// Upstreams are resolvers for all other names, as host or host:port; see [ResolvConf]. With none such queries are refused. They are asked in
-	// this order, the next when one fails or has not answered after a quarter of a second; one that has failed three times in a row is asked last. Their
-	// answers are kept for as long as the records allow, 30 s at most, 10,000 of them.
+	// Upstreams are resolvers for all other names, as host or host:port; see [ResolvConf]. With none such
+	// queries are refused. They are asked in this order, the next when one fails or has not answered after a
+	// quarter of a second; one that has failed three times in a row is asked last. Their answers are kept for
+	// as long as the records allow, 30 s at most, 10,000 of them.
 	Upstreams []string
 	// UpstreamTimeout is how long they have to answer, all together; 0 means 2 s.
 	UpstreamTimeout time.Duration
@@ -87,8 +88,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// ResolvConf returns the resolvers a file such as /etc/resolv.conf names, as host:port, without those in except: a server
-// must not pass queries on to itself.
+// ResolvConf returns the resolvers a file such as /etc/resolv.conf names, as host:port, without those in
+// except: a server must not pass queries on to itself.
 func ResolvConf(path string, except ...string) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -114,7 +114,8 @@ func (s *Server) soa() dns.RR {
 		Serial: uint32(time.Now().Unix()), Refresh: 7200, Retry: 1800, Expire: 86400, Minttl: uint32(s.opts.TTL / time.Second)}
 }
 
-// lookup finds the records of a name of the domain. owner is the name as it was asked for, name its canonical form.
+// lookup finds the records of a name of the domain. owner is the name as it was asked for, name its canonical
+// form.
 func (s *Server) lookup(owner, name string, qtype uint16) result {
 	rest := strings.TrimSuffix(strings.TrimSuffix(name, s.opts.Domain), ".")
 	if rest == "" {
@@ -277,7 +278,8 @@ func (s *Server) srv(res *result, owner string, svc *corev1.Service, p port) {
 	if p.endpoint != nil {
 		target, ips = p.endpoint.host+"."+target, []string{p.endpoint.ip}
 	}
-	// Both families of an endpoint have one name, and all its ports have the same addresses: each record is given once.
+	// Both families of an endpoint have one name, and all its ports have the same addresses: each record is
+	// given once.
 	if key := (srvRecord{target, "", p.number}); !res.seen[key] {
 		res.add(key)
 		res.answer = append(res.answer, &dns.SRV{Hdr: s.header(owner, dns.TypeSRV), Priority: 0, Weight: 100, Port: p.number, Target: target})
@@ -324,8 +326,8 @@ type endpointOf struct {
 	ports    []discoveryv1.EndpointPort
 }
 
-// endpoints are the ready endpoints of a Service, of all EndpointSlices that can be decoded. Nothing is kept of them, so that one of many costs
-// little.
+// endpoints are the ready endpoints of a Service, of all EndpointSlices that can be decoded. Nothing is kept
+// of them, so that one of many costs little.
 func (s *Server) endpoints(svc *corev1.Service) iter.Seq[endpointOf] {
 	return func(yield func(endpointOf) bool) {
 		_ = s.slicesByService.View(svc.Namespace+"/"+svc.Name, func(sl *discoveryv1.EndpointSlice) bool {

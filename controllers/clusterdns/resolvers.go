@@ -13,7 +13,8 @@ import (
 const (
 	// impatience is how long an upstream is waited for before the next is asked too.
 	impatience = 250 * time.Millisecond
-	// An upstream that has failed so often in a row is down: it is asked after all others, and not at all for a while after each failure.
+	// An upstream that has failed so often in a row is down: it is asked after all others, and not at all for
+	// a while after each failure.
 	downAfter = 3
 	downFor   = time.Second
 )
@@ -38,8 +39,8 @@ func newResolvers(addresses []string) *resolvers {
 	return u
 }
 
-// order lists whom to ask, the most promising first. With all of them down it is empty for a while, so that queries fail at once and leave
-// the client time to ask elsewhere.
+// order lists whom to ask, the most promising first. With all of them down it is empty for a while, so that
+// queries fail at once and leave the client time to ask elsewhere.
 func (u *resolvers) order(now time.Time) []*resolver {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -66,8 +67,8 @@ func (u *resolvers) note(o *resolver, answered bool) {
 	o.failures, o.failed = o.failures+1, time.Now()
 }
 
-// race asks the upstreams one after the other, the next when one fails or is slow, and returns the first answer; nil means that none had one in
-// time. All that it started has ended when it returns.
+// race asks the upstreams one after the other, the next when one fails or is slow, and returns the first
+// answer; nil means that none had one in time. All that it started has ended when it returns.
 func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 	list := s.resolvers.order(time.Now())
 	if len(list) == 0 {

@@ -60,8 +60,8 @@ func Add(m *manager.Manager, o Options) error {
 	return nil
 }
 
-// New makes a server for those who need it as a dns.Handler; m.AddAlways runs it. It watches Services, EndpointSlices and
-// Namespaces through the informers of m, and pods if it is to verify them.
+// New makes a server for those who need it as a dns.Handler; m.AddAlways runs it. It watches Services,
+// EndpointSlices and Namespaces through the informers of m, and pods if it is to verify them.
 func New(m *manager.Manager, o Options) (*Server, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package controller runs a [reconcile.Reconciler]: it takes keys from a queue, calls the reconciler from a
 // fixed number of goroutines, and puts keys back after errors with growing delays.
 //
-// A [Controller] promises: a key that was enqueued is reconciled after that; a key is never reconciled
-// by two goroutines at once; a panic in the reconciler is an error like any other; a key keeps its priority when it is
-// requeued or retried; Run returns only when no reconcile is running.
+// A [Controller] promises: a key that was enqueued is reconciled after that; a key is never reconciled by two
+// goroutines at once; a panic in the reconciler is an error like any other; a key keeps its priority when it
+// is requeued or retried; Run returns only when no reconcile is running.
 package controller
 
 import (
@@ -35,7 +35,8 @@ type Options struct {
 	Timeout time.Duration
 	// Queue configures the work queue.
 	Queue workqueue.Options[reconcile.Request]
-	// Logger gets one line per failed reconcile, and what reconcilers log; see reconcile.Logger. Nil discards.
+	// Logger gets one line per failed reconcile, and what reconcilers log; see reconcile.Logger. Nil
+	// discards.
 	Logger *slog.Logger
 	// Metrics, if not nil, is told of every reconcile.
 	Metrics *Metrics
@@ -43,7 +44,8 @@ type Options struct {
 
 // Metrics are called after what they count. Each may be nil and may be called concurrently.
 type Metrics struct {
-	// Reconciled gets the outcome ("success", "requeue_after", "error", "terminal_error", "panic") and the time taken.
+	// Reconciled gets the outcome ("success", "requeue_after", "error", "terminal_error", "panic") and the
+	// time taken.
 	Reconciled func(controller, outcome string, took time.Duration)
 	// Active gets +1 when a reconcile begins and -1 when it ends.
 	Active func(controller string, delta int)
@@ -77,8 +79,9 @@ func (c *Controller) Queue() *workqueue.Queue[reconcile.Request] { return c.queu
 // Enqueue adds req to the queue.
 func (c *Controller) Enqueue(req reconcile.Request) { c.queue.Add(req) }
 
-// Run works until ctx ends, then waits for the running reconciles. Their contexts end with ctx; under a manager that is stopped they may
-// go on for manager.Options.Grace. It returns nil when ctx ended. A Controller runs once.
+// Run works until ctx ends, then waits for the running reconciles. Their contexts end with ctx; under a
+// manager that is stopped they may go on for manager.Options.Grace. It returns nil when ctx ended. A
+// Controller runs once.
 func (c *Controller) Run(ctx context.Context) error {
 	work, stop := grace.Work(ctx)
 	defer stop()

@@ -116,7 +116,8 @@ func TestTimeoutEndsOneReconcile(t *testing.T) {
 	})
 }
 
-// A key is never worked on twice at once, other keys are worked on side by side, and a key enqueued meanwhile runs once more.
+// A key is never worked on twice at once, other keys are worked on side by side, and a key enqueued meanwhile
+// runs once more.
 func TestOneAtATimePerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -171,7 +172,8 @@ func TestRunWaitsForReconciles(t *testing.T) {
 	})
 }
 
-// The seed of the queue alone decides in which order keys are reconciled, retries, delays and what reconciles enqueue included.
+// The seed of the queue alone decides in which order keys are reconciled, retries, delays and what reconciles
+// enqueue included.
 func TestASeedGivesTheOrderOfReconciles(t *testing.T) {
 	order := func(seed uint64) (keys []string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,8 +212,8 @@ func TestASeedGivesTheOrderOfReconciles(t *testing.T) {
 	}
 }
 
-// A key keeps its priority when it is retried after an error and when it is requeued, so that an initial list that fails at first
-// does not come back in front of a user.
+// A key keeps its priority when it is retried after an error and when it is requeued, so that an initial list
+// that fails at first does not come back in front of a user.
 func TestPriorityIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *controller.Controller

@@ -27,7 +27,8 @@ import (
 // Host is where the server is reached, through [Cluster.Dial] only.
 const Host = "https://apiserver.test"
 
-// Cluster is a running API server and the controllers on it. Its methods fail the test instead of returning errors.
+// Cluster is a running API server and the controllers on it. Its methods fail the test instead of returning
+// errors.
 type Cluster struct {
 	t      testing.TB
 	opts   Options
@@ -132,7 +133,8 @@ func (c *Cluster) tls() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS13}
 }
 
-// background runs f until the cluster ends; an error before that fails the test. The returned function ends it earlier.
+// background runs f until the cluster ends; an error before that fails the test. The returned function ends
+// it earlier.
 func (c *Cluster) background(name string, f func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -192,8 +194,8 @@ func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return c.net.Dial(ctx, network, address)
 }
 
-// Transport returns an HTTP transport that reaches the server, as [Host], as user or as an administrator; its idle
-// connections end with the test. For client-go:
+// Transport returns an HTTP transport that reaches the server, as [Host], as user or as an administrator; its
+// idle connections end with the test. For client-go:
 //
 //	&rest.Config{Host: controllertest.Host, Transport: c.Transport()}
 func (c *Cluster) Transport(user ...client.User) *http.Transport {
@@ -251,7 +253,8 @@ func (c *Cluster) connect(cfg rest.Config) client.Conn {
 	return conn
 }
 
-// Manager returns a manager that acts as Options.As and has the controllers of add. It does not run yet: see Run.
+// Manager returns a manager that acts as Options.As and has the controllers of add. It does not run yet: see
+// Run.
 func (c *Cluster) Manager(name string, add ...Adder) *manager.Manager {
 	c.t.Helper()
 	return c.ManagerOver(c.managerConn(name), name, add...)
@@ -280,7 +283,8 @@ func (c *Cluster) managerConn(name string) client.Conn {
 	return c.connect(cfg)
 }
 
-// Run runs r until the test ends; an error before that fails the test. The returned function ends it earlier and waits for it.
+// Run runs r until the test ends; an error before that fails the test. The returned function ends it earlier
+// and waits for it.
 func (c *Cluster) Run(r manager.Runnable) (stop func()) { return c.background("manager", r.Run) }
 
 // Server returns the API server, for what goes beyond its API.

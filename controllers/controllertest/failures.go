@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// failures is a log handler that keeps the last warnings and errors, for tests that fail, and passes everything on.
+// failures is a log handler that keeps the last warnings and errors, for tests that fail, and passes
+// everything on.
 type failures struct {
 	next  slog.Handler
 	attrs []slog.Attr // of With; groups are left out

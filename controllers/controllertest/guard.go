@@ -10,8 +10,9 @@ import (
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 )
 
-// guard finds reconciles that never end. In a bubble time stands still while one runs, so that a test would hang: the guard
-// counts the runs of each key at one instant, and when there are too many it holds all reconciles until they are stopped.
+// guard finds reconciles that never end. In a bubble time stands still while one runs, so that a test would
+// hang: the guard counts the runs of each key at one instant, and when there are too many it holds all
+// reconciles until they are stopped.
 type guard struct {
 	most int // 0 outside of bubbles, where time goes on
 

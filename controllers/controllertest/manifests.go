@@ -18,7 +18,8 @@ import (
 	"github.com/keelson-dev/keelson/client/discovery"
 )
 
-// load creates the objects of the options, definitions and namespaces first, and waits until the definitions are served.
+// load creates the objects of the options, definitions and namespaces first, and waits until the definitions
+// are served.
 func (c *Cluster) load() {
 	c.t.Helper()
 	var objs []*metav1.Unstructured

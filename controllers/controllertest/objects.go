@@ -97,8 +97,8 @@ func Delete[T metav1.Object](c *Cluster, namespace, name string, o ...client.Del
 	}
 }
 
-// Watch calls see, from one goroutine and in order, with every object there is and every change after, until the test ends.
-// It returns when the watch is open. In a bubble Settle waits for it too.
+// Watch calls see, from one goroutine and in order, with every object there is and every change after, until
+// the test ends. It returns when the watch is open. In a bubble Settle waits for it too.
 func Watch[T metav1.Object](c *Cluster, namespace string, see func(client.Event[T])) {
 	c.t.Helper()
 	api := client.For[T](c.conn)

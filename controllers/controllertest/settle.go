@@ -10,16 +10,20 @@ import (
 
 // Settle returns when nothing is left to do until time passes. What it promises when it returns:
 //
-//   - Every other goroutine of the bubble waits: for another one, or for a time that has not come. Timers that are due now have
-//     fired, those too that were set meanwhile to fire at once, and what they started is done.
-//   - The server's watch caches have reached the store's revision, and every open watch has written every event up to there.
-//   - No connection holds bytes that its receiver has not read. So every informer has seen the store's revision and has called its handlers.
+//   - Every other goroutine of the bubble waits: for another one, or for a time that has not come. Timers
+//     that are due now have fired, those too that were set meanwhile to fire at once, and what they started
+//     is done.
+//   - The server's watch caches have reached the store's revision, and every open watch has written every
+//     event up to there.
+//   - No connection holds bytes that its receiver has not read. So every informer has seen the store's
+//     revision and has called its handlers.
 //
-// Time does not advance: requeues, back-offs and deadlines stay where they are until the test calls time.Sleep. After
-// a sleep call Settle again: what woke at the same instant as the test has still to run.
+// Time does not advance: requeues, back-offs and deadlines stay where they are until the test calls
+// time.Sleep. After a sleep call Settle again: what woke at the same instant as the test has still to run.
 //
-// If a watch cannot deliver, because an event handler blocks or its client does not read, and nothing but time can change
-// that, Settle fails the test and says which. So it does if a reconcile never ends, see Options.MaxRuns. It needs a bubble, and only one goroutine of the bubble may be in it.
+// If a watch cannot deliver, because an event handler blocks or its client does not read, and nothing but
+// time can change that, Settle fails the test and says which. So it does if a reconcile never ends, see
+// Options.MaxRuns. It needs a bubble, and only one goroutine of the bubble may be in it.
 func (c *Cluster) Settle() {
 	c.t.Helper()
 	if !inBubble() {
@@ -70,9 +74,9 @@ type activity struct {
 	bytes    int64 // carried by the network
 }
 
-// idle waits until every other goroutine of the bubble waits for others or for a time to come, which is synctest.Wait but for one thing:
-// Wait returns before timers fire that are due already. They fire when the whole bubble waits for time, as it does
-// here, for no time at all.
+// idle waits until every other goroutine of the bubble waits for others or for a time to come, which is
+// synctest.Wait but for one thing: Wait returns before timers fire that are due already. They fire when the
+// whole bubble waits for time, as it does here, for no time at all.
 func idle() {
 	synctest.Wait()
 	<-time.After(0)

@@ -27,8 +27,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 )
 
-// What is due at once has happened when Settle returns, however often it puts itself off by no time at all, and
-// whatever it writes has been seen.
+// What is due at once has happened when Settle returns, however often it puts itself off by no time at all,
+// and whatever it writes has been seen.
 func TestSettleWaitsForWhatIsDueNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -194,7 +194,8 @@ func TestAnEndlessReconcileFailsTheTest(t *testing.T) {
 	}
 }
 
-// A test that only sleeps is failed at its end, and a manager that the test made itself is watched by what it writes.
+// A test that only sleeps is failed at its end, and a manager that the test made itself is watched by what it
+// writes.
 func TestAnEndlessReconcileFailsATestThatSleeps(t *testing.T) {
 	r := &recorder{TB: t}
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +237,8 @@ func TestManyRunsAtOneInstant(t *testing.T) {
 	})
 }
 
-// When a test fails, the last failures of its controllers are in its log, each once, whether it has a logger or not.
+// When a test fails, the last failures of its controllers are in its log, each once, whether it has a logger
+// or not.
 func TestFailuresAreShownWhenATestFails(t *testing.T) {
 	for _, failed := range []bool{true, false} {
 		r := &recorder{TB: t, failed: failed}

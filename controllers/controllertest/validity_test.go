@@ -16,8 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// TestCertificatesOutliveTheBubble: virtual time passes at will, and no test waits longer than these certificates last. Looked at rather
-// than waited for, since a virtual year costs millions of pings.
+// TestCertificatesOutliveTheBubble: virtual time passes at will, and no test waits longer than these
+// certificates last. Looked at rather than waited for, since a virtual year costs millions of pings.
 func TestCertificatesOutliveTheBubble(t *testing.T) {
 	var snapshot controllertest.Snapshot
 	lasts := func(t *testing.T, c *controllertest.Cluster) {

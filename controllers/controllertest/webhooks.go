@@ -15,12 +15,13 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// Webhooks are answered inside the test: the API server calls them as it would in a cluster, over TLS and with certificates that
-// verify, but through memory.
+// Webhooks are answered inside the test: the API server calls them as it would in a cluster, over TLS and
+// with certificates that verify, but through memory.
 type Webhooks struct {
-	// Config holds webhook configurations, as in the folder config/webhook of an operator, in files that end in .yaml,
-	// .yml or .json; what else is in them is left out. Whatever service or URL a configuration names, Handler answers; its
-	// caBundle is filled in, and so is that of conversion webhooks in Options.CRDs.
+	// Config holds webhook configurations, as in the folder config/webhook of an operator, in files that end
+	// in .yaml, .yml or .json; what else is in them is left out. Whatever service or URL a configuration
+	// names, Handler answers; its caBundle is filled in, and so is that of conversion webhooks in
+	// Options.CRDs.
 	Config fs.FS
 	// Handler answers all calls, by their path; usually a *webhook.Server.
 	Handler http.Handler
@@ -48,7 +49,8 @@ func (c *Cluster) serveWebhooks() {
 	c.background("webhooks", server.Run)
 }
 
-// dialWebhook is how the API server reaches webhooks: those of Options.Webhooks, or outside a bubble any there is.
+// dialWebhook is how the API server reaches webhooks: those of Options.Webhooks, or outside a bubble any
+// there is.
 func (c *Cluster) dialWebhook(ctx context.Context, network, address string) (net.Conn, error) {
 	if c.hooks == nil && !c.bubble {
 		return new(net.Dialer).DialContext(ctx, network, address)

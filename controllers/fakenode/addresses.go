@@ -37,7 +37,8 @@ func (a *addresses) at(node, host int) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// assign returns the pod's address: the one it has, the one it had before a restart of this process, or a free one.
+// assign returns the pod's address: the one it has, the one it had before a restart of this process, or a
+// free one.
 func (a *addresses) assign(pod types.NamespacedName, node int, had string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

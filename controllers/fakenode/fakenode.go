@@ -1,8 +1,8 @@
 // Package fakenode simulates nodes and what their kubelets do: any number of nodes in one process, without
-// containers. A fake node registers itself, reports Ready and renews its Lease; a pod bound to it
-// gets an address, starts its init containers in order, becomes Ready, ends if its restart policy lets it, and
-// obeys deletion with its grace period. Everything is driven through the API and on package time, so it
-// runs in real clusters and in testing/synctest bubbles alike.
+// containers. A fake node registers itself, reports Ready and renews its Lease; a pod bound to it gets an
+// address, starts its init containers in order, becomes Ready, ends if its restart policy lets it, and obeys
+// deletion with its grace period. Everything is driven through the API and on package time, so it runs in
+// real clusters and in testing/synctest bubbles alike.
 //
 // What a pod does is computed from its spec, annotations and stored status alone (see the
 // annotation constants): killing and restarting the process loses nothing.

@@ -18,10 +18,11 @@ import (
 )
 
 // NewServer serves the kubelet API of all fake nodes of m: /exec, /attach, /portForward and /containerLogs in
-// the protocols of the kubelet, /pods, /metrics and /healthz. Logs, exec and attach answer with one line that says
-// that nothing ran; the exit code of exec is that of [ExitCodeAnnotation].
+// the protocols of the kubelet, /pods, /metrics and /healthz. Logs, exec and attach answer with one line that
+// says that nothing ran; the exit code of exec is that of [ExitCodeAnnotation].
 //
-// The handler authenticates no request: wrap it in a [delegated.Gate] with [Attributes] where others than the API server can reach it.
+// The handler authenticates no request: wrap it in a [delegated.Gate] with [Attributes] where others than the
+// API server can reach it.
 func NewServer(m *manager.Manager) http.Handler {
 	s := &server{pods: informers.For[*corev1.Pod](m.Informers()).Lister()}
 	mux := http.NewServeMux()
@@ -42,8 +43,8 @@ func NewServer(m *manager.Manager) http.Handler {
 	return mux
 }
 
-// Attributes returns what the sender of a request to [NewServer]'s handler must be allowed: what a kubelet demands, but of all nodes, since
-// the handler serves the pods of all of them. It is for [delegated.Gate].
+// Attributes returns what the sender of a request to [NewServer]'s handler must be allowed: what a kubelet
+// demands, but of all nodes, since the handler serves the pods of all of them. It is for [delegated.Gate].
 func Attributes(r *http.Request) []authorizationv1.SubjectAccessReviewSpec { return attributes(r) }
 
 var attributes = nodestream.Attributes("")

@@ -33,8 +33,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Server runs checks when it is asked, side by side. It is a manager.Runnable, to be added with AddAlways, and an http.Handler. All methods may be
-// called from many goroutines.
+// Server runs checks when it is asked, side by side. It is a manager.Runnable, to be added with AddAlways,
+// and an http.Handler. All methods may be called from many goroutines.
 type Server struct {
 	options Options
 	mux     *http.ServeMux
@@ -73,7 +73,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// Live adds a check without which the program should be started anew. It panics if the name is taken, empty, or has a slash.
+// Live adds a check without which the program should be started anew. It panics if the name is taken, empty,
+// or has a slash.
 func (s *Server) Live(name string, c Check) { s.add(&check{name: name, run: c, live: true}) }
 
 // Ready adds a check without which the program should get no requests yet. It panics as Live does.
@@ -88,7 +89,8 @@ func (s *Server) add(c *check) {
 	s.checks = append(s.checks, c)
 }
 
-// Handle serves h beside the checks, at a pattern of http.ServeMux such as "GET /metrics". It panics as that does.
+// Handle serves h beside the checks, at a pattern of http.ServeMux such as "GET /metrics". It panics as that
+// does.
 func (s *Server) Handle(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
 // ServeHTTP serves the checks.

@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// ledger decides which pods the node has room for, one at a time. What it has let in counts until all its containers have stopped, whatever
-// the server knows of it by then. Safe for concurrent use.
+// ledger decides which pods the node has room for, one at a time. What it has let in counts until all its
+// containers have stopped, whatever the server knows of it by then. Safe for concurrent use.
 type ledger struct {
 	allocatable func() corev1.ResourceList
 
@@ -29,8 +29,9 @@ func newLedger(allocatable func() corev1.ResourceList) *ledger {
 	return &ledger{allocatable: allocatable, in: map[types.UID]corev1.ResourceList{}, refused: map[types.UID]*verdict{}}
 }
 
-// admit lets a pod in or returns why not. Pods that the runtime already holds something of, and static pods, which others make way
-// for, are always let in. All others wait, decided is then false, until the ledger has been opened.
+// admit lets a pod in or returns why not. Pods that the runtime already holds something of, and static pods,
+// which others make way for, are always let in. All others wait, decided is then false, until the ledger has
+// been opened.
 func (l *ledger) admit(pod *corev1.Pod, always bool) (why *verdict, decided bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,8 +103,9 @@ func (l *ledger) lacking(pod *corev1.Pod) *verdict {
 	return nil
 }
 
-// begin opens the ledger with the pods that are bound to the node. It lets in, in this order and as far as there is room: those that
-// the runtime already holds something of (all of them), those that an earlier kubelet let in, the others, the oldest first of each.
+// begin opens the ledger with the pods that are bound to the node. It lets in, in this order and as far as
+// there is room: those that the runtime already holds something of (all of them), those that an earlier
+// kubelet let in, the others, the oldest first of each.
 func (l *ledger) begin(pods []*corev1.Pod, held func(types.UID) bool) {
 	rank := func(p *corev1.Pod) int {
 		switch {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The delays between starts of a container that keeps ending, and between pulls of an image that keep failing.
+// The delays between starts of a container that keeps ending, and between pulls of an image that keep
+// failing.
 const (
 	restartBackoffInitial = 10 * time.Second
 	restartBackoffMax     = 5 * time.Minute

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// callGrace is how long the calls under way may take to end once their contexts have ended. Then their connections are closed.
+// callGrace is how long the calls under way may take to end once their contexts have ended. Then their
+// connections are closed.
 const callGrace = 5 * time.Second
 
-// calls are the requests under way, among them those whose connections have been taken over for streams, which an http.Server neither
-// closes nor waits for. Safe for concurrent use.
+// calls are the requests under way, among them those whose connections have been taken over for streams,
+// which an http.Server neither closes nor waits for. Safe for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	conns   map[*call]net.Conn

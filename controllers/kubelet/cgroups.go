@@ -25,7 +25,8 @@ type cgroups struct {
 	v2    bool
 
 	mu sync.Mutex
-	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet did it.
+	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet
+	// did it.
 	burstable int64
 }
 
@@ -111,8 +112,9 @@ func (c *cgroups) exists(name string) bool {
 	return true
 }
 
-// weigh gives the group of burstable pods the CPU time that its pods request together, in milli-CPUs. Best effort pods share the least there
-// is, and guaranteed ones are the group's siblings, each with its own request.
+// weigh gives the group of burstable pods the CPU time that its pods request together, in milli-CPUs. Best
+// effort pods share the least there is, and guaranteed ones are the group's siblings, each with its own
+// request.
 func (c *cgroups) weigh(milli int64, all bool) error {
 	if c.off {
 		return nil

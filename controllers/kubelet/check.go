@@ -30,7 +30,8 @@ const maxProbeOutput = 10 << 10
 // outcome is what a check finds out.
 type outcome int
 
-// The outcomes of checks. Of a check that could not be made nothing is known: it says nothing about the container.
+// The outcomes of checks. Of a check that could not be made nothing is known: it says nothing about the
+// container.
 const (
 	unknown outcome = iota
 	passed
@@ -80,11 +81,12 @@ func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	return failed, text
 }
 
-// execProbe runs a command. It has failed if it exits with another code than 0 or takes longer than timeout. A runtime that cannot be
-// reached or cannot run it says nothing about the container.
+// execProbe runs a command. It has failed if it exits with another code than 0 or takes longer than timeout.
+// A runtime that cannot be reached or cannot run it says nothing about the container.
 func (k *Kubelet) execProbe(ctx context.Context, id string, command []string, timeout time.Duration) (outcome, string) {
 	began := time.Now()
-	// The runtime ends the command after timeout. A runtime that does not even do that is given up much later.
+	// The runtime ends the command after timeout. A runtime that does not even do that is given up much
+	// later.
 	call, cancel := context.WithTimeout(ctx, timeout+callTimeout)
 	defer cancel()
 	out, exit, err := k.execSync(call, id, command, timeout)
@@ -104,7 +106,8 @@ func (k *Kubelet) execProbe(ctx context.Context, id string, command []string, ti
 	return unknown, "the runtime does not answer"
 }
 
-// execSync runs a command in a container and returns its output, limited, and exit code. The error is the runtime's.
+// execSync runs a command in a container and returns its output, limited, and exit code. The error is the
+// runtime's.
 func (k *Kubelet) execSync(ctx context.Context, id string, command []string, timeout time.Duration) ([]byte, int32, error) {
 	r, err := k.rt.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: int64(max(timeout/time.Second, 1))})
 	if err != nil {
@@ -195,8 +198,8 @@ func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) 
 		r.Header.Set("Accept", "*/*")
 	}
 	c := &http.Client{
-		// Each probe opens a connection of its own, so that a dead server is noticed. Certificates are not checked: the pod's
-		// address is not in them.
+		// Each probe opens a connection of its own, so that a dead server is noticed. Certificates are not
+		// checked: the pod's address is not in them.
 		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
 			if next.URL.Hostname() != via[0].URL.Hostname() || len(via) >= 10 {

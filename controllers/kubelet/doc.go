@@ -3,15 +3,17 @@
 //	k, err := kubelet.New(conn, kubelet.Options{NodeName: "node1", RuntimeEndpoint: "unix:///run/containerd/containerd.sock"})
 //	err = k.Run(ctx)
 //
-// What it does: it registers the node and keeps its status and Lease; it runs every pod that the API server binds to the node and
-// every manifest of the static pod folder; and it serves logs, exec, attach and port forwarding to the API server.
+// What it does: it registers the node and keeps its status and Lease; it runs every pod that the API server
+// binds to the node and every manifest of the static pod folder; and it serves logs, exec, attach and port
+// forwarding to the API server.
 //
 // What it promises:
 //
-//   - Each pod has one worker, which does one thing at a time: set up, keep running, terminate, clean up. The worker decides from
-//     the pod's spec and from what the runtime reports, never from memory alone, so a restarted kubelet takes up running pods
-//     without touching their containers.
-//   - A pod object is deleted (grace period 0, with its UID as precondition) only after all its containers have stopped.
+//   - Each pod has one worker, which does one thing at a time: set up, keep running, terminate, clean up. The
+//     worker decides from the pod's spec and from what the runtime reports, never from memory alone, so a
+//     restarted kubelet takes up running pods without touching their containers.
+//   - A pod object is deleted (grace period 0, with its UID as precondition) only after all its containers
+//     have stopped.
 //   - The status of a pod that has ended is never taken back.
 //   - When Run has returned no goroutine is left. Containers keep running; [Options.StopPods] ends them.
 //   - Volumes made of API objects change as a whole: readers see all files of one version.

@@ -21,10 +21,12 @@ import (
 // variable of a container's environment.
 type variable struct{ name, value string }
 
-// environment is what a container finds in its environment: services first, then envFrom, then env, each overriding those before.
+// environment is what a container finds in its environment: services first, then envFrom, then env, each
+// overriding those before.
 func (k *Kubelet) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Container, ips []string) ([]variable, error) {
 	if !k.services.HasSynced() && pod.Annotations[annotationSource] != "file" {
-		// A pod keeps its variables for life, and clients inside it find the API server by them. Static pods cannot wait for the server.
+		// A pod keeps its variables for life, and clients inside it find the API server by them. Static pods
+		// cannot wait for the server.
 		return nil, errors.New("services have not yet been read at least once, cannot construct envvars")
 	}
 	services := k.serviceVariables(pod)
@@ -122,7 +124,8 @@ func (k *Kubelet) envFrom(ctx context.Context, pod *corev1.Pod, from *corev1.Env
 	return nil, nil
 }
 
-// valueFrom is the value of a variable that refers to something. ok is false when it is optional and not there.
+// valueFrom is the value of a variable that refers to something. ok is false when it is optional and not
+// there.
 func (k *Kubelet) valueFrom(ctx context.Context, pod *corev1.Pod, c *corev1.Container, e *corev1.EnvVar, ips []string) (value string, ok bool, err error) {
 	from := e.ValueFrom
 	switch {
@@ -218,7 +221,8 @@ func formatMap(m map[string]string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// resourceField is a request or limit, in units of the divisor, rounded up. A limit that is not set is what the node has.
+// resourceField is a request or limit, in units of the divisor, rounded up. A limit that is not set is what
+// the node has.
 func resourceField(pod *corev1.Pod, c *corev1.Container, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
 	if ref.ContainerName != "" {
 		if c = specOf(pod, ref.ContainerName); c == nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// weighGroups gives burstable pods together what they request. It is called before a pod's group is made and with the housekeeping, since
-// pods end and are changed; all is true once all pods are known.
+// weighGroups gives burstable pods together what they request. It is called before a pod's group is made and
+// with the housekeeping, since pods end and are changed; all is true once all pods are known.
 func (k *Kubelet) weighGroups(all bool) {
 	if k.cgroups.off {
 		return
@@ -24,8 +24,8 @@ func (k *Kubelet) weighGroups(all bool) {
 	}
 }
 
-// sweepGroups removes the groups of pods that are gone. The first try, when a pod is cleaned up, fails while the kernel still counts a
-// process in one.
+// sweepGroups removes the groups of pods that are gone. The first try, when a pod is cleaned up, fails while
+// the kernel still counts a process in one.
 func (k *Kubelet) sweepGroups() { k.sweep(k.wanted) }
 
 func (k *Kubelet) sweep(wanted func(types.UID) bool) {

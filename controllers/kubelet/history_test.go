@@ -22,11 +22,12 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
 )
 
-// TestHistories makes and deletes pods with probes, hooks, volumes and images that never come, static ones too, kills what they run in, lets
-// calls of the runtime fail in every way, breaks the lines to the runtime and the API server, loses track of containers and restarts the
-// kubelet, at random. Whatever happened: no container ever has two processes, objects go only after their containers, what has ended
-// stays ended, no more runs than there is room for; what is wanted runs in the end, with or without the API server; and nothing is left
-// of the others.
+// TestHistories makes and deletes pods with probes, hooks, volumes and images that never come, static ones
+// too, kills what they run in, lets calls of the runtime fail in every way, breaks the lines to the runtime
+// and the API server, loses track of containers and restarts the kubelet, at random. Whatever happened: no
+// container ever has two processes, objects go only after their containers, what has ended stays ended, no
+// more runs than there is room for; what is wanted runs in the end, with or without the API server; and
+// nothing is left of the others.
 func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Slow(t, 8) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { newHistory(t, seed).run() })
@@ -235,7 +236,8 @@ func (h *history) check() {
 	require.Empty(h.t, h.rt.Doubles(), "seed %d: two processes of one container", h.seed)
 	big := 0
 	for _, running := range h.rt.Running() {
-		// What runs without an object was deleted while the kubelet was away, which does not know what it needs.
+		// What runs without an object was deleted while the kubelet was away, which does not know what it
+		// needs.
 		if name, _, _ := strings.Cut(running, "/"); strings.HasPrefix(name, "big") && h.exists(name) {
 			big++
 		}

@@ -265,7 +265,8 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 	}
 }
 
-// staticKnown reports whether the manifests have been read, so that a pod that is in none of them is no static pod.
+// staticKnown reports whether the manifests have been read, so that a pod that is in none of them is no
+// static pod.
 func (k *Kubelet) staticKnown() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -164,7 +164,8 @@ func int64Value(n *int64) *cri.Int64Value {
 	return &cri.Int64Value{Value: *n}
 }
 
-// containerConfig is what the runtime makes a container from. It also makes the files that are mounted into it.
+// containerConfig is what the runtime makes a container from. It also makes the files that are mounted into
+// it.
 func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1.Container, image *cri.Image, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
 	logs := filepath.Join(w.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID), c.Name)
 	if err := os.MkdirAll(logs, 0o755); err != nil {

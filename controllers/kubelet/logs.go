@@ -82,7 +82,8 @@ func windowOf(o *corev1.PodLogOptions, now time.Time) logWindow {
 	return w
 }
 
-// copyLog writes a log file. With follow it goes on until the container has ended and all is written, or ctx ends.
+// copyLog writes a log file. With follow it goes on until the container has ended and all is written, or ctx
+// ends.
 func copyLog(ctx context.Context, path string, w logWindow, follow bool, running func() bool, out io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {

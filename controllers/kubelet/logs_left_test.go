@@ -13,7 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// review kubelet.md S3-4: where the sandboxes of a pod were gone before the kubelet noticed, its logs stayed for ever.
+// review kubelet.md S3-4: where the sandboxes of a pod were gone before the kubelet noticed, its logs stayed
+// for ever.
 func TestLogsGoWithTheirPods(t *testing.T) {
 	bubble(t, func(r *rig) { r.opts.StopPods = false }, func(r *rig) {
 		for _, name := range []string{"web", "batch", "kept"} {

@@ -7,8 +7,8 @@ import (
 
 // mounter mounts file systems; tests and other systems than Linux use plain folders.
 type mounter interface {
-	// tmpfs mounts a file system in memory at dir if none is mounted there; size 0 means half the memory. It fails with errNoMounts if
-	// this process may not mount.
+	// tmpfs mounts a file system in memory at dir if none is mounted there; size 0 means half the memory. It
+	// fails with errNoMounts if this process may not mount.
 	tmpfs(dir string, size int64) error
 	// bind mounts an open file or folder at target, which it makes, in the place of what is mounted there.
 	bind(source *os.File, target string) error

@@ -78,8 +78,9 @@ func (m *kernelMounter) unmount(dir string) error {
 	return err
 }
 
-// ours reports whether a mount is one that nothing is written to once the pod has stopped: a file system in memory, or the mount of a
-// subPath. Others, which containers have made, are taken away when they are not in use any more.
+// ours reports whether a mount is one that nothing is written to once the pod has stopped: a file system in
+// memory, or the mount of a subPath. Others, which containers have made, are taken away when they are not in
+// use any more.
 func (m *kernelMounter) ours(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err == nil && st.Type == unix.TMPFS_MAGIC {

@@ -35,7 +35,8 @@ func mountsBelow(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// The mounts of subPaths go with their pod, also when the kubelet was restarted meanwhile, and when the pod was deleted while it was away.
+// The mounts of subPaths go with their pod, also when the kubelet was restarted meanwhile, and when the pod
+// was deleted while it was away.
 func TestSubPathMountsAreCleanedUp(t *testing.T) {
 	needMounts(t)
 	var mu sync.Mutex

@@ -25,8 +25,8 @@ func newObjects(c client.Conn, ttl time.Duration) *objects {
 	}
 }
 
-// use keeps what a pod refers to. What is new to the pod is read again when it is next needed, so that a pod that starts sees what is
-// there now.
+// use keeps what a pod refers to. What is new to the pod is read again when it is next needed, so that a pod
+// that starts sees what is there now.
 func (o *objects) use(pod *corev1.Pod) {
 	configMaps, secrets := references(pod)
 	o.configMaps.use(pod.UID, pod.Namespace, configMaps)
@@ -115,8 +115,8 @@ type fetched[T any] struct {
 	users int
 	obj   T
 	there bool
-	// at is when the server last said that obj is the object, zero when that has to be asked. tried is when the server last
-	// failed to say.
+	// at is when the server last said that obj is the object, zero when that has to be asked. tried is when
+	// the server last failed to say.
 	at, tried time.Time
 }
 
@@ -159,7 +159,8 @@ func (k *kept[T]) use(pod types.UID, namespace string, names map[string]bool) {
 	}
 }
 
-// get returns a shared object that must not be changed. When the server cannot be asked, what was there before serves on.
+// get returns a shared object that must not be changed. When the server cannot be asked, what was there
+// before serves on.
 func (k *kept[T]) get(ctx context.Context, key types.NamespacedName) (T, error) {
 	k.mu.Lock()
 	f := k.byKey[key]
@@ -198,8 +199,8 @@ func (k *kept[T]) get(ctx context.Context, key types.NamespacedName) (T, error) 
 	return obj, err
 }
 
-// fetch reads the latest state of an object if that is asked, else one that the server has at hand. That it is gone is true only of
-// the latest.
+// fetch reads the latest state of an object if that is asked, else one that the server has at hand. That it
+// is gone is true only of the latest.
 func (k *kept[T]) fetch(ctx context.Context, key types.NamespacedName, want bool) (obj T, latest bool, err error) {
 	if !want {
 		if obj, err := k.client.Get(ctx, key, client.GetOptions{ResourceVersion: "0"}); !apierrors.IsNotFound(err) {
@@ -210,7 +211,8 @@ func (k *kept[T]) fetch(ctx context.Context, key types.NamespacedName, want bool
 	return obj, true, err
 }
 
-// older tells that a is an older state than b: versions of one resource have an order, whichever object they are of.
+// older tells that a is an older state than b: versions of one resource have an order, whichever object they
+// are of.
 func older(a, b metav1.Object) bool {
 	order, err := metav1.CompareResourceVersions(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order < 0

@@ -27,14 +27,14 @@ const DefaultRuntimeEndpoint = "unix:///run/containerd/containerd.sock"
 type Options struct {
 	// NodeName is the node's name; empty means the host's name in lower case.
 	NodeName string
-	// NodeIP is what the node reports as InternalIP; the zero value means the address of the default route, else the first
-	// that is not loopback, else 127.0.0.1.
+	// NodeIP is what the node reports as InternalIP; the zero value means the address of the default route,
+	// else the first that is not loopback, else 127.0.0.1.
 	NodeIP netip.Addr
 	// RootDir holds the pods' volumes; empty means /var/lib/kubelet. LogDir holds the containers' logs; empty
 	// means /var/log/pods.
 	RootDir, LogDir string
-	// RuntimeEndpoint and ImageEndpoint are CRI v1 sockets (unix:///...); empty means [DefaultRuntimeEndpoint], and
-	// the runtime's for images.
+	// RuntimeEndpoint and ImageEndpoint are CRI v1 sockets (unix:///...); empty means
+	// [DefaultRuntimeEndpoint], and the runtime's for images.
 	RuntimeEndpoint, ImageEndpoint string
 	// RuntimeDial replaces how the endpoint is dialled.
 	RuntimeDial func(ctx context.Context, endpoint string) (net.Conn, error)
@@ -57,30 +57,35 @@ type Options struct {
 	Capacity corev1.ResourceList
 	// Reserved is taken off the capacity to get what pods may use.
 	Reserved corev1.ResourceList
-	// CgroupRoot is the parent of the pods' cgroups; empty means "/". NoCgroups leaves them all to the runtime.
+	// CgroupRoot is the parent of the pods' cgroups; empty means "/". NoCgroups leaves them all to the
+	// runtime.
 	CgroupRoot string
 	NoCgroups  bool
-	// DiskForMemory lets secrets, tokens and emptyDirs of the medium Memory be plain folders on the disk where this process may not mount
-	// a file system in memory, as in some sandboxes. Without it pods with such volumes do not start there.
+	// DiskForMemory lets secrets, tokens and emptyDirs of the medium Memory be plain folders on the disk
+	// where this process may not mount a file system in memory, as in some sandboxes. Without it pods with
+	// such volumes do not start there.
 	DiskForMemory bool
-	// PullFallback uses an image that is present when the policy Always cannot pull it: for nodes without a registry.
+	// PullFallback uses an image that is present when the policy Always cannot pull it: for nodes without a
+	// registry.
 	PullFallback bool
-	// Listener serves the kubelet API with TLS; nil means none. TLS must hold certificates and, in ClientCAs, the authorities of the
-	// client certificates that identify users.
+	// Listener serves the kubelet API with TLS; nil means none. TLS must hold certificates and, in ClientCAs,
+	// the authorities of the client certificates that identify users.
 	Listener net.Listener
 	TLS      *tls.Config
-	// Authenticate says who sends a request to the kubelet API; nil means client certificates of TLS.ClientCAs, and bearer tokens that
-	// the API server accepts in a TokenReview. Anonymous requests are refused.
+	// Authenticate says who sends a request to the kubelet API; nil means client certificates of
+	// TLS.ClientCAs, and bearer tokens that the API server accepts in a TokenReview. Anonymous requests are
+	// refused.
 	Authenticate func(r *http.Request) (user *authenticationv1.UserInfo, ok bool, err error)
-	// Authorize says whether a user may make a request to the kubelet API; nil means to ask the API server in a SubjectAccessReview for
-	// the subresource of this node that the path belongs to: stats, metrics, log, checkpoint; pods, healthz, configz, statusz or else
-	// proxy; and proxy for everything else. To run something in a pod is the verb create, whatever the method.
+	// Authorize says whether a user may make a request to the kubelet API; nil means to ask the API server in
+	// a SubjectAccessReview for the subresource of this node that the path belongs to: stats, metrics, log,
+	// checkpoint; pods, healthz, configz, statusz or else proxy; and proxy for everything else. To run
+	// something in a pod is the verb create, whatever the method.
 	Authorize func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error)
-	// SyncInterval is how often a pod is looked at without cause, 0 means 1 minute; also how old the content of
-	// configMap and secret volumes gets.
+	// SyncInterval is how often a pod is looked at without cause, 0 means 1 minute; also how old the content
+	// of configMap and secret volumes gets.
 	SyncInterval time.Duration
-	// NodeStatusInterval is how often the node's status is computed, 0 means 10 s; it is written when it has changed
-	// and every 5 minutes. LeaseDuration is 0 for 40 s; the lease is renewed every quarter of it.
+	// NodeStatusInterval is how often the node's status is computed, 0 means 10 s; it is written when it has
+	// changed and every 5 minutes. LeaseDuration is 0 for 40 s; the lease is renewed every quarter of it.
 	NodeStatusInterval time.Duration
 	LeaseDuration      time.Duration
 	// RelistInterval is how often the runtime is asked for changes, 0 means 1 s.

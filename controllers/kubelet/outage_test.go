@@ -231,7 +231,8 @@ func TestPodsHealWithoutTheAPIServer(t *testing.T) {
 				}, "a", "b")
 				time.Sleep(time.Minute)
 				require.True(t, ready(r.get("web")), "%v", r.eventsOf("web"))
-				// A pod that starts looks at all it needs, which must not cost others theirs; one waits for what was never there.
+				// A pod that starts looks at all it needs, which must not cost others theirs; one waits for
+				// what was never there.
 				r.pod("late", func(p *corev1.Pod) { p.Spec.Containers[0].Env = wordFromSecret("s") }, "a")
 				r.pod("never", func(p *corev1.Pod) { p.Spec.Containers[0].Env = wordFromSecret("none") }, "a")
 				time.Sleep(3 * time.Second)

@@ -15,8 +15,9 @@ import (
 // dataLink points at the folder of the current version.
 const dataLink = "..data"
 
-// swapFiles makes dir hold exactly files, as symbolic links through ..data, whose target is replaced in one step: a
-// reader sees all files of the old or all of the new version. It does nothing if they are as they should be.
+// swapFiles makes dir hold exactly files, as symbolic links through ..data, whose target is replaced in one
+// step: a reader sees all files of the old or all of the new version. It does nothing if they are as they
+// should be.
 func swapFiles(dir string, files map[string]file, group int) error {
 	for path := range files {
 		first, _, _ := strings.Cut(path, "/")

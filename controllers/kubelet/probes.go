@@ -81,8 +81,9 @@ func (p *probes) failed(id string) string {
 	return ""
 }
 
-// watch runs the probes of a pod's running containers and ends those of all others. Of a pod that is ending only the readiness probes go on,
-// so that its services see when it stops serving; nothing makes its containers restart.
+// watch runs the probes of a pod's running containers and ends those of all others. Of a pod that is ending
+// only the readiness probes go on, so that its services see when it stops serving; nothing makes its
+// containers restart.
 func (p *probes) watch(pod *corev1.Pod, v *view, ending bool) {
 	want := map[probeKey]*corev1.Probe{}
 	names := map[string]string{}

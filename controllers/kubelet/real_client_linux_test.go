@@ -27,8 +27,9 @@ import (
 	"github.com/keelson-dev/keelson/client/stream"
 )
 
-// The agent talks to the server as its pod's service account. Two containers are read and forwarded to by the tests: one writes a line and
-// fails, and in its second run, when told to go, writes six lines in three seconds and ends well; the other serves ten files, and echoes.
+// The agent talks to the server as its pod's service account. Two containers are read and forwarded to by the
+// tests: one writes a line and fails, and in its second run, when told to go, writes six lines in three
+// seconds and ends well; the other serves ten files, and echoes.
 const clientManifest = `
 apiVersion: v1
 kind: Pod
@@ -131,7 +132,8 @@ func (n *realNode) testClientStreams(t *testing.T) {
 	}
 }
 
-// testTenDownloads reads ten files of a megabyte at once and compares them with what the container says of them.
+// testTenDownloads reads ten files of a megabyte at once and compares them with what the container says of
+// them.
 func (n *realNode) testTenDownloads(t *testing.T, ctx context.Context, f *stream.Forwarder) {
 	var sums bytes.Buffer
 	require.NoError(t, stream.Exec(ctx, n.conn, servedPod, stream.Options{Container: "files", Stdout: &sums, Command: []string{"sh", "-c", "cd /www; md5sum *"}}))
@@ -222,7 +224,8 @@ func (n *realNode) testClientLogs(t *testing.T) {
 	require.Equal(t, append(all, "files are made"), every)
 }
 
-// testInCluster restarts the kubelet, which gives pods new tokens, under a program that talks to the server from its pod.
+// testInCluster restarts the kubelet, which gives pods new tokens, under a program that talks to the server
+// from its pod.
 func (n *realNode) testInCluster(t *testing.T) {
 	n.t = t
 	said := func(times int) func(string) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testSubPathRace lets one pod swap a folder for a link to files of the node, as fast as it can, while others mount the folder by subPath.
-// review guard.md H6: five of six read the node's files.
+// testSubPathRace lets one pod swap a folder for a link to files of the node, as fast as it can, while others
+// mount the folder by subPath. review guard.md H6: five of six read the node's files.
 func (n *realNode) testSubPathRace(t *testing.T) {
 	n.t = t
 	shared, host := filepath.Join(n.dir, "shared"), filepath.Join(n.dir, "of-the-node")

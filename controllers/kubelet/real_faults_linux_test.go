@@ -20,8 +20,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// gate stands between the kubelet and the runtime's socket. Closed, it ends all connections and refuses new ones, as a runtime
-// that is being restarted does.
+// gate stands between the kubelet and the runtime's socket. Closed, it ends all connections and refuses new
+// ones, as a runtime that is being restarted does.
 type gate struct {
 	mu     sync.Mutex
 	closed bool
@@ -107,7 +107,8 @@ spec:
 
 const readyStatus = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`
 
-// testFaults lets containerd be away, lose track of a container and keep one that was never started, and pulls hang.
+// testFaults lets containerd be away, lose track of a container and keep one that was never started, and
+// pulls hang.
 func (n *realNode) testFaults(t *testing.T) {
 	n.t = t
 	n.apply(faultPods)
@@ -186,7 +187,8 @@ func (n *realNode) inState(state cri.ContainerState) (found []*cri.Container) {
 	return found
 }
 
-// leaveCreated makes the next run of a pod's container without starting it, as a kubelet that is killed in between does.
+// leaveCreated makes the next run of a pod's container without starting it, as a kubelet that is killed in
+// between does.
 func (n *realNode) leaveCreated(pod string) {
 	n.withRuntime(func(ctx context.Context, rt cri.RuntimeServiceClient) {
 		only := map[string]string{"io.kubernetes.pod.name": pod}

@@ -35,8 +35,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// TestReal runs the kubelet on a real containerd. All of it happens in a network namespace of its own, in a second run of this
-// test binary, so that pod and service addresses never meet those of the host.
+// TestReal runs the kubelet on a real containerd. All of it happens in a network namespace of its own, in a
+// second run of this test binary, so that pod and service addresses never meet those of the host.
 func TestReal(t *testing.T) {
 	skip := func(why string) {
 		if os.Getenv("CI") == "true" {
@@ -90,7 +90,8 @@ type realNode struct {
 	pki        realPKI
 	static     string
 	stop       func()
-	// gate is on the kubelet's way to containerd. endRuntime ends a containerd that took the place of runtime's.
+	// gate is on the kubelet's way to containerd. endRuntime ends a containerd that took the place of
+	// runtime's.
 	gate       gate
 	endRuntime func()
 }
@@ -200,8 +201,8 @@ func (n *realNode) cgroup() string { return "/" + filepath.Base(n.dir) }
 // patience is how long the tests wait for anything, on a machine that may be busy with much else.
 const patience = 90 * time.Second
 
-// try runs kubectl. Its two streams stay apart: before version 1.34 kubectl exec may open its streams after the empty
-// message that begins a session has come, and then prints a complaint about that.
+// try runs kubectl. Its two streams stay apart: before version 1.34 kubectl exec may open its streams after
+// the empty message that begins a session has come, and then prints a complaint about that.
 func (n *realNode) try(args ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 )
 
-// refresher keeps the content of a pod's volumes up to date once they have all been set up. It works beside the pod's worker, which thus
-// starts, kills and ends containers without waiting for the API server.
+// refresher keeps the content of a pod's volumes up to date once they have all been set up. It works beside
+// the pod's worker, which thus starts, kills and ends containers without waiting for the API server.
 type refresher struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -22,12 +22,13 @@ type refresher struct {
 	pod *corev1.Pod
 }
 
-// objectTTL is how old the content of a configMap or secret may get in the kubelet's memory, and refreshWithin how soon a volume is looked
-// at again. Together they are at most interval.
+// objectTTL is how old the content of a configMap or secret may get in the kubelet's memory, and
+// refreshWithin how soon a volume is looked at again. Together they are at most interval.
 func objectTTL(interval time.Duration) time.Duration     { return interval / 4 }
 func refreshWithin(interval time.Duration) time.Duration { return interval * 3 / 4 }
 
-// refreshVolumes lets the volumes of a pod, all of which are set up, follow what they are made of. The first look is at once.
+// refreshVolumes lets the volumes of a pod, all of which are set up, follow what they are made of. The first
+// look is at once.
 func (w *worker) refreshVolumes(pod *corev1.Pod) {
 	if w.refresher != nil {
 		w.refresher.update(pod)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remove removes a folder and all in it that is of the same mount. It enters nothing that is mounted in it, not even a folder of the same
-// file system, and fails there: that is not the folder's content.
+// remove removes a folder and all in it that is of the same mount. It enters nothing that is mounted in it,
+// not even a folder of the same file system, and fails there: that is not the folder's content.
 func (m *kernelMounter) remove(dir string) error {
 	parent, err := os.OpenFile(filepath.Dir(dir), unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,8 +73,8 @@ func removeAt(parent *os.File, name, mount string) error {
 	}
 }
 
-// removeEntries removes what is in an open folder of a mount, and reports whether there was anything. Whoever wrote the volume chose how
-// many files there are, so they are not all listed at once.
+// removeEntries removes what is in an open folder of a mount, and reports whether there was anything. Whoever
+// wrote the volume chose how many files there are, so they are not all listed at once.
 func removeEntries(dir *os.File, mount string) (some bool, err error) {
 	if _, err := dir.Seek(0, io.SeekStart); err != nil {
 		return false, err

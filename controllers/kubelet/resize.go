@@ -10,7 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// annotationResources keeps with a container the resources that it was given, so that a kubelet started later knows them.
+// annotationResources keeps with a container the resources that it was given, so that a kubelet started later
+// knows them.
 const annotationResources = "keelson.dev/resources"
 
 // resourcesText is the value of annotationResources.
@@ -19,9 +20,9 @@ func resourcesText(r *corev1.ResourceRequirements) (string, error) {
 	return string(b), err
 }
 
-// given is the pod with the resources that its containers were given when they were made. Resources are not changed in place: containers
-// that run keep theirs, and get the same when they are started again, because only those were let in. names are the containers for
-// which the spec asks for others.
+// given is the pod with the resources that its containers were given when they were made. Resources are not
+// changed in place: containers that run keep theirs, and get the same when they are started again, because
+// only those were let in. names are the containers for which the spec asks for others.
 func given(pod *corev1.Pod, v *view) (_ *corev1.Pod, names []string, err error) {
 	changed := pod
 	for list := range 2 {

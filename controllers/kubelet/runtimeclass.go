@@ -24,8 +24,8 @@ func newHandlers(conn client.Conn) *handlers {
 	return &handlers{classes: client.For[*nodev1.RuntimeClass](conn), last: map[string]string{}}
 }
 
-// of returns the handler that runs a pod; empty is the runtime's own choice. Without an answer of the API server it is the last known one,
-// since the handler of a class cannot be changed.
+// of returns the handler that runs a pod; empty is the runtime's own choice. Without an answer of the API
+// server it is the last known one, since the handler of a class cannot be changed.
 func (h *handlers) of(ctx context.Context, pod *corev1.Pod) (string, error) {
 	if pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == "" {
 		return "", nil

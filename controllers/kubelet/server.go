@@ -45,7 +45,8 @@ func (k *Kubelet) serve(ctx context.Context) error {
 	}
 }
 
-// gate identifies those who use the kubelet API and asks what they may do; see [Options].Authenticate and Authorize.
+// gate identifies those who use the kubelet API and asks what they may do; see [Options].Authenticate and
+// Authorize.
 func (k *Kubelet) gate() delegated.Gate {
 	g := delegated.Gate{Authenticate: k.opts.Authenticate, Authorize: k.opts.Authorize, Attributes: nodestream.Attributes(k.opts.NodeName), Logger: k.log}
 	if g.Authenticate == nil {

@@ -114,7 +114,8 @@ func (r *rig) token(name string) string {
 	return issued.Status.Token
 }
 
-// review guard.md C2, kubelet.md S1-7: whoever had any client certificate of the cluster's authority could do everything.
+// review guard.md C2, kubelet.md S1-7: whoever had any client certificate of the cluster's authority could do
+// everything.
 func TestWhoMayUseTheKubeletAPI(t *testing.T) {
 	var p port
 	bubble(t, p.open, func(r *rig) {
@@ -200,7 +201,8 @@ func TestWhoMayUseTheKubeletAPI(t *testing.T) {
 	})
 }
 
-// Who has been let in stays in for as long as answers hold, without the API server; nobody else gets in, and answers run out.
+// Who has been let in stays in for as long as answers hold, without the API server; nobody else gets in, and
+// answers run out.
 func TestKubeletAPIWithoutAPIServer(t *testing.T) {
 	var p port
 	bubble(t, p.open, func(r *rig) {

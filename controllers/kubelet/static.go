@@ -36,8 +36,8 @@ var listAll informers.ListOptions
 
 func isMirror(pod *corev1.Pod) bool { _, ok := pod.Annotations[annotationMirror]; return ok }
 
-// watchStatic keeps the pods of the manifest folder and their mirrors as the manifests say. It reads the folder every so often, and does
-// not wait for the API server, which may be one of these pods.
+// watchStatic keeps the pods of the manifest folder and their mirrors as the manifests say. It reads the
+// folder every so often, and does not wait for the API server, which may be one of these pods.
 func (k *Kubelet) watchStatic(ctx context.Context) {
 	m := &manifests{dir: k.opts.StaticPodDir, parse: k.staticPod, log: k.log, good: map[string]*corev1.Pod{}, complained: map[string]string{}}
 	ends := predecessors{k: k, ending: map[types.UID]bool{}}
@@ -84,8 +84,9 @@ type manifests struct {
 	complained map[string]string      // by path, the last complaint; the folder's has no path
 }
 
-// read returns the pods of all manifests; false if the folder cannot be read, which says nothing about them. A file that is no pod any
-// more, because it is being written for example, keeps the pod that it was until it is removed.
+// read returns the pods of all manifests; false if the folder cannot be read, which says nothing about them.
+// A file that is no pod any more, because it is being written for example, keeps the pod that it was until it
+// is removed.
 func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil && !os.IsNotExist(err) {
@@ -138,8 +139,8 @@ func (m *manifests) complain(path, what string, err error) {
 	}
 }
 
-// predecessors are earlier pods of the names of static pods. A static pod starts when its predecessor has ended: two of them would use the
-// same ports and files of the node.
+// predecessors are earlier pods of the names of static pods. A static pod starts when its predecessor has
+// ended: two of them would use the same ports and files of the node.
 type predecessors struct {
 	k       *Kubelet
 	running sync.WaitGroup
@@ -148,8 +149,8 @@ type predecessors struct {
 	ending map[types.UID]bool
 }
 
-// left reports whether something is left of an earlier static pod of pod's name. What an earlier kubelet left, of a manifest that was
-// changed while none ran, is ended.
+// left reports whether something is left of an earlier static pod of pod's name. What an earlier kubelet
+// left, of a manifest that was changed while none ran, is ended.
 func (p *predecessors) left(ctx context.Context, pod *corev1.Pod) bool {
 	if p.k.staticWorker(func(other *corev1.Pod) bool { return other.Namespace == pod.Namespace && other.Name == pod.Name }) != nil {
 		return true

@@ -122,7 +122,8 @@ func TestStaticPodsWithoutAPIServer(t *testing.T) {
 	}
 }
 
-// review kubelet.md S2-2: an edited manifest started its pod beside the one before, and the mirror went before the containers.
+// review kubelet.md S2-2: an edited manifest started its pod beside the one before, and the mirror went
+// before the containers.
 func TestStaticPodsDoNotOverlap(t *testing.T) {
 	staticBubble(t, intact, func(s *staticRig) {
 		s.write(manifest("a"))

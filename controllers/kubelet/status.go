@@ -282,7 +282,8 @@ func phaseOf(pod *corev1.Pod, st *corev1.PodStatus) corev1.PodPhase {
 	}
 }
 
-// lastPhase is the phase of a pod whose containers have all stopped for good: it has succeeded if each of them has.
+// lastPhase is the phase of a pod whose containers have all stopped for good: it has succeeded if each of
+// them has.
 func lastPhase(st *corev1.PodStatus) corev1.PodPhase {
 	for i := range st.ContainerStatuses {
 		if t := st.ContainerStatuses[i].State.Terminated; t == nil || t.ExitCode != 0 {

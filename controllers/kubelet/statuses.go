@@ -19,7 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// statuses writes pod statuses: the latest of each pod, one request per change, never an older one after a newer.
+// statuses writes pod statuses: the latest of each pod, one request per change, never an older one after a
+// newer.
 type statuses struct {
 	k *Kubelet
 
@@ -37,8 +38,8 @@ type wantedStatus struct {
 	// version counts changes; written is the one the server has.
 	version, written int
 	failures         int
-	// answer is the version of the object that the latest write made, empty before. repaired is when a change by others was last
-	// put back.
+	// answer is the version of the object that the latest write made, empty before. repaired is when a change
+	// by others was last put back.
 	answer   string
 	repaired time.Time
 	// gone is true once the server has said that the pod is: nothing more is written.
@@ -74,8 +75,8 @@ func (s *statuses) set(pod *corev1.Pod, static bool, st corev1.PodStatus) {
 // repairInterval is how often at most what others do to a status is put back.
 const repairInterval = 10 * time.Second
 
-// seen compares what the server has with what was written last, and puts back what others have changed. pod is the object, for a static
-// pod its mirror.
+// seen compares what the server has with what was written last, and puts back what others have changed. pod
+// is the object, for a static pod its mirror.
 func (s *statuses) seen(uid types.UID, pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +263,8 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// replaced tells that a write failed because the pod is gone or another has its name. The server calls a wrong UID in a patch invalid.
+// replaced tells that a write failed because the pod is gone or another has its name. The server calls a
+// wrong UID in a patch invalid.
 func (s *statuses) replaced(ctx context.Context, key types.NamespacedName, uid types.UID, err error) bool {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return true

@@ -13,15 +13,17 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// subPathDir holds the mounts of a pod's subPaths, by volume, container and place among the container's mounts.
+// subPathDir holds the mounts of a pod's subPaths, by volume, container and place among the container's
+// mounts.
 func (k *Kubelet) subPathDir(pod *corev1.Pod) string {
 	return filepath.Join(k.podDir(pod.UID), subPathFolder)
 }
 
 const subPathFolder = "volume-subpaths"
 
-// subPath mounts the path sub of a volume below the pod's folder and returns where. The runtime is given that place and not the path in the
-// volume: a container that writes the volume could put a symbolic link there before the runtime follows the path. Missing folders are made.
+// subPath mounts the path sub of a volume below the pod's folder and returns where. The runtime is given that
+// place and not the path in the volume: a container that writes the volume could put a symbolic link there
+// before the runtime follows the path. Missing folders are made.
 func (w *worker) subPath(pod *corev1.Pod, c *corev1.Container, index int, volume, sub string) (string, error) {
 	m := &c.VolumeMounts[index]
 	target := filepath.Join(w.k.subPathDir(pod), m.Name, c.Name, strconv.Itoa(index))
@@ -41,8 +43,9 @@ func (w *worker) subPath(pod *corev1.Pod, c *corev1.Container, index int, volume
 	return target, nil
 }
 
-// openSubPath opens a path inside a volume, which no symbolic link may lead out of, for nothing but to be mounted. Folders are made if
-// nothing is there, with the mode of the volume, so that whoever may write the volume may write them.
+// openSubPath opens a path inside a volume, which no symbolic link may lead out of, for nothing but to be
+// mounted. Folders are made if nothing is there, with the mode of the volume, so that whoever may write the
+// volume may write them.
 func openSubPath(volume, sub string) (*os.File, error) {
 	if filepath.IsAbs(sub) || slices.Contains(strings.Split(filepath.ToSlash(sub), "/"), "..") {
 		return nil, fmt.Errorf("%q must be relative and must not contain ..", sub)
@@ -54,8 +57,8 @@ func openSubPath(volume, sub string) (*os.File, error) {
 	if err := makeBelow(root, sub); err != nil {
 		return nil, err
 	}
-	// Links inside the volume, such as those to the keys of a configMap, are followed now. What is opened then has no link in its path, or
-	// it is an error: something has changed meanwhile.
+	// Links inside the volume, such as those to the keys of a configMap, are followed now. What is opened
+	// then has no link in its path, or it is an error: something has changed meanwhile.
 	full, err := filepath.EvalSymlinks(filepath.Join(root, sub))
 	if err != nil {
 		return nil, err

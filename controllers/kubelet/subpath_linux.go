@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openNoLinks opens a path below root element by element. A symbolic link is an error, the last element included.
+// openNoLinks opens a path below root element by element. A symbolic link is an error, the last element
+// included.
 func openNoLinks(root, rest string) (*os.File, error) {
 	const flags = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	at, err := unix.Open(root, flags, 0)

@@ -49,7 +49,8 @@ func TestSubPathStaysInside(t *testing.T) {
 	}
 }
 
-// review kubelet.md S2-4: folders made for subPaths were root's alone, so that no other user could write them.
+// review kubelet.md S2-4: folders made for subPaths were root's alone, so that no other user could write
+// them.
 func TestFoldersOfSubPathsAreAsTheVolume(t *testing.T) {
 	volume := t.TempDir()
 	require.NoError(t, os.Chmod(volume, 0o777|os.ModeSetgid))
@@ -70,8 +71,8 @@ func TestFoldersOfSubPathsAreAsTheVolume(t *testing.T) {
 	require.Equal(t, 0o700|os.ModeDir|os.ModeSetgid, info.Mode()|os.ModeSetgid, "what is there is left alone")
 }
 
-// review guard.md H6, kubelet.md S1-8: a container that writes the volume put a symbolic link in the place of the folder after it had been
-// checked, and the runtime followed it to the node's files.
+// review guard.md H6, kubelet.md S1-8: a container that writes the volume put a symbolic link in the place of
+// the folder after it had been checked, and the runtime followed it to the node's files.
 func TestSubPathIsNotSwapped(t *testing.T) {
 	needMounts(t)
 	m := &kernelMounter{}

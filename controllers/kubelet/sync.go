@@ -15,8 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 )
 
-// sync makes a pod that shall run do so: what must end, volumes, sandbox, init containers in order, then all others. It reports the pod's status
-// before it waits for anything, and returns when to look again.
+// sync makes a pod that shall run do so: what must end, volumes, sandbox, init containers in order, then all
+// others. It reports the pod's status before it waits for anything, and returns when to look again.
 func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
 	next := soonest{}
 	if at := w.deadline(pod); !at.IsZero() {
@@ -138,7 +138,8 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	return next.after(), errors.Join(errs...)
 }
 
-// admit lets a pod in, or says why it may not run here. A pod that the runtime holds something of has been let in before.
+// admit lets a pod in, or says why it may not run here. A pod that the runtime holds something of has been
+// let in before.
 func (w *worker) admit(pod *corev1.Pod, v *view) (why *verdict, decided bool) {
 	running := len(v.containers) > 0 || len(v.sandboxes) > 0
 	if !running {
@@ -149,9 +150,10 @@ func (w *worker) admit(pod *corev1.Pod, v *view) (why *verdict, decided bool) {
 	return w.k.ledger.admit(pod, running || w.static)
 }
 
-// settle ends containers of which the runtime does not know whether they run, because a second copy of theirs may not run beside them,
-// and removes those that were created but never started. It returns the view after that, nil if there is none. A container that stays
-// as it is keeps its name from being started, and the error says why.
+// settle ends containers of which the runtime does not know whether they run, because a second copy of theirs
+// may not run beside them, and removes those that were created but never started. It returns the view after
+// that, nil if there is none. A container that stays as it is keeps its name from being started, and the
+// error says why.
 func (w *worker) settle(ctx context.Context, pod *corev1.Pod, v *view) (*view, error) {
 	list := v.all(func(c *container) bool { return c.unstarted() || c.lost() })
 	if len(list) == 0 {
@@ -177,7 +179,8 @@ func (w *worker) settle(ctx context.Context, pod *corev1.Pod, v *view) (*view, e
 	return now, errors.Join(errs...)
 }
 
-// briefly is how soon to look at an init container that has only begun: many end at once, and all others wait for them.
+// briefly is how soon to look at an init container that has only begun: many end at once, and all others wait
+// for them.
 const briefly = 150 * time.Millisecond
 
 // soonest keeps the shortest of several delays.
@@ -331,7 +334,8 @@ func (w *worker) restartsInit(pod *corev1.Pod, c *corev1.Container, run *contain
 	return run.exitCode != 0 && (c.RestartPolicy == nil || restarts(pod, c, run.exitCode))
 }
 
-// allEnded tells that every container has run for the last time: the main ones, or an init container that failed for good.
+// allEnded tells that every container has run for the last time: the main ones, or an init container that
+// failed for good.
 func (w *worker) allEnded(pod *corev1.Pod, v *view) bool {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
@@ -559,8 +563,8 @@ func hasRun(st *corev1.ContainerStatus) bool {
 	return st.State.Running != nil || st.State.Terminated != nil || st.LastTerminationState.Terminated != nil
 }
 
-// startFailed is the error of a start that the runtime refused. It is not tried again soon, whatever wakes the worker until then: what the
-// failure left in the runtime does.
+// startFailed is the error of a start that the runtime refused. It is not tried again soon, whatever wakes
+// the worker until then: what the failure left in the runtime does.
 func (w *worker) startFailed(c *corev1.Container, about corev1.ObjectReference, reason string, err error) error {
 	const pause = 5 * retryAfter
 	text := status.Convert(err).Message()

@@ -43,7 +43,8 @@ func memInfo() map[string]int64 {
 	return m
 }
 
-// diskSize is the size of the file system of dir, or of its nearest parent that exists, and what is free, in bytes.
+// diskSize is the size of the file system of dir, or of its nearest parent that exists, and what is free, in
+// bytes.
 func diskSize(dir string) (size, free int64) {
 	var st unix.Statfs_t
 	for {

@@ -39,9 +39,9 @@ func (w *worker) grace() int64 {
 	return max(grace, minGrace)
 }
 
-// terminate stops all containers and then the sandboxes. Containers that do the work stop side by side, sidecars after
-// them in the reverse of the order they started in. Meanwhile the status follows what happens, and a grace period that is shortened ends
-// this with errGraceChanged.
+// terminate stops all containers and then the sandboxes. Containers that do the work stop side by side,
+// sidecars after them in the reverse of the order they started in. Meanwhile the status follows what happens,
+// and a grace period that is shortened ends this with errGraceChanged.
 func (w *worker) terminate(ctx context.Context) error {
 	v, err := w.k.rt.view(ctx, w.uid)
 	if err != nil {
@@ -83,7 +83,8 @@ func (w *worker) terminate(ctx context.Context) error {
 	return nil
 }
 
-// lookWhileEnding reports what has become of a pod whose containers are being stopped, and runs the probes of those that still do.
+// lookWhileEnding reports what has become of a pod whose containers are being stopped, and runs the probes of
+// those that still do.
 func (w *worker) lookWhileEnding(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // or a shorter grace period would wait for a runtime that hangs
 	defer cancel()
@@ -143,7 +144,8 @@ func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline
 	return errors.Join(errs...)
 }
 
-// kill runs the preStop hook and stops a container, both within the grace period: that of the pod, or another.
+// kill runs the preStop hook and stops a container, both within the grace period: that of the pod, or
+// another.
 func (w *worker) kill(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, run *container, grace *int64) error {
 	seconds := w.grace()
 	if grace != nil {
@@ -255,7 +257,8 @@ func (k *Kubelet) removeContainer(ctx context.Context, c *container) error {
 	return nil
 }
 
-// removeFiles removes a pod's folders. Volumes must have been unmounted; what is still mounted is an error, never emptied.
+// removeFiles removes a pod's folders. Volumes must have been unmounted; what is still mounted is an error,
+// never emptied.
 func (k *Kubelet) removeFiles(uid types.UID) error {
 	dir := k.podDir(uid)
 	if err := k.unmountBelow(dir); err != nil {
@@ -301,7 +304,8 @@ func (k *Kubelet) left() map[types.UID]bool {
 // orphanRemovals is how many pods without an object are removed side by side.
 const orphanRemovals = 8
 
-// orphanage removes what is left of pods without an object. One that the runtime does not let go of holds none of the others up.
+// orphanage removes what is left of pods without an object. One that the runtime does not let go of holds
+// none of the others up.
 type orphanage struct {
 	k       *Kubelet
 	slots   chan struct{}

@@ -12,7 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// tokens gets service account tokens bound to pods and renews them when four fifths of their life, or a day, are over.
+// tokens gets service account tokens bound to pods and renews them when four fifths of their life, or a day,
+// are over.
 type tokens struct {
 	request *client.Sub[*authenticationv1.TokenRequest]
 

@@ -8,8 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// unsupported says which of a pod's demands this kubelet cannot meet. A demand that bounds what the pod may do, or that gives it a device,
-// is met or the pod is refused: it must not run as if it had not been made.
+// unsupported says which of a pod's demands this kubelet cannot meet. A demand that bounds what the pod may
+// do, or that gives it a device, is met or the pod is refused: it must not run as if it had not been made.
 func unsupported(pod *corev1.Pod, appArmor bool) *verdict {
 	spec := &pod.Spec
 	if spec.HostUsers != nil && !*spec.HostUsers {
@@ -87,7 +87,8 @@ func containersOf(pod *corev1.Pod) iter.Seq[*corev1.Container] {
 	}
 }
 
-// safeSysctls are the kernel parameters that belong to the pod's namespaces alone and affect nothing outside them.
+// safeSysctls are the kernel parameters that belong to the pod's namespaces alone and affect nothing outside
+// them.
 var safeSysctls = []string{
 	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.ip_unprivileged_port_start",
 	"net.ipv4.ping_group_range", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",

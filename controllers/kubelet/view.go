@@ -61,7 +61,8 @@ func (c *container) running() bool {
 }
 func (c *container) exited() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_EXITED }
 
-// unstarted reports a container that has never been started, because its start failed or its creator ended before.
+// unstarted reports a container that has never been started, because its start failed or its creator ended
+// before.
 func (c *container) unstarted() bool {
 	return c != nil && c.state == cri.ContainerState_CONTAINER_CREATED
 }

@@ -25,8 +25,8 @@ const (
 	kindDownward  = "downward-api"
 )
 
-// setUpVolumes makes the volumes of a pod that have not been made yet. Those that have are the refresher's: nothing that becomes of
-// the objects they are made of keeps the pod's containers from being started again.
+// setUpVolumes makes the volumes of a pod that have not been made yet. Those that have are the refresher's:
+// nothing that becomes of the objects they are made of keeps the pod's containers from being started again.
 func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) error {
 	if err := os.MkdirAll(w.k.podDir(pod.UID), 0o750); err != nil {
 		return err
@@ -76,7 +76,8 @@ func (k *Kubelet) hasPayload(pod *corev1.Pod, v *corev1.Volume) bool {
 	return err == nil
 }
 
-// setUpVolume makes a volume, or refreshes it if it is mounted. renew is when a token in it must be replaced; zero means never.
+// setUpVolume makes a volume, or refreshes it if it is mounted. renew is when a token in it must be replaced;
+// zero means never.
 func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Volume, mounted bool) (renew time.Time, err error) {
 	switch {
 	case v.EmptyDir != nil:
@@ -298,7 +299,8 @@ func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[str
 	return swapFiles(dir, files, group)
 }
 
-// inMemory makes a folder one in memory. Where this process may not mount, that fails unless the options allow the disk for it.
+// inMemory makes a folder one in memory. Where this process may not mount, that fails unless the options
+// allow the disk for it.
 func (k *Kubelet) inMemory(dir string, size int64) error {
 	err := k.mounts.tmpfs(dir, size)
 	if errors.Is(err, errNoMounts) && k.opts.DiskForMemory {

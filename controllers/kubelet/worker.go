@@ -92,7 +92,8 @@ func (w *worker) update(pod *corev1.Pod) {
 	}
 }
 
-// matters tells whether there is something to do about a change. Most changes are the worker's own status coming back.
+// matters tells whether there is something to do about a change. Most changes are the worker's own status
+// coming back.
 func matters(old, pod *corev1.Pod) bool {
 	return old.Generation != pod.Generation || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
 		seconds(old) != seconds(pod) ||
@@ -118,8 +119,9 @@ func (w *worker) interruptIfEnding() {
 	}
 }
 
-// interruptible is the context of a sync of pod. The end of the pod, by deletion or by its deadline, cancels it, so that nothing that
-// takes long, such as a pull or a hook, holds the end up. done must be called after the sync.
+// interruptible is the context of a sync of pod. The end of the pod, by deletion or by its deadline, cancels
+// it, so that nothing that takes long, such as a pull or a hook, holds the end up. done must be called after
+// the sync.
 func (w *worker) interruptible(ctx context.Context, pod *corev1.Pod) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := func() bool { return true }
@@ -188,7 +190,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// step brings the pod closer to what it should be. done ends the worker; after is when to look again without cause.
+// step brings the pod closer to what it should be. done ends the worker; after is when to look again without
+// cause.
 func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err error) {
 	pod, removed := w.desired()
 	if w.started.IsZero() {

@@ -40,8 +40,8 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// A reconciler that panics is logged with where it did and for which object, is counted, and is tried again; the process, the manager
-// and other objects go on.
+// A reconciler that panics is logged with where it did and for which object, is counted, and is tried again;
+// the process, the manager and other objects go on.
 func TestPanicsAreLoggedAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -108,7 +108,8 @@ func TestLeftGoroutinesFailTheTest(t *testing.T) {
 
 func leftBehind() { <-make(chan struct{}) }
 
-// What keeps an informer from its work is logged through the manager's logger: a program without a right does not wait in silence.
+// What keeps an informer from its work is logged through the manager's logger: a program without a right does
+// not wait in silence.
 func TestAMissingRightIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

@@ -16,8 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-// A leader by a lease of one cluster writes to another: the token is for the server of the lease only, where the writes of a leader
-// that was replaced are refused.
+// A leader by a lease of one cluster writes to another: the token is for the server of the lease only, where
+// the writes of a leader that was replaced are refused.
 func TestALeaderWritesToAnotherCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, member := controllertest.Start(t, controllertest.Options{}), controllertest.Start(t, controllertest.Options{})

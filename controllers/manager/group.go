@@ -54,8 +54,8 @@ func (g *group) names() (names []string) {
 	return names
 }
 
-// run runs all members until ctx ends and they have returned. A member that returns nil early is done. failed is given the
-// error of each that fails, at once; it is to end ctx.
+// run runs all members until ctx ends and they have returned. A member that returns nil early is done. failed
+// is given the error of each that fails, at once; it is to end ctx.
 func (g *group) run(ctx context.Context, failed func(error)) {
 	var wg sync.WaitGroup
 	start := func(m *member) {

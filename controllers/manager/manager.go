@@ -1,16 +1,16 @@
 // Package manager runs the parts of one program against one API server: shared informers, what runs on
 // every replica, and what runs on the leader only.
 //
-// [Manager.Run] starts informers, then the runnables of all replicas (webhook, health and metrics servers), then leader
-// election and, while leading, the led runnables. A led runnable waits for the informers: a controller for its sources (see
-// controllers.Add), any other for all. One whose resource is not served, because its
-// CustomResourceDefinition is not installed, holds up nothing, and works as soon as it is.
+// [Manager.Run] starts informers, then the runnables of all replicas (webhook, health and metrics servers),
+// then leader election and, while leading, the led runnables. A led runnable waits for the informers: a
+// controller for its sources (see controllers.Add), any other for all. One whose resource is not served,
+// because its CustomResourceDefinition is not installed, holds up nothing, and works as soon as it is.
 //
-// When Run's context ends, or a runnable fails, all is stopped in the reverse order, each part when the one before it has
-// returned: the led runnables, and with them the lease is released; the runnables of all replicas; the recorders
-// of events; the informers. So the last events are written, and an operator's own webhook answers while its
-// reconcilers make their last writes. Options.Grace and Options.StopTimeout bound the time. When leadership is lost, the
-// contexts of the led runnables and of their reconciles end at once.
+// When Run's context ends, or a runnable fails, all is stopped in the reverse order, each part when the one
+// before it has returned: the led runnables, and with them the lease is released; the runnables of all
+// replicas; the recorders of events; the informers. So the last events are written, and an operator's own
+// webhook answers while its reconcilers make their last writes. Options.Grace and Options.StopTimeout bound
+// the time. When leadership is lost, the contexts of the led runnables and of their reconciles end at once.
 package manager
 
 import (
@@ -34,8 +34,8 @@ type Runnable interface {
 	Run(ctx context.Context) error
 }
 
-// Waiter is a Runnable that says itself what it waits for before it runs. An error of Wait while ctx is live stops the whole
-// manager.
+// Waiter is a Runnable that says itself what it waits for before it runs. An error of Wait while ctx is live
+// stops the whole manager.
 type Waiter interface {
 	Runnable
 	Wait(ctx context.Context) error
@@ -63,27 +63,29 @@ const (
 type Options struct {
 	// Elector decides when the led runnables run; nil runs them at once.
 	Elector Elector
-	// Informers configures the shared informers. Without a Logger and OnError of its own their failures go to Logger.
+	// Informers configures the shared informers. Without a Logger and OnError of its own their failures go to
+	// Logger.
 	Informers informers.SetOptions
-	// Logger gets what controllers and informers log, such as a missing right. Nil logs warnings and errors to slog.Default();
-	// a logger of slog.DiscardHandler logs nothing.
+	// Logger gets what controllers and informers log, such as a missing right. Nil logs warnings and errors
+	// to slog.Default(); a logger of slog.DiscardHandler logs nothing.
 	Logger *slog.Logger
-	// Grace is how long reconciles under way may go on after the end of Run's context before their own contexts end.
-	// 0 means 10 s; negative ends them at once.
+	// Grace is how long reconciles under way may go on after the end of Run's context before their own
+	// contexts end. 0 means 10 s; negative ends them at once.
 	Grace time.Duration
-	// StopTimeout is how long everything may take to return after the end of Run's context. What has not returned by
-	// then is left behind: Run stops the rest, which may take it 5 s more, and returns ErrNotDrained with the names. 0 means
-	// 25 s, so that it is over before a pod is killed; negative means no limit.
+	// StopTimeout is how long everything may take to return after the end of Run's context. What has not
+	// returned by then is left behind: Run stops the rest, which may take it 5 s more, and returns
+	// ErrNotDrained with the names. 0 means 25 s, so that it is over before a pod is killed; negative means
+	// no limit.
 	StopTimeout time.Duration
 	// Monitor, if not nil, is told of every controller that is added; package controllers/metrics has one.
 	Monitor Monitor
-	// Wrap, if not nil, is given the reconciler of every controller that is added and returns the one to run: for traces, or to
-	// change the context of all reconciles. reconcile.FromContext names the run.
+	// Wrap, if not nil, is given the reconciler of every controller that is added and returns the one to run:
+	// for traces, or to change the context of all reconciles. reconcile.FromContext names the run.
 	Wrap func(controller string, r reconcile.Reconciler) reconcile.Reconciler
 }
 
-// Monitor watches over the work of a manager's controllers, for metrics and debug views. Calls come from one goroutine at a time for each
-// controller, before it runs.
+// Monitor watches over the work of a manager's controllers, for metrics and debug views. Calls come from one
+// goroutine at a time for each controller, before it runs.
 type Monitor interface {
 	// Queue returns what is to be told about the work queue of a controller of that name; nil is nothing.
 	Queue(controller string) *workqueue.Metrics
@@ -127,8 +129,9 @@ func New(conn client.Conn, o Options) *Manager {
 	}
 }
 
-// As returns m for controllers that act as another user, the one of conn: the same informers and the same life, but
-// [Manager.Conn] and the events are conn's. Only m itself is to be run: Run of what As returns fails.
+// As returns m for controllers that act as another user, the one of conn: the same informers and the same
+// life, but [Manager.Conn] and the events are conn's. Only m itself is to be run: Run of what As returns
+// fails.
 func (m *Manager) As(conn client.Conn) *Manager {
 	return &Manager{
 		conn: m.set.Through(conn), set: m.set, opts: m.opts, log: m.log, of: m, all: m.all, led: m.led, events: m.events,
@@ -136,7 +139,8 @@ func (m *Manager) As(conn client.Conn) *Manager {
 	}
 }
 
-// Conn is the connection controllers use. What is written through it is visible at once in the listers of Informers.
+// Conn is the connection controllers use. What is written through it is visible at once in the listers of
+// Informers.
 func (m *Manager) Conn() client.Conn { return m.conn }
 
 // Informers are the shared informers; the manager runs them.
@@ -156,7 +160,8 @@ func (m *Manager) Wrap(controller string, r reconcile.Reconciler) reconcile.Reco
 // Logger returns the one of the options, or what stands in for it; never nil.
 func (m *Manager) Logger() *slog.Logger { return m.log }
 
-// Recorder returns a recorder of events for a component, which the manager runs. Calls with one name share one.
+// Recorder returns a recorder of events for a component, which the manager runs. Calls with one name share
+// one.
 func (m *Manager) Recorder(component string) *events.Recorder {
 	m.mu.Lock()
 	r, ok := m.recorders[component]
@@ -171,8 +176,8 @@ func (m *Manager) Recorder(component string) *events.Recorder {
 	return r
 }
 
-// Add registers a runnable that needs leadership, such as a controller. name appears in errors. It runs when all informers of
-// the manager have synced or are found not to be served, unless it is a Waiter.
+// Add registers a runnable that needs leadership, such as a controller. name appears in errors. It runs when
+// all informers of the manager have synced or are found not to be served, unless it is a Waiter.
 func (m *Manager) Add(name string, r Runnable) {
 	wait := m.set.WaitForServed
 	if w, ok := r.(Waiter); ok {
@@ -181,11 +186,12 @@ func (m *Manager) Add(name string, r Runnable) {
 	m.led.add(&member{name: name, r: r, wait: wait})
 }
 
-// Has reports whether a runnable of that name is registered with Add, so that what a manager can have only once is not added twice.
+// Has reports whether a runnable of that name is registered with Add, so that what a manager can have only
+// once is not added twice.
 func (m *Manager) Has(name string) bool { return m.led.has(name) }
 
-// AddAlways registers a runnable that runs on every replica, leader or not. It waits for nothing, unless it is a Waiter. A recorder of
-// events is stopped after the others, so that it writes what they record last.
+// AddAlways registers a runnable that runs on every replica, leader or not. It waits for nothing, unless it
+// is a Waiter. A recorder of events is stopped after the others, so that it writes what they record last.
 func (m *Manager) AddAlways(name string, r Runnable) {
 	g := m.all
 	if _, ok := r.(*events.Recorder); ok {

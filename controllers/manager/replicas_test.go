@@ -61,7 +61,8 @@ func hooked(t *testing.T, name string) (*webhook.Server, func() string) {
 	}
 }
 
-// Webhooks answer on the leader and on the standby; reconcilers run on the leader only, and on the other one when it has gone.
+// Webhooks answer on the leader and on the standby; reconcilers run on the leader only, and on the other one
+// when it has gone.
 func TestStandbysServeWebhooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -106,8 +107,8 @@ func (l *lists) Stream(ctx context.Context, r *client.Request) (*client.Stream, 
 	return l.Conn.Stream(ctx, r)
 }
 
-// A standby has its caches full before it leads: the first reconcile comes within a second of the leader's end, and
-// nothing is read again for it.
+// A standby has its caches full before it leads: the first reconcile comes within a second of the leader's
+// end, and nothing is read again for it.
 func TestStandbysAreWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const objects = 5000

@@ -11,15 +11,16 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/grace"
 )
 
-// ErrNotDrained is returned by Run, wrapped with their names, when runnables did not return within Options.StopTimeout. They may
-// still be working, so the lease was not released, and the process should exit.
+// ErrNotDrained is returned by Run, wrapped with their names, when runnables did not return within
+// Options.StopTimeout. They may still be working, so the lease was not released, and the process should exit.
 var ErrNotDrained = errors.New("manager: not all returned in time")
 
 // lastStop is how long each part that is stopped after the time is over may take.
 const lastStop = 2 * time.Second
 
-// Run runs everything until ctx ends or something fails, and returns when all has returned, or ErrNotDrained. It returns
-// nil if ctx ended, else what failed, joined with what failed while the rest stopped. A Manager runs once.
+// Run runs everything until ctx ends or something fails, and returns when all has returned, or ErrNotDrained.
+// It returns nil if ctx ended, else what failed, joined with what failed while the rest stopped. A Manager
+// runs once.
 func (m *Manager) Run(ctx context.Context) error {
 	if m.of != nil {
 		return errors.New("manager: what As returns runs with the manager it was made from")
@@ -85,7 +86,8 @@ type part struct {
 	done    chan struct{}
 }
 
-// begin starts f, with the context that ends when the part is stopped and the one that ends when it is cut off.
+// begin starts f, with the context that ends when the part is stopped and the one that ends when it is cut
+// off.
 func (r *run) begin(base context.Context, name string, g *group, f func(ctx, work context.Context)) *part {
 	p := &part{name: name, members: g, done: make(chan struct{})}
 	work, cut := context.WithCancel(base)
@@ -98,7 +100,8 @@ func (r *run) begin(base context.Context, name string, g *group, f func(ctx, wor
 	return p
 }
 
-// end stops the parts, each when the one before it has returned, and returns the names of what did not return in time.
+// end stops the parts, each when the one before it has returned, and returns the names of what did not return
+// in time.
 func (r *run) end(parts []*part) (left []string) {
 	never := context.Background()
 	graceOver, stopGrace := context.WithTimeout(never, r.opts.Grace)
@@ -142,8 +145,8 @@ func (p *part) end(graceOver, limit context.Context) (left []string) {
 	return left
 }
 
-// lead takes part in the election until ctx ends, and runs the led runnables while leading. When ctx ends, a leader leads on
-// until they have returned, or work ends.
+// lead takes part in the election until ctx ends, and runs the led runnables while leading. When ctx ends, a
+// leader leads on until they have returned, or work ends.
 func (r *run) lead(ctx, work context.Context) {
 	if r.opts.Elector == nil {
 		r.led.run(ctx, r.fail)

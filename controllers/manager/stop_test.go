@@ -28,8 +28,8 @@ import (
 	"github.com/keelson-dev/keelson/leaderelection"
 )
 
-// A runnable that fails with the end of a context of its own, such as the timeout of a request, stops the manager like any other,
-// and is named.
+// A runnable that fails with the end of a context of its own, such as the timeout of a request, stops the
+// manager like any other, and is named.
 func TestATimeoutOfARunnableIsAFailure(t *testing.T) {
 	for _, led := range []bool{true, false} {
 		for _, elect := range []bool{true, false} {
@@ -90,8 +90,8 @@ func TestFailuresOfTheStopAreReturned(t *testing.T) {
 	})
 }
 
-// While reconciles finish what they are doing, webhooks answer, events are written and informers tell of changes. The lease is
-// released after that.
+// While reconciles finish what they are doing, webhooks answer, events are written and informers tell of
+// changes. The lease is released after that.
 func TestTheStopIsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

@@ -10,7 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// A queue that belongs to no controller, on the same page. Those of controllers are measured by giving the metrics to the manager, as its Monitor.
+// A queue that belongs to no controller, on the same page. Those of controllers are measured by giving the
+// metrics to the manager, as its Monitor.
 func Example() {
 	m := metrics.New()
 	q := workqueue.New(workqueue.Options[string]{Metrics: m.Queue("thumbnails")})

@@ -1,5 +1,6 @@
-// Package metrics measures a program made with package manager for Prometheus, under the names and labels that dashboards and
-// alerts for Kubernetes components and controller-runtime know, and shows what waits in its queues.
+// Package metrics measures a program made with package manager for Prometheus, under the names and labels
+// that dashboards and alerts for Kubernetes components and controller-runtime know, and shows what waits in
+// its queues.
 //
 //	m := metrics.New()
 //	elector, err := leaderelection.New(lock, leaderelection.Options{Metrics: m.Leader("my-operator")})
@@ -7,8 +8,8 @@
 //	mux.Handle("GET /metrics", m)
 //	mux.Handle("GET /debug/queues", m.Queues())
 //
-// It is a package of its own, because it is the only one of the toolkit that needs the Prometheus library: programs that do not
-// import it do not carry it.
+// It is a package of its own, because it is the only one of the toolkit that needs the Prometheus library:
+// programs that do not import it do not carry it.
 package metrics
 
 import (
@@ -33,8 +34,8 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Metrics are the measurements of one program. It is a manager.Monitor, and an http.Handler that serves them. All methods may
-// be called from many goroutines.
+// Metrics are the measurements of one program. It is a manager.Monitor, and an http.Handler that serves them.
+// All methods may be called from many goroutines.
 type Metrics struct {
 	registry *prometheus.Registry
 	page     http.Handler
@@ -186,9 +187,9 @@ func (m *Metrics) Client() rest.Metrics {
 	}
 }
 
-// Queues serves what waits and what is being worked on, as JSON by controller: each key with its state, its priority, the first event that
-// asked for it and for how many nanoseconds it has been waiting. A query ?controller=NAME shows that one only. It shows names of objects:
-// serve it to administrators.
+// Queues serves what waits and what is being worked on, as JSON by controller: each key with its state, its
+// priority, the first event that asked for it and for how many nanoseconds it has been waiting. A query
+// ?controller=NAME shows that one only. It shows names of objects: serve it to administrators.
 func (m *Metrics) Queues() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page := map[string][]workqueue.Entry[types.NamespacedName]{}
@@ -225,7 +226,8 @@ func (running) Describe(ch chan<- *prometheus.Desc) {
 	ch <- longest
 }
 
-// Collect implements prometheus.Collector. Of several controllers of one name the sum and the longest are given.
+// Collect implements prometheus.Collector. Of several controllers of one name the sum and the longest are
+// given.
 func (r running) Collect(ch chan<- prometheus.Metric) {
 	all := r.m.watched()
 	for i := 0; i < len(all); {

@@ -56,8 +56,8 @@ func queues(t *testing.T, m *metrics.Metrics, query string) map[string][]workque
 	return all
 }
 
-// TestTwoReplicas runs a leader and a standby whose controller fails at first: the pages show the names that dashboards know, who leads, what was
-// retried, what waits, and why.
+// TestTwoReplicas runs a leader and a standby whose controller fails at first: the pages show the names that
+// dashboards know, who leads, what was retried, what waits, and why.
 func TestTwoReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

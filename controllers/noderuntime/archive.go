@@ -27,8 +27,8 @@ type Image struct {
 	Env             []string
 }
 
-// WriteArchive writes images as one archive that docker load and containerd import read. The same images give the
-// same bytes.
+// WriteArchive writes images as one archive that docker load and containerd import read. The same images give
+// the same bytes.
 func WriteArchive(w io.Writer, images ...Image) error {
 	type entry struct {
 		Config   string

@@ -22,13 +22,15 @@ type Options struct {
 	PodCIDR netip.Prefix
 	// Bridge is the name of the network device pods are attached to; empty means cni0.
 	Bridge string
-	// ServiceCIDR, if valid, gets a route to the bridge, so that packets to service addresses never leave the machine.
+	// ServiceCIDR, if valid, gets a route to the bridge, so that packets to service addresses never leave the
+	// machine.
 	ServiceCIDR netip.Prefix
 	// ImageDir holds image archives (*.tar, docker or OCI) to import; empty means none.
 	ImageDir string
 	// Busybox makes [BusyboxImage] of the host's static busybox, if there is one.
 	Busybox bool
-	// Adopt lets pods that a killed run left go on, for a kubelet that knows them. Else Start ends them. Close always does.
+	// Adopt lets pods that a killed run left go on, for a kubelet that knows them. Else Start ends them.
+	// Close always does.
 	Adopt bool
 	// Logger gets what containerd says, at level debug; nil discards.
 	Logger *slog.Logger

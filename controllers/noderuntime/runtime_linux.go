@@ -232,7 +232,8 @@ func (r *Runtime) snapshotter() string {
 	return "overlayfs"
 }
 
-// makeBridge makes the device pods are attached to, with the node's address in their range, before the first pod would.
+// makeBridge makes the device pods are attached to, with the node's address in their range, before the first
+// pod would.
 func (r *Runtime) makeBridge() error {
 	ip, err := lookPath("ip")
 	if err != nil {
@@ -266,8 +267,9 @@ func (r *Runtime) makeBridge() error {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 	// Traffic between pods on the bridge must pass the kernel's rules, or services do not work from pods.
 	_ = os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o644)
-	// A service address leads back to the bridge the pod is on: without this the pod is told of a better route before
-	// the packet is refused, and waits for an answer instead of learning that the service has no endpoints.
+	// A service address leads back to the bridge the pod is on: without this the pod is told of a better
+	// route before the packet is refused, and waits for an answer instead of learning that the service has no
+	// endpoints.
 	for _, device := range []string{"all", r.opts.Bridge} {
 		_ = os.WriteFile("/proc/sys/net/ipv4/conf/"+device+"/send_redirects", []byte("0"), 0o644)
 	}
@@ -492,7 +494,8 @@ func (r *Runtime) Import(ctx context.Context, archive string) error {
 	return nil
 }
 
-// Close ends the pods, unless they are to be kept, then containerd, and removes what is left. It may be called again.
+// Close ends the pods, unless they are to be kept, then containerd, and removes what is left. It may be
+// called again.
 func (r *Runtime) Close() error {
 	r.close.Do(func() {
 		if r.cmd != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// applier brings the kernel to a ruleset of one family and remembers what it has written. It is not safe for use
-// by several goroutines.
+// applier brings the kernel to a ruleset of one family and remembers what it has written. It is not safe for
+// use by several goroutines.
 type applier struct {
 	mode   Mode
 	family Family
@@ -77,7 +77,8 @@ func (a *applier) replace(ctx context.Context, r *Ruleset) error {
 	if err != nil {
 		return err
 	}
-	// What is left of another run is joined to the rules as if it had been ours, and goes with the same write.
+	// What is left of another run is joined to the rules as if it had been ours, and goes with the same
+	// write.
 	if err := a.write(ctx, r.ipt.textWithout(left)); err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func (a *applier) replace(ctx context.Context, r *Ruleset) error {
 	return nil
 }
 
-// replaceTable writes over what is in the table, so that clients of sticky services stay with their endpoints. Only
-// what cannot be written over is deleted first as a whole.
+// replaceTable writes over what is in the table, so that clients of sticky services stay with their
+// endpoints. Only what cannot be written over is deleted first as a whole.
 func (a *applier) replaceTable(ctx context.Context, r *Ruleset) error {
 	out, err := a.kernel.Run(ctx, nil, "nft", "-t", "list", "table", r.nft.family, nftTable)
 	switch {
@@ -119,8 +120,8 @@ func (a *applier) iptables(ctx context.Context, args ...string) error {
 	return err
 }
 
-// has reports whether a jump is there. An error means that it could not be found out, for instance because another program
-// held the lock for too long.
+// has reports whether a jump is there. An error means that it could not be found out, for instance because
+// another program held the lock for too long.
 func (a *applier) has(ctx context.Context, j iptJump) (bool, error) {
 	return found(a.iptables(ctx, append([]string{"-t", j.table, "-C", j.from}, j.args()...)...))
 }
@@ -182,7 +183,8 @@ func ours(chain string) bool {
 	return false
 }
 
-// intact reports whether the rules that were written are still there. An error means that it could not be found out.
+// intact reports whether the rules that were written are still there. An error means that it could not be
+// found out.
 func (a *applier) intact(ctx context.Context) (bool, error) {
 	if a.last == nil {
 		return true, nil // nothing was written
@@ -207,7 +209,8 @@ func (a *applier) intact(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// cleanup removes all rules of the proxy, of this run or others. A tool that is not installed has left nothing.
+// cleanup removes all rules of the proxy, of this run or others. A tool that is not installed has left
+// nothing.
 func (a *applier) cleanup(ctx context.Context) error {
 	a.last = nil
 	var err error

@@ -8,7 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 )
 
-// BenchmarkOneChange changes the endpoints of one of 5,000 Services with 10 endpoints each: what a sync costs besides the kernel.
+// BenchmarkOneChange changes the endpoints of one of 5,000 Services with 10 endpoints each: what a sync costs
+// besides the kernel.
 func BenchmarkOneChange(b *testing.B) {
 	for _, mode := range modes {
 		b.Run(string(mode), func(b *testing.B) {

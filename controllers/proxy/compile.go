@@ -16,9 +16,9 @@ const (
 	IPTables Mode = "iptables"
 )
 
-// DetectLocal says how traffic of this cluster's pods is told from other traffic. The latter is given this node's
-// address as it goes to an endpoint, so that answers come back this way. Of several ways the first that is set counts; with
-// none all traffic is taken as the cluster's own.
+// DetectLocal says how traffic of this cluster's pods is told from other traffic. The latter is given this
+// node's address as it goes to an endpoint, so that answers come back this way. Of several ways the first
+// that is set counts; with none all traffic is taken as the cluster's own.
 type DetectLocal struct {
 	// CIDRs are the ranges of pods, of the cluster or of this node; the first of a family is used.
 	CIDRs []netip.Prefix
@@ -46,14 +46,17 @@ type Config struct {
 	// MasqueradeAll gives this node's address to all traffic for cluster IPs.
 	MasqueradeAll bool
 	DetectLocal   DetectLocal
-	// NodePortAddrs are the addresses node ports are served on; AllNodePortAddrs serves them on all addresses of the node.
+	// NodePortAddrs are the addresses node ports are served on; AllNodePortAddrs serves them on all addresses
+	// of the node.
 	NodePortAddrs    []netip.Addr
 	AllNodePortAddrs bool
 	// LocalhostNodePorts serves node ports on 127.0.0.1 too (iptables and IPv4 only).
 	LocalhostNodePorts bool
-	// NodeAddrs are the node's own addresses: a load balancer's source range that holds one lets the node use the balancer's address.
+	// NodeAddrs are the node's own addresses: a load balancer's source range that holds one lets the node use
+	// the balancer's address.
 	NodeAddrs []netip.Addr
-	// ServiceCIDRs are the ranges of cluster IPs: traffic to an unknown one in them is dropped (nftables only).
+	// ServiceCIDRs are the ranges of cluster IPs: traffic to an unknown one in them is dropped (nftables
+	// only).
 	ServiceCIDRs []netip.Prefix
 	// AcceptInvalid does not drop packets connection tracking finds invalid (iptables only).
 	AcceptInvalid bool
@@ -61,8 +64,8 @@ type Config struct {
 
 func (c *Config) mark() string { return fmt.Sprintf("%#x", uint32(1)<<c.MasqueradeBit) }
 
-// Compiler turns service ports into rules. It remembers the rules of ports it has seen, by pointer: a *ServicePort must
-// not change after it was given to Compile. It is not safe for use by several goroutines.
+// Compiler turns service ports into rules. It remembers the rules of ports it has seen, by pointer: a
+// *ServicePort must not change after it was given to Compile. It is not safe for use by several goroutines.
 type Compiler struct {
 	cfg    Config
 	blocks map[*ServicePort]*block
@@ -150,7 +153,8 @@ func (r *Ruleset) Text() string {
 	return r.nft.text()
 }
 
-// Changes is the input that turns the rules from into these; it is empty if there is nothing to do. Both must be of one mode and family.
+// Changes is the input that turns the rules from into these; it is empty if there is nothing to do. Both must
+// be of one mode and family.
 func (r *Ruleset) Changes(from *Ruleset) string {
 	if r.ipt != nil {
 		return r.ipt.changes(from.ipt)

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// fakeKernel takes what is written for the real one, and refuses what that would refuse: a chain that is in use cannot be deleted, an
-// element cannot be added twice, a rule cannot refer to what is not there.
+// fakeKernel takes what is written for the real one, and refuses what that would refuse: a chain that is in
+// use cannot be deleted, an element cannot be added twice, a rule cannot refer to what is not there.
 type fakeKernel struct {
 	mu     sync.Mutex
 	tables map[string]*fakeTable // "ip", "ip6", "nat", ...

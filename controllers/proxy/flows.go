@@ -8,9 +8,9 @@ import (
 )
 
 // forget makes connection tracking forget the UDP flows to endpoints that no longer serve. UDP has no
-// connections that end: a client that goes on sending would be sent to an endpoint that is gone for ever, or past a
-// Service that had no endpoint when it began. A flow to an endpoint that serves stays, even where policies, hints or
-// the endpoint's coming end send new flows elsewhere.
+// connections that end: a client that goes on sending would be sent to an endpoint that is gone for ever, or
+// past a Service that had no endpoint when it began. A flow to an endpoint that serves stays, even where
+// policies, hints or the endpoint's coming end send new flows elsewhere.
 func (p *Proxy) forget(f Family, fam *family) {
 	if !fam.flows {
 		return
@@ -32,8 +32,8 @@ func (p *Proxy) forget(f Family, fam *family) {
 	}
 }
 
-// staleFlows returns what tells the flows to forget, or nil if there is no UDP port with endpoints. Flows of ports without
-// are left: nothing better is known for them.
+// staleFlows returns what tells the flows to forget, or nil if there is no UDP port with endpoints. Flows of
+// ports without are left: nothing better is known for them.
 func staleFlows(ports []*ServicePort) func(Flow) bool {
 	byAddr := map[netip.AddrPort][]netip.AddrPort{}
 	byNodePort := map[uint16][]netip.AddrPort{}

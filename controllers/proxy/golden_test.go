@@ -49,7 +49,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestNamesAreUpstreams: chain names are digests that kube-proxy computes too; these were seen in a real cluster.
+// TestNamesAreUpstreams: chain names are digests that kube-proxy computes too; these were seen in a real
+// cluster.
 func TestNamesAreUpstreams(t *testing.T) {
 	api := PortName{Port: "https", Protocol: tcp}
 	api.Service.Namespace, api.Service.Name = "default", "kubernetes"

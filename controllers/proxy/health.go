@@ -26,8 +26,8 @@ func (h *health) queued(at time.Time) {
 	}
 }
 
-// take notes that a sync has taken up all changes so far. Changes that come from now on wait for the next one, even if they come at
-// the same instant.
+// take notes that a sync has taken up all changes so far. Changes that come from now on wait for the next
+// one, even if they come at the same instant.
 func (h *health) take() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +62,8 @@ func (h *health) healthyLocked(now time.Time) bool {
 	return !h.last.IsZero() && !waits(h.pending) && !waits(h.taken)
 }
 
-// Healthz answers load balancers as kube-proxy does on port 10256 at /healthz: 200 while the rules are written in time and the
-// node is to stay, else 503.
+// Healthz answers load balancers as kube-proxy does on port 10256 at /healthz: 200 while the rules are
+// written in time and the node is to stay, else 503.
 func (p *Proxy) Healthz() http.Handler { return p.health.handler(true) }
 
 // Livez is Healthz without regard to whether the node is to stay, for path /livez.

@@ -154,7 +154,8 @@ func (w *world) expect(mode Mode, p packet) map[string]float64 {
 	return one(netip.AddrPortFrom(p.dst, p.port).String())
 }
 
-// usable lists the endpoints to use: ready ones, as far as hints leave them to this node, or else those that are about to go.
+// usable lists the endpoints to use: ready ones, as far as hints leave them to this node, or else those that
+// are about to go.
 func usable(eps []where, onlyHere bool) (out []string) {
 	var ready, leaving []where
 	for _, e := range eps {
@@ -216,8 +217,8 @@ func config(mode Mode) Config {
 		NodePortAddrs: []netip.Addr{nodeAddr}, AllNodePortAddrs: mode == IPTables, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}}
 }
 
-// TestRandomServices changes Services at random, writes only the changes to a kernel that checks them, and compares
-// where packets end up with where the Services say.
+// TestRandomServices changes Services at random, writes only the changes to a kernel that checks them, and
+// compares where packets end up with where the Services say.
 func TestRandomServices(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {

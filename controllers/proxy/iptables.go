@@ -26,7 +26,8 @@ const (
 	nodePortsOfNode = "kubernetes service nodeports; NOTE: this must be the last rule in this chain"
 )
 
-// iptJump is a rule in a chain of the kernel that leads to one of ours. front says which end of the chain it is put at.
+// iptJump is a rule in a chain of the kernel that leads to one of ours. front says which end of the chain it
+// is put at.
 type iptJump struct {
 	table, from, to, comment string
 	match                    []string
@@ -114,13 +115,15 @@ func (c *Compiler) iptShared(r *iptRules) {
 
 	forward := filter[iptForward]
 	if !c.cfg.AcceptInvalid {
-		// An invalid packet would be let through untranslated, and the client would end the connection over it.
+		// An invalid packet would be let through untranslated, and the client would end the connection over
+		// it.
 		forward.add("-m conntrack --ctstate INVALID -j DROP")
 	}
 	forward.add("-m comment --comment %q -m mark --mark %s/%s -j ACCEPT", "kubernetes forwarding rules", mark, mark)
 	forward.add("-m comment --comment %q -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "kubernetes forwarding conntrack rule")
 	if c.cfg.LocalhostNodePorts && c.cfg.Family == IPv4 {
-		// route_localnet, which node ports on localhost need, would let neighbours reach what listens on localhost only.
+		// route_localnet, which node ports on localhost need, would let neighbours reach what listens on
+		// localhost only.
 		filter[iptLocalnet].add("-m comment --comment %q -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP", "block incoming localnet connections")
 	}
 }
@@ -317,7 +320,8 @@ func iptEndpoint(b *block, p *ServicePort, ep netip.AddrPort) {
 	sep, proto := iptEndpointChain(p.Name, ep), p.Name.protocol()
 	ch := b.chain(sep)
 	comment := iptComment("%s", p.Name)
-	// An endpoint that reaches itself through its Service must see another address, or it would answer itself past the node.
+	// An endpoint that reaches itself through its Service must see another address, or it would answer itself
+	// past the node.
 	ch.add("%s -s %s -j %s", comment, ep.Addr(), iptMarkMasq)
 	recent := ""
 	if p.AffinitySeconds > 0 {
@@ -340,8 +344,8 @@ func (r *iptRules) textWithout(further map[string][]string) string {
 	return r.changes(before)
 }
 
-// changes is input for iptables-restore --noflush: a chain that is declared there is emptied and filled anew, others
-// stay as they are.
+// changes is input for iptables-restore --noflush: a chain that is declared there is emptied and filled anew,
+// others stay as they are.
 func (r *iptRules) changes(from *iptRules) string {
 	var w strings.Builder
 	for _, table := range []string{tableFilter, tableNAT, tableMangle} {

@@ -15,9 +15,11 @@ import (
 
 // Kernel is what the proxy reads and changes of the node. [NewKernel] is the real one; tests record.
 type Kernel interface {
-	// Run runs nft, iptables, iptables-restore or their IPv6 forms and returns what was printed. A command that fails is a *CommandError.
+	// Run runs nft, iptables, iptables-restore or their IPv6 forms and returns what was printed. A command
+	// that fails is a *CommandError.
 	Run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error)
-	// SetSysctl sets a parameter such as net/ipv4/ip_forward; the error wraps fs.ErrNotExist if the kernel has none of that name.
+	// SetSysctl sets a parameter such as net/ipv4/ip_forward; the error wraps fs.ErrNotExist if the kernel
+	// has none of that name.
 	SetSysctl(name, value string) error
 	// Sysctl reads a parameter.
 	Sysctl(name string) (string, error)
@@ -25,7 +27,8 @@ type Kernel interface {
 	Addrs() ([]netip.Addr, error)
 	// Listen listens on the node.
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
-	// DeleteFlows makes connection tracking forget the flows of a family that match and returns how many there were.
+	// DeleteFlows makes connection tracking forget the flows of a family that match and returns how many
+	// there were.
 	DeleteFlows(f Family, match func(Flow) bool) (int, error)
 }
 

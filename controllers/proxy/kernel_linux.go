@@ -19,8 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// NewKernel returns the kernel as seen from a network namespace, given as a path such as /run/netns/name; empty means that of
-// the process. It needs CAP_NET_ADMIN there.
+// NewKernel returns the kernel as seen from a network namespace, given as a path such as /run/netns/name;
+// empty means that of the process. It needs CAP_NET_ADMIN there.
 func NewKernel(netns string) (Kernel, error) {
 	if netns != "" {
 		if _, err := os.Stat(netns); err != nil {
@@ -71,7 +71,8 @@ func (k *linux) in(f func() error) error {
 	}
 	result := make(chan error, 1)
 	go func() {
-		// The goroutine ends with the thread locked, so the thread ends too and nobody inherits the namespace.
+		// The goroutine ends with the thread locked, so the thread ends too and nobody inherits the
+		// namespace.
 		runtime.LockOSThread()
 		fd, err := unix.Open(k.netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err == nil {

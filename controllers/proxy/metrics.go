@@ -2,16 +2,18 @@ package proxy
 
 import "time"
 
-// Metrics are functions the proxy calls; each may be nil. The comments name the metric of kube-proxy it feeds.
-// They are called by one goroutine at a time, except Changed.
+// Metrics are functions the proxy calls; each may be nil. The comments name the metric of kube-proxy it
+// feeds. They are called by one goroutine at a time, except Changed.
 type Metrics struct {
 	// Changed is called for every change of a Service or EndpointSlice that may change rules
 	// (kubeproxy_sync_proxy_rules_{service,endpoint}_changes_total).
 	Changed func(resource string)
-	// Queued is called when a write becomes necessary (kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds).
+	// Queued is called when a write becomes necessary
+	// (kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds).
 	Queued func(at time.Time)
 	// Synced is called after each write: full says whether everything was written
-	// (kubeproxy_sync_proxy_rules_duration_seconds, kubeproxy_sync_{full,partial}_proxy_rules_duration_seconds,
+	// (kubeproxy_sync_proxy_rules_duration_seconds,
+	// kubeproxy_sync_{full,partial}_proxy_rules_duration_seconds,
 	// kubeproxy_sync_proxy_rules_last_timestamp_seconds).
 	Synced func(f Family, took time.Duration, full bool)
 	// Failed is called when a write fails (kubeproxy_sync_proxy_rules_iptables_restore_failures_total,
@@ -22,10 +24,11 @@ type Metrics struct {
 	// Programmed is the time from the change of an endpoint, as its slice tells, until the rules had it
 	// (kubeproxy_network_programming_duration_seconds).
 	Programmed func(took time.Duration)
-	// NoLocalEndpoints is how many service ports have policy Local and no endpoint here, by "internal" and "external"
-	// (kubeproxy_sync_proxy_rules_no_local_endpoints_total).
+	// NoLocalEndpoints is how many service ports have policy Local and no endpoint here, by "internal" and
+	// "external" (kubeproxy_sync_proxy_rules_no_local_endpoints_total).
 	NoLocalEndpoints func(policy string, n int)
-	// FlowsDeleted counts what connection tracking was made to forget (kubeproxy_conntrack_reconciler_deleted_entries_total).
+	// FlowsDeleted counts what connection tracking was made to forget
+	// (kubeproxy_conntrack_reconciler_deleted_entries_total).
 	FlowsDeleted func(f Family, n int)
 }
 

@@ -78,19 +78,21 @@ type ServicePort struct {
 	ExternalIPs, LoadBalancerIPs []netip.Addr
 	// SourceRanges may reach LoadBalancerIPs; empty means everybody may.
 	SourceRanges []netip.Prefix
-	// AffinitySeconds is how long a client stays with its endpoint after its last connection; 0 means it does not.
+	// AffinitySeconds is how long a client stays with its endpoint after its last connection; 0 means it does
+	// not.
 	AffinitySeconds int32
 	// InternalLocal and ExternalLocal are the traffic policies Local: only endpoints on this node are used.
 	InternalLocal, ExternalLocal bool
 	// HealthCheckNodePort is where this node tells load balancers whether it has endpoints; 0 means nowhere.
 	HealthCheckNodePort uint16
-	// Cluster are the endpoints to use wherever they are, Local those on this node, in order. Each is the set to use:
-	// ready ones, or those that still serve while they terminate if there is no other.
+	// Cluster are the endpoints to use wherever they are, Local those on this node, in order. Each is the set
+	// to use: ready ones, or those that still serve while they terminate if there is no other.
 	Cluster, Local []netip.AddrPort
-	// Serving are all endpoints that serve, whatever policies and hints say: an established flow to one of them goes on.
+	// Serving are all endpoints that serve, whatever policies and hints say: an established flow to one of
+	// them goes on.
 	Serving []netip.AddrPort
-	// AnyEndpoint reports whether some node has an endpoint to use. Without one traffic is refused; with one only elsewhere, and
-	// policy Local, it is dropped, because other nodes do answer.
+	// AnyEndpoint reports whether some node has an endpoint to use. Without one traffic is refused; with one
+	// only elsewhere, and policy Local, it is dropped, because other nodes do answer.
 	AnyEndpoint bool
 }
 

@@ -98,8 +98,9 @@ func newRig(t *testing.T, tools ...string) *rig {
 	}
 	in(node, "link add br0 type bridge", "addr add 10.244.0.1/16 dev br0", "addr add fd00:244::1/64 dev br0 nodad", "link set br0 up",
 		"link add out type veth peer name eth0 netns "+client, "addr add 192.0.2.1/24 dev out", "addr add 2001:db8::1/64 dev out nodad", "link set out up",
-		// Addresses without a rule must lead somewhere, so that what happens to them can be seen, and not back to where
-		// the packet came from: the sender would be told of a better route before the packet is refused.
+		// Addresses without a rule must lead somewhere, so that what happens to them can be seen, and not
+		// back to where the packet came from: the sender would be told of a better route before the packet is
+		// refused.
 		"link add sky0 type veth peer name sky1", "link set sky0 up", "link set sky1 up", "route add default dev sky0", "route add ::/0 dev sky0")
 	in(client, "addr add 192.0.2.2/24 dev eth0", "addr add 192.0.2.3/24 dev eth0", "addr add 2001:db8::2/64 dev eth0 nodad", "link set eth0 up",
 		"route add default via 192.0.2.1", "route add ::/0 via 2001:db8::1")
@@ -206,8 +207,9 @@ func (a answer) timedOut() bool {
 	return errors.As(a.err, &ne) && ne.Timeout()
 }
 
-// call connects from a namespace and returns who answers. from may be a local address to use. The time is enough for a second
-// attempt of TCP, which is what learns of a refusal if the first was refused before it had left the kernel.
+// call connects from a namespace and returns who answers. from may be a local address to use. The time is
+// enough for a second attempt of TCP, which is what learns of a refusal if the first was refused before it
+// had left the kernel.
 func (r *rig) call(ns, network, to, from string) answer {
 	r.t.Helper()
 	return r.callFor(2500*time.Millisecond, ns, network, to, from)

@@ -124,7 +124,8 @@ func (c *Compiler) nftShared(r *nftRules) {
 	chainOf(nftClusterIPCheck, check...)
 	mark := c.cfg.mark()
 	chainOf(nftMarkMasq, "mark set mark or "+mark)
-	// The mark is cleared, so that a packet that is encapsulated and comes by again is not given an address twice.
+	// The mark is cleared, so that a packet that is encapsulated and comes by again is not given an address
+	// twice.
 	chainOf(nftMasquerading, "mark and "+mark+" == 0 return", "mark set mark xor "+mark, "masquerade fully-random")
 
 	hook := func(name, hook string, rules ...string) { r.chains[name] = &chain{hook: hook, rules: rules} }
@@ -329,7 +330,8 @@ func (c *Compiler) nftBalance(ch *chain, p *ServicePort, eps []netip.AddrPort, i
 func (c *Compiler) nftEndpoint(b *block, p *ServicePort, ep netip.AddrPort) {
 	name := nftEndpointName(p.Name, ep)
 	ch := b.chain("endpoint-" + name)
-	// An endpoint that reaches itself through its Service must see another address, or it would answer itself past the node.
+	// An endpoint that reaches itself through its Service must see another address, or it would answer itself
+	// past the node.
 	ch.add("%s saddr %s jump %s", c.ip(), ep.Addr(), nftMarkMasq)
 	if p.AffinitySeconds > 0 {
 		b.sets["affinity-"+name] = fmt.Sprintf("type %s ; flags dynamic,timeout ; timeout %ds ;", c.addrType(), p.AffinitySeconds)
@@ -349,7 +351,8 @@ func (r *nftRules) text() string {
 	return w.String()
 }
 
-// textOver writes r into a table that another run has left. Sets whose entries the kernel makes, those of session affinity, keep them.
+// textOver writes r into a table that another run has left. Sets whose entries the kernel makes, those of
+// session affinity, keep them.
 func (r *nftRules) textOver(left *nftTableLeft) string {
 	w := &nftScript{family: r.family}
 	w.line("add table", "", `{ comment "rules for kube-proxy" ; }`)
@@ -415,7 +418,8 @@ func parseTable(text string) *nftTableLeft {
 	return left
 }
 
-// seconds turns a time as nft prints it, such as 1d2h3m4s, into the form of declarations, such as 93784s. What it cannot read it returns as it is.
+// seconds turns a time as nft prints it, such as 1d2h3m4s, into the form of declarations, such as 93784s.
+// What it cannot read it returns as it is.
 func seconds(text string) string {
 	units := map[byte]int{'d': 86400, 'h': 3600, 'm': 60, 's': 1}
 	sum, n, digits := 0, 0, false
@@ -432,8 +436,9 @@ func seconds(text string) string {
 	return fmt.Sprintf("%ds", sum)
 }
 
-// changes turns from into r. Chains, sets and elements refer to each other, so the order matters: first everything
-// new is declared, then rules and elements change, and at last what nothing refers to any more goes.
+// changes turns from into r. Chains, sets and elements refer to each other, so the order matters: first
+// everything new is declared, then rules and elements change, and at last what nothing refers to any more
+// goes.
 func (r *nftRules) changes(from *nftRules) string {
 	for name, ch := range from.chains {
 		if now, ok := r.chains[name]; ok && now.hook != ch.hook {
@@ -481,8 +486,9 @@ func (r *nftRules) write(w *nftScript, from *nftRules) {
 	}
 }
 
-// renew deletes the sets that are declared otherwise now, for instance with another affinity time: a set cannot be changed. It returns what is left
-// of from. The chains that refer to such a set are emptied first; write fills them again.
+// renew deletes the sets that are declared otherwise now, for instance with another affinity time: a set
+// cannot be changed. It returns what is left of from. The chains that refer to such a set are emptied first;
+// write fills them again.
 func (r *nftRules) renew(w *nftScript, from *nftRules) *nftRules {
 	var old []string
 	for name, decl := range from.sets {
@@ -572,8 +578,8 @@ func missing[V any](a, b map[string]V) []string {
 	return out
 }
 
-// changedChains are the names of chains in now that are new or have other rules, in order. Chains of ports that
-// did not change are the same pointers, so that this is quick.
+// changedChains are the names of chains in now that are new or have other rules, in order. Chains of ports
+// that did not change are the same pointers, so that this is quick.
 func changedChains(now, before map[string]*chain) []string {
 	var out []string
 	for name, c := range now {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Primary as an entry of Options.NodePortAddresses stands for the node's own address, the one its Node object reports as
-// InternalIP.
+// Primary as an entry of Options.NodePortAddresses stands for the node's own address, the one its Node object
+// reports as InternalIP.
 const Primary = "primary"
 
 // Options of a proxy. Only NodeName must be set.
@@ -22,20 +22,21 @@ type Options struct {
 	Kernel Kernel
 	// NetNS is the path of the node's network namespace; empty means that of the process.
 	NetNS string
-	// DetectLocal tells pods' traffic from other traffic; see its comment. NodeCIDR adds the ranges the Node object was
-	// given for its pods, as it says them.
+	// DetectLocal tells pods' traffic from other traffic; see its comment. NodeCIDR adds the ranges the Node
+	// object was given for its pods, as it says them.
 	DetectLocal DetectLocal
 	NodeCIDR    bool
 	// MasqueradeAll gives this node's address to all traffic for cluster IPs.
 	MasqueradeAll bool
 	// MasqueradeBit is the bit of the mark for such traffic, 0 to 31; nil means 14.
 	MasqueradeBit *int
-	// NodePortAddresses are ranges: node ports are served on the node's addresses in them. [Primary] is the node's
-	// own address. None means Primary with nftables and all addresses with iptables, as in kube-proxy.
+	// NodePortAddresses are ranges: node ports are served on the node's addresses in them. [Primary] is the
+	// node's own address. None means Primary with nftables and all addresses with iptables, as in kube-proxy.
 	NodePortAddresses []string
 	// NoLocalhostNodePorts does not serve node ports on 127.0.0.1; with nftables they never are.
 	NoLocalhostNodePorts bool
-	// ServiceCIDRs are the ranges of cluster IPs; with nftables traffic to unknown ones is dropped. None means that it is let go.
+	// ServiceCIDRs are the ranges of cluster IPs; with nftables traffic to unknown ones is dropped. None
+	// means that it is let go.
 	ServiceCIDRs []netip.Prefix
 	// SyncPeriod is how often it is made sure that the rules are still there; 0 means 30 s.
 	SyncPeriod time.Duration
@@ -43,7 +44,8 @@ type Options struct {
 	MinSyncPeriod time.Duration
 	// Conntrack are limits of connection tracking.
 	Conntrack Conntrack
-	// KeepRules leaves the rules in place when Run ends, so that a restart interrupts nobody, as kube-proxy does.
+	// KeepRules leaves the rules in place when Run ends, so that a restart interrupts nobody, as kube-proxy
+	// does.
 	KeepRules bool
 	// Metrics are told what happens; nil functions are not called.
 	Metrics Metrics
@@ -55,11 +57,13 @@ type Options struct {
 type Conntrack struct {
 	// Max is how many connections are tracked.
 	Max int
-	// TCPEstablished and TCPCloseWait are how long idle connections in these states are remembered, in whole seconds.
+	// TCPEstablished and TCPCloseWait are how long idle connections in these states are remembered, in whole
+	// seconds.
 	TCPEstablished, TCPCloseWait time.Duration
 	// UDP and UDPStream are how long UDP flows are remembered: those without, and with, answers.
 	UDP, UDPStream time.Duration
-	// TCPBeLiberal lets packets outside of the window pass as valid; with iptables invalid ones are then not dropped.
+	// TCPBeLiberal lets packets outside of the window pass as valid; with iptables invalid ones are then not
+	// dropped.
 	TCPBeLiberal bool
 }
 

@@ -9,15 +9,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// LabelProxyName gives a Service to another proxy: its Services and EndpointSlices are left alone whatever the value.
+// LabelProxyName gives a Service to another proxy: its Services and EndpointSlices are left alone whatever
+// the value.
 const LabelProxyName = "service.kubernetes.io/service-proxy-name"
 
 // defaultAffinity is the time of session affinity where a Service does not say.
 const defaultAffinity = 10800
 
-// Plan computes what the ports of a Service mean on a node in one family, in the order of the Service. Slices are
-// those of the Service, of any family. A Service that is not for this proxy, is headless, or has no address
-// of the family has none. The arguments are only read.
+// Plan computes what the ports of a Service mean on a node in one family, in the order of the Service. Slices
+// are those of the Service, of any family. A Service that is not for this proxy, is headless, or has no
+// address of the family has none. The arguments are only read.
 func Plan(f Family, svc *corev1.Service, eps []*discoveryv1.EndpointSlice, node Node) []*ServicePort {
 	if ignored(svc) {
 		return nil
@@ -176,8 +177,8 @@ func (p *ServicePort) choose(all []endpoint, node Node) {
 	p.AnyEndpoint = slices.ContainsFunc(all, func(e endpoint) bool { return e.usable() })
 }
 
-// pick returns the ready endpoints among those where allowed, or else those that serve until they are gone. Hints
-// do not hold for the latter: they are a last resort.
+// pick returns the ready endpoints among those where allowed, or else those that serve until they are gone.
+// Hints do not hold for the latter: they are a last resort.
 func pick(all []endpoint, where func(*endpoint) bool) []netip.AddrPort {
 	var ready, leaving []netip.AddrPort
 	for i := range all {
@@ -197,8 +198,8 @@ func pick(all []endpoint, where func(*endpoint) bool) []netip.AddrPort {
 	return leaving
 }
 
-// hinted decides which endpoints topology hints leave to this node. Hints count only if every ready endpoint has
-// them and one of them is for this node or zone; otherwise some endpoint would be used by nobody.
+// hinted decides which endpoints topology hints leave to this node. Hints count only if every ready endpoint
+// has them and one of them is for this node or zone; otherwise some endpoint would be used by nobody.
 func hinted(all []endpoint, node Node) func(*endpoint) bool {
 	ready, byNode, byZone, forNode, forZone := 0, 0, 0, 0, 0
 	for i := range all {

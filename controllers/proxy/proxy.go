@@ -78,8 +78,8 @@ func Add(m *manager.Manager, o Options) error {
 	return nil
 }
 
-// New makes a proxy for those who need its handlers; m.AddAlways runs it. It watches Services, EndpointSlices and
-// its own Node through the informers of m.
+// New makes a proxy for those who need its handlers; m.AddAlways runs it. It watches Services, EndpointSlices
+// and its own Node through the informers of m.
 func New(m *manager.Manager, o Options) (*Proxy, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -243,8 +243,8 @@ func (p *Proxy) start(ctx context.Context) error {
 	return nil
 }
 
-// loop syncs at most every MinSyncPeriod, at once if it has been quiet for that long; at least every SyncPeriod; and
-// after a failure with growing delays.
+// loop syncs at most every MinSyncPeriod, at once if it has been quiet for that long; at least every
+// SyncPeriod; and after a failure with growing delays.
 func (p *Proxy) loop(ctx context.Context) error {
 	periodic := time.NewTicker(p.opts.SyncPeriod)
 	defer periodic.Stop()
@@ -363,7 +363,8 @@ func (p *Proxy) sync(ctx context.Context, first, look bool) error {
 	return nil
 }
 
-// look makes sure that the rules of a family are still there. If that cannot be found out, they are left as they are until the next look.
+// look makes sure that the rules of a family are still there. If that cannot be found out, they are left as
+// they are until the next look.
 func (p *Proxy) look(ctx context.Context, f Family, fam *family) {
 	there, err := fam.applier.intact(ctx)
 	switch {
@@ -421,7 +422,8 @@ func (p *Proxy) plan(dirty map[types.NamespacedName]time.Time) {
 	p.family(IPv4)
 	for key := range dirty {
 		var eps []*discoveryv1.EndpointSlice
-		// EndpointSlices that cannot be decoded are reported by the informer; traffic goes to the endpoints of the others.
+		// EndpointSlices that cannot be decoded are reported by the informer; traffic goes to the endpoints
+		// of the others.
 		_ = p.byService.View(key.String(), func(s *discoveryv1.EndpointSlice) bool {
 			eps = append(eps, s)
 			return true
@@ -457,7 +459,8 @@ func (p *Proxy) family(f Family) *family {
 	return fam
 }
 
-// put replaces the ports of a Service. A port that is as before stays the same pointer, and so its rules need not be made again.
+// put replaces the ports of a Service. A port that is as before stays the same pointer, and so its rules need
+// not be made again.
 func (f *family) put(key types.NamespacedName, ports []*ServicePort) {
 	before := f.ports[key]
 	for i, now := range ports {

@@ -168,8 +168,8 @@ func sticky(n int, seconds int32) *corev1.Service {
 	}, port("t", tcp, 80, 0))
 }
 
-// The entries of sets that the kernel makes stay when all is written: at a restart, after rules failed to be written, and
-// when the time of one Service changes, which clears that Service's alone.
+// The entries of sets that the kernel makes stay when all is written: at a restart, after rules failed to be
+// written, and when the time of one Service changes, which clears that Service's alone.
 func TestStickySessionsOutliveWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, k, stop := onFake(t, Options{KeepRules: true})
@@ -316,7 +316,8 @@ func TestHealthChecksAreServedOnNodePortAddresses(t *testing.T) {
 	}
 }
 
-// A flow to an endpoint that serves stays, whatever hints, policies and the endpoint's coming end say about new ones.
+// A flow to an endpoint that serves stays, whatever hints, policies and the endpoint's coming end say about
+// new ones.
 func TestFlowsToServingEndpointsStay(t *testing.T) {
 	svc := service("dns", "10.96.0.10", func(s *corev1.Service) { s.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal) }, port("", udp, 53, 0))
 	leaving := where{ip: podIP(1).String(), node: "there", leaving: true}

@@ -176,7 +176,8 @@ func TestRealRules(t *testing.T) {
 			ap.set(t, service("web", "10.96.0.1", func(s *corev1.Service) {
 				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 			}, both...), here(0), here(1), here(2))
-			// A datagram from a port that was used before belongs to a flow of then, which stays with its endpoint.
+			// A datagram from a port that was used before belongs to a flow of then, which stays with its
+			// endpoint.
 			r.forgetFlows(t)
 			for _, network := range []string{"tcp", "udp"} {
 				require.Len(t, r.servers(r.client, network, clusterIP, 20), 1, network)
@@ -281,8 +282,8 @@ func TestRealIPv6(t *testing.T) {
 	})
 }
 
-// TestRealUDPFlow keeps one socket while the endpoints of its Service change: after each change its next packet
-// must follow the rules.
+// TestRealUDPFlow keeps one socket while the endpoints of its Service change: after each change its next
+// packet must follow the rules.
 func TestRealUDPFlow(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode Mode, r *rig) {
 		ap := newApplied(t, mode, r, IPv4)
@@ -323,8 +324,9 @@ func TestRealToolFails(t *testing.T) {
 	require.ErrorIs(t, err, exec.ErrNotFound)
 }
 
-// TestRealSessionsOutliveARestart writes all rules over what an earlier run has left: a client of a sticky service stays with its
-// endpoint, whichever that was, and so it does when only the time of another service changes.
+// TestRealSessionsOutliveARestart writes all rules over what an earlier run has left: a client of a sticky
+// service stays with its endpoint, whichever that was, and so it does when only the time of another service
+// changes.
 func TestRealSessionsOutliveARestart(t *testing.T) {
 	r := newRig(t, "nft")
 	for i, ns := range r.pods {

@@ -50,7 +50,8 @@ const (
 // evaluator runs a packet through a chain and calls done for every way it may go.
 type evaluator func(t *fakeTable, chain string, s split, done func(split, int))
 
-// simulate returns what becomes of a packet, with probabilities, by running it through the hooks of a ruleset's text.
+// simulate returns what becomes of a packet, with probabilities, by running it through the hooks of a
+// ruleset's text.
 func simulate(mode Mode, tables map[string]*fakeTable, p packet) map[string]float64 {
 	out := map[string]float64{}
 	through := func(hook string) []func(split, func(split)) {

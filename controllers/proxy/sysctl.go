@@ -20,8 +20,8 @@ func (p *Proxy) sysctls() error {
 		}
 	}
 	wish := p.opts.Conntrack.sysctls()
-	// Bridged pods of one node would answer each other past the rules without the first two. Not every kernel has
-	// them, nor the last one.
+	// Bridged pods of one node would answer each other past the rules without the first two. Not every kernel
+	// has them, nor the last one.
 	for _, name := range []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables", "net/ipv6/conf/all/forwarding"} {
 		wish[name] = "1"
 	}
@@ -33,7 +33,8 @@ func (p *Proxy) sysctls() error {
 	return nil
 }
 
-// wish sets a parameter that can be done without. The number of connections is never lowered; inside a network namespace it can only be read.
+// wish sets a parameter that can be done without. The number of connections is never lowered; inside a
+// network namespace it can only be read.
 func (p *Proxy) wish(name, value string) error {
 	if name == conntrackMax {
 		if now, err := p.opts.Kernel.Sysctl(name); err == nil {

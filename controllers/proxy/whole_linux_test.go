@@ -20,7 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-// TestRealProxy runs proxy and cluster DNS against an API server, with a node and pods made of network namespaces.
+// TestRealProxy runs proxy and cluster DNS against an API server, with a node and pods made of network
+// namespaces.
 func TestRealProxy(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode Mode, r *rig) {
 		c := controllertest.Start(t, controllertest.Options{})

@@ -21,13 +21,14 @@ type Request = types.NamespacedName
 type Result struct {
 	// RequeueAfter, if positive, runs the key again after this time even if nothing changes.
 	RequeueAfter time.Duration
-	// Priority of that next run; nil keeps the key's own, that is the priority of the run that asks, or of a pending one.
+	// Priority of that next run; nil keeps the key's own, that is the priority of the run that asks, or of a
+	// pending one.
 	Priority *int
 }
 
 // Reconciler brings one object's world to the desired state. Any error but a terminal one makes the
-// controller run the key again after a back-off. The context ends with the controller or the reconcile timeout, and
-// carries the logger and the id of the run; see [Logger] and [ID].
+// controller run the key again after a back-off. The context ends with the controller or the reconcile
+// timeout, and carries the logger and the id of the run; see [Logger] and [ID].
 type Reconciler interface {
 	Reconcile(ctx context.Context, req Request) (Result, error)
 }

@@ -119,8 +119,8 @@ type place struct{ key, value string }
 type affinityState struct {
 	// matching counts, per term of the pod and place, the pods there that match it.
 	required, requiredAnti []map[string]int
-	// requiredPods counts the pods that match all required terms, once for each term whose label their node has; if there are
-	// none, and the pod matches its own terms, it may be the first.
+	// requiredPods counts the pods that match all required terms, once for each term whose label their node
+	// has; if there are none, and the pod matches its own terms, it may be the first.
 	requiredPods int
 	selfMatch    bool
 	// existingAnti are the places that pods there refuse to share with this one.
@@ -177,8 +177,8 @@ func (d *decision) reservedTerms() bool {
 	return false
 }
 
-// meet takes in one placed pod, or with sign -1 takes it out again: what the new pod wants of it, and what it wants of the
-// new pod.
+// meet takes in one placed pod, or with sign -1 takes it out again: what the new pod wants of it, and what it
+// wants of the new pod.
 func (d *decision) meet(st *affinityState, n *node, p *podInfo, sign int) {
 	c, a, at := d.cluster, &d.info.affinity, n.obj.Labels
 	all := len(a.required) > 0
@@ -227,7 +227,8 @@ func (d *decision) weigh(st *affinityState, n *node, p *podInfo) {
 	for i := range a.preferredAnti {
 		weigh(&a.preferredAnti[i].podTerm, p.pod, -a.preferredAnti[i].weight)
 	}
-	// A pod that had to be near such pods likes more of them near, with the weight clusters give it by default.
+	// A pod that had to be near such pods likes more of them near, with the weight clusters give it by
+	// default.
 	for i := range p.affinity.required {
 		weigh(&p.affinity.required[i], d.info.pod, 1)
 	}

@@ -20,8 +20,8 @@ func full(nodes int) *scheduler.Cluster {
 	return c
 }
 
-// BenchmarkPreempt decides what to preempt for pods that need three quarters of a node: plain ones, ones that belong to a ReplicaSet, and ones that
-// must be apart.
+// BenchmarkPreempt decides what to preempt for pods that need three quarters of a node: plain ones, ones that
+// belong to a ReplicaSet, and ones that must be apart.
 func BenchmarkPreempt(b *testing.B) {
 	for _, nodes := range []int{100, 1000} {
 		c := full(nodes)

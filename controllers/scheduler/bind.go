@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// A binding whose answer was lost is sent again, to the same node, this often, after waits that double from the first to the last.
+// A binding whose answer was lost is sent again, to the same node, this often, after waits that double from
+// the first to the last.
 const (
 	bindTries     = 5
 	bindWaitFirst = 100 * time.Millisecond
@@ -27,8 +28,8 @@ const (
 	gone                   // the pod is no longer there
 )
 
-// write binds the pod. A placement that certainly was not written is taken back; one whose fate is not known keeps its room until a read of the
-// pod or the watch tells.
+// write binds the pod. A placement that certainly was not written is taken back; one whose fate is not known
+// keeps its room until a read of the pod or the watch tells.
 func (s *scheduler) write(ctx context.Context, t *try, node string) {
 	pod := t.pod
 	state, err := s.settle(ctx, pod, node)
@@ -60,7 +61,8 @@ func (s *scheduler) write(ctx context.Context, t *try, node string) {
 	}
 }
 
-// takeBack takes back an assumed placement; s.mu is held. Room that was kept for the pod on a node is kept again.
+// takeBack takes back an assumed placement; s.mu is held. Room that was kept for the pod on a node is kept
+// again.
 func (s *scheduler) takeBack(pod *corev1.Pod, keep bool) {
 	// The pod may have been seen bound, by us with a lost answer or by another: then the API's word counts.
 	a, ok := s.assumed[pod.UID]
@@ -74,7 +76,8 @@ func (s *scheduler) takeBack(pod *corev1.Pod, keep bool) {
 	}
 }
 
-// settle writes the binding and finds out what became of it. The error belongs to unbound, or says that the pod is bound to another node.
+// settle writes the binding and finds out what became of it. The error belongs to unbound, or says that the
+// pod is bound to another node.
 func (s *scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (binding, error) {
 	wait := bindWaitFirst
 	for i := 1; ; i++ {
@@ -110,7 +113,8 @@ func (s *scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (b
 	}
 }
 
-// read gets the pod, however long that takes; the error is that ctx has ended, or that the pod is no longer there.
+// read gets the pod, however long that takes; the error is that ctx has ended, or that the pod is no longer
+// there.
 func (s *scheduler) read(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	for wait := bindWaitFirst; ; wait = min(2*wait, bindWaitMax) {
 		live, err := s.pods.Get(ctx, pod.Key())
@@ -126,8 +130,8 @@ func (s *scheduler) read(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 	}
 }
 
-// refused reports that the server has answered no, and has done nothing; conflicts, which may be with what we did
-// ourselves, are left out.
+// refused reports that the server has answered no, and has done nothing; conflicts, which may be with what we
+// did ourselves, are left out.
 func refused(err error) bool {
 	code := apierrors.CodeOf(err)
 	return code >= 400 && code < 500 && code != http.StatusConflict

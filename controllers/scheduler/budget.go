@@ -48,7 +48,8 @@ func (c *Cluster) spend(victims []*placed) {
 	}
 }
 
-// unspend gives back what was spent on pods that are no victims any more: their eviction was refused, or the pod they were to make room for is gone.
+// unspend gives back what was spent on pods that are no victims any more: their eviction was refused, or the
+// pod they were to make room for is gone.
 func (c *Cluster) unspend() {
 	for _, b := range c.budgets {
 		for uid := range b.spent {
@@ -68,8 +69,8 @@ func (b *budget) covers(pod *corev1.Pod) bool {
 	return !counted && b.selector.Matches(pod.Labels)
 }
 
-// splitByBudget separates the pods whose end would break a budget, if those before them in the list go too, from the others. It keeps
-// their order.
+// splitByBudget separates the pods whose end would break a budget, if those before them in the list go too,
+// from the others. It keeps their order.
 func (c *Cluster) splitByBudget(pods []*placed) (violating, rest []*placed) {
 	if len(c.budgets) == 0 {
 		return nil, pods

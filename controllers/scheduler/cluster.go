@@ -22,7 +22,8 @@ type Cluster struct {
 	namespaces map[string]map[string]string
 	// next is where the search for feasible nodes begins, so that all nodes get their turn.
 	next int
-	// affine and antiAffine count the placed pods that have such terms: without any, no decision has to look for them.
+	// affine and antiAffine count the placed pods that have such terms: without any, no decision has to look
+	// for them.
 	affine, antiAffine int
 	// nominations is the room kept for pods that wait for others to go; see nominate.go.
 	nominations nominations
@@ -72,7 +73,8 @@ type hostPort struct {
 	port         int32
 }
 
-// NewCluster returns an empty cluster. random returns a number below n to break ties; nil always picks the first.
+// NewCluster returns an empty cluster. random returns a number below n to break ties; nil always picks the
+// first.
 func NewCluster(random func(n int) int) *Cluster {
 	if random == nil {
 		random = func(int) int { return 0 }
@@ -154,8 +156,8 @@ func (c *Cluster) SetNamespace(name string, labels map[string]string) {
 // RemoveNamespace forgets a namespace.
 func (c *Cluster) RemoveNamespace(name string) { delete(c.namespaces, name) }
 
-// SetPod places a pod on spec.nodeName, or moves its record to the new state. A pod without a node, or one that
-// has ended, takes no room and is removed.
+// SetPod places a pod on spec.nodeName, or moves its record to the new state. A pod without a node, or one
+// that has ended, takes no room and is removed.
 func (c *Cluster) SetPod(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		c.RemovePod(pod.UID)

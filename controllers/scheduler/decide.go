@@ -13,7 +13,8 @@ import (
 type Decision struct {
 	// Node is the chosen node; empty when none can take the pod.
 	Node string
-	// Feasible are the nodes that were found able to take the pod, with their scores. The search ends early in large clusters.
+	// Feasible are the nodes that were found able to take the pod, with their scores. The search ends early
+	// in large clusters.
 	Feasible []Scored
 	// Reasons counts nodes by the reason they cannot.
 	Reasons map[string]int
@@ -54,8 +55,8 @@ type decision struct {
 	softDefaults bool
 	// reserved is the room kept for other pods; filters count it as taken.
 	reserved map[*node]*reserved
-	// bare is the decision without that room. It is nil where it cannot refuse what the other allows: a pod that wants others
-	// near must not be placed beside one that is not there yet.
+	// bare is the decision without that room. It is nil where it cannot refuse what the other allows: a pod
+	// that wants others near must not be placed beside one that is not there yet.
 	bare *decision
 }
 
@@ -137,8 +138,8 @@ func (d *decision) best(list []Scored) string {
 	return ties[d.cluster.random(len(ties))]
 }
 
-// enoughFeasible is how many feasible nodes are enough to stop searching: all of a small cluster, and a share of a large
-// one that falls from half to a twentieth, but never fewer than a hundred.
+// enoughFeasible is how many feasible nodes are enough to stop searching: all of a small cluster, and a share
+// of a large one that falls from half to a twentieth, but never fewer than a hundred.
 func enoughFeasible(nodes int) int {
 	const least = 100
 	if nodes < least {
@@ -281,13 +282,15 @@ func hasImages(nodes []*node) bool {
 	return slices.ContainsFunc(nodes, func(n *node) bool { return len(n.obj.Status.Images) > 0 })
 }
 
-// Images below the first size save nothing worth a preference, and above the second all count alike, per container.
+// Images below the first size save nothing worth a preference, and above the second all count alike, per
+// container.
 const (
 	smallImage = 23 << 20
 	largeImage = 1000 << 20
 )
 
-// imageLocality prefers nodes that have the pod's images, the less the rarer they are, so that one node does not get all pods.
+// imageLocality prefers nodes that have the pod's images, the less the rarer they are, so that one node does
+// not get all pods.
 func (d *decision) imageLocality(n *node, nodes []*node) int64 {
 	var sum int64
 	for i := range d.info.pod.Spec.Containers {

@@ -18,11 +18,13 @@ import (
 
 const preemptedReason = "PreemptionByScheduler"
 
-// sparedFor is how long a pod that the API refused to have deleted is no victim. It is less than pods wait without an event.
+// sparedFor is how long a pod that the API refused to have deleted is no victim. It is less than pods wait
+// without an event.
 const sparedFor = unplacedMax - time.Minute
 
-// evict ends the victims: it marks all of them and, if every mark was accepted, deletes them. A victim that cannot be marked is not deleted, nor
-// is any other of its set. It may be called again for victims that an earlier call did not reach.
+// evict ends the victims: it marks all of them and, if every mark was accepted, deletes them. A victim that
+// cannot be marked is not deleted, nor is any other of its set. It may be called again for victims that an
+// earlier call did not reach.
 func (s *scheduler) evict(ctx context.Context, t *try, victims []*corev1.Pod, node string) error {
 	for _, v := range victims {
 		if err := s.mark(ctx, t.pod.Spec.SchedulerName, v, node); err != nil {
@@ -44,8 +46,9 @@ func (s *scheduler) evict(ctx context.Context, t *try, victims []*corev1.Pod, no
 	return nil
 }
 
-// notEvicted decides what a failure means: a pod that the API refuses to give up is no victim for the next minutes, and the next try looks for
-// others; after any other failure the next try goes on with the same victims.
+// notEvicted decides what a failure means: a pod that the API refuses to give up is no victim for the next
+// minutes, and the next try looks for others; after any other failure the next try goes on with the same
+// victims.
 func (s *scheduler) notEvicted(t *try, victim *corev1.Pod, err error) error {
 	if !refused(err) || apierrors.CodeOf(err) == http.StatusTooManyRequests {
 		return err

@@ -48,7 +48,8 @@ func withFaults(t *testing.T, o scheduler.Options, do func(ctx context.Context, 
 	})
 }
 
-// The answer to a binding is lost and the binding lands later: until the API says what became of it, its room is not given away.
+// The answer to a binding is lost and the binding lands later: until the API says what became of it, its room
+// is not given away.
 func TestALostAnswerKeepsTheRoom(t *testing.T) {
 	first := true
 	withFaults(t, scheduler.Options{}, func(ctx context.Context, r *client.Request, send func() (*client.Response, error)) (*client.Response, error) {
@@ -125,7 +126,8 @@ func TestTwoNamesShareOneAccount(t *testing.T) {
 	})
 }
 
-// A pod whose marking or whose deletion the API refuses is not deleted, and neither is any other for the same end; others make room.
+// A pod whose marking or whose deletion the API refuses is not deleted, and neither is any other for the same
+// end; others make room.
 func TestPodsThatMayNotBePreemptedAreSpared(t *testing.T) {
 	for _, verb := range []string{"patch", "delete"} {
 		withFaults(t, scheduler.Options{}, func(ctx context.Context, r *client.Request, send func() (*client.Response, error)) (*client.Response, error) {
@@ -208,8 +210,8 @@ func TestNominationsOutliveTheScheduler(t *testing.T) {
 	})
 }
 
-// Changes of pods that are being tried are taken in beside the try, which goes on with the pod that it began with. The race detector
-// watches over that.
+// Changes of pods that are being tried are taken in beside the try, which goes on with the pod that it began
+// with. The race detector watches over that.
 func TestPodsChangeWhileTheyAreTried(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		addNode(c, "a", "10", "100")

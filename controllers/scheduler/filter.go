@@ -25,8 +25,8 @@ const (
 	taintReason         = "node(s) had untolerated taint(s)"
 )
 
-// filter says why a node cannot take the pod; none means it can. Cheap checks come first. Reasons that preempting other pods
-// cannot remove are marked final.
+// filter says why a node cannot take the pod; none means it can. Cheap checks come first. Reasons that
+// preempting other pods cannot remove are marked final.
 func (d *decision) filter(n *node) (reasons []string, final bool) {
 	pod := d.info.pod
 	if name := pod.Spec.NodeName; name != "" && name != n.name {
@@ -70,7 +70,8 @@ func (d *decision) filterPods(n *node) (reason string, final bool) {
 	return d.filterAffinity(n)
 }
 
-// portsFree reports whether neither a pod of the node nor one that room is kept for uses a wanted port; kept may be nil.
+// portsFree reports whether neither a pod of the node nor one that room is kept for uses a wanted port; kept
+// may be nil.
 func (n *node) portsFree(want []hostPort, kept *reserved) bool {
 	for _, w := range want {
 		for used := range n.ports {
@@ -85,7 +86,8 @@ func (n *node) portsFree(want []hostPort, kept *reserved) bool {
 	return true
 }
 
-// lacks names the resources a node has too little of, beside its pods and the room that is kept, which may be nil.
+// lacks names the resources a node has too little of, beside its pods and the room that is kept, which may be
+// nil.
 func (n *node) lacks(need *amounts, kept *reserved) (reasons []string) {
 	if kept == nil {
 		kept = &reserved{}

@@ -22,7 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 )
 
-// chaos makes the writes of a scheduler fail: some are not sent, the answers of some are lost, some arrive late, some the server refuses.
+// chaos makes the writes of a scheduler fail: some are not sent, the answers of some are lost, some arrive
+// late, some the server refuses.
 type chaos struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -122,8 +123,9 @@ func (l *ledger) used(on string, priority int32) (sum int64) {
 
 var classes = []string{"p0", "p1", "p2", "p3"}
 
-// Random pods of two scheduler names come and go while a fifth of the scheduler's calls fail in one of five ways. At no moment is a node
-// given more than it has; at the end, when the faults are over, no pod waits that fits somewhere, be it beside more important pods only.
+// Random pods of two scheduler names come and go while a fifth of the scheduler's calls fail in one of five
+// ways. At no moment is a node given more than it has; at the end, when the faults are over, no pod waits
+// that fits somewhere, be it beside more important pods only.
 func TestHistoriesWithLostAnswers(t *testing.T) {
 	for _, seed := range seeds.Of(t, 12) {
 		synctest.Test(t, func(t *testing.T) { history(t, seed) })

@@ -67,7 +67,8 @@ func (all *nominations) claim(n *nomination, victims []*placed) {
 	}
 }
 
-// put adds a nomination that was removed before, with its place in the order. Its victims, if any, were given up.
+// put adds a nomination that was removed before, with its place in the order. Its victims, if any, were given
+// up.
 func (all *nominations) put(n *nomination) {
 	all.byPod[n.info.pod.UID] = n
 	if all.byNode[n.node] == nil {
@@ -93,7 +94,8 @@ func (all *nominations) remove(pod types.UID) *nomination {
 	return n
 }
 
-// victimGone notes that a pod has left its node. It returns the pod whose last victim that was, if it was one's.
+// victimGone notes that a pod has left its node. It returns the pod whose last victim that was, if it was
+// one's.
 func (all *nominations) victimGone(uid types.UID) (waiting types.UID, last bool) {
 	n := all.leaving[uid]
 	if n == nil {
@@ -104,8 +106,8 @@ func (all *nominations) victimGone(uid types.UID) (waiting types.UID, last bool)
 	return n.info.pod.UID, len(n.victims) == 0
 }
 
-// ahead returns the nominations whose room the pod must leave alone: those of more important pods, and of equally important
-// ones, except that of two such pods nominated to one node the first may take the room.
+// ahead returns the nominations whose room the pod must leave alone: those of more important pods, and of
+// equally important ones, except that of two such pods nominated to one node the first may take the room.
 func (all *nominations) ahead(info *podInfo) (out []*nomination) {
 	own, priority := all.byPod[info.pod.UID], priorityOf(info.pod)
 	for _, n := range all.byPod {

@@ -13,7 +13,8 @@ import (
 // preemption is a set of pods whose removal makes a node feasible.
 type preemption struct {
 	node *node
-	// victims are to be deleted, the most important first; the first violating ones in spite of a disruption budget.
+	// victims are to be deleted, the most important first; the first violating ones in spite of a disruption
+	// budget.
 	victims   []*placed
 	violating int
 }
@@ -22,8 +23,9 @@ func mayPreempt(pod *corev1.Pod) bool {
 	return pod.Spec.PreemptionPolicy == nil || *pod.Spec.PreemptionPolicy != corev1.PreemptNever
 }
 
-// Preempt decides, for a pod that fits nowhere, which pods have to go for it and where. It keeps the room for the pod: later decisions leave it
-// alone, until the pod is placed or removed. An empty node means that preemption does not help. Without victims, pods that end already make room.
+// Preempt decides, for a pod that fits nowhere, which pods have to go for it and where. It keeps the room for
+// the pod: later decisions leave it alone, until the pod is placed or removed. An empty node means that
+// preemption does not help. Without victims, pods that end already make room.
 func (c *Cluster) Preempt(pod *corev1.Pod) (node string, victims []*corev1.Pod) {
 	info := inspect(pod)
 	nom, added := c.nominate(info, c.schedule(info).preemptable)
@@ -36,8 +38,8 @@ func (c *Cluster) Preempt(pod *corev1.Pod) (node string, victims []*corev1.Pod) 
 	return nom.node, victims
 }
 
-// nominate plans a preemption on one of nodes and keeps its room. It returns the pod's nomination, nil if preemption does not help, and the
-// victims that were added to it.
+// nominate plans a preemption on one of nodes and keeps its room. It returns the pod's nomination, nil if
+// preemption does not help, and the victims that were added to it.
 func (c *Cluster) nominate(info *podInfo, nodes []*node) (*nomination, []*placed) {
 	p := c.preempt(info, nodes)
 	if p == nil {
@@ -47,10 +49,11 @@ func (c *Cluster) nominate(info *podInfo, nodes []*node) (*nomination, []*placed
 	return c.nominations.extend(info, p.node.name, p.victims), p.victims
 }
 
-// preempt finds, among nodes, the one where the fewest and least important pods must go for the pod to fit, or returns nil. Pods of equal or
-// higher priority are never touched, nor is room that is kept for such. Pods that end already cost nothing: room is waited for rather than made,
-// so a pod that is nominated and whose victims have not all gone yet keeps its nomination and gets no further victims. Large clusters are searched in
-// part. The cluster is as before when it returns.
+// preempt finds, among nodes, the one where the fewest and least important pods must go for the pod to fit,
+// or returns nil. Pods of equal or higher priority are never touched, nor is room that is kept for such. Pods
+// that end already cost nothing: room is waited for rather than made, so a pod that is nominated and whose
+// victims have not all gone yet keeps its nomination and gets no further victims. Large clusters are searched
+// in part. The cluster is as before when it returns.
 func (c *Cluster) preempt(info *podInfo, nodes []*node) *preemption {
 	if !mayPreempt(info.pod) || len(nodes) == 0 {
 		return nil
@@ -97,8 +100,9 @@ func (d *Decision) preemptionMessage(pod *corev1.Pod) string {
 	return fmt.Sprintf("0/%d nodes are available: %s.", d.Nodes, strings.Join(parts, ", "))
 }
 
-// victimsOn removes every less important pod from n, and if the pod then fits, puts back as many as it still fits
-// beside: those first that a disruption budget protects, the most important first. The cost is that of the node's pods.
+// victimsOn removes every less important pod from n, and if the pod then fits, puts back as many as it still
+// fits beside: those first that a disruption budget protects, the most important first. The cost is that of
+// the node's pods.
 func (d *decision) victimsOn(n *node) *preemption {
 	c, priority := d.cluster, priorityOf(d.info.pod)
 	var ending, lower []*placed
@@ -191,8 +195,9 @@ func startOf(pod *corev1.Pod) metav1.Time {
 	return pod.CreationTimestamp
 }
 
-// comparePreemptions prefers the one that breaks budgets for fewer pods, then the one whose most important victim is least important, then the smaller
-// sum of priorities, then fewer victims, then the one whose most important victims started last.
+// comparePreemptions prefers the one that breaks budgets for fewer pods, then the one whose most important
+// victim is least important, then the smaller sum of priorities, then fewer victims, then the one whose most
+// important victims started last.
 func comparePreemptions(a, b *preemption) int {
 	return cmp.Or(cmp.Compare(a.violating, b.violating), cmp.Compare(a.top(), b.top()), cmp.Compare(a.sum(), b.sum()), cmp.Compare(len(a.victims), len(b.victims)),
 		b.started().Compare(a.started().Time), cmp.Compare(a.node.name, b.node.name))

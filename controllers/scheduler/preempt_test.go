@@ -90,8 +90,8 @@ func preempted(c *controllertest.Cluster) func() map[string]int {
 	}
 }
 
-// A hundred nodes full of unimportant pods, and a hundred important ones that need three quarters of a node each: every one
-// is bound, on a node where exactly three pods went for it, and no other pod is touched.
+// A hundred nodes full of unimportant pods, and a hundred important ones that need three quarters of a node
+// each: every one is bound, on a node where exactly three pods went for it, and no other pod is touched.
 func TestAHundredPodsPreemptThreePodsEach(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		priorities(c, map[string]int32{"low": 10, "high": 100})
@@ -134,8 +134,8 @@ func quickNode(c *controllertest.Cluster, name, cpu string) {
 	controllertest.Update(c, "", name, func(n *corev1.Node) { n.Spec.Taints = nil })
 }
 
-// The pods of ReplicaSets that are preempted come back at once and must not take the room that was made: each is preempted
-// once, not again and again. Upstream's conformance suite counts the pods seen.
+// The pods of ReplicaSets that are preempted come back at once and must not take the room that was made: each
+// is preempted once, not again and again. Upstream's conformance suite counts the pods seen.
 func TestReplacementsOfVictimsDoNotTakeTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
@@ -171,7 +171,8 @@ func TestReplacementsOfVictimsDoNotTakeTheRoom(t *testing.T) {
 	})
 }
 
-// Budgets are broken last: a more important pod without one goes instead, and only where nothing else helps does the protected one.
+// Budgets are broken last: a more important pod without one goes instead, and only where nothing else helps
+// does the protected one.
 func TestPreemptionReadsDisruptionBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
@@ -220,7 +221,8 @@ func TestPreemptionReadsDisruptionBudgets(t *testing.T) {
 		c.Sleep(10 * time.Second)
 		require.Equal(t, "c", get(c, "first").Spec.NodeName)
 		require.Equal(t, map[string]int{"c": 2}, gone())
-		// Two at once, of which each needs one: only one is covered by the budget, whatever its status says in that moment.
+		// Two at once, of which each needs one: only one is covered by the budget, whatever its status says
+		// in that moment.
 		create(c, "second", "2", class("high"))
 		create(c, "third", "2", class("high"), to("c"))
 		c.Sleep(10 * time.Second)
@@ -284,7 +286,8 @@ func TestABudgetIsGivenBack(t *testing.T) {
 
 func priority(v int32) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.Priority = &v } }
 
-// The room that is being made is kept, even against pods that come while its owner's back-off lasts, and given up when its owner goes.
+// The room that is being made is kept, even against pods that come while its owner's back-off lasts, and
+// given up when its owner goes.
 func TestTheRoomOfANominatedPodIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		priorities(c, map[string]int32{"low": 1, "high": 2, "highest": 3})

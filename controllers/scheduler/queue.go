@@ -16,8 +16,9 @@ const (
 	unplacedMax    = 5 * time.Minute
 )
 
-// queue orders the pods that wait for a node: by priority, then by how long they have waited. A pod is active (may be
-// tried now), backing off (may be tried later), unplaced (waits for an event), or being tried. Safe for concurrent use.
+// queue orders the pods that wait for a node: by priority, then by how long they have waited. A pod is active
+// (may be tried now), backing off (may be tried later), unplaced (waits for an event), or being tried. Safe
+// for concurrent use.
 type queue struct {
 	mu     sync.Mutex
 	pods   map[types.UID]*queued

@@ -71,8 +71,9 @@ const (
 	defaultMemory   = 200 << 20
 )
 
-// requestOf is what a pod needs at most at one time: its containers and sidecars together, or an init container beside the
-// sidecars started before it; plus overhead. nonZero is the same with defaults for containers that request nothing.
+// requestOf is what a pod needs at most at one time: its containers and sidecars together, or an init
+// container beside the sidecars started before it; plus overhead. nonZero is the same with defaults for
+// containers that request nothing.
 func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
 	total := func(zero bool) amounts {
 		sum, sidecars, peak := amounts{}, amounts{}, amounts{}

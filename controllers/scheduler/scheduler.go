@@ -29,8 +29,9 @@ const DefaultName = "default-scheduler"
 
 // Options of the scheduler.
 type Options struct {
-	// Names are the scheduler names to serve: the values of spec.schedulerName of the pods to place. Empty means DefaultName. All names
-	// share one account of what is free: a second scheduler on the same nodes, which Add refuses on one manager, would overcommit them.
+	// Names are the scheduler names to serve: the values of spec.schedulerName of the pods to place. Empty
+	// means DefaultName. All names share one account of what is free: a second scheduler on the same nodes,
+	// which Add refuses on one manager, would overcommit them.
 	Names []string
 	// Binders is how many placements are written at once; 0 means 32.
 	Binders int
@@ -214,13 +215,15 @@ func (s *scheduler) onBoundPod(old, pod *corev1.Pod) {
 		s.victimGone(pod.UID)
 	}
 	s.cluster.SetPod(pod)
-	// A pod that ended makes room; one whose labels changed or that was placed may satisfy another's affinity.
+	// A pod that ended makes room; one whose labels changed or that was placed may satisfy another's
+	// affinity.
 	if freed || old != nil && (old.Spec.NodeName == "" || !codec.Equal(&old.Labels, &pod.Labels)) && s.someoneWatchesPods() {
 		s.queue.move()
 	}
 }
 
-// renominate takes in status.nominatedNodeName where the scheduler knows no better: after a restart, or when others nominate.
+// renominate takes in status.nominatedNodeName where the scheduler knows no better: after a restart, or when
+// others nominate.
 func (s *scheduler) renominate(info *podInfo) {
 	all, node := &s.cluster.nominations, info.pod.Status.NominatedNodeName
 	have := all.byPod[info.pod.UID]
@@ -252,7 +255,8 @@ func (s *scheduler) mine(pod *corev1.Pod) bool {
 
 // Run implements manager.Runnable: one goroutine decides, several write.
 func (s *scheduler) Run(ctx context.Context) error {
-	// The cluster must hold all pods there are before the first decision: that the informers do is not enough.
+	// The cluster must hold all pods there are before the first decision: that the informers do is not
+	// enough.
 	for _, h := range s.handlers {
 		select {
 		case <-h.Synced():
@@ -316,8 +320,9 @@ type outcome struct {
 	victims []*corev1.Pod
 }
 
-// decide places the pod and assumes the placement, so that the next decision already counts it. For a pod that fits nowhere it looks for pods to
-// preempt and keeps their room. It is false for a pod that left the queue meanwhile.
+// decide places the pod and assumes the placement, so that the next decision already counts it. For a pod
+// that fits nowhere it looks for pods to preempt and keeps their room. It is false for a pod that left the
+// queue meanwhile.
 func (s *scheduler) decide(t *try) (o outcome, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,8 +353,8 @@ func (s *scheduler) decide(t *try) (o outcome, ok bool) {
 	return o, true
 }
 
-// unplaced reports why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is written before any pod is deleted for
-// it, so that a scheduler which takes over knows of it.
+// unplaced reports why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is
+// written before any pod is deleted for it, so that a scheduler which takes over knows of it.
 func (s *scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
 	message := o.Message()
 	if o.nominated == "" && len(o.Reasons) > 0 {

@@ -42,8 +42,8 @@ func compileSpread(pod *corev1.Pod) (out []spreadConstraint) {
 	return out
 }
 
-// defaultSpread is what clusters use for pods without constraints that belong to something: softly over hosts and zones. selector
-// is that of the pod's own labels, which is what its siblings share with it.
+// defaultSpread is what clusters use for pods without constraints that belong to something: softly over hosts
+// and zones. selector is that of the pod's own labels, which is what its siblings share with it.
 func defaultSpread(pod *corev1.Pod) []spreadConstraint {
 	if metav1.ControllerOf(pod) == nil || len(pod.Labels) == 0 {
 		return nil

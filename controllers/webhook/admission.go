@@ -19,9 +19,9 @@ import (
 // maxBody bounds a request: two objects of the size that a store takes, with room.
 const maxBody = 16 << 20
 
-// Mutating returns a handler that lets change alter the object in place. It is not called on DELETE, which has nothing to change. Register
-// another handler for subresources whose object is not a T, such as scale.
-// An error refuses the request: an *apierrors.StatusError as it is, any other as 403 Forbidden with its text.
+// Mutating returns a handler that lets change alter the object in place. It is not called on DELETE, which
+// has nothing to change. Register another handler for subresources whose object is not a T, such as scale. An
+// error refuses the request: an *apierrors.StatusError as it is, any other as 403 Forbidden with its text.
 func Mutating[T metav1.Object](change func(ctx context.Context, r *Request, obj T) error) http.Handler {
 	return admission(func(ctx context.Context, r *Request, answer *admissionv1.AdmissionResponse) error {
 		if len(r.Object.Raw) == 0 {
@@ -51,8 +51,8 @@ func Mutating[T metav1.Object](change func(ctx context.Context, r *Request, obj 
 	})
 }
 
-// Validating returns a handler that lets check judge the object; on DELETE that is the one to be deleted. [Old] has the
-// stored one on UPDATE. An error refuses the request, see [Mutating].
+// Validating returns a handler that lets check judge the object; on DELETE that is the one to be deleted.
+// [Old] has the stored one on UPDATE. An error refuses the request, see [Mutating].
 func Validating[T metav1.Object](check func(ctx context.Context, r *Request, obj T) error) http.Handler {
 	return admission(func(ctx context.Context, r *Request, _ *admissionv1.AdmissionResponse) error {
 		raw := r.Object.Raw
@@ -98,8 +98,8 @@ func statusOf(err error) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// guarded calls f for a call and makes an error of its panic. The stack is for the operator's log; only where there is
-// none is it in the error, which whoever uses the API server gets to read.
+// guarded calls f for a call and makes an error of its panic. The stack is for the operator's log; only where
+// there is none is it in the error, which whoever uses the API server gets to read.
 func guarded(r *http.Request, f func() error) (err error) {
 	defer func() {
 		p := recover()

@@ -16,8 +16,9 @@ type operation struct {
 	Value any // of add and replace
 }
 
-// patchFor returns the JSON patch that makes to raw the changes from before to after, or nil if there are none. before is
-// raw as a Go type sees it: without what the type does not know, and with zero values that raw may lack.
+// patchFor returns the JSON patch that makes to raw the changes from before to after, or nil if there are
+// none. before is raw as a Go type sees it: without what the type does not know, and with zero values that
+// raw may lack.
 func patchFor(raw, before, after []byte) ([]byte, error) {
 	var r, b, a any
 	for _, d := range []struct {
@@ -49,8 +50,8 @@ func patchFor(raw, before, after []byte) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// merge returns raw with the changes from before to after. Lists that keep their length are merged by position; others
-// are replaced, and their elements that did not change keep what only raw knows.
+// merge returns raw with the changes from before to after. Lists that keep their length are merged by
+// position; others are replaced, and their elements that did not change keep what only raw knows.
 func merge(raw, before, after any) any {
 	if reflect.DeepEqual(before, after) {
 		return raw

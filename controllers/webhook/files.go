@@ -25,7 +25,8 @@ type stamp struct {
 	size int64
 }
 
-// get returns the certificate. One that is being replaced, and does not fit its key yet, does not displace the last good one.
+// get returns the certificate. One that is being replaced, and does not fit its key yet, does not displace
+// the last good one.
 func (f *files) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	names := [2]string{filepath.Join(f.dir, "tls.crt"), filepath.Join(f.dir, "tls.key")}
 	var state [2]stamp

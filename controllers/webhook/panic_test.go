@@ -15,7 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/webhook"
 )
 
-// The stack of a panic goes to the operator's log and not to whoever uses the API server; without a log it is in the answer.
+// The stack of a panic goes to the operator's log and not to whoever uses the API server; without a log it is
+// in the answer.
 func TestStacksOfPanicsGoToTheLog(t *testing.T) {
 	questions := map[string]string{
 		"/validate": `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","object":{}}}`,

@@ -17,7 +17,8 @@ type Request struct {
 	annotations map[string]string
 }
 
-// Warn sends text to the client of the API server along with the answer; it should be shorter than 120 characters.
+// Warn sends text to the client of the API server along with the answer; it should be shorter than 120
+// characters.
 func (r *Request) Warn(text string) { r.warnings = append(r.warnings, text) }
 
 // Audit puts a value into the audit event of the request, under key prefixed with the webhook's name.

@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/serve"
 )
 
-// Options configure a Server. The zero value listens on port 9443 of all addresses with the certificate in /tmp/k8s-webhook-server/serving-certs, where
-// generated manifests of operators mount it.
+// Options configure a Server. The zero value listens on port 9443 of all addresses with the certificate in
+// /tmp/k8s-webhook-server/serving-certs, where generated manifests of operators mount it.
 type Options struct {
 	// Addr is the host and port to listen on; empty means ":9443".
 	Addr string
@@ -25,13 +25,14 @@ type Options struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Patience is how long calls under way may take after the end of Run's context; zero means 10 s.
 	Patience time.Duration
-	// Logger is told of certificates that cannot be read, of broken connections, and of panics with their stacks; nil discards, and
-	// the stacks are then in the answers instead.
+	// Logger is told of certificates that cannot be read, of broken connections, and of panics with their
+	// stacks; nil discards, and the stacks are then in the answers instead.
 	Logger *slog.Logger
 }
 
-// Server serves the handlers of an operator's webhooks over HTTPS, and /healthz and /readyz beside them. It is a manager.Runnable: add it with AddAlways, because the
-// API server calls any replica. It is also an http.Handler, for those who serve it themselves.
+// Server serves the handlers of an operator's webhooks over HTTPS, and /healthz and /readyz beside them. It
+// is a manager.Runnable: add it with AddAlways, because the API server calls any replica. It is also an
+// http.Handler, for those who serve it themselves.
 type Server struct {
 	options Options
 	mux     *http.ServeMux
@@ -61,7 +62,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// Handle serves h at path, which is the path of the webhook's clientConfig. Like http.ServeMux it panics if path is taken.
+// Handle serves h at path, which is the path of the webhook's clientConfig. Like http.ServeMux it panics if
+// path is taken.
 func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle(path, h) }
 
 // ServeHTTP serves the handlers.
@@ -72,8 +74,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Run serves until ctx ends and the calls under way are answered, or Patience is over. It fails at once if it cannot
-// listen or there is no certificate.
+// Run serves until ctx ends and the calls under way are answered, or Patience is over. It fails at once if it
+// cannot listen or there is no certificate.
 func (s *Server) Run(ctx context.Context) error {
 	certificate := s.options.Certificate
 	if certificate == nil {

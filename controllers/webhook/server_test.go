@@ -15,7 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// Certificates that change on disk are used for the next connection; one that cannot be read does not displace the last good one.
+// Certificates that change on disk are used for the next connection; one that cannot be read does not
+// displace the last good one.
 func TestCertificatesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	ca, err := certs.NewAuthority("ca")

@@ -55,11 +55,13 @@ type pki struct {
 
 	// Client certificates of the components in this process, each with the rights of its role.
 	manager, scheduler, proxy, fakeNodes *certs.Pair
-	// program is this program itself, as an installer: it gives the parts their rights, waits for them and publishes DNS.
+	// program is this program itself, as an installer: it gives the parts their rights, waits for them and
+	// publishes DNS.
 	program *certs.Pair
 }
 
-// run starts the parts in order, calls ready once everything answers, and blocks until ctx ends or a part fails.
+// run starts the parts in order, calls ready once everything answers, and blocks until ctx ends or a part
+// fails.
 func (c *cluster) run(ctx context.Context, ready func()) (err error) {
 	if c.dataDir != "" {
 		unlock, err := lockDir(c.dataDir)

@@ -37,7 +37,8 @@ func open(t testing.TB, endpoint, prefix string) store.Store {
 	return st
 }
 
-// The embedded etcd keeps the contract of stores, reports of progress included. The cases share one, except the one that compacts everybody's history.
+// The embedded etcd keeps the contract of stores, reports of progress included. The cases share one, except
+// the one that compacts everybody's history.
 func TestEmbeddedStore(t *testing.T) {
 	shared, n := embedded(t), 0
 	storetest.Run(t, func(t testing.TB) store.Store {
@@ -66,8 +67,8 @@ func TestEmbeddedHistories(t *testing.T) {
 	}
 }
 
-// What etcd itself counts: a consistent list after a write through another server costs it the question which revision it is at, never the
-// objects, and a list at a known revision costs it nothing.
+// What etcd itself counts: a consistent list after a write through another server costs it the question which
+// revision it is at, never the objects, and a list at a known revision costs it nothing.
 func TestEmbeddedListsComeFromTheCache(t *testing.T) {
 	st := open(t, embedded(t), "")
 	one := clienttest.Start(t, clienttest.Options{Server: apiserver.Options{Store: st}}).Conn(t, rest.Options{})

@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// The cluster serves its server's measurements as kube-apiserver does: to those who monitor it, and to nobody else.
+// The cluster serves its server's measurements as kube-apiserver does: to those who monitor it, and to nobody
+// else.
 func TestClusterMetrics(t *testing.T) {
 	conn := startTestCluster(t)
 	get := func(path string, as *client.User) (string, error) {

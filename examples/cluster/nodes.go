@@ -30,8 +30,8 @@ func (c *cluster) addScheduler(m *manager.Manager) error {
 	return scheduler.Add(m, scheduler.Options{})
 }
 
-// nodeConn is how the API server reaches kubelets: with its client certificate, trusting the cluster's authority,
-// over HTTP/1.1, which upgrades to streams need.
+// nodeConn is how the API server reaches kubelets: with its client certificate, trusting the cluster's
+// authority, over HTTP/1.1, which upgrades to streams need.
 func (c *cluster) nodeConn() http.RoundTripper {
 	return &http.Transport{
 		TLSClientConfig:     &tls.Config{RootCAs: c.pki.ca.Pool(), Certificates: []tls.Certificate{c.pki.kubelet.TLS()}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},

@@ -82,9 +82,9 @@ func awaitDeployments(ctx context.Context, tb testing.TB, conn client.Conn, done
 	require.FailNow(tb, "the watch ended before the deployments were done")
 }
 
-// BenchmarkRollout creates 20 Deployments of 50 replicas on 100 simulated nodes, rolls them to another image and
-// scales them to zero. It prints the time of each step and the CPU time of the whole process, which is all
-// components and the client.
+// BenchmarkRollout creates 20 Deployments of 50 replicas on 100 simulated nodes, rolls them to another image
+// and scales them to zero. It prints the time of each step and the CPU time of the whole process, which is
+// all components and the client.
 func BenchmarkRollout(b *testing.B) {
 	const deployments, replicas = 20, 50
 	for range b.N {

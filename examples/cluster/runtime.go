@@ -23,8 +23,8 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/noderights"
 )
 
-// defaultNodeDir holds the real node's containers when there is no data folder. It is the same for every run, so
-// that a run finds what a killed one left.
+// defaultNodeDir holds the real node's containers when there is no data folder. It is the same for every run,
+// so that a run finds what a killed one left.
 const defaultNodeDir = "/var/lib/keelson/node"
 
 // chooseRuntime decides between real containers and simulation.
@@ -234,7 +234,8 @@ func (c *cluster) serveOnGateway(ctx context.Context, gateway netip.Addr, fail f
 	return nil
 }
 
-// nodeAddress is the address of the machine's default route, or without one the pods' gateway. Nothing is sent.
+// nodeAddress is the address of the machine's default route, or without one the pods' gateway. Nothing is
+// sent.
 func nodeAddress(gateway netip.Addr) netip.Addr {
 	conn, err := net.Dial("udp", "192.0.2.1:9") // an address reserved for documentation
 	if err != nil {

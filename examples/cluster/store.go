@@ -64,8 +64,8 @@ func embeddedEtcd(ctx context.Context, dir string) (endpoint string, end func(),
 	if err != nil {
 		return "", nil, err
 	}
-	// The only member listens to no peers, and its client is this process: the advertised addresses are mere names,
-	// of which the peer's must stay the same.
+	// The only member listens to no peers, and its client is this process: the advertised addresses are mere
+	// names, of which the peer's must stay the same.
 	peer := url.URL{Scheme: "http", Host: "127.0.0.1:2380"}
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{{Scheme: "http", Host: "127.0.0.1:2379"}}
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = nil, []url.URL{peer}
@@ -108,8 +108,8 @@ func (c *cluster) runStore(ctx context.Context, st *etcd.Store) (end func()) {
 	}
 }
 
-// etcdURL is where the embedded etcd listens: a unix socket in a folder that only this user can open, or on Windows
-// a free loopback port. The path of a socket must be short, so it is not in the data folder.
+// etcdURL is where the embedded etcd listens: a unix socket in a folder that only this user can open, or on
+// Windows a free loopback port. The path of a socket must be short, so it is not in the data folder.
 func etcdURL() (client url.URL, cleanup func(), err error) {
 	if runtime.GOOS == "windows" {
 		port, err := freePort()

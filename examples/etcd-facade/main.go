@@ -1,9 +1,11 @@
-// Command etcd-facade is an etcd of one member without etcd: its v3 API over store/memory or store/file. It takes the flags of etcd that
-// mean something to one member, so it may stand where a program is expected that is called etcd, as in envtest's KUBEBUILDER_ASSETS:
+// Command etcd-facade is an etcd of one member without etcd: its v3 API over store/memory or store/file. It
+// takes the flags of etcd that mean something to one member, so it may stand where a program is expected that
+// is called etcd, as in envtest's KUBEBUILDER_ASSETS:
 //
 //	go build -o $KUBEBUILDER_ASSETS/etcd github.com/keelson-dev/keelson/examples/etcd-facade
 //
-// It serves some milliseconds after it was started. See package store/etcdserver for what it answers and what its limits are.
+// It serves some milliseconds after it was started. See package store/etcdserver for what it answers and what
+// its limits are.
 package main
 
 import (
@@ -91,7 +93,8 @@ func run(args []string) error {
 	return errors.Join(o.serve(ctx, st), st.Close())
 }
 
-// open opens the store. A DeleteRange may find as many keys as there are, and requests have the server's limit.
+// open opens the store. A DeleteRange may find as many keys as there are, and requests have the server's
+// limit.
 func (o *options) open(log *slog.Logger) (store.Store, error) {
 	mo := memory.Options{TxnOps: 1 << 30, MaxBytes: -1}
 	if o.dataDir == "" {

@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start starts the program as the tests start etcd: with a directory of its own and all the flags that they give etcd.
+// start starts the program as the tests start etcd: with a directory of its own and all the flags that they
+// give etcd.
 func start(t *testing.T, args ...string) *storetest.Etcd {
 	if testing.Short() {
 		t.Skip("real processes: -short")
@@ -198,7 +199,8 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// TestKubeAPIServer: our API server works on it, in the clear and with certificates on both sides, and goes on after a restart of it.
+// TestKubeAPIServer: our API server works on it, in the clear and with certificates on both sides, and goes
+// on after a restart of it.
 func TestKubeAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the API server and starts processes")
@@ -256,7 +258,8 @@ func TestKubeAPIServer(t *testing.T) {
 	}
 }
 
-// TestHistories: clients and watchers of two API servers at once, while what they stand on is killed again and again: what they were told is one history.
+// TestHistories: clients and watchers of two API servers at once, while what they stand on is killed again
+// and again: what they were told is one history.
 func TestHistories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the API server and starts processes")

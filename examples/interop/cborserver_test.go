@@ -42,8 +42,8 @@ func (m *mediaTypes) wrap(next http.RoundTripper) http.RoundTripper {
 	return m
 }
 
-// client-go with CBOR on: its dynamic, metadata and typed clients and its informers work with a server that has it on,
-// in CBOR, and with one that has it off, in JSON.
+// client-go with CBOR on: its dynamic, metadata and typed clients and its informers work with a server that
+// has it on, in CBOR, and with one that has it off, in JSON.
 func TestClientGoInCBOR(t *testing.T) {
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsAllowCBOR, true)
 	for _, on := range []bool{true, false} {

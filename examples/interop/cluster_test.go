@@ -21,7 +21,8 @@ const (
 	protoType = runtime.ContentTypeProtobuf
 )
 
-// clientGo is a client-go configuration for the cluster, over its network in memory; without client-side limits.
+// clientGo is a client-go configuration for the cluster, over its network in memory; without client-side
+// limits.
 func clientGo(c *controllertest.Cluster, contentType string, user ...client.User) *rest.Config {
 	a := c.Access(user...)
 	return &rest.Config{

@@ -27,7 +27,8 @@ func benchPod(b *testing.B) (raw, proto []byte, ours *corev1.Pod, theirs *upcore
 	return raw, proto, ours, theirs
 }
 
-// cpu is the processor time the process has used, in nanoseconds. On a machine that does other work, too, it says more than the clock.
+// cpu is the processor time the process has used, in nanoseconds. On a machine that does other work, too, it
+// says more than the clock.
 func cpu(b *testing.B) int64 {
 	var u syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
@@ -47,8 +48,8 @@ func loop(b *testing.B, name string, f func() error) {
 	})
 }
 
-// kept holds the last result of a benchmark, as whoever decodes or copies an object does: without it the compiler would put
-// parts of upstream's, whose code it can see through, on the stack.
+// kept holds the last result of a benchmark, as whoever decodes or copies an object does: without it the
+// compiler would put parts of upstream's, whose code it can see through, on the stack.
 var kept struct {
 	ours   *corev1.Pod
 	theirs *upcorev1.Pod

@@ -15,8 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// Every built-in kind and its list, filled at random: what upstream writes we read and write back byte for byte, in
-// JSON and in protobuf, and our codec treats upstream's own types as upstream's codec does.
+// Every built-in kind and its list, filled at random: what upstream writes we read and write back byte for
+// byte, in JSON and in protobuf, and our codec treats upstream's own types as upstream's codec does.
 func TestCodecParity(t *testing.T) {
 	up := upstreamScheme(t)
 	known := up.AllKnownTypes()
@@ -68,8 +68,9 @@ func parity(t *testing.T, seed uint64, typ reflect.Type, newOurs func() any) {
 		require.NoError(t, err)
 		return b
 	}
-	// Upstream's protobuf is also what values are compared by. Like its semantic equality it makes no difference between nil and empty; it takes a
-	// twentieth of the time, without which ten thousand objects of each kind would be too many.
+	// Upstream's protobuf is also what values are compared by. Like its semantic equality it makes no
+	// difference between nil and empty; it takes a twentieth of the time, without which ten thousand objects
+	// of each kind would be too many.
 	inProto := func(v any) []byte {
 		b, err := v.(protoMessage).Marshal()
 		require.NoError(t, err)

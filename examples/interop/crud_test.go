@@ -40,8 +40,8 @@ func samples(t *testing.T) (bodies [][]byte) {
 	return bodies
 }
 
-// typedClient finds the method of the generated clientset that makes a client for obj, such as AppsV1().Deployments(ns).
-// It returns nil when client-go has none.
+// typedClient finds the method of the generated clientset that makes a client for obj, such as
+// AppsV1().Deployments(ns). It returns nil when client-go has none.
 func typedClient(cs *kubernetes.Clientset, obj runtime.Object, namespace string) reflect.Value {
 	want := reflect.TypeOf(obj)
 	groups := reflect.ValueOf(cs)
@@ -87,8 +87,8 @@ func call(client reflect.Value, method string, args ...any) (runtime.Object, err
 	return obj, err
 }
 
-// Every kind that is stored is created, read, listed, changed and deleted through client-go's typed clients, in
-// JSON and in protobuf, and comes back as it was sent but for what the server sets.
+// Every kind that is stored is created, read, listed, changed and deleted through client-go's typed clients,
+// in JSON and in protobuf, and comes back as it was sent but for what the server sets.
 func TestTypedClientsOfEveryKind(t *testing.T) {
 	bothTypes(t, func(t *testing.T, contentType string) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -211,7 +211,8 @@ func lifeOf(t *testing.T, typed reflect.Value, serves func(string) bool, obj run
 	}
 }
 
-// contains requires every value of want in have: objects may have further members, lists may not have further elements.
+// contains requires every value of want in have: objects may have further members, lists may not have further
+// elements.
 func contains(t *testing.T, path string, have, want any) {
 	t.Helper()
 	switch w := want.(type) {

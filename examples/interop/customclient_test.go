@@ -25,7 +25,8 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// Widget is what a program takes a.test/v1 Widgets for: the sizes it knows are smaller than those the definition allows.
+// Widget is what a program takes a.test/v1 Widgets for: the sizes it knows are smaller than those the
+// definition allows.
 type Widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -119,7 +120,8 @@ func TestALateCustomResource(t *testing.T) {
 	})
 }
 
-// A stored object that does not fit a program's type is told of with its key, wherever it turns up, and the others are worked with.
+// A stored object that does not fit a program's type is told of with its key, wherever it turns up, and the
+// others are worked with.
 func TestACustomResourceThatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheme.New()

@@ -327,7 +327,8 @@ var oddSchemas = []string{
 	`{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{x-kubernetes-preserve-unknown-fields: true}`, `{type: object, x-kubernetes-embedded-resource: true}`, `{type: object, properties: {a: {type: string, x-kubernetes-embedded-resource: true}}}`, `{type: object, x-kubernetes-int-or-string: true}`, `{type: object, properties: {a: {x-kubernetes-int-or-string: true, allOf: [{anyOf: [{type: integer}, {type: string}]}, {pattern: "^a"}]}}}`, `{type: object, properties: {a: {type: string, id: x, $schema: "http://s"}}}`, `{type: object, definitions: {a: {type: string}}, dependencies: {a: [b]}}`,
 }
 
-// checkBoth checks the definition in yaml, created over old if that is not empty, with upstream's code and with ours.
+// checkBoth checks the definition in yaml, created over old if that is not empty, with upstream's code and
+// with ours.
 func checkBoth(t *testing.T, yaml, old string) (theirs field.ErrorList, ours validation.ErrorList) {
 	t.Helper()
 	read := func(yaml string) (*apiextensions.CustomResourceDefinition, *apiextensionsv1.CustomResourceDefinition) {
@@ -354,7 +355,8 @@ func checkBoth(t *testing.T, yaml, old string) (theirs field.ErrorList, ours val
 	return extvalidation.ValidateCustomResourceDefinitionUpdate(context.Background(), internal, oldInternal), openapi.CheckDefinitionUpdate(mine, oldMine)
 }
 
-// Schemas of definitions are refused as by upstream, at the same fields for the same reasons, costs of rules included.
+// Schemas of definitions are refused as by upstream, at the same fields for the same reasons, costs of rules
+// included.
 func TestDefinitionsAsUpstream(t *testing.T) {
 	for _, schema := range oddSchemas {
 		t.Run(schema, func(t *testing.T) {
@@ -431,7 +433,8 @@ func definitionOf(odd string) string {
 	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, " + schema.Replace(right.Replace(odd)) + "}"
 }
 
-// Definitions are refused as by upstream around their schemas too, when they are created and when they are changed.
+// Definitions are refused as by upstream around their schemas too, when they are created and when they are
+// changed.
 func TestDefinitionsAroundSchemasAsUpstream(t *testing.T) {
 	// The value in a message can be upstream's own structure, which is not ours; the rest is compared.
 	type finding struct{ field, reason, detail string }

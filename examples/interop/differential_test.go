@@ -47,7 +47,8 @@ func randomQuantity(r *rand.Rand) string {
 	return b.String()
 }
 
-// sameText fails the test if the two write themselves differently. Above E there is no suffix: upstream may write 1e21 as 1 then, ours writes 1000E.
+// sameText fails the test if the two write themselves differently. Above E there is no suffix: upstream may
+// write 1e21 as 1 then, ours writes 1000E.
 func sameText(t *testing.T, u *upresource.Quantity, o *resource.Quantity, what string) {
 	t.Helper()
 	ours := o.String()
@@ -71,8 +72,8 @@ func TestQuantitiesAgree(t *testing.T) {
 		}
 		same := func(u *upresource.Quantity, o *resource.Quantity, what string) {
 			sameText(t, u, o, fmt.Sprintf("seed %d: %s of %q and %q", seed, what, s1, s2))
-			// Where the digits do not fit an int64 upstream's values wrap around, ours stay at the limit; a negative
-			// fraction is rounded the wrong way by upstream (-0.8 to 1), away from zero by ours.
+			// Where the digits do not fit an int64 upstream's values wrap around, ours stay at the limit; a
+			// negative fraction is rounded the wrong way by upstream (-0.8 to 1), away from zero by ours.
 			digits := u.DeepCopy()
 			if f := math.Abs(u.AsApproximateFloat64()); f < 9e18 && u.Sign() >= 0 && digits.AsDec().UnscaledBig().IsInt64() {
 				require.Equal(t, u.Value(), o.Value(), "seed %d: value of %s of %q and %q", seed, what, s1, s2)
@@ -165,7 +166,8 @@ func TestFieldSelectorsAgree(t *testing.T) {
 	}
 }
 
-// randomMergedSpec is the JSON of a pod spec with the kinds of lists that are merged: by key, by value, not at all.
+// randomMergedSpec is the JSON of a pod spec with the kinds of lists that are merged: by key, by value, not
+// at all.
 func randomMergedSpec(r *rand.Rand) map[string]any {
 	spec := map[string]any{}
 	var cs []any
@@ -276,8 +278,8 @@ func TestStrategicMergePatchesAgree(t *testing.T) {
 					continue // upstream cannot sort a list that is empty after deletions
 				}
 				require.NoError(t, uerr, at)
-				// Into what the document lacks, upstream copies a patch with its directives and nulls, so that items
-				// to delete from a list that is not there become items.
+				// Into what the document lacks, upstream copies a patch with its directives and nulls, so
+				// that items to delete from a list that is not there become items.
 				require.NotContains(t, string(o), "$", at)
 				if strings.Contains(string(u), `"$`) || strings.Contains(string(u), ":null") {
 					continue

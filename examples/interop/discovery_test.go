@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// Our discovery finds on our server what client-go's finds there: the same preferred resources, with the same names and verbs.
+// Our discovery finds on our server what client-go's finds there: the same preferred resources, with the same
+// names and verbs.
 func TestPreferredResourcesAgree(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	widgets := serveWidgets(t, c)
@@ -43,7 +44,8 @@ func TestPreferredResourcesAgree(t *testing.T) {
 	require.Equal(t, theirs, ours)
 }
 
-// The OpenAPI documents are listed and read, and the schema of a kind is found in them, a custom resource's too.
+// The OpenAPI documents are listed and read, and the schema of a kind is found in them, a custom resource's
+// too.
 func TestSchemasOfKinds(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	widgets := serveWidgets(t, c)

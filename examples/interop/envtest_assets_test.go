@@ -43,9 +43,9 @@ func assets(t *testing.T) string {
 	return dir
 }
 
-// A test suite as people write it, with nothing changed but the folder of its binaries: definitions and webhooks are installed, work, and are gone with
-// the environment. With two flags the same server needs no etcd; and ours may stand for
-// etcd's binary too.
+// A test suite as people write it, with nothing changed but the folder of its binaries: definitions and
+// webhooks are installed, work, and are gone with the environment. With two flags the same server needs no
+// etcd; and ours may stand for etcd's binary too.
 func TestEnvtestAssets(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", assets(t))
 	for _, backend := range []string{"etcd", "facade", "memory"} {

@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// startEnvtest starts controller-runtime's envtest, unmodified, with examples/kube-apiserver in place of the real binary and a real etcd.
+// startEnvtest starts controller-runtime's envtest, unmodified, with examples/kube-apiserver in place of the
+// real binary and a real etcd.
 func startEnvtest(t *testing.T) (*envtest.Environment, *rest.Config) {
 	t.Helper()
 	if testing.Short() {

@@ -124,8 +124,8 @@ func live[T metav1.Object]() {
 	lives[info.GVK] = lifeOfOurs[T]
 }
 
-// Every kind is created, read, listed, updated, patched, applied, watched and deleted, alone and with others, through Keelson's
-// typed clients.
+// Every kind is created, read, listed, updated, patched, applied, watched and deleted, alone and with others,
+// through Keelson's typed clients.
 func TestOurTypedClientsOfEveryKind(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	bodies := append(samples(t), []byte(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.b.test"},
@@ -270,7 +270,8 @@ func keysOf[T metav1.Object](items []T) (keys []types.NamespacedName) {
 	return keys
 }
 
-// statusOf writes the status as it is, which changes nothing, and, where the kind reports one, an observed generation.
+// statusOf writes the status as it is, which changes nothing, and, where the kind reports one, an observed
+// generation.
 func statusOf[T metav1.Object](t *testing.T, ctx context.Context, c *client.Client[T], key types.NamespacedName) {
 	var before string
 	same, err := client.UpdateStatus(ctx, c, key, func(obj T) error { before = obj.GetResourceVersion(); return nil })
@@ -301,7 +302,8 @@ func isGone[T metav1.Object](t *testing.T, ctx context.Context, c *client.Client
 	return false
 }
 
-// watched returns the labels an object has had since it was made, in order, from a watch that ends with its deletion.
+// watched returns the labels an object has had since it was made, in order, from a watch that ends with its
+// deletion.
 func watched[T metav1.Object](t *testing.T, ctx context.Context, c *client.Client[T], made T, gone bool) (states []string) {
 	last := made.GetResourceVersion()
 	for ev, err := range c.Watch(ctx, client.WatchOptions{Namespace: made.GetNamespace(), ResourceVersion: last}) {

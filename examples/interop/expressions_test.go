@@ -68,7 +68,8 @@ func upstreamEnv(t *testing.T) *celgo.Env {
 	return env
 }
 
-// outcome is what becomes of an expression: that it does not compile, or its value or failure, and what it cost.
+// outcome is what becomes of an expression: that it does not compile, or its value or failure, and what it
+// cost.
 type outcome struct {
 	compiles, runs bool
 	value          string
@@ -138,7 +139,8 @@ func (b bounded) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
 	return nil
 }
 
-// Every function of the Kubernetes libraries compiles or not, gives the same value or fails, and costs as much, estimated and counted, as upstream's.
+// Every function of the Kubernetes libraries compiles or not, gives the same value or fails, and costs as
+// much, estimated and counted, as upstream's.
 func TestExpressionsAsUpstream(t *testing.T) {
 	theirs := upstreamEnv(t)
 	base, err := cel.Env()

@@ -46,7 +46,8 @@ func buildHello(t testing.TB, name string) helloProgram {
 	return p
 }
 
-// started is a run of a program: how long it took from its start until it had answered, and the memory it took at most by then.
+// started is a run of a program: how long it took from its start until it had answered, and the memory it
+// took at most by then.
 type started struct {
 	took time.Duration
 	rss  int64
@@ -95,7 +96,8 @@ func mostMemory(t testing.TB, pid int) int64 {
 	return kib << 10
 }
 
-// A small operator answers like its twin over controller-runtime, and keeps to what is promised about its size.
+// A small operator answers like its twin over controller-runtime, and keeps to what is promised about its
+// size.
 func TestHelloOperators(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	kubeconfig := c.Kubeconfig()

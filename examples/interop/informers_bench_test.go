@@ -33,10 +33,12 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// firstEvent is the version of the first change served after the initial state. All versions are as long, so that one can be written over another.
+// firstEvent is the version of the first change served after the initial state. All versions are as long, so
+// that one can be written over another.
 const firstEvent = 2_000_000_000
 
-// podFeed serves the initial state of a watch of Pods from memory, without any server behind it, and then as many changes as it is asked for.
+// podFeed serves the initial state of a watch of Pods from memory, without any server behind it, and then as
+// many changes as it is asked for.
 type podFeed struct {
 	*pipenet.Listener
 	initial []byte
@@ -124,7 +126,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// peak watches the heap, garbage included, until the function it returns is called, which tells the most there was.
+// peak watches the heap, garbage included, until the function it returns is called, which tells the most
+// there was.
 func peak() func() float64 {
 	stop, result := make(chan struct{}), make(chan float64)
 	go func() {
@@ -152,7 +155,8 @@ type running struct {
 	stop func()
 }
 
-// syncOurs starts an informer of ours; handle, if not nil, is told the version of every Pod whose spec it may look at.
+// syncOurs starts an informer of ours; handle, if not nil, is told the version of every Pod whose spec it may
+// look at.
 func syncOurs(b *testing.B, f *podFeed, o ourinformers.SetOptions, handle func(version string, spec func() string)) (running, *ourinformers.Informer[*corev1.Pod]) {
 	ctx, cancel := context.WithCancel(b.Context())
 	conn, err := ourrest.New(ourrest.Config{Host: "http://pipe", Dial: f.Dial}, ourrest.Options{})
@@ -197,8 +201,8 @@ func syncTheirs(b *testing.B, f *podFeed, handle func(version string, spec func(
 	return running{inf, func() { cancel(); factory.Shutdown() }}, inf
 }
 
-// syncs measures one side: the processor time and the wall time until the informer and its handler have everything, the memory that
-// stays and the most there was.
+// syncs measures one side: the processor time and the wall time until the informer and its handler have
+// everything, the memory that stays and the most there was.
 func syncs(b *testing.B, name string, n int, start func(b *testing.B) running) {
 	b.Run(name, func(b *testing.B) {
 		var used, stays, most float64
@@ -235,8 +239,8 @@ var reads = []struct {
 	}},
 }
 
-// BenchmarkInformerSync50k is the first sync of 50,000 Pods (or KEELSON_BENCH_PODS) over HTTP from a server that only sends recorded bytes, whose
-// small part is in the figures of both sides.
+// BenchmarkInformerSync50k is the first sync of 50,000 Pods (or KEELSON_BENCH_PODS) over HTTP from a server
+// that only sends recorded bytes, whose small part is in the figures of both sides.
 func BenchmarkInformerSync50k(b *testing.B) {
 	n := 50_000
 	if s := os.Getenv("KEELSON_BENCH_PODS"); s != "" {
@@ -302,7 +306,8 @@ func BenchmarkInformerEvents(b *testing.B) {
 
 var benchKey = types.NamespacedName{Namespace: "default", Name: "pod-000042"}
 
-// BenchmarkListerGet is a private copy of an object that somebody is using, as a reconciler needs that is about to change it; cold, of one nobody is.
+// BenchmarkListerGet is a private copy of an object that somebody is using, as a reconciler needs that is
+// about to change it; cold, of one nobody is.
 func BenchmarkListerGet(b *testing.B) {
 	f := feedPods(b, 10_000)
 	r, inf := syncOurs(b, f, ourinformers.SetOptions{}, nil)

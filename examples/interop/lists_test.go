@@ -23,8 +23,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// refusal is upstream's answer to the options of a list or watch, or nil if it takes them: the query is decoded, defaulted and validated by its
-// own functions.
+// refusal is upstream's answer to the options of a list or watch, or nil if it takes them: the query is
+// decoded, defaulted and validated by its own functions.
 func refusal(t *testing.T, q url.Values) *metav1.Status {
 	var o internalversion.ListOptions
 	require.NoError(t, internalversionscheme.ParameterCodec.DecodeParameters(q, metav1.SchemeGroupVersion, &o))
@@ -37,8 +37,9 @@ func refusal(t *testing.T, q url.Values) *metav1.Status {
 	return &status
 }
 
-// Every combination of the options that say which state is meant, on list, watch and deletecollection: what upstream's functions refuse we
-// refuse in the same words, and what they take is answered with the state asked for, or by what upstream's store says of the version.
+// Every combination of the options that say which state is meant, on list, watch and deletecollection: what
+// upstream's functions refuse we refuse in the same words, and what they take is answered with the state
+// asked for, or by what upstream's store says of the version.
 func TestListOptionsAsUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a version of the future takes seconds
 		c := controllertest.Start(t, controllertest.Options{})
@@ -196,7 +197,8 @@ func requireTooLarge(t *testing.T, code int, body []byte, what string) {
 	require.EqualValues(t, 1, status.Details.RetryAfterSeconds, what)
 }
 
-// requireEvents wants what was there first, unless the watch begins at a version, and the end of it marked for those who take bookmarks.
+// requireEvents wants what was there first, unless the watch begins at a version, and the end of it marked
+// for those who take bookmarks.
 func requireEvents(t *testing.T, q url.Values, body []byte, exact string) {
 	t.Helper()
 	what := q.Encode()

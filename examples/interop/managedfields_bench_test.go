@@ -78,8 +78,8 @@ func BenchmarkTrackedUpdate(b *testing.B) {
 	})
 }
 
-// The yardstick: what structured-merge-diff takes only to compare the two Pods, with the reflection over the structs that each request
-// pays ("typed") and without ("alone").
+// The yardstick: what structured-merge-diff takes only to compare the two Pods, with the reflection over the
+// structs that each request pays ("typed") and without ("alone").
 func BenchmarkCompare(b *testing.B) {
 	pod, changed, _ := benchedPods(b)
 	types := converter(b)
@@ -116,7 +116,8 @@ func BenchmarkCompare(b *testing.B) {
 	})
 }
 
-// What an apply costs beside storage: object and configuration decoded, merged and tracked, the result encoded.
+// What an apply costs beside storage: object and configuration decoded, merged and tracked, the result
+// encoded.
 func BenchmarkApply(b *testing.B) {
 	pod, _, config := benchedPods(b)
 	b.Run("keelson", func(b *testing.B) {

@@ -86,7 +86,8 @@ func set[T any](r *rand.Rand, m map[string]any, name string, values ...T) {
 	}
 }
 
-// randomContainer makes a container with fields of every way of being owned: scalars, maps, keyed lists, sets, atomic lists and structs.
+// randomContainer makes a container with fields of every way of being owned: scalars, maps, keyed lists,
+// sets, atomic lists and structs.
 func randomContainer(r *rand.Rand, name string) map[string]any {
 	c := map[string]any{"name": name}
 	set(r, c, "image", "a:1", "a:2")
@@ -172,7 +173,8 @@ func jsonText(t *testing.T, v any) []byte {
 	return b
 }
 
-// plain is an object as JSON values, without managed fields and nulls, which typed objects write in different places.
+// plain is an object as JSON values, without managed fields and nulls, which typed objects write in different
+// places.
 func plain(t *testing.T, text []byte) any {
 	t.Helper()
 	var v any
@@ -310,8 +312,8 @@ func annotated(t *testing.T, body map[string]any) map[string]any {
 	return out
 }
 
-// Random histories of updates and applies leave the same objects, the same fieldsV1 bytes and the same conflicts
-// as upstream's field manager over structured-merge-diff.
+// Random histories of updates and applies leave the same objects, the same fieldsV1 bytes and the same
+// conflicts as upstream's field manager over structured-merge-diff.
 func TestManagedFieldsAsUpstream(t *testing.T) {
 	types := converter(t)
 	for _, kind := range []struct {

@@ -26,8 +26,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// deploymentOwner is an ordinary controller-runtime reconciler: for each ConfigMap labelled deploy=true it owns a
-// Deployment, and it reports in an annotation.
+// deploymentOwner is an ordinary controller-runtime reconciler: for each ConfigMap labelled deploy=true it
+// owns a Deployment, and it reports in an annotation.
 type deploymentOwner struct {
 	crclient.Client
 	scheme *runtime.Scheme

@@ -172,7 +172,8 @@ func TestMetadataChecksAgree(t *testing.T) {
 		at := fmt.Sprintf("seed %d: %+v", seed, u)
 		require.ElementsMatch(t, texts(upapivalidation.ValidateObjectMeta(&u, namespaced, upapivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))),
 			findings(validateMeta(&o, namespaced)), at)
-		// An update is checked by both of upstream's lists of rules, which overlap; name and namespace cannot have changed if they were fine.
+		// An update is checked by both of upstream's lists of rules, which overlap; name and namespace cannot
+		// have changed if they were fine.
 		changes := texts(upapivalidation.ValidateObjectMetaUpdate(&u, &before, field.NewPath("metadata")))
 		want := slices.Clone(changes)
 		for _, e := range upapivalidation.ValidateObjectMeta(&u, true, uppath.ValidatePathSegmentName, field.NewPath("metadata")) {

@@ -18,8 +18,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 )
 
-// TestOpenAPIProtobuf reads every document in protobuf with gnostic, as client-go does, and compares it with what gnostic makes of the
-// JSON form.
+// TestOpenAPIProtobuf reads every document in protobuf with gnostic, as client-go does, and compares it with
+// what gnostic makes of the JSON form.
 func TestOpenAPIProtobuf(t *testing.T) {
 	documents := openapi.New(api.Scheme(), openapi.Options{Version: "v1.36.3"})
 	var props apiextensionsv1.JSONSchemaProps
@@ -64,7 +64,8 @@ func TestOpenAPIProtobuf(t *testing.T) {
 	require.Equal(t, asYAML(t, want), asYAML(t, got))
 }
 
-// asYAML is a document as values: gnostic keeps extensions as text, in which the same value can be written in several ways.
+// asYAML is a document as values: gnostic keeps extensions as text, in which the same value can be written in
+// several ways.
 func asYAML(t *testing.T, d interface {
 	YAMLValue(string) ([]byte, error)
 }) any {

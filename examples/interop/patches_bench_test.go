@@ -13,7 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/patch"
 )
 
-// A strategic merge patch of the bench Pod, from bytes to bytes: a label, one container's image by its name, and a condition.
+// A strategic merge patch of the bench Pod, from bytes to bytes: a label, one container's image by its name,
+// and a condition.
 func BenchmarkStrategicMerge(b *testing.B) {
 	doc, err := os.ReadFile("testdata/pod.json")
 	require.NoError(b, err)

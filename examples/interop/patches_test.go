@@ -20,8 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// directed turns a partial object into a patch with directives in random places, as a careful author could write it by hand: what is named is
-// deleted, replaced, kept or brought into order.
+// directed turns a partial object into a patch with directives in random places, as a careful author could
+// write it by hand: what is named is deleted, replaced, kept or brought into order.
 func directed(r *rand.Rand, m map[string]any, keys map[string]string, key string) map[string]any {
 	out := map[string]any{}
 	for name, value := range m {

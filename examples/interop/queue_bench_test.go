@@ -14,7 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Every benchmark here has a sub-benchmark /keelson and one /upstream that do the same work. Only their ratio counts.
+// Every benchmark here has a sub-benchmark /keelson and one /upstream that do the same work. Only their ratio
+// counts.
 
 func newUpstreamQueue() upqueue.TypedRateLimitingInterface[types.NamespacedName] {
 	return upqueue.NewTypedRateLimitingQueue(upqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
@@ -37,7 +38,8 @@ func watchedOptions[K comparable](tenant func(K) string) workqueue.Options[K] {
 
 func namespaceOf(k types.NamespacedName) string { return k.Namespace }
 
-// BenchmarkQueueAddGetDone is one goroutine that adds a key, takes it and finishes it; /watched is ours with metrics and fairness on.
+// BenchmarkQueueAddGetDone is one goroutine that adds a key, takes it and finishes it; /watched is ours with
+// metrics and fairness on.
 func BenchmarkQueueAddGetDone(b *testing.B) {
 	keys, ctx := queueKeys(1024), context.Background()
 	run := func(name string, add, done func(types.NamespacedName), get func() types.NamespacedName) {
@@ -58,8 +60,8 @@ func BenchmarkQueueAddGetDone(b *testing.B) {
 	run("upstream", q.Add, q.Done, func() types.NamespacedName { k, _ := q.Get(); return k })
 }
 
-// BenchmarkQueueParallel is 2, 8 and 64 goroutines that each add a key, take one and finish it. Run it with -cpu 1,2,8; what
-// counts is cpu-ns/op, for on a loaded machine the time is that of the others too.
+// BenchmarkQueueParallel is 2, 8 and 64 goroutines that each add a key, take one and finish it. Run it with
+// -cpu 1,2,8; what counts is cpu-ns/op, for on a loaded machine the time is that of the others too.
 func BenchmarkQueueParallel(b *testing.B) {
 	type key struct{ worker, i int64 }
 	run := func(name string, goroutines int, step func(key)) {

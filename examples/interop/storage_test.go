@@ -134,7 +134,8 @@ func TestStorageAsUpstream(t *testing.T) {
 		last, err := maps.Get(t.Context(), "c19", metav1.GetOptions{})
 		require.NoError(t, err)
 		etcdctl("compact", last.ResourceVersion)
-		// A page of before the compaction is either still what it was, or is said to be gone with a token to go on.
+		// A page of before the compaction is either still what it was, or is said to be gone with a token to
+		// go on.
 		page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 500, Continue: old.Continue})
 		if err == nil {
 			require.NotContains(t, names(page.Items), "c00")

@@ -101,7 +101,8 @@ func TestNumbersOrStringsAgree(t *testing.T) {
 	}
 }
 
-// What is done to a quantity beside sums, which TestQuantitiesAgree has: rounding, scaling, negation, multiplication, approximation.
+// What is done to a quantity beside sums, which TestQuantitiesAgree has: rounding, scaling, negation,
+// multiplication, approximation.
 func TestQuantityOperationsAgree(t *testing.T) {
 	for _, seed := range seeds.Of(t, 10_000) {
 		r := rand.New(rand.NewSource(int64(seed)))

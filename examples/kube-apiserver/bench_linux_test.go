@@ -87,7 +87,8 @@ func (p *process) pids() []int {
 	return pids
 }
 
-// put runs phases against a server and reports the CPU time of each operation, etcd's included, and what is resident in the end.
+// put runs phases against a server and reports the CPU time of each operation, etcd's included, and what is
+// resident in the end.
 func (p *process) put(b *testing.B, o load.Options, phases ...string) []load.Result {
 	b.Helper()
 	o.Namespace, o.PIDs = "loadtest", p.pids()
@@ -108,10 +109,12 @@ func (p *process) put(b *testing.B, o load.Options, phases ...string) []load.Res
 	return results
 }
 
-// profiles is where profiles of the server go: of the CPU in the first seconds of each phase, and of the heap after it.
+// profiles is where profiles of the server go: of the CPU in the first seconds of each phase, and of the heap
+// after it.
 var profiles = flag.String("profiles", "", "folder for CPU and heap profiles of the server in each phase")
 
-// profile starts a CPU profile of the server. The channel is closed when it and the profile of the heap after it are written.
+// profile starts a CPU profile of the server. The channel is closed when it and the profile of the heap after
+// it are written.
 func (p *process) profile(b *testing.B, phase string) <-chan struct{} {
 	done := make(chan struct{})
 	if *profiles == "" {
@@ -139,8 +142,8 @@ func (p *process) profile(b *testing.B, phase string) <-chan struct{} {
 	return done
 }
 
-// BenchmarkProcess is the server table of the budgets: each verb's CPU time, with 32 clients and 10,000 Pods, and what the same answers cost
-// a bare handler. Run it with -benchtime=1x.
+// BenchmarkProcess is the server table of the budgets: each verb's CPU time, with 32 clients and 10,000 Pods,
+// and what the same answers cost a bare handler. Run it with -benchtime=1x.
 func BenchmarkProcess(b *testing.B) {
 	for _, backend := range []string{"memory", "etcd"} {
 		b.Run(backend, func(b *testing.B) {
@@ -183,7 +186,8 @@ func BenchmarkProcess(b *testing.B) {
 	}
 }
 
-// BenchmarkLists tells the first list of 10,000 Pods, for which their JSON is made, from those after it, which share it. Run it with -benchtime=1x.
+// BenchmarkLists tells the first list of 10,000 Pods, for which their JSON is made, from those after it,
+// which share it. Run it with -benchtime=1x.
 func BenchmarkLists(b *testing.B) {
 	for b.Loop() {
 		p := startProcess(b, nil)
@@ -201,7 +205,8 @@ func BenchmarkLists(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth shows how the cost of an operation grows with the number of objects and of watchers. Run it with -benchtime=1x.
+// BenchmarkGrowth shows how the cost of an operation grows with the number of objects and of watchers. Run it
+// with -benchtime=1x.
 func BenchmarkGrowth(b *testing.B) {
 	for _, objects := range []int{1000, 10000, 100000} {
 		b.Run(fmt.Sprintf("objects=%d", objects), func(b *testing.B) {
@@ -230,7 +235,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// BenchmarkRestart is a server that starts over an etcd with 10,000 Pods, until it has answered a LIST and a watch. Budget: 0.6 s, 150 MB.
+// BenchmarkRestart is a server that starts over an etcd with 10,000 Pods, until it has answered a LIST and a
+// watch. Budget: 0.6 s, 150 MB.
 func BenchmarkRestart(b *testing.B) {
 	p := startProcess(b, storetest.StartEtcd(b))
 	p.put(b, load.Options{Objects: 10000, Clients: 32}, "create")

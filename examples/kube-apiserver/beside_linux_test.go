@@ -21,7 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// peer is a program in the folder of upstream's components, which .ci/peers builds. The tests named Beside compare with them.
+// peer is a program in the folder of upstream's components, which .ci/peers builds. The tests named Beside
+// compare with them.
 func peer(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv("KEELSON_PEERS")
@@ -31,7 +32,8 @@ func peer(t *testing.T, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// startUpstream starts kube-apiserver over an etcd of its own, with the tokens of startLive and no authorization.
+// startUpstream starts kube-apiserver over an etcd of its own, with the tokens of startLive and no
+// authorization.
 func startUpstream(t *testing.T) *live {
 	t.Helper()
 	server, etcd := peer(t, "kube-apiserver"), peer(t, "etcd")
@@ -102,8 +104,8 @@ func (l *live) verdict(method, path, body string, header ...string) verdict {
 	return v
 }
 
-// TestConnectBeside compares the answers about pods that cannot be connected to: those without a node, on a node that does not exist, with
-// several containers, and requests for containers that they have not.
+// TestConnectBeside compares the answers about pods that cannot be connected to: those without a node, on a
+// node that does not exist, with several containers, and requests for containers that they have not.
 func TestConnectBeside(t *testing.T) {
 	theirs := startUpstream(t)
 	ours := startLive(t)
@@ -150,7 +152,8 @@ func TestConnectBeside(t *testing.T) {
 	}
 }
 
-// TestRoutesBeside sends random requests to both servers and compares code and reason. What differs on purpose is in docs/differences.md.
+// TestRoutesBeside sends random requests to both servers and compares code and reason. What differs on
+// purpose is in docs/differences.md.
 func TestRoutesBeside(t *testing.T) {
 	theirs := startUpstream(t)
 	ours := startLive(t)

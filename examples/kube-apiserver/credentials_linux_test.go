@@ -19,7 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// credentials is a server process that knows the users run1, run2, ... by the tokens t1, t2, ..., and anybody with a certificate of its authority.
+// credentials is a server process that knows the users run1, run2, ... by the tokens t1, t2, ..., and anybody
+// with a certificate of its authority.
 type credentials struct {
 	t          *testing.T
 	dir, host  string
@@ -122,7 +123,8 @@ func TestCertificatesRotateUnderAClient(t *testing.T) {
 	is("two")
 }
 
-// A kubeconfig with a shell script as its plugin works against a server, and the script is run again when what it gave has expired.
+// A kubeconfig with a shell script as its plugin works against a server, and the script is run again when
+// what it gave has expired.
 func TestExecPlugin(t *testing.T) {
 	c := startCredentials(t)
 	require.NoError(t, os.WriteFile(c.path("plugin.sh"), []byte(`#!/bin/sh

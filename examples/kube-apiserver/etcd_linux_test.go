@@ -20,7 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// The server waits for etcd, is not ready while etcd is away, answers writes in time then, and goes on when it is back, without being started again.
+// The server waits for etcd, is not ready while etcd is away, answers writes in time then, and goes on when
+// it is back, without being started again.
 func TestEtcdComesAndGoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real processes: -short")

@@ -22,7 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// asServer makes this test's binary run main with its arguments, so that tests can start servers as processes.
+// asServer makes this test's binary run main with its arguments, so that tests can start servers as
+// processes.
 const asServer = "KEELSON_TEST_AS_KUBE_APISERVER"
 
 func TestMain(m *testing.M) {
@@ -36,9 +37,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFaults runs random clients and watchers against two API servers over three etcd members while members and servers are killed,
-// paused and cut off the network, and checks all they were told. Every process has a network namespace of its own; the
-// test runs in one more, in a second run of its binary.
+// TestFaults runs random clients and watchers against two API servers over three etcd members while members
+// and servers are killed, paused and cut off the network, and checks all they were told. Every process has a
+// network namespace of its own; the test runs in one more, in a second run of its binary.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("faults of real processes: -short")
@@ -178,7 +179,8 @@ func (c *cluster) history(seed uint64, conns []client.Conn) {
 	c.t.Logf("seed %d: %s: %d calls, %d of unknown outcome, %d events in %d streams: all in order", seed, happened, calls, unknown, events, streams)
 }
 
-// trouble applies some faults, one after the other, and heals each. It must not fail the test: it runs beside it.
+// trouble applies some faults, one after the other, and heals each. It must not fail the test: it runs beside
+// it.
 func (c *cluster) trouble(r *rand.Rand) []string {
 	var done []string
 	rest := func(least, most int) { time.Sleep(time.Duration(least+r.IntN(most-least)) * time.Millisecond) }

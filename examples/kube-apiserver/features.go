@@ -17,8 +17,9 @@ const (
 	storageVersionMigrator featuregate.Feature = "StorageVersionMigrator"
 )
 
-// features are the features of Kubernetes that this server has. One that Kubernetes lets switch off and this server does
-// not is locked here, and one that this server does not have is unknown: a setting is either heeded or refused.
+// features are the features of Kubernetes that this server has. One that Kubernetes lets switch off and this
+// server does not is locked here, and one that this server does not have is unknown: a setting is either
+// heeded or refused.
 func features() (*featuregate.Gate, error) {
 	alpha := func(minor int) featuregate.Spec {
 		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Stage: featuregate.Alpha}

@@ -128,8 +128,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// A server that was given no policy serves nobody's secrets: the default modes refuse who has no rights, and where everything is
-// allowed a request needs credentials.
+// A server that was given no policy serves nobody's secrets: the default modes refuse who has no rights, and
+// where everything is allowed a request needs credentials.
 func TestBareServerIsClosed(t *testing.T) {
 	for _, c := range []struct {
 		flags         []string

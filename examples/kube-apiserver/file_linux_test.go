@@ -73,7 +73,8 @@ func ready(t *testing.T, conn client.Conn) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// Clients and watchers at once, while the server is killed again and again: what they were told is one history.
+// Clients and watchers at once, while the server is killed again and again: what they were told is one
+// history.
 func TestFileHistories(t *testing.T) {
 	s := newFileServer(t)
 	conns := []client.Conn{s.conn(), s.conn()}
@@ -107,8 +108,8 @@ func TestFileHistories(t *testing.T) {
 	}
 }
 
-// A server over a file is killed while clients write: afterwards all they were told is there, versions rise further, and a watch
-// goes on where it was.
+// A server over a file is killed while clients write: afterwards all they were told is there, versions rise
+// further, and a watch goes on where it was.
 func TestFileStorage(t *testing.T) {
 	s := newFileServer(t)
 	conn := s.conn()

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A wrong flag ends the program before it does anything, and says what was wrong and where the right ones are; help is no error.
+// A wrong flag ends the program before it does anything, and says what was wrong and where the right ones
+// are; help is no error.
 func TestWrongFlags(t *testing.T) {
 	for _, c := range []struct {
 		args []string

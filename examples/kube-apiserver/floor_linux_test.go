@@ -23,11 +23,12 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/load"
 )
 
-// asFloor makes this test's binary a floor: the variable is the folder of its answers, the first argument its address.
+// asFloor makes this test's binary a floor: the variable is the folder of its answers, the first argument its
+// address.
 const asFloor = "KEELSON_TEST_AS_FLOOR"
 
-// floor is the least an API server can cost: net/http with TLS and HTTP/2 that sends recorded answers of the real one, with the same
-// load put on it.
+// floor is the least an API server can cost: net/http with TLS and HTTP/2 that sends recorded answers of the
+// real one, with the same load put on it.
 type floor struct {
 	answers  map[string][]byte
 	mu       sync.Mutex

@@ -2,9 +2,9 @@
 //
 //	kube-apiserver --storage-backend=memory --secure-port=6443 --token-auth-file=tokens.csv
 //
-// serves its first request some milliseconds after it was started. With --etcd-servers any number of
-// servers work side by side. Unlike kube-apiserver's, the default of --authorization-mode is RBAC, so that a server without
-// further flags serves its version and health only.
+// serves its first request some milliseconds after it was started. With --etcd-servers any number of servers
+// work side by side. Unlike kube-apiserver's, the default of --authorization-mode is RBAC, so that a server
+// without further flags serves its version and health only.
 package main
 
 import (
@@ -292,7 +292,8 @@ func readPair(contents [][]byte) (*tls.Certificate, error) {
 	return &pair, err
 }
 
-// accountKeys are the signing key, which comes first, and the keys that verify. Without a signing key one is made that dies with the process.
+// accountKeys are the signing key, which comes first, and the keys that verify. Without a signing key one is
+// made that dies with the process.
 func (o *options) accountKeys(log *slog.Logger) (*reloaded[[]any], error) {
 	var made []any
 	files := o.keyFiles
@@ -338,7 +339,8 @@ func followKeys(ctx context.Context, keys *reloaded[[]any], tokens *authn.Tokens
 	})
 }
 
-// servingCertificate returns the certificate to serve with: the given one, the one in --cert-dir, or one made and put there.
+// servingCertificate returns the certificate to serve with: the given one, the one in --cert-dir, or one made
+// and put there.
 func (o *options) servingCertificate(log *slog.Logger) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	certFile, keyFile := o.certFile, o.keyFile
 	if certFile == "" {

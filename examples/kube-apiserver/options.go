@@ -190,7 +190,8 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// advertise is the address others reach this server at: the one given, the one it listens at, or the one this machine speaks to others from.
+// advertise is the address others reach this server at: the one given, the one it listens at, or the one this
+// machine speaks to others from.
 func (o *options) advertise() string {
 	a := o.advertiseAddress
 	if a == "" {
@@ -199,7 +200,8 @@ func (o *options) advertise() string {
 	if ip, err := netip.ParseAddr(a); err == nil && !ip.IsUnspecified() && (o.advertiseAddress != "" || !ip.IsLoopback()) {
 		return a
 	}
-	// Nothing is sent: the address is one for documentation, and the kernel says which of its own it would use.
+	// Nothing is sent: the address is one for documentation, and the kernel says which of its own it would
+	// use.
 	conn, err := net.Dial("udp", "192.0.2.1:9")
 	if err != nil {
 		return "127.0.0.1"

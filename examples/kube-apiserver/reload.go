@@ -13,8 +13,8 @@ import (
 // reloadEvery is how often files are read again, at most.
 const reloadEvery = time.Second
 
-// reloaded is what is made of files, made again when they have changed. What cannot be read or used changes nothing: a certificate and its
-// key are not replaced in one moment. Safe for concurrent use.
+// reloaded is what is made of files, made again when they have changed. What cannot be read or used changes
+// nothing: a certificate and its key are not replaced in one moment. Safe for concurrent use.
 type reloaded[T any] struct {
 	files []string
 	parse func(contents [][]byte) (T, error)

@@ -20,8 +20,9 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// Certificates, authorities and keys that are replaced on disk are in use a moment later, without a restart; while a certificate and its
-// key do not belong together, or a file holds nothing of use, the ones before stay in use.
+// Certificates, authorities and keys that are replaced on disk are in use a moment later, without a restart;
+// while a certificate and its key do not belong together, or a file holds nothing of use, the ones before
+// stay in use.
 func TestFilesAreReloaded(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -119,7 +120,8 @@ func TestFilesAreReloaded(t *testing.T) {
 	})
 }
 
-// Without a key to sign tokens with, a server whose objects outlive it, or that others serve too, does not start.
+// Without a key to sign tokens with, a server whose objects outlive it, or that others serve too, does not
+// start.
 func TestSigningKeyIsRequired(t *testing.T) {
 	for _, c := range []struct {
 		flags []string

@@ -31,7 +31,8 @@ func TestRuntimeConfig(t *testing.T) {
 	}
 }
 
-// Migrations of stored versions are served if both the version and the feature are switched on, and then their controller has its role.
+// Migrations of stored versions are served if both the version and the feature are switched on, and then
+// their controller has its role.
 func TestMigrationsAreServedIfAskedFor(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte("secret,root,1,system:masters\n"), 0o600))

@@ -31,7 +31,8 @@ import (
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
-// live is a server process over memory. "admin" may do everything and is never turned away, "user" may do everything.
+// live is a server process over memory. "admin" may do everything and is never turned away, "user" may do
+// everything.
 type live struct {
 	t     *testing.T
 	host  string
@@ -230,7 +231,8 @@ func (l *live) receive(done <-chan answer) answer {
 	}
 }
 
-// nodeWithPod registers a node whose kubelet is a fake, and a pod on it. The fake follows a log for ever and echoes what comes through streams.
+// nodeWithPod registers a node whose kubelet is a fake, and a pod on it. The fake follows a log for ever and
+// echoes what comes through streams.
 func (l *live) nodeWithPod() {
 	var streams sync.WaitGroup
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -282,8 +284,9 @@ func (l *live) upgrade(subresource string, query url.Values) net.Conn {
 	return conn
 }
 
-// SIGTERM: the server is not ready at once but serves on for the delay, by the policy of then; afterwards what is being served is served to its end, watches and
-// streams end without an error, and the process ends well.
+// SIGTERM: the server is not ready at once but serves on for the delay, by the policy of then; afterwards
+// what is being served is served to its end, watches and streams end without an error, and the process ends
+// well.
 func TestTerminate(t *testing.T) {
 	l := startLive(t, "--shutdown-delay-duration=2s", "--authorization-mode=RBAC")
 	w := l.hold()
@@ -332,7 +335,8 @@ func TestTerminate(t *testing.T) {
 	require.NotContains(t, l.log.String(), "level=ERROR")
 }
 
-// With --shutdown-send-retry-after those who come late are sent elsewhere while others are still being served.
+// With --shutdown-send-retry-after those who come late are sent elsewhere while others are still being
+// served.
 func TestTerminateSendsClientsAway(t *testing.T) {
 	l := startLive(t, "--shutdown-send-retry-after")
 	w := l.hold()
@@ -353,7 +357,8 @@ func TestTerminateSendsClientsAway(t *testing.T) {
 	l.exits()
 }
 
-// Without priority and fairness as many writes and reads are served at a time as the flags say. Long requests do not count, and administrators always come through.
+// Without priority and fairness as many writes and reads are served at a time as the flags say. Long requests
+// do not count, and administrators always come through.
 func TestMaxInFlight(t *testing.T) {
 	l := startLive(t, "--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1", "--max-requests-inflight=1")
 	w := l.hold()

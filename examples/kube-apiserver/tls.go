@@ -66,8 +66,8 @@ type namedCertificates struct {
 	given, own map[string]*reloaded[*tls.Certificate]
 }
 
-// loadNamed reads pairs of the form CERTFILE,KEYFILE or CERTFILE,KEYFILE:NAME,NAME. Of several for one name the first counts, and names that are given
-// count before those in certificates.
+// loadNamed reads pairs of the form CERTFILE,KEYFILE or CERTFILE,KEYFILE:NAME,NAME. Of several for one name
+// the first counts, and names that are given count before those in certificates.
 func loadNamed(log *slog.Logger, flags []string) (namedCertificates, error) {
 	n := namedCertificates{given: map[string]*reloaded[*tls.Certificate]{}, own: map[string]*reloaded[*tls.Certificate]{}}
 	for _, text := range flags {
@@ -100,7 +100,8 @@ func loadNamed(log *slog.Logger, flags []string) (namedCertificates, error) {
 	return n, nil
 }
 
-// find returns the certificate for the name a client asked for, nil if there is none: one for that very name before one for all names beside it.
+// find returns the certificate for the name a client asked for, nil if there is none: one for that very name
+// before one for all names beside it.
 func (n namedCertificates) find(name string) *tls.Certificate {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	keys := []string{name}

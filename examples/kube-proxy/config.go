@@ -22,9 +22,9 @@ import (
 	"github.com/keelson-dev/keelson/controllers/proxy"
 )
 
-// configuration is KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), whole, so that files that kubeadm writes load. An unknown field is
-// an error, and so is a value that asks for what this proxy does not do; see refuse. What other modes and other systems need is read and, as upstream,
-// has no effect.
+// configuration is KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), whole, so that files that
+// kubeadm writes load. An unknown field is an error, and so is a value that asks for what this proxy does not
+// do; see refuse. What other modes and other systems need is read and, as upstream, has no effect.
 type configuration struct {
 	metav1.TypeMeta    `json:",inline"`
 	ClientConnection   clientConnection `json:"clientConnection"`
@@ -48,7 +48,8 @@ type configuration struct {
 	FeatureGates                map[string]bool `json:"featureGates,omitempty"`
 	ShowHiddenMetricsForVersion string          `json:"showHiddenMetricsForVersion"`
 
-	// These have no effect: informers need no resync to be right, upstream ignores the range too, and the rest is for other modes and for Windows.
+	// These have no effect: informers need no resync to be right, upstream ignores the range too, and the
+	// rest is for other modes and for Windows.
 	ConfigSyncPeriod    metav1.Duration `json:"configSyncPeriod"`
 	PortRange           string          `json:"portRange"`
 	IPVS                map[string]any  `json:"ipvs,omitempty"`
@@ -114,7 +115,8 @@ func defaults() *configuration {
 	return c
 }
 
-// flags registers the flags that set fields. Those with iptables in their name also hold for nftables, as upstream's do.
+// flags registers the flags that set fields. Those with iptables in their name also hold for nftables, as
+// upstream's do.
 func (c *configuration) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.ClientConnection.Kubeconfig, "kubeconfig", c.ClientConnection.Kubeconfig, "kubeconfig file of the API server (empty: in-cluster configuration)")
 	f.StringVar(&c.HostnameOverride, "hostname-override", c.HostnameOverride, "name of the Node the proxy runs on (empty: the host name)")

@@ -61,7 +61,8 @@ func TestDefaultsAreUpstreams(t *testing.T) {
 	require.Equal(t, proxy.IPTables, o.Mode, "ipvs falls back")
 }
 
-// A file as kubeadm stores it in the ConfigMap kube-proxy: every field, most with a zero that means the default.
+// A file as kubeadm stores it in the ConfigMap kube-proxy: every field, most with a zero that means the
+// default.
 func TestAFileOfKubeadmLoads(t *testing.T) {
 	file := write(t, `
 bindAddress: 0.0.0.0

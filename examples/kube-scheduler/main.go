@@ -20,8 +20,8 @@ const protobuf = "application/vnd.kubernetes.protobuf"
 
 func main() { component.Exit("kube-scheduler", run(os.Args[1:])) }
 
-// configuration is the part of KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) this scheduler knows;
-// anything else in the file is an error.
+// configuration is the part of KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) this scheduler
+// knows; anything else in the file is an error.
 type configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	ClientConnection struct {

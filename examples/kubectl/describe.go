@@ -169,7 +169,8 @@ func scalar(v any) bool {
 	return true
 }
 
-// title makes words of a field's name: creationTimestamp becomes Creation Timestamp. Names that are data stay.
+// title makes words of a field's name: creationTimestamp becomes Creation Timestamp. Names that are data
+// stay.
 func title(name string) string {
 	if strings.ContainsAny(name, "./-_ ") {
 		return name

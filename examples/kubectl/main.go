@@ -1,6 +1,6 @@
-// Command kubectl is a small kubectl over Keelson's client packages: get, describe, apply, delete, logs, exec, scale and
-// rollout status, with the flags and the output of their upstream namesakes. Tables come from the server, kinds from
-// discovery, so custom resources work like built-in ones.
+// Command kubectl is a small kubectl over Keelson's client packages: get, describe, apply, delete, logs,
+// exec, scale and rollout status, with the flags and the output of their upstream namesakes. Tables come from
+// the server, kinds from discovery, so custom resources work like built-in ones.
 //
 //	go run ./examples/kubectl --kubeconfig FILE get pods -A -o wide
 package main

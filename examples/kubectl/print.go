@@ -158,7 +158,8 @@ func (t text) render(v any) string {
 	return b.String()
 }
 
-// printer prints tables one below the other; the widths of the first lines are kept for what follows in a watch.
+// printer prints tables one below the other; the widths of the first lines are kept for what follows in a
+// watch.
 type printer struct {
 	*output
 	w                     io.Writer

@@ -19,7 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/client/discovery"
 )
 
-// target is what a command works on: a resource, and one object of it or, without a name, all that are selected.
+// target is what a command works on: a resource, and one object of it or, without a name, all that are
+// selected.
 type target struct {
 	*discovery.Resource
 	namespace string

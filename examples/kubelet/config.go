@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// configuration is the part of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) this kubelet knows; anything else
-// in the file is an error.
+// configuration is the part of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) this kubelet knows;
+// anything else in the file is an error.
 type configuration struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -1,10 +1,10 @@
-// Command loadtest puts load on any API server and says what it took: throughput, latency percentiles, and the CPU time and memory of the
-// server's processes.
+// Command loadtest puts load on any API server and says what it took: throughput, latency percentiles, and
+// the CPU time and memory of the server's processes.
 //
 //	loadtest --kubeconfig FILE --objects 10000 --clients 32 --pid "$(pgrep kube-apiserver)"
 //
-// Everything it makes is in one namespace, which it deletes at the end. The pods it makes are never run: nothing must
-// schedule them, so let it meet an API server alone, or keep --objects small.
+// Everything it makes is in one namespace, which it deletes at the end. The pods it makes are never run:
+// nothing must schedule them, so let it meet an API server alone, or keep --objects small.
 package main
 
 import (

@@ -67,7 +67,8 @@ func (r *reading) Commit(string) {
 	r.names.tell()
 }
 
-// A cache of one's own, fed by a reflector. Programs that want objects use package informers, which is one such sink.
+// A cache of one's own, fed by a reflector. Programs that want objects use package informers, which is one
+// such sink.
 func ExampleReflector() {
 	api, err := apiserver.New(apiserver.Options{})
 	if err != nil {

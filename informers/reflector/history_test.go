@@ -427,8 +427,8 @@ func (r *reading) Commit(version string) {
 	w.synced, w.pos, w.state = true, n, r.state
 }
 
-// TestRandomHistories runs a reflector against a server that changes and fails at random: its sink must be told exactly what the package
-// comment promises, and everything in the end.
+// TestRandomHistories runs a reflector against a server that changes and fails at random: its sink must be
+// told exactly what the package comment promises, and everything in the end.
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
 		synctest.Test(t, func(t *testing.T) { history(t, seed) })

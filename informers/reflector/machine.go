@@ -42,7 +42,8 @@ type Command struct {
 	Version string
 	// Reread, if positive, has the collection read again after so long, unless it is before that.
 	Reread time.Duration
-	// Gone is set when it is certain that the server does not serve the resource: what was known of it is gone.
+	// Gone is set when it is certain that the server does not serve the resource: what was known of it is
+	// gone.
 	Gone bool
 }
 
@@ -109,17 +110,20 @@ type Machine struct {
 	Missing bool
 	// held is true from a reading until what it gave is gone.
 	held bool
-	// asking is true while an Ask is under way; absences counts how often in a row the server has answered it with Absent.
+	// asking is true while an Ask is under way; absences counts how often in a row the server has answered it
+	// with Absent.
 	asking   bool
 	absences int
 	// streaming is true while a watch-list is being read.
 	streaming bool
 	// fruitless is true until the watch that is open has moved.
 	fruitless bool
-	// relapses counts the watches in a row that made another reading necessary before they had moved. A reading that succeeds ends a
-	// row of Failures but not of these, so that a server that cannot be watched is not asked for everything again and again.
+	// relapses counts the watches in a row that made another reading necessary before they had moved. A
+	// reading that succeeds ends a row of Failures but not of these, so that a server that cannot be watched
+	// is not asked for everything again and again.
 	relapses int
-	// missed is true when a change could not be read since the last reading, and misses counts such readings in a row.
+	// missed is true when a change could not be read since the last reading, and misses counts such readings
+	// in a row.
 	missed bool
 	misses int
 	// plainOnce reads a list next time, because watch-list has just failed in a way that may not last.
@@ -129,7 +133,8 @@ type Machine struct {
 // NewMachine returns the beginning; plain leaves out watch-list from the start.
 func NewMachine(plain bool) Machine { return Machine{Plain: plain} }
 
-// Step returns what to do after in, and the state after that. jitter in [0, 1) spreads waits. It has no other inputs.
+// Step returns what to do after in, and the state after that. jitter in [0, 1) spreads waits. It has no other
+// inputs.
 func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 	switch in.Outcome {
 	case Start:
@@ -191,7 +196,8 @@ func (m Machine) whole() Machine {
 	return m
 }
 
-// earlier reports whether version a is certainly before b. A server that is behind another must not take us back.
+// earlier reports whether version a is certainly before b. A server that is behind another must not take us
+// back.
 func earlier(a, b string) bool {
 	x, err1 := strconv.ParseUint(a, 10, 64)
 	y, err2 := strconv.ParseUint(b, 10, 64)
@@ -217,7 +223,8 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 		m.Plain = true
 		return m.read()
 	case kind == Expired && wasWatching:
-		// Read again, at once the first time, from the latest version. Whatever failed before, the server is well.
+		// Read again, at once the first time, from the latest version. Whatever failed before, the server is
+		// well.
 		m.Phase, m.AtLeast = Idle, ""
 		m.Failures = m.relapses
 		m.relapses++
@@ -261,8 +268,8 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 }
 
 const (
-	// sureAbsent is how often in a row a server must say that it does not serve a resource before what was read of it is
-	// taken for gone: of several servers one may be behind.
+	// sureAbsent is how often in a row a server must say that it does not serve a resource before what was
+	// read of it is taken for gone: of several servers one may be behind.
 	sureAbsent = 3
 	// minAbsence is the least time between two of these.
 	minAbsence = 2 * time.Second
@@ -290,7 +297,8 @@ func (m Machine) absent(jitter float64) (Machine, Command) {
 	return m, wait
 }
 
-// unsure goes on after a 404 that says nothing about the resource: what was read stays, and a version that was reached is still good.
+// unsure goes on after a 404 that says nothing about the resource: what was read stays, and a version that
+// was reached is still good.
 func (m Machine) unsure(jitter float64) (Machine, Command) {
 	m.asking, m.absences = false, 0
 	if m.Phase != Watching {

@@ -98,7 +98,8 @@ func TestWaitsGrowAndEnd(t *testing.T) {
 	require.Zero(t, m.Failures)
 }
 
-// TestAServerThatCannotBeWatchedIsNotReadAllTheTime has every reading succeed and every watch end in a way that makes another one necessary.
+// TestAServerThatCannotBeWatchedIsNotReadAllTheTime has every reading succeed and every watch end in a way
+// that makes another one necessary.
 func TestAServerThatCannotBeWatchedIsNotReadAllTheTime(t *testing.T) {
 	for name, err := range map[string]error{"expired": expired, "refused": apierrors.NewBadRequest("version"), "missing": missing} {
 		for _, plain := range []bool{true, false} {

@@ -18,8 +18,8 @@ type ListerWatcher interface {
 	List(ctx context.Context, o client.ListOptions) (*client.EncodedList, error)
 	// Watch opens one connection of a watch.
 	Watch(ctx context.Context, o client.EncodedWatchOptions) (Stream, error)
-	// Served asks the server whether it serves the resource at all. It must be the server that says no: not being able to
-	// ask, or an answer that could be anything else's, is an error.
+	// Served asks the server whether it serves the resource at all. It must be the server that says no: not
+	// being able to ask, or an answer that could be anything else's, is an error.
 	Served(ctx context.Context) (bool, error)
 }
 
@@ -39,11 +39,11 @@ type Sink interface {
 	Apply(ev client.EncodedEvent)
 	// Progress says that everything up to version has been given.
 	Progress(version string)
-	// Missed says that the watch has brought a change that cannot be read. The copy may be wrong until the next Commit, which follows
-	// soon.
+	// Missed says that the watch has brought a change that cannot be read. The copy may be wrong until the
+	// next Commit, which follows soon.
 	Missed(err *client.DecodeError)
-	// Gone says that the server does not serve the resource any more, or not yet. It says so itself, and if there was a Commit
-	// before, it has said so several times over some seconds.
+	// Gone says that the server does not serve the resource any more, or not yet. It says so itself, and if
+	// there was a Commit before, it has said so several times over some seconds.
 	Gone()
 }
 
@@ -51,7 +51,8 @@ type Sink interface {
 type Copy interface {
 	// Add takes one object; a second one of the same key replaces the first.
 	Add(e client.Encoded)
-	// Unreadable says that there is one more object, whose metadata cannot be read. The key is in err as far as it is known.
+	// Unreadable says that there is one more object, whose metadata cannot be read. The key is in err as far
+	// as it is known.
 	Unreadable(err *client.DecodeError)
 	// Remove takes back an object.
 	Remove(e client.Encoded)
@@ -70,9 +71,11 @@ type Options struct {
 	Plain bool
 	// Silence and Timeout are those of client.EncodedWatchOptions.
 	Silence, Timeout time.Duration
-	// OnError is called with every failure, except that a resource that is not served is still not. nil ignores them.
+	// OnError is called with every failure, except that a resource that is not served is still not. nil
+	// ignores them.
 	OnError func(err error)
-	// Jitter draws the numbers in [0, 1) that spread waits; nil means at random. It is called by Run only. Tests seed it.
+	// Jitter draws the numbers in [0, 1) that spread waits; nil means at random. It is called by Run only.
+	// Tests seed it.
 	Jitter func() float64
 	// Observe, if not nil, is told of each step, for metrics and tests.
 	Observe func(in Input, next Machine, cmd Command)
@@ -155,7 +158,8 @@ func (d *driver) close() {
 	d.stream = nil
 }
 
-// open makes s the current stream. A goroutine closes it when ctx ends or a relist is asked for, which ends Next.
+// open makes s the current stream. A goroutine closes it when ctx ends or a relist is asked for, which ends
+// Next.
 func (d *driver) open(ctx context.Context, s Stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	d.stream, d.stop, d.done = s, cancel, make(chan struct{})
@@ -336,7 +340,8 @@ func (d *driver) ended(err error) Input {
 	return Input{Outcome: Failed, Err: err}
 }
 
-// next returns the next event. A Status in the stream is an error, and an event that cannot be read a *missedError.
+// next returns the next event. A Status in the stream is an error, and an event that cannot be read a
+// *missedError.
 func (d *driver) next() (client.EncodedEvent, error) {
 	ev, err := d.stream.Next()
 	if err != nil || ev.Type != client.Error {
@@ -361,7 +366,8 @@ func (d *driver) report(err error) {
 
 func clone(s string) string { return string([]byte(s)) }
 
-// For makes a ListerWatcher of a client. Served reads the discovery documents of the server, which every user may by default.
+// For makes a ListerWatcher of a client. Served reads the discovery documents of the server, which every user
+// may by default.
 func For[T metav1.Object](c *client.Client[T], dropManagedFields bool) ListerWatcher {
 	return clientLW[T]{c, dropManagedFields}
 }

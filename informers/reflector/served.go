@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// served asks discovery for a resource. No is an answer only of a document that lists what there is: a 404 may come from anything
-// on the way to the server, or mean that the path to it is wrong.
+// served asks discovery for a resource. No is an answer only of a document that lists what there is: a 404
+// may come from anything on the way to the server, or mean that the path to it is wrong.
 func served(ctx context.Context, c client.Conn, gvr schema.GroupVersionResource) (bool, error) {
 	root := "/apis"
 	group := "/apis/" + gvr.Group + "/" + gvr.Version

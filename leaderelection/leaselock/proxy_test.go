@@ -89,8 +89,9 @@ func (p *proxy) heals() {
 	close(p.whole)
 }
 
-// A leader loses its API server, another candidate does not: if it is back in time for a renewal before the deadline nothing happens; if not, the leader has
-// stopped before the other starts, and is a candidate again when its server is back.
+// A leader loses its API server, another candidate does not: if it is back in time for a renewal before the
+// deadline nothing happens; if not, the leader has stopped before the other starts, and is a candidate again
+// when its server is back.
 func TestLeaderBehindABrokenProxy(t *testing.T) {
 	for _, fault := range []string{serverErrors, silence, cut} {
 		t.Run(fault, func(t *testing.T) {

@@ -10,10 +10,12 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// Access is what plugins may read and write. The server answers it from its own caches and registry, without authorization. What is
-// written is admitted as a request of the server's own user; a plugin must leave alone what it writes itself, or it calls itself for ever.
+// Access is what plugins may read and write. The server answers it from its own caches and registry, without
+// authorization. What is written is admitted as a request of the server's own user; a plugin must leave alone
+// what it writes itself, or it calls itself for ever.
 type Access interface {
-	// Get returns the object as of a consistent read; it is shared and must not be changed. apierrors NotFound if it is missing.
+	// Get returns the object as of a consistent read; it is shared and must not be changed. apierrors
+	// NotFound if it is missing.
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// List returns the objects of a namespace ("" for all), shared and not to be changed.
 	List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, selector labels.Selector) ([]metav1.Object, error)
@@ -21,10 +23,11 @@ type Access interface {
 	Contents(ctx context.Context, gvr schema.GroupVersionResource) (Contents, error)
 	// ResourceOf returns the resource whose objects are of a kind.
 	ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool)
-	// Latest returns the object as the store has it now, however far behind a cache may be; otherwise like Get.
+	// Latest returns the object as the store has it now, however far behind a cache may be; otherwise like
+	// Get.
 	Latest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
-	// ChangeStatus stores what change makes of the object's status. It is called again, with the newer object, when somebody else
-	// was faster; its error ends the attempt and is returned.
+	// ChangeStatus stores what change makes of the object's status. It is called again, with the newer
+	// object, when somebody else was faster; its error ends the attempt and is returned.
 	ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(current metav1.Object) error) error
 }
 
@@ -32,7 +35,8 @@ type Access interface {
 type Contents struct {
 	// State is comparable and differs from that of other contents.
 	State any
-	// Objects returns private copies of the objects, ordered by namespace and name; those that cannot be decoded are left out.
+	// Objects returns private copies of the objects, ordered by namespace and name; those that cannot be
+	// decoded are left out.
 	Objects func() []metav1.Object
 }
 

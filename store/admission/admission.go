@@ -35,11 +35,13 @@ type Attributes struct {
 	Name   string
 	User   *authn.User
 	DryRun bool
-	// Object is the new state; nil for Delete. For a connect or a subresource with a body of its own kind it is that body.
+	// Object is the new state; nil for Delete. For a connect or a subresource with a body of its own kind it
+	// is that body.
 	Object metav1.Object
 	// Old is the stored state for Update and Delete; nil otherwise.
 	Old metav1.Object
-	// Body is the request's body where it is no metav1.Object with storage (a Scale, a Binding, PodExecOptions); nil otherwise.
+	// Body is the request's body where it is no metav1.Object with storage (a Scale, a Binding,
+	// PodExecOptions); nil otherwise.
 	Body any
 	// Options are the decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions.
 	Options any
@@ -49,7 +51,8 @@ type Attributes struct {
 	Annotate func(key, value string)
 	// Outside, if not nil, is what the time that was spent waiting for webhooks is added to.
 	Outside *time.Duration
-	// Versions are the forms the resource's objects are served in; nil if Object has no other form than its own.
+	// Versions are the forms the resource's objects are served in; nil if Object has no other form than its
+	// own.
 	Versions Versions
 	// Round is what mutating plugins keep between their two rounds; nil outside of them.
 	Round *Round
@@ -63,7 +66,8 @@ type Versions interface {
 	Convert(obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error)
 	// Decode reads an object of a kind of Served from JSON, prunes it and fills its defaults.
 	Decode(data []byte, kind schema.GroupVersionKind) (metav1.Object, error)
-	// Merge returns obj, which it leaves alone and which is of a kind of Served, with an apply configuration merged into it.
+	// Merge returns obj, which it leaves alone and which is of a kind of Served, with an apply configuration
+	// merged into it.
 	Merge(obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error)
 }
 
@@ -81,7 +85,8 @@ type Plugin interface {
 	Handles(op Operation) bool
 }
 
-// Mutator may change Attributes.Object. An error refuses the request; make it an *apierrors.StatusError to choose code and reason.
+// Mutator may change Attributes.Object. An error refuses the request; make it an *apierrors.StatusError to
+// choose code and reason.
 type Mutator interface {
 	Plugin
 	Admit(ctx context.Context, a *Attributes) error

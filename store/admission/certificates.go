@@ -33,8 +33,8 @@ func (p *certificatePlugin) Validate(ctx context.Context, a *Attributes) error {
 	return p.judge(ctx, a, csr, old)
 }
 
-// newCertificateApproval: who approves or denies needs the verb approve on the signer, not only the right to write the
-// subresource.
+// newCertificateApproval: who approves or denies needs the verb approve on the signer, not only the right to
+// write the subresource.
 func newCertificateApproval(_ Access, o Options) Plugin {
 	return &certificatePlugin{named{"CertificateApproval", []Operation{Update}}, "approval",
 		func(ctx context.Context, a *Attributes, csr, _ *certificatesv1.CertificateSigningRequest) error {

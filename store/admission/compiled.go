@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// compiled keeps what is made of the objects of a resource, such as webhooks of their configurations, for as long as
-// they do not change. An unchanged object is not compiled again when another one changes.
+// compiled keeps what is made of the objects of a resource, such as webhooks of their configurations, for as
+// long as they do not change. An unchanged object is not compiled again when another one changes.
 type compiled[T any] struct {
 	access Access
 	gvr    schema.GroupVersionResource

@@ -10,11 +10,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// adminAccessLabel, with the value true, marks the namespaces whose claims may ask for devices that others use.
+// adminAccessLabel, with the value true, marks the namespaces whose claims may ask for devices that others
+// use.
 const adminAccessLabel = "resource.kubernetes.io/admin-access"
 
-// DeviceAdminAccess keeps adminAccess in claims for devices, in their templates and in what is allocated to them, to namespaces that are
-// labelled for it. It is a rule of these kinds, not one of Factories.
+// DeviceAdminAccess keeps adminAccess in claims for devices, in their templates and in what is allocated to
+// them, to namespaces that are labelled for it. It is a rule of these kinds, not one of Factories.
 type DeviceAdminAccess struct {
 	named
 	access Access

@@ -37,7 +37,8 @@ func newExpression(text string, env func() (*celgo.Env, error)) *expression {
 	})}
 }
 
-// AuthorizeFunc answers what expressions ask about a user, who is the one of the request unless the question names a service account.
+// AuthorizeFunc answers what expressions ask about a user, who is the one of the request unless the question
+// names a service account.
 type AuthorizeFunc func(ctx context.Context, user *authn.User, q cel.Question) cel.Answer
 
 // conditionBudget is the most that the match conditions of one webhook or policy may cost for a request.
@@ -169,7 +170,8 @@ func newConditions(list []admissionregistrationv1.MatchCondition) conditions {
 	return out
 }
 
-// hold reports whether all conditions hold, which failed, and whether one does not hold, which outweighs failures.
+// hold reports whether all conditions hold, which failed, and whether one does not hold, which outweighs
+// failures.
 func (c conditions) hold(e *evaluation) (ok bool, failed []error, unheld bool) {
 	for _, one := range c {
 		switch v, err := e.run(one.expression); {
@@ -182,7 +184,8 @@ func (c conditions) hold(e *evaluation) (ok bool, failed []error, unheld bool) {
 	return len(failed) == 0, failed, false
 }
 
-// decide reports whether whoever check describes is to be asked, and tells hook of it. The error is a failure that is not to be ignored.
+// decide reports whether whoever check describes is to be asked, and tells hook of it. The error is a failure
+// that is not to be ignored.
 func (c conditions) decide(e *evaluation, ignore bool, check ConditionCheck, hook func(ConditionCheck)) (bool, error) {
 	if len(c) == 0 {
 		return true, nil

@@ -182,7 +182,8 @@ func (h *hook) report(a *Attributes, r *admissionv1.AdmissionResponse) {
 	}
 }
 
-// failed decides what a failed call, or a denial, means for the request. ok is true where the failure policy lets it pass.
+// failed decides what a failed call, or a denial, means for the request. ok is true where the failure policy
+// lets it pass.
 func (h *hook) failed(ctx context.Context, err error) (ok bool, _ error) {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return false, refused.denial

@@ -10,7 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 )
 
-// limitRanger fills requests and limits from the namespace's LimitRanges and refuses pods and claims outside them.
+// limitRanger fills requests and limits from the namespace's LimitRanges and refuses pods and claims outside
+// them.
 type limitRanger struct {
 	named
 	access Access
@@ -141,8 +142,8 @@ func podViolations(pod *corev1.Pod, item *corev1.LimitRangeItem) (wrong []string
 	return wrong
 }
 
-// violations compares requests and limits with min, max and ratio. A resource breaks each bound at most once: a request
-// follows from its limit where only that is given. Claims have requests only.
+// violations compares requests and limits with min, max and ratio. A resource breaks each bound at most once:
+// a request follows from its limit where only that is given. Claims have requests only.
 func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	claim := item.Type == corev1.LimitTypePersistentVolumeClaim

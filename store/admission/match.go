@@ -162,8 +162,8 @@ func (a *Attributes) ownKind() bool {
 	return !slices.ContainsFunc(a.Versions.Served(), func(s Served) bool { return s.Resource == a.Resource && s.Kind == a.Kind })
 }
 
-// configuresAdmission reports a request about the objects that configure admission itself, about which nobody is
-// asked: a broken one could not be removed otherwise.
+// configuresAdmission reports a request about the objects that configure admission itself, about which nobody
+// is asked: a broken one could not be removed otherwise.
 func configuresAdmission(a *Attributes) bool {
 	if a.Resource.Group != admissionregistrationv1.GroupVersion.Group {
 		return false

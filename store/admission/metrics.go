@@ -11,19 +11,21 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe for concurrent use. Nil functions
-// are skipped.
+// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe
+// for concurrent use. Nil functions are skipped.
 type Metrics struct {
-	// Step is called when all plugins of a step have been asked about a request, or one of them has refused it.
+	// Step is called when all plugins of a step have been asked about a request, or one of them has refused
+	// it.
 	Step func(s Step, op Operation, rejected bool, elapsed time.Duration)
-	// Plugin is called once for each plugin and step it has a part in. What it returns is called when the plugin has been asked; a mutating one is
-	// asked again in a second round.
+	// Plugin is called once for each plugin and step it has a part in. What it returns is called when the
+	// plugin has been asked; a mutating one is asked again in a second round.
 	Plugin func(plugin string, s Step) func(op Operation, rejected bool, elapsed time.Duration)
 	// Webhook is called when a webhook has been asked, or could not be.
 	Webhook func(c WebhookCall)
 	// Called is called when a server has been asked over HTTP, by a webhook here or by a conversion webhook.
 	Called func(c webhook.Call)
-	// Policy is called when an expression of a ValidatingAdmissionPolicy does not hold or fails, once for each action that follows.
+	// Policy is called when an expression of a ValidatingAdmissionPolicy does not hold or fails, once for
+	// each action that follows.
 	Policy func(c PolicyCheck)
 	// Mutation is called when a mutation of a MutatingAdmissionPolicy has been made, or has failed.
 	Mutation func(m Mutation)
@@ -37,10 +39,12 @@ type WebhookCall struct {
 	Webhook   string
 	Step      Step
 	Operation Operation
-	// Rejected says that the request is refused; FailedOpen that there was no answer but the failure policy lets the request pass.
+	// Rejected says that the request is refused; FailedOpen that there was no answer but the failure policy
+	// lets the request pass.
 	Rejected, FailedOpen bool
 	Failure              WebhookFailure
-	// Code is 200, that of the webhook's refusal, that of a call that failed, or 0 after a fault of the server.
+	// Code is 200, that of the webhook's refusal, that of a call that failed, or 0 after a fault of the
+	// server.
 	Code    int
 	Elapsed time.Duration
 }
@@ -81,7 +85,8 @@ type ConditionCheck struct {
 	Operation Operation
 	// Failed is how many conditions could not be evaluated.
 	Failed int
-	// Excluded says that the webhook or policy is not asked: a condition does not hold, or one failed and the failure policy of the webhook ignores that.
+	// Excluded says that the webhook or policy is not asked: a condition does not hold, or one failed and the
+	// failure policy of the webhook ignores that.
 	Excluded bool
 	Elapsed  time.Duration
 }
@@ -125,7 +130,8 @@ const (
 	Validating Step = "validate"
 )
 
-// measure tells of the call of a webhook: err is how it ended, open whether the failure policy lets the request pass all the same.
+// measure tells of the call of a webhook: err is how it ended, open whether the failure policy lets the
+// request pass all the same.
 func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration, err error, open bool) {
 	hook := w.options.Metrics.Webhook
 	if hook == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// namespaceLifecycle refuses to create anything in a namespace that is missing or being deleted, and to delete
-// the namespaces the system needs.
+// namespaceLifecycle refuses to create anything in a namespace that is missing or being deleted, and to
+// delete the namespaces the system needs.
 type namespaceLifecycle struct {
 	named
 	access Access
@@ -46,7 +46,8 @@ func (p *namespaceLifecycle) Validate(ctx context.Context, a *Attributes) error 
 	if ns.Status.Phase != corev1.NamespaceTerminating && ns.DeletionTimestamp == nil {
 		return nil
 	}
-	// Events tell people why the deletion takes long, so they are let in to the end. Clients look for the cause.
+	// Events tell people why the deletion takes long, so they are let in to the end. Clients look for the
+	// cause.
 	refused := apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.Namespace))
 	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.Namespace), Field: "metadata.namespace"})

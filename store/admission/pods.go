@@ -24,7 +24,8 @@ func podOf(a *Attributes) (*corev1.Pod, bool) {
 	return pod, ok
 }
 
-// alwaysPullImages makes every pod pull its images, so that nobody uses a private image that happens to be on a node.
+// alwaysPullImages makes every pod pull its images, so that nobody uses a private image that happens to be on
+// a node.
 type alwaysPullImages struct{ named }
 
 func newAlwaysPullImages(Access) Plugin {
@@ -50,8 +51,8 @@ func (p *alwaysPullImages) Validate(_ context.Context, a *Attributes) error {
 	return forbid(a, "%s", wrong)
 }
 
-// eachNewImage visits the pull policies of the images that a request brings into a pod, with their paths. What a pod has pulled before
-// cannot be changed.
+// eachNewImage visits the pull policies of the images that a request brings into a pod, with their paths.
+// What a pod has pulled before cannot be changed.
 func eachNewImage(a *Attributes, f func(path string, policy *corev1.PullPolicy)) {
 	pod, ok := podOf(a)
 	if !ok && a.Resource == core("pods") && a.Subresource == "ephemeralcontainers" {
@@ -183,7 +184,8 @@ func (p *priority) Validate(ctx context.Context, a *Attributes) error {
 	return forbid(a, "PriorityClass %s is already marked as default. Only one default can exist", was.Name)
 }
 
-// classFor returns the named class, or for no name the global default with the lowest value; nil if there is none.
+// classFor returns the named class, or for no name the global default with the lowest value; nil if there is
+// none.
 func (p *priority) classFor(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
 	if name != "" {
 		obj, err := p.access.Get(ctx, priorityClasses, types.NamespacedName{Name: name})

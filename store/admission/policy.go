@@ -90,8 +90,8 @@ func newPolicies[P interface{ common() *policy }](name, resource string, access 
 
 func (p *policy) common() *policy { return p }
 
-// uses calls do with every use of a policy for the request, in the order of the policies' and bindings' names. What do
-// changes of the object decides about later uses.
+// uses calls do with every use of a policy for the request, in the order of the policies' and bindings'
+// names. What do changes of the object decides about later uses.
 func (p *policies[P]) uses(ctx context.Context, f *forms, do func(use[P]) error) error {
 	all, err := p.policies.load(ctx)
 	if err != nil || len(all) == 0 {
@@ -147,7 +147,8 @@ func (p *policies[P]) usesOf(ctx context.Context, f *forms, one P, bindings []*b
 	return nil
 }
 
-// bound reports whether a binding is about the request, and returns the parameters the policy is to be used with.
+// bound reports whether a binding is about the request, and returns the parameters the policy is to be used
+// with.
 func (p *policies[P]) bound(ctx context.Context, f *forms, c *policy, b *binding) ([]any, bool, error) {
 	if b.err != nil {
 		return nil, false, b.err
@@ -160,7 +161,8 @@ func (p *policies[P]) bound(ctx context.Context, f *forms, c *policy, b *binding
 	return params, err == nil, err
 }
 
-// evaluation prepares the expressions of a policy for one use. It returns nil if the match conditions do not hold.
+// evaluation prepares the expressions of a policy for one use. It returns nil if the match conditions do not
+// hold.
 func (u *use[P]) evaluation(ctx context.Context, f *forms, c *policy, step Step, access Access, o Options) (*evaluation, error) {
 	e, err := newEvaluation(ctx, f, u.form, o.Authorize, conditionBudget)
 	if err != nil {

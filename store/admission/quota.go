@@ -14,9 +14,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 )
 
-// resourceQuota charges what a request adds to the namespace's quotas, and refuses what does not fit. The charge is made on
-// the quota as it is stored, before the object is, so that two requests or two servers cannot both spend the last unit;
-// if the object then fails to be stored, the quota controller's recount gives it back.
+// resourceQuota charges what a request adds to the namespace's quotas, and refuses what does not fit. The
+// charge is made on the quota as it is stored, before the object is, so that two requests or two servers
+// cannot both spend the last unit; if the object then fails to be stored, the quota controller's recount
+// gives it back.
 type resourceQuota struct {
 	named
 	access Access
@@ -48,8 +49,9 @@ func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 	return p.charge(ctx, a, all, delta)
 }
 
-// charge checks all quotas first, so that a request refused by one costs nothing in another, and then spends from each. What a
-// cached quota refuses is asked of the stored one: others may have given something back meanwhile.
+// charge checks all quotas first, so that a request refused by one costs nothing in another, and then spends
+// from each. What a cached quota refuses is asked of the stored one: others may have given something back
+// meanwhile.
 func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.Object, delta corev1.ResourceList) error {
 	var spend []*corev1.ResourceQuota
 	for _, obj := range all {
@@ -160,8 +162,8 @@ func grown(now, before corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// unspecified lists the compute resources a quota limits that some container of a pod leaves open: with such a quota
-// every container must say what it needs.
+// unspecified lists the compute resources a quota limits that some container of a pod leaves open: with such
+// a quota every container must say what it needs.
 func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || quota.Ended(pod) {

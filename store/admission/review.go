@@ -30,7 +30,8 @@ func newUID() types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
-// newRequest describes the request in a form. Objects are left out: expressions have them as variables of their own.
+// newRequest describes the request in a form. Objects are left out: expressions have them as variables of
+// their own.
 func newRequest(a *Attributes, form *Served) (*admissionv1.AdmissionRequest, error) {
 	options, err := optionsOf(a)
 	if err != nil {
@@ -171,7 +172,8 @@ func timeoutOf(seconds *int32) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// refuse is the 403 of a request that err speaks against. A name still to be generated is told by its beginning.
+// refuse is the 403 of a request that err speaks against. A name still to be generated is told by its
+// beginning.
 func refuse(a *Attributes, err error) *apierrors.StatusError {
 	name := a.Name
 	if name == "" {

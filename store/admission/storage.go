@@ -15,7 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// storageProtection adds the finalizers that keep volumes, claims and attribute classes in use from vanishing.
+// storageProtection adds the finalizers that keep volumes, claims and attribute classes in use from
+// vanishing.
 type storageProtection struct{ named }
 
 func newStorageProtection(Access) Plugin {
@@ -138,7 +139,8 @@ func (p *claimResize) mayGrow(ctx context.Context, claim, old *corev1.Persistent
 	return allowed != nil && *allowed, nil
 }
 
-// classOf is the storage class of a claim, which may be named by an annotation that is older than the field, and wins.
+// classOf is the storage class of a claim, which may be named by an annotation that is older than the field,
+// and wins.
 func classOf(claim *corev1.PersistentVolumeClaim) string {
 	if class, ok := claim.Annotations["volume.beta.kubernetes.io/storage-class"]; ok {
 		return class

@@ -220,8 +220,8 @@ func (v *verdicts) annotate(key, value string) {
 	}
 }
 
-// add does with findings what the binding says. A policy that cannot be used denies, and so does an audit annotation
-// that has no value.
+// add does with findings what the binding says. A policy that cannot be used denies, and so does an audit
+// annotation that has no value.
 func (v *verdicts) add(u *use[*validatingPolicy], found []finding) {
 	for _, one := range found {
 		actions := []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}

@@ -13,13 +13,14 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// automanaged is the label of APIService objects that the server keeps itself: onstart for versions that are always served, true for
-// those that come and go with definitions of custom resources.
+// automanaged is the label of APIService objects that the server keeps itself: onstart for versions that are
+// always served, true for those that come and go with definitions of custom resources.
 const automanaged = "kube-aggregator.kubernetes.io/automanaged"
 
 var apiServices = gvr{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// groupPriorities order the built-in groups for clients that choose between groups with resources of the same name. Others have 1000.
+// groupPriorities order the built-in groups for clients that choose between groups with resources of the same
+// name. Others have 1000.
 var groupPriorities = map[string]int32{
 	"": 18000, "apps": 17800, "events.k8s.io": 17750, "authentication.k8s.io": 17700, "authorization.k8s.io": 17600, "autoscaling": 17500,
 	"batch": 17400, "certificates.k8s.io": 17300, "networking.k8s.io": 17200, "policy": 17100, "rbac.authorization.k8s.io": 17000,

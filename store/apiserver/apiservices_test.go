@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// Every version has an APIService from the start, and those of custom resources come and go with their definitions.
+// Every version has an APIService from the start, and those of custom resources come and go with their
+// definitions.
 func TestAPIServices(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const path = "/apis/apiregistration.k8s.io/v1/apiservices"

@@ -24,8 +24,8 @@ type configuration struct {
 	named  bool // it says its name itself
 }
 
-// readConfiguration decodes the body of an apply. shape is an empty object of the kind, with which fields that do not belong
-// are found; nil for kinds whose schema is checked elsewhere.
+// readConfiguration decodes the body of an apply. shape is an empty object of the kind, with which fields
+// that do not belong are found; nil for kinds whose schema is checked elsewhere.
 func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind, shape metav1.Object) (*configuration, error) {
 	if r.query.Get("fieldManager") == "" {
 		return nil, invalidOptions("PatchOptions", validation.Required(validation.NewPath("fieldManager"), "is required for apply patch"))
@@ -70,7 +70,8 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	return c, c.name(types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name})
 }
 
-// reportDuplicates refuses or warns of keys that are in the configuration twice, of which the last would count.
+// reportDuplicates refuses or warns of keys that are in the configuration twice, of which the last would
+// count.
 func (r *request) reportDuplicates(p *patchRequest, gvk schema.GroupVersionKind) error {
 	if p.fv == fieldsIgnore || p.kind != types.ApplyYAMLPatchType {
 		return nil
@@ -106,7 +107,8 @@ func (c *configuration) name(key types.NamespacedName) error {
 	return nil
 }
 
-// declared refuses a configuration of a custom resource with fields that its schema does not have: nobody could own them.
+// declared refuses a configuration of a custom resource with fields that its schema does not have: nobody
+// could own them.
 func (r *request) declared(data []byte, gvk schema.GroupVersionKind) error {
 	prune := r.rt.res.Definition().Prune
 	if prune == nil {
@@ -130,7 +132,8 @@ func (r *request) declared(data []byte, gvk schema.GroupVersionKind) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s): %s", obj.GetNamespace(), obj.GetName(), gvk, text))
 }
 
-// apply answers a server-side apply: it creates the object or merges into it what the client's configuration says.
+// apply answers a server-side apply: it creates the object or merges into it what the client's configuration
+// says.
 func (s *Server) apply(rt *route, r *request, out output, p *patchRequest, o registry.UpdateOptions) {
 	shape := rt.info.New()
 	if rt.res.Definition().Custom {

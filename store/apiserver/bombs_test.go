@@ -20,7 +20,8 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// The cost of a request is in proportion to its size: each of these takes no more than memory bytes for about a megabyte.
+// The cost of a request is in proportion to its size: each of these takes no more than memory bytes for about
+// a megabyte.
 func TestRequestsThatMultiply(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	s.do("POST", configMaps, configMap("a")).ok(201)

@@ -40,7 +40,8 @@ func (s *Server) bootstrap(ctx context.Context) error {
 // bootstrapRetry is how often the objects are tried again while the store cannot be reached.
 var bootstrapRetry = backoff.Policy{Max: 5 * time.Second, Jitter: 0.5}
 
-// bootstrapUntilDone writes the objects when the store can be reached, or until ctx ends. Meanwhile the server is alive but not ready.
+// bootstrapUntilDone writes the objects when the store can be reached, or until ctx ends. Meanwhile the
+// server is alive but not ready.
 func (s *Server) bootstrapUntilDone(ctx context.Context) error {
 	return backoff.Retry(ctx, bootstrapRetry, outOfReach, func(ctx context.Context) error {
 		err := s.bootstrap(ctx)

@@ -23,7 +23,8 @@ func (s *Server) builtinComputed() []Computed {
 	return out
 }
 
-// componentStatuses reports what the server can tell of the parts beside it: the store. The resource is deprecated.
+// componentStatuses reports what the server can tell of the parts beside it: the store. The resource is
+// deprecated.
 func (s *Server) componentStatuses(ctx context.Context, _ string) ([]metav1.Object, error) {
 	condition := corev1.ComponentCondition{Type: corev1.ComponentHealthy, Status: corev1.ConditionTrue, Message: "ok"}
 	if _, err := s.store.Progress(ctx, "/"); err != nil {

@@ -83,7 +83,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.dispatch(r)
 }
 
-// boundRest bounds how long net/http waits for a body that was not asked for: it reads a little of it before it answers.
+// boundRest bounds how long net/http waits for a body that was not asked for: it reads a little of it before
+// it answers.
 func (r *request) boundRest(w http.ResponseWriter) {
 	if !r.bodyHere.Load() {
 		_ = http.NewResponseController(w).SetReadDeadline(r.begun.Add(r.server.options.RequestTimeout))
@@ -102,8 +103,9 @@ func probes(path string) bool {
 	return false
 }
 
-// makeRoom grows the goroutine's stack at once to what most writes come to need. HTTP/2 serves each request on a new goroutine, whose stack
-// would otherwise grow in steps, the later ones deep in a decoder, and every step adjusts every frame.
+// makeRoom grows the goroutine's stack at once to what most writes come to need. HTTP/2 serves each request
+// on a new goroutine, whose stack would otherwise grow in steps, the later ones deep in a decoder, and every
+// step adjusts every frame.
 //
 //go:noinline
 func makeRoom() {
@@ -181,7 +183,8 @@ func (s *Server) finish(r *request, t *tally) {
 	}
 }
 
-// audit gives the request an id, which the client may have chosen, and sets the headers that every answer has.
+// audit gives the request an id, which the client may have chosen, and sets the headers that every answer
+// has.
 func (r *request) audit() {
 	id := r.Header.Get("Audit-Id")
 	if id == "" || len(id) > 64 {
@@ -364,15 +367,16 @@ func (s *Server) authorize(r *request) bool {
 	return true
 }
 
-// mayCreate finds out whether the caller of an update or a patch may make the object, because it is missing, or that of a WebSocket
-// what it is for.
+// mayCreate finds out whether the caller of an update or a patch may make the object, because it is missing,
+// or that of a WebSocket what it is for.
 func (r *request) mayCreate(ctx context.Context) error {
 	a := r.attributes()
 	a.Verb = "create"
 	return r.permitted(ctx, a)
 }
 
-// permitted returns why a caller may not do what a says: a 403, or a 500 if no authorizer could decide, so that asking again may help.
+// permitted returns why a caller may not do what a says: a 403, or a 500 if no authorizer could decide, so
+// that asking again may help.
 func (r *request) permitted(ctx context.Context, a authz.Attributes) error {
 	d, reason, err := r.server.permit(ctx, a)
 	switch {

@@ -14,18 +14,20 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// Computed is a resource whose objects are made when somebody asks. Its Info.Verbs name what it serves, out of get, list, watch
-// and create; the functions for other verbs are not called and may be nil. The user is in ctx (authn.UserFrom).
+// Computed is a resource whose objects are made when somebody asks. Its Info.Verbs name what it serves, out
+// of get, list, watch and create; the functions for other verbs are not called and may be nil. The user is in
+// ctx (authn.UserFrom).
 type Computed struct {
 	Info *scheme.Info
 	// Get returns one object; apierrors.NewNotFound if there is none.
 	Get func(ctx context.Context, key types.NamespacedName) (metav1.Object, error)
 	// List returns the objects of a namespace, empty for all. The server applies selectors.
 	List func(ctx context.Context, namespace string) ([]metav1.Object, error)
-	// Watch sends changes until ctx ends. send blocks while the client does not read, and fails when it has gone.
+	// Watch sends changes until ctx ends. send blocks while the client does not read, and fails when it has
+	// gone.
 	Watch func(ctx context.Context, namespace string, send func(eventType string, obj metav1.Object) error) error
-	// Create answers a create, such as a review. Admission has been asked. It must change nothing if DryRun(ctx), and what it writes through the
-	// server's registry with ctx is fenced as the request is.
+	// Create answers a create, such as a review. Admission has been asked. It must change nothing if
+	// DryRun(ctx), and what it writes through the server's registry with ctx is fenced as the request is.
 	Create func(ctx context.Context, namespace string, obj metav1.Object) (metav1.Object, error)
 }
 

@@ -20,7 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// connect passes a request on to where an object lives: to the kubelet of its node, or to the object's own address.
+// connect passes a request on to where an object lives: to the kubelet of its node, or to the object's own
+// address.
 func (s *Server) connect(rt *route, r *request) {
 	if err := checkConnectOptions(r.info.Subresource, r.info.Name, r.query); err != nil {
 		r.fail(err)
@@ -119,8 +120,8 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 	}
 }
 
-// mayUpgrade checks that whoever opens a WebSocket to a pod may create what it is for: such a request is a GET, which the right to read
-// would allow.
+// mayUpgrade checks that whoever opens a WebSocket to a pod may create what it is for: such a request is a
+// GET, which the right to read would allow.
 func (r *request) mayUpgrade() error {
 	if r.info.Subresource == "log" || r.info.Verb == "create" || !r.webSocket() {
 		return nil
@@ -250,8 +251,8 @@ func kubeletOf(node *corev1.Node) (string, error) {
 	return "", apierrors.NewInternalError(fmt.Errorf("no address of node %s is known", node.Name))
 }
 
-// forwardToNode sends the request to a kubelet. Kubelets refuse the WebSockets of pages of other hosts; from which pages this server may be
-// used has been decided here.
+// forwardToNode sends the request to a kubelet. Kubelets refuse the WebSockets of pages of other hosts; from
+// which pages this server may be used has been decided here.
 func (s *Server) forwardToNode(r *request, u *url.URL) {
 	r.Header.Del("Origin")
 	s.forward(r, s.options.Nodes, u)
@@ -298,7 +299,8 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 // bearerProtocol begins the WebSocket protocol by which browsers send a token.
 const bearerProtocol = "base64url.bearer.authorization.k8s.io."
 
-// withoutCredentials removes what the client says about itself, which is for this server only, or would pass for this server's word.
+// withoutCredentials removes what the client says about itself, which is for this server only, or would pass
+// for this server's word.
 func withoutCredentials(h http.Header) {
 	h.Del("Authorization")
 	for name := range h {

@@ -14,7 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// A store that loses an event misleads clients for minutes, not for ever: they are told to list again, and what they list is right.
+// A store that loses an event misleads clients for minutes, not for ever: they are told to list again, and
+// what they list is right.
 func TestAnEventLostBelowIsMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lose atomic.Bool

@@ -91,7 +91,8 @@ func TestUpdatesWithoutAVersion(t *testing.T) {
 	s.do("PATCH", yards+"/y?fieldManager=m", yard(`,"spec":{"docks":1}`), "Content-Type", "application/apply-patch+yaml").ok(200)
 }
 
-// A patch that makes fields which do not belong is refused as a patch, without a kind: kubectl says "The request is invalid".
+// A patch that makes fields which do not belong is refused as a patch, without a kind: kubectl says "The
+// request is invalid".
 func TestStrictPatches(t *testing.T) {
 	s := withYards(t)
 	s.do("POST", yards, yard(``)).ok(201)

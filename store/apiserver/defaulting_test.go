@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// TestCreatedObjects replays creates of every kind: what comes back, defaults and allocations included, is what the real
-// server without its mutating plugins returns.
+// TestCreatedObjects replays creates of every kind: what comes back, defaults and allocations included, is
+// what the real server without its mutating plugins returns.
 func TestCreatedObjects(t *testing.T) {
 	var cases []struct {
 		Name, Method, Path              string

@@ -177,7 +177,8 @@ func (s *Server) delete(rt *route, r *request) {
 	r.succeed(http.StatusOK, &metav1.StatusDetails{Name: d.Object.GetName(), Group: gr.Group, Kind: gr.Resource, UID: metav1.MetaOf(d.Object).UID})
 }
 
-// deleteUnreadable deletes an object that cannot be read, for which there is a verb of its own: neither finalizers nor admission are asked.
+// deleteUnreadable deletes an object that cannot be read, for which there is a verb of its own: neither
+// finalizers nor admission are asked.
 func (s *Server) deleteUnreadable(ctx context.Context, rt *route, r *request) {
 	a := r.attributes()
 	a.Verb = "unsafe-delete-ignore-read-errors"

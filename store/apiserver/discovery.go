@@ -16,8 +16,8 @@ import (
 
 type gvr = schema.GroupVersionResource
 
-// discovery is what the server says it serves: groups in their order, versions by preference, resources by name. The aggregated
-// documents are made when first asked for.
+// discovery is what the server says it serves: groups in their order, versions by preference, resources by
+// name. The aggregated documents are made when first asked for.
 type discovery struct {
 	groups []groupEntry
 	docs   *[2]aggregated // of /apis and of /api
@@ -137,7 +137,8 @@ func (rt *route) apiResources() []metav1.APIResource {
 	return out
 }
 
-// verbs are those that discovery tells of. A resource that is going away still takes changes, as finalizers need them, but nobody should begin to use it.
+// verbs are those that discovery tells of. A resource that is going away still takes changes, as finalizers
+// need them, but nobody should begin to use it.
 func (rt *route) verbs() []string {
 	if rt.res == nil || !rt.res.Definition().Terminating {
 		return rt.info.Verbs
@@ -189,8 +190,8 @@ func (rt *route) aggregated() apidiscoveryv2.APIResourceDiscovery {
 	return out
 }
 
-// responseKind leaves group and version empty where they are the resource's own, as upstream does for built-in
-// kinds; custom resources name theirs.
+// responseKind leaves group and version empty where they are the resource's own, as upstream does for
+// built-in kinds; custom resources name theirs.
 func (rt *route) responseKind(group, version, kind string) *metav1.GroupVersionKind {
 	if version == "" && rt.res != nil && rt.res.Definition().Custom {
 		group, version = rt.info.GVK.Group, rt.info.GVK.Version

@@ -110,8 +110,8 @@ func errNoResource() error {
 	return err
 }
 
-// routes reports whether the path is one of the resource's. What was authorized is the path, so whatever is not exactly one of these is refused, and
-// nothing in a path is skipped:
+// routes reports whether the path is one of the resource's. What was authorized is the path, so whatever is
+// not exactly one of these is refused, and nothing in a path is skipped:
 //
 //	RESOURCE                      all of a cluster-scoped resource, or all namespaces of one that can be listed
 //	RESOURCE/NAME                 of a cluster-scoped resource

@@ -147,7 +147,8 @@ func TestWarningsAreBounded(t *testing.T) {
 	require.Equal(t, []string{`299 - "` + strings.Repeat("é", 3000) + `"`}, few.do("POST", configMaps, configMap("a")).header.Values("Warning"), "what fits is whole")
 }
 
-// A refused caller loses its HTTP/2 connection: otherwise it could have a thousand streams refused at a time for one handshake.
+// A refused caller loses its HTTP/2 connection: otherwise it could have a thousand streams refused at a time
+// for one handshake.
 func TestUnauthenticatedConnectionsEnd(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		s := start(t, apiserver.Options{Authenticator: authn.Func(func(r *http.Request) (*authn.Response, bool, error) {

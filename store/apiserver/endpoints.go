@@ -18,8 +18,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// Servers over one store find each other by keys that expire: each writes its address every ten seconds, and the
-// endpoints of the service kubernetes are the addresses that are there.
+// Servers over one store find each other by keys that expire: each writes its address every ten seconds, and
+// the endpoints of the service kubernetes are the addresses that are there.
 const (
 	leasePrefix  = "/masterleases/"
 	leaseTTL     = 15 * time.Second
@@ -70,8 +70,8 @@ func (s *Server) repair(ctx context.Context) {
 	}
 }
 
-// advertises reports whether there is an address to publish. One that reaches only this machine is none: endpoints
-// must not hold it.
+// advertises reports whether there is an address to publish. One that reaches only this machine is none:
+// endpoints must not hold it.
 func (s *Server) advertises() bool {
 	ip, err := netip.ParseAddr(s.options.AdvertiseAddress)
 	return err == nil && !ip.IsLoopback() && !ip.IsUnspecified()

@@ -48,8 +48,9 @@ func (s *Server) evict(rt *route, r *request) {
 	r.succeed(http.StatusCreated, nil)
 }
 
-// evictPod asks admission about the eviction, takes a disruption from the pod's budget, and deletes the pod. What it writes on the way is
-// the server's own: who may evict need not be allowed to change budgets and pods.
+// evictPod asks admission about the eviction, takes a disruption from the pod's budget, and deletes the pod.
+// What it writes on the way is the server's own: who may evict need not be allowed to change budgets and
+// pods.
 func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo writeOptions) error {
 	ctx, err := s.fenced(r)
 	if err != nil {
@@ -98,8 +99,8 @@ func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo
 // errPodChanged says that a pod is not what it was when its budget was looked at.
 var errPodChanged = errors.New("the pod has changed")
 
-// disrupt takes a disruption from the pod's budget, if it counts, and sets the condition DisruptionTarget, by which controllers tell an
-// eviction from a failure. It returns the pod's resourceVersion from then on.
+// disrupt takes a disruption from the pod's budget, if it counts, and sets the condition DisruptionTarget, by
+// which controllers tell an eviction from a failure. It returns the pod's resourceVersion from then on.
 func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions, dryRun bool) (version string, err error) {
 	if err := meant(pod, options.Preconditions); err != nil {
 		return "", err
@@ -225,7 +226,8 @@ func (s *Server) spendBudget(ctx context.Context, b *policyv1.PodDisruptionBudge
 		case len(b.Status.DisruptedPods) > maxDisruptedPods:
 			return apierrors.NewForbidden(budgets.GroupResource(), b.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
 		case b.Status.DisruptionsAllowed == 0:
-			// Without a time to wait the client itself decides when to ask again, and can tell its user meanwhile.
+			// Without a time to wait the client itself decides when to ask again, and can tell its user
+			// meanwhile.
 			return refuse(fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy), 0)
 		}
 		b.Status.DisruptionsAllowed--

@@ -52,7 +52,8 @@ func (inspector) Validate(_ context.Context, a *admission.Attributes) error {
 	return nil
 }
 
-// harbour is the API server: a stored kind with validation, status, watch and columns, a computed one, and policy of its own.
+// harbour is the API server: a stored kind with validation, status, watch and columns, a computed one, and
+// policy of its own.
 func harbour() (*apiserver.Server, error) {
 	kinds, gv := scheme.New(), schema.GroupVersion{Group: "harbour.example.com", Version: "v1"}
 	err := errors.Join(
@@ -101,8 +102,9 @@ func harbour() (*apiserver.Server, error) {
 	})
 }
 
-// An API server of one's own kinds, stored and computed, under one's own policy. kubectl and client-go use it like any other, once it is
-// served over TLS (see [apiserver.Server.Serve]): in plain text they keep their tokens to themselves.
+// An API server of one's own kinds, stored and computed, under one's own policy. kubectl and client-go use it
+// like any other, once it is served over TLS (see [apiserver.Server.Serve]): in plain text they keep their
+// tokens to themselves.
 func Example_ownKinds() {
 	server, err := harbour()
 	if err != nil {

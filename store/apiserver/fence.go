@@ -7,8 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/fence"
 )
 
-// fenced returns the context in which the request's writes are made. A leader's token in the header is checked in the
-// transaction of every write; a client that works with leases is told so.
+// fenced returns the context in which the request's writes are made. A leader's token in the header is
+// checked in the transaction of every write; a client that works with leases is told so.
 func (s *Server) fenced(r *request) (context.Context, error) {
 	text := r.Header.Get(fence.Header)
 	if text == "" {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// addFlowDumps registers the pages that show what priority and fairness is doing, as Kubernetes has them: comma separated, with a
-// header, aligned for people.
+// addFlowDumps registers the pages that show what priority and fairness is doing, as Kubernetes has them:
+// comma separated, with a header, aligned for people.
 func (s *Server) addFlowDumps() {
 	for name, dump := range map[string]func(*dumper){
 		"dump_priority_levels": s.dumpLevels, "dump_queues": s.dumpQueues, "dump_requests": s.dumpRequests,

@@ -184,7 +184,8 @@ func (c *flowConfig) tell(ctx context.Context, f *flowcontrolv1.FlowSchema) {
 	}
 }
 
-// enter counts the request, and lets it run when there is room for it. Long-running ones other than watches always run.
+// enter counts the request, and lets it run when there is room for it. Long-running ones other than watches
+// always run.
 func (s *Server) enter(r *request, f flight) bool {
 	if s.flows == nil {
 		exempt := !r.info.Resource || slices.Contains(authn.UserFrom(r.Context()).Groups, authn.GroupMasters)

@@ -96,7 +96,8 @@ func TestPriorityLevels(t *testing.T) {
 	<-done
 }
 
-// What clients write into FlowSchema and PriorityLevelConfiguration objects takes effect, and the status says whether the two fit.
+// What clients write into FlowSchema and PriorityLevelConfiguration objects takes effect, and the status says
+// whether the two fit.
 func TestFlowsAreConfiguredByObjects(t *testing.T) {
 	s := start(t, apiserver.Options{Authenticator: named()})
 	const group = "/apis/flowcontrol.apiserver.k8s.io/v1/"

@@ -14,7 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// FuzzRequests sends anything: no panic, no 5xx but those that say what is missing, no answer without an end, no goroutine left.
+// FuzzRequests sends anything: no panic, no 5xx but those that say what is missing, no answer without an end,
+// no goroutine left.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range [][6]string{
 		{"GET", "/api/v1/namespaces/default/pods?limit=1&continue=zzz", "", "application/json", "", ""},

@@ -66,7 +66,8 @@ type answer struct {
 	body   []byte
 }
 
-// do sends a request. The body may be nil, a string, bytes, or anything that encodes to JSON. Headers come in pairs.
+// do sends a request. The body may be nil, a string, bytes, or anything that encodes to JSON. Headers come in
+// pairs.
 func (s *server) do(method, path string, body any, headers ...string) *answer {
 	s.t.Helper()
 	resp := s.open(method, path, body, headers...)

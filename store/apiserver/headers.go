@@ -39,12 +39,14 @@ func newPolicy(o *Options) (policy, error) {
 // originEnd is the end of a pattern that is bound to the end of a host.
 var originEnd = regexp.MustCompile(`(\$|:|:\$|:\(\$\)|\(:\|\$\)|\(\$\|:\)|:[0-9]+|:(\[0-9\]|\\d)[+*])$`)
 
-// bound reports whether a pattern is bound to both ends of an origin's host: example.com alone would also let https://example.com.evil.net in.
+// bound reports whether a pattern is bound to both ends of an origin's host: example.com alone would also let
+// https://example.com.evil.net in.
 func bound(pattern string) bool {
 	return (strings.HasPrefix(pattern, "^") || strings.HasPrefix(pattern, "//")) && originEnd.MatchString(pattern)
 }
 
-// apply sets the headers. It reports false if the request has been answered: a browser asked whether it may ask.
+// apply sets the headers. It reports false if the request has been answered: a browser asked whether it may
+// ask.
 func (p *policy) apply(r *request) bool {
 	h := r.w.Header()
 	if p.hsts != "" && r.TLS != nil {

@@ -47,8 +47,8 @@ func TestAggregatedDiscoveryOfOlderClients(t *testing.T) {
 	require.Equal(t, "APIGroupList", s.do("GET", "/apis", nil, "Accept", "application/json;g=apidiscovery.k8s.io;v=v3"+kind).ok(200).str("kind"))
 }
 
-// What happens when a server ends: it is not ready at once but goes on for the delay, watches end, what is being served is
-// served to its end, and then nothing is left.
+// What happens when a server ends: it is not ready at once but goes on for the delay, watches end, what is
+// being served is served to its end, and then nothing is left.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

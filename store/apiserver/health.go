@@ -19,8 +19,8 @@ type check struct {
 	run  func(ctx context.Context) error
 }
 
-// Health checks need no credentials and have no rate limit, so the store is queried at most once per probeInterval, and all
-// requests get its last answer.
+// Health checks need no credentials and have no rate limit, so the store is queried at most once per
+// probeInterval, and all requests get its last answer.
 const (
 	probeInterval = time.Second
 	probeTimeout  = 2 * time.Second

@@ -51,7 +51,8 @@ func (s *Server) list(rt *route, r *request) {
 	r.sendPage(rt, out, p)
 }
 
-// token is a continue token. Its form is that of Kubernetes, so that clients that look inside find what they expect.
+// token is a continue token. Its form is that of Kubernetes, so that clients that look inside find what they
+// expect.
 type token struct {
 	Version  string `json:"v"`
 	Revision int64  `json:"rv"`

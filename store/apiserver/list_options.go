@@ -159,8 +159,8 @@ func (o *listOptions) freshness() registry.Freshness {
 	}
 }
 
-// matcher returns the selectors as a function; nil matches everything. An object whose fields cannot be known matches, so that whoever
-// reads it gets the error.
+// matcher returns the selectors as a function; nil matches everything. An object whose fields cannot be known
+// matches, so that whoever reads it gets the error.
 func (o *listOptions) matcher(res *registry.Resource) func(*cache.Object) bool {
 	if o.labels.Empty() && o.fields.Empty() {
 		return nil
@@ -182,7 +182,8 @@ func (o *listOptions) matcher(res *registry.Resource) func(*cache.Object) bool {
 	}
 }
 
-// convert asks, once, for the conversion of all objects of a snapshot that the selectors can only judge converted.
+// convert asks, once, for the conversion of all objects of a snapshot that the selectors can only judge
+// converted.
 func (o *listOptions) convert(res *registry.Resource, snap *cache.Snapshot, prefix, after string) error {
 	if !res.ConvertsFields() || !slices.ContainsFunc(o.fields.Requirements(), func(r fields.Requirement) bool { return !ofMetadata(r.Field) }) {
 		return nil

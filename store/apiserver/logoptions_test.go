@@ -8,7 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// TestConnectWithoutNodes: what is wrong with a request for a log or a stream is said whether or not the server can reach nodes.
+// TestConnectWithoutNodes: what is wrong with a request for a log or a stream is said whether or not the
+// server can reach nodes.
 func TestConnectWithoutNodes(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const pods = "/api/v1/namespaces/default/pods"

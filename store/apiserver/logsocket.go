@@ -14,7 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// The protocols in which a log travels over a WebSocket: binary messages, also if the client names none, or texts in base64.
+// The protocols in which a log travels over a WebSocket: binary messages, also if the client names none, or
+// texts in base64.
 const (
 	binaryLog = "binary.k8s.io"
 	base64Log = "base64.binary.k8s.io"
@@ -23,7 +24,8 @@ const (
 // webSocket reports whether the client wants the connection to become a WebSocket.
 func (r *request) webSocket() bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
-// socketLog asks a kubelet for a log and sends it over a WebSocket, which kubelets do not speak for logs. An empty message says that it begins.
+// socketLog asks a kubelet for a log and sends it over a WebSocket, which kubelets do not speak for logs. An
+// empty message says that it begins.
 func (s *Server) socketLog(r *request, u *url.URL) {
 	if s.options.Nodes == nil {
 		r.fail(apierrors.NewServiceUnavailable("this server cannot reach nodes"))

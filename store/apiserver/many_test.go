@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// smoke creates, reads, changes, lists and deletes one object of a server that has just been made, and ends the server.
+// smoke creates, reads, changes, lists and deletes one object of a server that has just been made, and ends
+// the server.
 func smoke(t testing.TB) {
 	s, err := apiserver.New(apiserver.Options{})
 	require.NoError(t, err)

@@ -13,15 +13,16 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe for concurrent use. Nil functions
-// are skipped.
+// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe
+// for concurrent use. Nil functions are skipped.
 type Metrics struct {
 	// Request is called when a request has been answered.
 	Request func(m Measurement)
-	// Authenticated is called when Options.Authenticator has been asked about r. user is nil if it does not know the caller; err is why, if that is
-	// known.
+	// Authenticated is called when Options.Authenticator has been asked about r. user is nil if it does not
+	// know the caller; err is why, if that is known.
 	Authenticated func(r *http.Request, user *authn.User, err error, elapsed time.Duration)
-	// Authorized is called when Options.Authorizer has been asked about a whole request; impersonation asks further questions, which are not told of.
+	// Authorized is called when Options.Authorizer has been asked about a whole request; impersonation asks
+	// further questions, which are not told of.
 	Authorized func(d authz.Decision, err error, elapsed time.Duration)
 	// Admission are the hooks of admission.
 	Admission admission.Metrics
@@ -33,11 +34,14 @@ type Metrics struct {
 	Rejected func(m Measurement)
 	// Flows are the hooks of priority and fairness.
 	Flows flowcontrol.Metrics
-	// Listed is called when a list has been answered from the watch cache, with the number of objects it looked at and of those in the answer.
+	// Listed is called when a list has been answered from the watch cache, with the number of objects it
+	// looked at and of those in the answer.
 	Listed func(resource schema.GroupResource, fetched, returned int)
-	// WatchEvents is called when a watch begins. What it returns is called for each event that is sent, with its size in bytes.
+	// WatchEvents is called when a watch begins. What it returns is called for each event that is sent, with
+	// its size in bytes.
 	WatchEvents func(resource schema.GroupVersionResource) func(bytes int)
-	// WatchListed is called when a watch has sent the objects it was asked to begin with; Elapsed is the time that took since the request came.
+	// WatchListed is called when a watch has sent the objects it was asked to begin with; Elapsed is the time
+	// that took since the request came.
 	WatchListed func(m Measurement)
 	// HandshakeFailed is called when a client of Serve has not got as far as TLS.
 	HandshakeFailed func()
@@ -49,22 +53,24 @@ type Metrics struct {
 	HealthCheck func(path, check string, err error)
 }
 
-// Measurement describes a request by what it has in common with others. What a client can choose freely, such as names, or resources
-// that are not served, is not in it, so every field is fit to be a label.
+// Measurement describes a request by what it has in common with others. What a client can choose freely, such
+// as names, or resources that are not served, is not in it, so every field is fit to be a label.
 type Measurement struct {
-	// Verb in the words of Kubernetes' metrics: GET, LIST, WATCH, POST, PUT, PATCH, APPLY, DELETE, DELETECOLLECTION, CONNECT, or other.
+	// Verb in the words of Kubernetes' metrics: GET, LIST, WATCH, POST, PUT, PATCH, APPLY, DELETE,
+	// DELETECOLLECTION, CONNECT, or other.
 	Verb string
-	// Group, Version, Resource and Subresource; empty if the request was not for a resource that is served. The subresource of
-	// other requests is the path of the handler that serves them, or empty.
+	// Group, Version, Resource and Subresource; empty if the request was not for a resource that is served.
+	// The subresource of other requests is the path of the handler that serves them, or empty.
 	Group, Version, Resource, Subresource string
 	// Scope is resource (one object), namespace, cluster, or empty for requests that are not for resources.
 	Scope string
 	// DryRun is All or empty.
 	DryRun string
 
-	// Code is the HTTP status, Elapsed the time until the last byte was written, of which Outside was spent waiting to be let run and for
-	// admission webhooks, Bytes the size of the answer, and BodyBytes that of the request's body as far as it was read. They are zero in a
-	// measurement of a request that has not ended.
+	// Code is the HTTP status, Elapsed the time until the last byte was written, of which Outside was spent
+	// waiting to be let run and for admission webhooks, Bytes the size of the answer, and BodyBytes that of
+	// the request's body as far as it was read. They are zero in a measurement of a request that has not
+	// ended.
 	Code             int
 	Elapsed, Outside time.Duration
 	Bytes, BodyBytes int64

@@ -8,12 +8,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 )
 
-// openAPIProto is the media type of documents in protobuf, with the version in the place of the verb. Requests may write an at sign
-// for the dot before v1.0, which is no valid media type.
+// openAPIProto is the media type of documents in protobuf, with the version in the place of the verb.
+// Requests may write an at sign for the dot before v1.0, which is no valid media type.
 const openAPIProto = "application/com.github.proto-openapi.spec.v%d.v1.0+protobuf"
 
-// serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are made when first asked for. The list of v3 documents
-// is JSON only, as upstream.
+// serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are made when first asked for. The list of
+// v3 documents is JSON only, as upstream.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Vary", "Accept")
@@ -77,8 +77,8 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	end()
 }
 
-// acceptsOpenAPI picks the first media range that a document can be sent in: JSON, or protobuf, whose type is empty if there is no
-// such form.
+// acceptsOpenAPI picks the first media range that a document can be sent in: JSON, or protobuf, whose type is
+// empty if there is no such form.
 func acceptsOpenAPI(accept, protobuf string) (proto, ok bool) {
 	if accept == "" {
 		return false, true

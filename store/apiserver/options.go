@@ -23,98 +23,112 @@ import (
 type Options struct {
 	// Store keeps the objects; nil means a new memory store, which Run closes at its end.
 	Store store.Store
-	// Scheme holds the kinds to serve, with their rules. Nil means api.Scheme() with the rules of the built-in kinds.
+	// Scheme holds the kinds to serve, with their rules. Nil means api.Scheme() with the rules of the
+	// built-in kinds.
 	Scheme *scheme.Scheme
 	// Registry configures storage, caches and allocators.
 	Registry registry.Options
 
-	// Authenticator identifies callers; nil makes everyone a member of system:masters. A request it does not know is
-	// refused with 401; put authn.AllowAnonymous at its end to let such requests through.
+	// Authenticator identifies callers; nil makes everyone a member of system:masters. A request it does not
+	// know is refused with 401; put authn.AllowAnonymous at its end to let such requests through.
 	Authenticator authn.Authenticator
 	// Authorizer decides what callers may do; nil allows everything.
 	Authorizer authz.Authorizer
 	// Admission is the chain of plugins, in order.
 	Admission []admission.Plugin
-	// Secure is called by New with the way in for parts of the server, and may set the fields above: an authorizer or
-	// a plugin that reads API objects is made here. Its error is New's.
+	// Secure is called by New with the way in for parts of the server, and may set the fields above: an
+	// authorizer or a plugin that reads API objects is made here. Its error is New's.
 	Secure func(a registry.Access, o *Options) error
 
-	// WebhookDial opens the connections to the conversion webhooks of custom resources; nil means the network, see webhook.Options.
+	// WebhookDial opens the connections to the conversion webhooks of custom resources; nil means the
+	// network, see webhook.Options.
 	WebhookDial webhook.DialFunc
-	// Nodes reaches the servers of kubelets for logs, exec, attach, port-forward and node proxies: a transport that dials the
-	// request's host over TLS with the server's client certificate, HTTP/1.1 only. Nil answers 503.
+	// Nodes reaches the servers of kubelets for logs, exec, attach, port-forward and node proxies: a
+	// transport that dials the request's host over TLS with the server's client certificate, HTTP/1.1 only.
+	// Nil answers 503.
 	Nodes http.RoundTripper
-	// Backends reaches pods for the proxy subresources of pods and services. Nil means a transport as http.DefaultTransport, but without a proxy.
+	// Backends reaches pods for the proxy subresources of pods and services. Nil means a transport as
+	// http.DefaultTransport, but without a proxy.
 	Backends http.RoundTripper
-	// Local says that nodes and pods may be on this machine's loopback addresses. It is true if AdvertiseAddress is empty or a loopback one. Otherwise
-	// requests are passed on to global unicast addresses only, and never to this server itself.
+	// Local says that nodes and pods may be on this machine's loopback addresses. It is true if
+	// AdvertiseAddress is empty or a loopback one. Otherwise requests are passed on to global unicast
+	// addresses only, and never to this server itself.
 	Local bool
 	// Tokens serves the token subresource of service accounts. Nil answers 404.
 	Tokens TokenIssuer
 	// Computed are resources that are not stored.
 	Computed []Computed
-	// Tables are how kubectl shows the kinds of an embedder, stored or computed; see columns.Of. Others have the columns of a built-in kind, or
-	// Name and Created At.
+	// Tables are how kubectl shows the kinds of an embedder, stored or computed; see columns.Of. Others have
+	// the columns of a built-in kind, or Name and Created At.
 	Tables map[schema.GroupVersionResource]columns.Table
-	// Handlers serve further paths, such as /metrics or /debug/; a path that ends in a slash serves everything below it.
-	// Requests pass authentication and authorization first.
+	// Handlers serve further paths, such as /metrics or /debug/; a path that ends in a slash serves
+	// everything below it. Requests pass authentication and authorization first.
 	Handlers map[string]http.Handler
 	// Checks are further health checks by name, beside ping, etcd and informer-sync.
 	Checks map[string]func(ctx context.Context) error
 
-	// AdvertiseAddress is the IP address of the endpoints of the service kubernetes; an empty or loopback one leaves the
-	// endpoints alone.
+	// AdvertiseAddress is the IP address of the endpoints of the service kubernetes; an empty or loopback one
+	// leaves the endpoints alone.
 	AdvertiseAddress string
 	// AdvertisePort is the port beside it; zero means 6443.
 	AdvertisePort int
-	// NoBootstrap leaves out the objects every cluster has: system namespaces, the service kubernetes, priority classes.
+	// NoBootstrap leaves out the objects every cluster has: system namespaces, the service kubernetes,
+	// priority classes.
 	NoBootstrap bool
 
-	// MaxInFlight and MaxMutatingInFlight bound the requests being served at a time, watches and other long ones
-	// not counted: their sum is what priority and fairness shares out; without it they bound reads and writes apart. Zero means 400
-	// and 200; if one of them is negative, it knows no bound and there is no priority and fairness.
+	// MaxInFlight and MaxMutatingInFlight bound the requests being served at a time, watches and other long
+	// ones not counted: their sum is what priority and fairness shares out; without it they bound reads and
+	// writes apart. Zero means 400 and 200; if one of them is negative, it knows no bound and there is no
+	// priority and fairness.
 	MaxInFlight, MaxMutatingInFlight int
-	// NoPriorityAndFairness serves requests as they come: FlowSchema and PriorityLevelConfiguration objects have no effect.
+	// NoPriorityAndFairness serves requests as they come: FlowSchema and PriorityLevelConfiguration objects
+	// have no effect.
 	NoPriorityAndFairness bool
 	// RequestTimeout bounds requests that are not long-running. Zero means a minute.
 	RequestTimeout time.Duration
 	// NoCompression sends large answers as they are, also to clients that take gzip.
 	NoCompression bool
-	// NoWatchList refuses watches that begin with all objects (sendInitialEvents); clients list first instead.
+	// NoWatchList refuses watches that begin with all objects (sendInitialEvents); clients list first
+	// instead.
 	NoWatchList bool
-	// UnsafeDelete lets those who have the verb unsafe-delete-ignore-read-errors on a resource delete objects that cannot be decoded, with the delete
-	// option ignoreStoreReadErrorWithClusterBreakingPotential; without it the option is ignored. What such an object held, such as the cluster
-	// IP of a service, is given back by repair or never.
+	// UnsafeDelete lets those who have the verb unsafe-delete-ignore-read-errors on a resource delete objects
+	// that cannot be decoded, with the delete option ignoreStoreReadErrorWithClusterBreakingPotential;
+	// without it the option is ignored. What such an object held, such as the cluster IP of a service, is
+	// given back by repair or never.
 	UnsafeDelete bool
 	// CBOR serves and takes application/cbor beside JSON, watches as application/cbor-seq and applies as
-	// application/apply-patch+cbor, and stores custom resources in it: the alpha feature CBORServingAndStorage. What is stored is
-	// read in either form, with it or without. Tables are not to be had in CBOR.
+	// application/apply-patch+cbor, and stores custom resources in it: the alpha feature
+	// CBORServingAndStorage. What is stored is read in either form, with it or without. Tables are not to be
+	// had in CBOR.
 	CBOR bool
-	// CompactInterval is how often old revisions are forgotten: after one to two intervals continue tokens and lists at an exact
-	// resourceVersion are answered with 410, whatever is still in memory, and a store that does not compact by itself is compacted. Zero means
-	// 5 minutes, negative never.
+	// CompactInterval is how often old revisions are forgotten: after one to two intervals continue tokens
+	// and lists at an exact resourceVersion are answered with 410, whatever is still in memory, and a store
+	// that does not compact by itself is compacted. Zero means 5 minutes, negative never.
 	CompactInterval time.Duration
-	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice as long. Zero means 30 minutes.
+	// MinWatch is the shortest time after which a watch without timeoutSeconds is ended; it lasts up to twice
+	// as long. Zero means 30 minutes.
 	MinWatch time.Duration
-	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or less, down
-	// to 3 seconds, where the client asks for it with the header Keelson-Bookmark-Seconds.
+	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or
+	// less, down to 3 seconds, where the client asks for it with the header Keelson-Bookmark-Seconds.
 	BookmarkInterval time.Duration
 	// bookmarksAsked is whether clients may ask for more bookmarks.
 	bookmarksAsked bool
 
-	// ShutdownDelay is how long the server goes on as before, but not ready, when Run's context has ended, so that load balancers
-	// stop sending clients to it. Zero means not at all.
+	// ShutdownDelay is how long the server goes on as before, but not ready, when Run's context has ended, so
+	// that load balancers stop sending clients to it. Zero means not at all.
 	ShutdownDelay time.Duration
-	// ShutdownSendRetryAfter goes on listening after ShutdownDelay for as long as requests are being served, but answers new ones with 429, to try
-	// again elsewhere, health checks and metrics apart. Otherwise new connections are refused by then.
+	// ShutdownSendRetryAfter goes on listening after ShutdownDelay for as long as requests are being served,
+	// but answers new ones with 429, to try again elsewhere, health checks and metrics apart. Otherwise new
+	// connections are refused by then.
 	ShutdownSendRetryAfter bool
-	// GoawayChance is the share of HTTP/2 requests, 0 to 0.02, whose clients are told to connect anew, so that clients behind a
-	// load balancer spread over several servers. Watches are not cut.
+	// GoawayChance is the share of HTTP/2 requests, 0 to 0.02, whose clients are told to connect anew, so
+	// that clients behind a load balancer spread over several servers. Watches are not cut.
 	GoawayChance float64
-	// CORSOrigins are regular expressions of the origins whose pages may use the API from a browser. Each begins with ^ or // and ends with $, a colon
-	// or a port, so that no longer host matches. Nil means none.
+	// CORSOrigins are regular expressions of the origins whose pages may use the API from a browser. Each
+	// begins with ^ or // and ends with $, a colon or a port, so that no longer host matches. Nil means none.
 	CORSOrigins []string
-	// HSTS are the directives of the header Strict-Transport-Security, such as max-age=31536000; empty sends none.
+	// HSTS are the directives of the header Strict-Transport-Security, such as max-age=31536000; empty sends
+	// none.
 	HSTS []string
 
 	// Version is what /version says beside the build's own facts; empty fields are filled.

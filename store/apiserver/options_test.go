@@ -21,7 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// The options of a delete are its body, or else its query, in which uid and resourceVersion are preconditions.
+// The options of a delete are its body, or else its query, in which uid and resourceVersion are
+// preconditions.
 func TestDeleteOptionsInTheQuery(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	a := s.do("POST", configMaps, configMap("a")).ok(201)
@@ -54,7 +55,8 @@ func TestDeleteOptionsInTheQuery(t *testing.T) {
 	s.do("GET", configMaps+"/a", nil).ok(404)
 }
 
-// Who says in the old way that dependents are to be deleted is told with 202 that the object itself is not gone yet.
+// Who says in the old way that dependents are to be deleted is told with 202 that the object itself is not
+// gone yet.
 func TestOrphanDependents(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	cm := configMap("a")
@@ -67,7 +69,8 @@ func TestOrphanDependents(t *testing.T) {
 	require.Equal(t, []any{"orphan"}, waiting.at("metadata.finalizers"))
 }
 
-// A collection is deleted object by object: a limit, a selector and a continue token say which, a dry run spares them all.
+// A collection is deleted object by object: a limit, a selector and a continue token say which, a dry run
+// spares them all.
 func TestDeleteCollection(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	for i := range 5 {
@@ -155,8 +158,8 @@ func TestAccept(t *testing.T) {
 	require.Equal(t, "MethodNotAllowed", s.do("POST", "/version", "{}").ok(405).str("reason"))
 }
 
-// TestOpenAPIInProtobuf: both versions of the documents are served in protobuf, under the type that is valid and under that
-// which clients write; a document keeps the address that the list gives it.
+// TestOpenAPIInProtobuf: both versions of the documents are served in protobuf, under the type that is valid
+// and under that which clients write; a document keeps the address that the list gives it.
 func TestOpenAPIInProtobuf(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const form = "application/com.github.proto-openapi.spec.v%d%sv1.0+protobuf"
@@ -238,8 +241,8 @@ func (s *stuck) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	return s.Store.List(ctx, prefix, o)
 }
 
-// While a watch cache is being filled lists and watches do not hang: they are told to come back. Reads of single objects and writes need no
-// cache.
+// While a watch cache is being filled lists and watches do not hang: they are told to come back. Reads of
+// single objects and writes need no cache.
 func TestRequestsWhileACacheIsFilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &stuck{Store: memory.New(memory.Options{}), prefix: "/configmaps/", released: make(chan struct{})}
@@ -274,8 +277,9 @@ func (l *listed) List(ctx context.Context, prefix string, o store.ListOptions) (
 	return l.Store.List(ctx, prefix, o)
 }
 
-// Lists of one state, in pages or at a version, are of that state whatever happens meanwhile, on a resource that nobody writes too; with a store
-// that reports progress they cost it nothing, with an older etcd one read for all pages.
+// Lists of one state, in pages or at a version, are of that state whatever happens meanwhile, on a resource
+// that nobody writes too; with a store that reports progress they cost it nothing, with an older etcd one
+// read for all pages.
 func TestPagesOfOneState(t *testing.T) {
 	for _, backend := range []string{"memory", "etcd"} {
 		t.Run(backend, func(t *testing.T) {

@@ -180,7 +180,8 @@ func (r *request) decodePatched(data []byte, obj metav1.Object, gvk schema.Group
 	return obj, err
 }
 
-// badPatch is the answer to a patch that makes something else than an object. It names no kind: kubectl says "The request is invalid".
+// badPatch is the answer to a patch that makes something else than an object. It names no kind: kubectl says
+// "The request is invalid".
 func (r *request) badPatch(why string) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", validation.ErrorList{
 		validation.Invalid(validation.NewPath("patch"), string(r.body[:min(len(r.body), 1<<10)]), why)})

@@ -46,7 +46,8 @@ func (a *asked) options() apiserver.Options {
 	}
 }
 
-// Who may use one name, or one namespace, sees and changes nothing else, whatever the shape of the path and the method.
+// Who may use one name, or one namespace, sees and changes nothing else, whatever the shape of the path and
+// the method.
 func TestPathsOutsideWhatWasAllowed(t *testing.T) {
 	rule := asked{allow: func(authz.Attributes) bool { return true }}
 	s := start(t, rule.options())
@@ -125,7 +126,8 @@ func TestMethodsDoNotMakeRequestsLong(t *testing.T) {
 	}
 }
 
-// pathRule is what a path of a resource means: the attributes that are authorized, and whether the server has such a path at all.
+// pathRule is what a path of a resource means: the attributes that are authorized, and whether the server has
+// such a path at all.
 type pathRule struct {
 	path                 string
 	namespace, name, sub string
@@ -133,8 +135,8 @@ type pathRule struct {
 	exists               bool
 }
 
-// Every resource of discovery is asked for by every method in every shape of path. What the authorizer is asked about, and whether such a path
-// exists, follow from the rules written here.
+// Every resource of discovery is asked for by every method in every shape of path. What the authorizer is
+// asked about, and whether such a path exists, follow from the rules written here.
 func TestEveryPath(t *testing.T) {
 	rule := asked{allow: func(authz.Attributes) bool { return true }}
 	o := rule.options()

@@ -185,8 +185,8 @@ func (a *aggregated) encoded(list func() *apidiscoveryv2.APIGroupDiscoveryList) 
 	return a.json, a.etag, a.err
 }
 
-// aggregatedVersion is the version of the aggregated form the client prefers, v2 or v2beta1, which differ in name only; empty if it
-// prefers the older form.
+// aggregatedVersion is the version of the aggregated form the client prefers, v2 or v2beta1, which differ in
+// name only; empty if it prefers the older form.
 func aggregatedVersion(accept string) string {
 	if !strings.Contains(accept, "APIGroupDiscoveryList") {
 		return ""

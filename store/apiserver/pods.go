@@ -142,8 +142,9 @@ func editEphemeral(obj, old metav1.Object) {
 	pod.Spec.EphemeralContainers = containers
 }
 
-// keepMeta takes back what a write through a subresource would change of the metadata: who may add a container to debug, or change
-// resources, may not choose by labels and annotations what others do with the pod.
+// keepMeta takes back what a write through a subresource would change of the metadata: who may add a
+// container to debug, or change resources, may not choose by labels and annotations what others do with the
+// pod.
 func keepMeta(obj, old *corev1.Pod) {
 	uid, version, managed := obj.UID, obj.ResourceVersion, obj.ManagedFields
 	obj.ObjectMeta = old.ObjectMeta

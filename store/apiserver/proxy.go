@@ -47,7 +47,8 @@ func (s *Server) backends() http.RoundTripper {
 	return s.direct
 }
 
-// newDirect is a transport to pods. Unlike net/http's default one it goes through no proxy of the environment, which is for what is outside.
+// newDirect is a transport to pods. Unlike net/http's default one it goes through no proxy of the
+// environment, which is for what is outside.
 func newDirect() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
@@ -87,7 +88,8 @@ func (s *Server) proxyService(r *request, svc *corev1.Service) {
 	s.forward(r, s.backends(), s.proxyURL(r, scheme, host))
 }
 
-// endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: an EndpointSlice may name any address.
+// endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: an
+// EndpointSlice may name any address.
 func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (string, error) {
 	name, ok := "", len(svc.Spec.Ports) == 1 && port == ""
 	for _, p := range svc.Spec.Ports {

@@ -101,7 +101,8 @@ func TestDeleteFlows(t *testing.T) {
 	}
 }
 
-// shapeOf lists the paths and values of an object, leaving out what differs from run to run or comes from plugins.
+// shapeOf lists the paths and values of an object, leaving out what differs from run to run or comes from
+// plugins.
 func shapeOf(path string, v any) []string {
 	ignored := regexp.MustCompile(`managedFields|annotations|\.(volumes|tolerations|priority|preemptionPolicy|serviceAccount|serviceAccountName|volumeMounts|resources|qosClass|defaultMode)\b`)
 	varies := regexp.MustCompile(`\.(uid|resourceVersion|creationTimestamp|deletionTimestamp|message)$`)

@@ -26,7 +26,8 @@ import (
 // maxBody is the greatest size of a request body, in bytes.
 const maxBody = 3 << 20
 
-// request is one request on its way through the server. It is used by one goroutine; others reach its connection through whileServed only.
+// request is one request on its way through the server. It is used by one goroutine; others reach its
+// connection through whileServed only.
 type request struct {
 	*http.Request
 	server   *Server
@@ -48,8 +49,9 @@ type request struct {
 	over    bool       // the handler has returned, or is about to; guarded by serving
 }
 
-// whileServed calls f, which may use the ResponseWriter, from a goroutine that is not the request's, unless the handler has returned: net/http takes
-// the ResponseWriter back then, and that of HTTP/2 panics if it is used. f must not wait for the handler.
+// whileServed calls f, which may use the ResponseWriter, from a goroutine that is not the request's, unless
+// the handler has returned: net/http takes the ResponseWriter back then, and that of HTTP/2 panics if it is
+// used. f must not wait for the handler.
 func (r *request) whileServed(f func()) {
 	r.serving.Lock()
 	defer r.serving.Unlock()
@@ -58,7 +60,8 @@ func (r *request) whileServed(f func()) {
 	}
 }
 
-// served waits for a call of whileServed that has begun, and refuses those to come. It is the last thing the handler does.
+// served waits for a call of whileServed that has begun, and refuses those to come. It is the last thing the
+// handler does.
 func (r *request) served() {
 	r.serving.Lock()
 	r.over = true
@@ -87,7 +90,8 @@ func (r *request) warn(text string) {
 	r.warnings = append(r.warnings, text)
 }
 
-// Bounds of warnings in an answer, in characters: clients and proxies bound headers, and a webhook or a request may cause any text.
+// Bounds of warnings in an answer, in characters: clients and proxies bound headers, and a webhook or a
+// request may cause any text.
 const (
 	allWarnings = 4096 // in all; if they are longer,
 	oneWarning  = 256  // each is cut to this, and the last are left out
@@ -175,7 +179,8 @@ func (r *request) readBody() ([]byte, error) {
 	return b, nil
 }
 
-// promised is the most that is allocated for a body before any of it has come: clients may announce more than they send.
+// promised is the most that is allocated for a body before any of it has come: clients may announce more than
+// they send.
 const promised = 64 << 10
 
 // readGrowing reads exactly n bytes into memory that grows with what arrives.
@@ -241,7 +246,8 @@ type kinded interface {
 	GroupVersionKind() schema.GroupVersionKind
 }
 
-// decode reads the body into obj, which must be of kind gvk. Fields that do not belong are refused, warned of or ignored.
+// decode reads the body into obj, which must be of kind gvk. Fields that do not belong are refused, warned of
+// or ignored.
 func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
 	data, err := r.readBody()
 	if err != nil {

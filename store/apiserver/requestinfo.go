@@ -16,11 +16,13 @@ type RequestInfo struct {
 	Resource bool
 	// Path as sent.
 	Path string
-	// Verb is the API verb, empty for methods that have none; for requests that are not for API objects, the method in lower case.
+	// Verb is the API verb, empty for methods that have none; for requests that are not for API objects, the
+	// method in lower case.
 	Verb string
 	// GVR is the resource asked for, at the version of the path.
 	GVR schema.GroupVersionResource
-	// Subresource, Namespace and Name; each may be empty. For a namespace both Namespace and Name are its name.
+	// Subresource, Namespace and Name; each may be empty. For a namespace both Namespace and Name are its
+	// name.
 	Subresource, Namespace, Name string
 	// Rest is what follows the subresource, for proxies: path elements joined by slashes.
 	Rest string
@@ -43,8 +45,9 @@ func (i *RequestInfo) long() bool {
 	return i.Verb == "watch"
 }
 
-// methodVerbs are the verbs of methods; a get or delete of no name becomes that of a collection. Other methods have no verb, so that they are
-// allowed only to those who may do everything, and are passed on by proxies only.
+// methodVerbs are the verbs of methods; a get or delete of no name becomes that of a collection. Other
+// methods have no verb, so that they are allowed only to those who may do everything, and are passed on by
+// proxies only.
 var methodVerbs = map[string]string{
 	http.MethodPost: "create", http.MethodGet: "get", http.MethodHead: "get", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
@@ -140,7 +143,8 @@ func splitPath(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// flag reads a boolean query parameter as upstream does: absence, 0 and false are false, anything else is true, nothing included.
+// flag reads a boolean query parameter as upstream does: absence, 0 and false are false, anything else is
+// true, nothing included.
 func flag(q url.Values, name string) bool {
 	values := q[name]
 	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")

@@ -18,7 +18,8 @@ import (
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// fail answers with the Status of err. What breaks inside because the request's time is up, a webhook's answer above all, is a timeout.
+// fail answers with the Status of err. What breaks inside because the request's time is up, a webhook's
+// answer above all, is a timeout.
 func (r *request) fail(err error) {
 	status := apierrors.ToStatus(err)
 	if status.Code == http.StatusInternalServerError && errors.Is(r.Context().Err(), context.DeadlineExceeded) {
@@ -81,7 +82,8 @@ func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any)
 	r.sendBytes(code, out.media, body)
 }
 
-// pretty reports whether JSON is for somebody to read: because the query says so, or because people use that program.
+// pretty reports whether JSON is for somebody to read: because the query says so, or because people use that
+// program.
 func (r *request) pretty() bool {
 	if r.URL.RawQuery != "" {
 		if text := r.query.Get("pretty"); text != "" {

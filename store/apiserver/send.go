@@ -133,7 +133,8 @@ func (r *request) sendPage(rt *route, out output, p *page) {
 func (r *request) sendList(rt *route, out output, p *page, kind schema.GroupVersionKind, meta bool) error {
 	h := codec.ListHeader{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
 		ResourceVersion: strconv.FormatInt(p.revision, 10), Continue: p.next, RemainingItemCount: p.remaining}
-	// Every form is made before the first byte is sent: an object that cannot be shown must fail the whole list.
+	// Every form is made before the first byte is sent: an object that cannot be shown must fail the whole
+	// list.
 	items, size, err := r.listItems(rt, out, p, meta)
 	if err != nil {
 		return err

@@ -11,12 +11,14 @@ import (
 	"time"
 )
 
-// Serve answers connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2 with prior knowledge included) if
-// config is nil. Then it goes on for Options.ShutdownDelay, stops accepting, or with Options.ShutdownSendRetryAfter goes on accepting only to send
-// clients away, waits for requests being served, and closes l. Run must be running beside it; give both the same ctx.
+// Serve answers connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2
+// with prior knowledge included) if config is nil. Then it goes on for Options.ShutdownDelay, stops
+// accepting, or with Options.ShutdownSendRetryAfter goes on accepting only to send clients away, waits for
+// requests being served, and closes l. Run must be running beside it; give both the same ctx.
 //
-// kubectl, and client-go with a kubeconfig, send tokens and passwords over TLS only: a server with an authenticator that is served in plain text
-// answers them 401. Package store/certs makes a certificate in one call.
+// kubectl, and client-go with a kubeconfig, send tokens and passwords over TLS only: a server with an
+// authenticator that is served in plain text answers them 401. Package store/certs makes a certificate in one
+// call.
 func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -77,8 +79,8 @@ func ServeHandler(ctx context.Context, l net.Listener, config *tls.Config, h htt
 			return
 		}
 		srv.TLSConfig = config.Clone()
-		// Records of one packet each, with which a connection would begin after every pause, cost a system call each: a watch event
-		// would be written in three.
+		// Records of one packet each, with which a connection would begin after every pause, cost a system
+		// call each: a watch event would be written in three.
 		srv.TLSConfig.DynamicRecordSizingDisabled = true
 		ended <- srv.ServeTLS(l, "", "")
 	}()

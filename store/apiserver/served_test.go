@@ -19,8 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// lentWriter is a ResponseWriter that, as those of net/http, belongs to the handler only until that returns. Its writes hang from the second
-// flush on until they are released.
+// lentWriter is a ResponseWriter that, as those of net/http, belongs to the handler only until that returns.
+// Its writes hang from the second flush on until they are released.
 type lentWriter struct {
 	*httptest.ResponseRecorder
 	flushes int
@@ -56,7 +56,8 @@ func (w *lentWriter) SetReadDeadline(time.Time) error { w.use(); return nil }
 
 func (w *lentWriter) SetWriteDeadline(time.Time) error { w.use(); return nil }
 
-// A watch that is found too slow while its handler returns is cut off without its ResponseWriter: net/http has taken that back.
+// A watch that is found too slow while its handler returns is cut off without its ResponseWriter: net/http
+// has taken that back.
 func TestSlowWatchThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var armed atomic.Bool

@@ -23,7 +23,8 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Server is an API server: an http.Handler, and loops that Run runs. Requests that need the loops wait for Run.
+// Server is an API server: an http.Handler, and loops that Run runs. Requests that need the loops wait for
+// Run.
 type Server struct {
 	options   Options
 	logger    *slog.Logger
@@ -131,7 +132,8 @@ func (s *Server) Queues() map[string]workqueue.Stats {
 	return map[string]workqueue.Stats{definitionQueue: s.custom.Stats()}
 }
 
-// BuiltinScheme returns a new scheme of all built-in kinds with their rules, to which an embedder may add its own.
+// BuiltinScheme returns a new scheme of all built-in kinds with their rules, to which an embedder may add its
+// own.
 func BuiltinScheme() (*scheme.Scheme, error) {
 	s := scheme.New()
 	if err := errors.Join(api.AddToScheme(s), api.AddRules(s), api.AddExpressionRules(s, celcheck.Check), openapi.AddRules(s)); err != nil {
@@ -152,12 +154,14 @@ func (s *Server) Access() registry.Access { return s.registry.Access() }
 // Scheme returns the kinds the server was made with.
 func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 
-// Ready returns a channel that is closed when Run has written the objects every cluster has; requests for resources wait for it.
+// Ready returns a channel that is closed when Run has written the objects every cluster has; requests for
+// resources wait for it.
 func (s *Server) Ready() <-chan struct{} { return s.booted }
 
-// Run writes the objects every cluster has, as soon as the store can be reached, and runs the server's loops until ctx ends. Then readiness fails, watches
-// are closed, short requests get the time every request has, streams to nodes and services a few seconds more before they are cut, and Run returns
-// when all goroutines have. It may be called once.
+// Run writes the objects every cluster has, as soon as the store can be reached, and runs the server's loops
+// until ctx ends. Then readiness fails, watches are closed, short requests get the time every request has,
+// streams to nodes and services a few seconds more before they are cut, and Run returns when all goroutines
+// have. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.running.Swap(true) {
 		return errors.New("apiserver: Run was called twice")
@@ -216,11 +220,12 @@ func (s *Server) linger(ctx context.Context) {
 	}
 }
 
-// streamPatience is how long streams to nodes and services, which nobody else can end, may go on when all short requests have ended.
+// streamPatience is how long streams to nodes and services, which nobody else can end, may go on when all
+// short requests have ended.
 const streamPatience = 5 * time.Second
 
-// drain waits for requests being served, but not for ever: short ones get the time every request has, then long ones that did not end
-// with their watches a little more.
+// drain waits for requests being served, but not for ever: short ones get the time every request has, then
+// long ones that did not end with their watches a little more.
 func (s *Server) drain() {
 	for _, wait := range []struct {
 		idle <-chan struct{}

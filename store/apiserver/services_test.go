@@ -18,7 +18,8 @@ func service(name, spec string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"ports":[{"port":80}]%s}}`, name, spec)
 }
 
-// An address is an IPAddress object that lives and dies with its service; one that is taken, or in no range, is refused in Kubernetes' words.
+// An address is an IPAddress object that lives and dies with its service; one that is taken, or in no range,
+// is refused in Kubernetes' words.
 func TestServiceAddressObjects(t *testing.T) {
 	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/24"}})
 	const addresses = "/apis/networking.k8s.io/v1/ipaddresses"
@@ -43,7 +44,8 @@ func TestServiceAddressObjects(t *testing.T) {
 	require.Len(t, s.do("GET", addresses, nil).ok(200).items(), 1, "the service kubernetes")
 }
 
-// A range that is added gives addresses when the first is full; picked ones leave the lower band to those who ask.
+// A range that is added gives addresses when the first is full; picked ones leave the lower band to those who
+// ask.
 func TestServiceRanges(t *testing.T) {
 	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/29"}})
 	s.do("POST", "/apis/networking.k8s.io/v1/servicecidrs", `{"metadata":{"name":"more"},"spec":{"cidrs":["10.250.0.0/24"]}}`).ok(201)
@@ -66,7 +68,8 @@ func TestServiceRanges(t *testing.T) {
 	require.Contains(t, got.str("message"), "spec.cidrs[0]")
 }
 
-// Dual stack: addresses of both families, in the order asked for, and a service that becomes dual or single later.
+// Dual stack: addresses of both families, in the order asked for, and a service that becomes dual or single
+// later.
 func TestDualStackServices(t *testing.T) {
 	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/16,fd00::/108"}})
 	families := func(o object) string {

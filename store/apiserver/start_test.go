@@ -21,7 +21,8 @@ import (
 const shipsCRD = `{"metadata":{"name":"ships.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"ships","kind":"Ship"},
 	"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 
-// A server started while its store is away is alive, not ready, and comes up when the store does, with the custom resources stored before.
+// A server started while its store is away is alive, not ready, and comes up when the store does, with the
+// custom resources stored before.
 func TestStartBeforeTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})

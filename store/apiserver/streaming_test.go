@@ -13,9 +13,10 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// A list is sent from what the cache holds, item by item: however many clients read one slowly, the server holds far less for
-// all of them than one answer is long. What it does hold for good is one encoded form of each object, made for the first list in JSON, metadata or CBOR
-// and shared by all that follow; protobuf is sent as it is stored.
+// A list is sent from what the cache holds, item by item: however many clients read one slowly, the server
+// holds far less for all of them than one answer is long. What it does hold for good is one encoded form of
+// each object, made for the first list in JSON, metadata or CBOR and shared by all that follow; protobuf is
+// sent as it is stored.
 func TestSlowListsHoldLittle(t *testing.T) {
 	const objects, readers = 1000, 8
 	s := start(t, apiserver.Options{NoCompression: true, CBOR: true})

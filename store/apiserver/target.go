@@ -11,9 +11,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// The addresses of pods and nodes are what those wrote who may write their status, and this server dials them for whoever may use a proxy, a log or a
-// shell. So that it is no way to what only it can reach, such as its own loopback ports, the metadata service of a cloud or, with its own
-// credentials, itself, an address must be one that others could reach too:
+// The addresses of pods and nodes are what those wrote who may write their status, and this server dials them
+// for whoever may use a proxy, a log or a shell. So that it is no way to what only it can reach, such as its
+// own loopback ports, the metadata service of a cloud or, with its own credentials, itself, an address must
+// be one that others could reach too:
 //   - a global unicast one; a loopback one only with Options.Local,
 //   - and never one where this server listens.
 
@@ -42,7 +43,8 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return found, err
 }
 
-// own reports whether this server listens there, as far as it knows: where the request came in, on loopback at that port, or where it advertises itself.
+// own reports whether this server listens there, as far as it knows: where the request came in, on loopback
+// at that port, or where it advertises itself.
 func (s *Server) own(r *request, ip netip.Addr, port int) bool {
 	if advertised, err := netip.ParseAddr(s.options.AdvertiseAddress); err == nil && ip == advertised.Unmap() && port == s.options.AdvertisePort {
 		return true

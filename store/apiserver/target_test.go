@@ -120,7 +120,8 @@ func TestProxiesGoWhereOthersCouldGo(t *testing.T) {
 	}
 }
 
-// A node that says it is the API server's own address gets nobody's request with the server's own credentials.
+// A node that says it is the API server's own address gets nobody's request with the server's own
+// credentials.
 func TestProxiesDoNotComeBack(t *testing.T) {
 	backends := &dialed{}
 	s := start(t, apiserver.Options{Nodes: backends, Backends: backends})

@@ -24,7 +24,8 @@ var configMapsGVR = schema.GroupVersionResource{Version: "v1", Resource: "config
 
 const unsafeOption = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
-// spoil stores bytes that cannot be decoded as a ConfigMap, in place of the one of that revision, and returns their key.
+// spoil stores bytes that cannot be decoded as a ConfigMap, in place of the one of that revision, and returns
+// their key.
 func (s *server) spoil(st store.Store, name string, revision int64) string {
 	key := s.Registry().Resource(configMapsGVR).Key(types.NamespacedName{Namespace: "default", Name: name})
 	_, err := st.Update(context.Background(), key, []byte("k8s\x00no protobuf at all"), revision, store.WriteOptions{})
@@ -120,7 +121,8 @@ func TestUnreadableObjects(t *testing.T) {
 	s.do("POST", configMaps, configMap("a")).ok(201)
 }
 
-// Whoever is sent stored bytes as they are is not sent what cannot be read, also by a server that has read nothing of the kind yet.
+// Whoever is sent stored bytes as they are is not sent what cannot be read, also by a server that has read
+// nothing of the kind yet.
 func TestUnreadableObjectsAsProtobuf(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()

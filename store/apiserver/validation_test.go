@@ -66,7 +66,8 @@ func TestValidationOverHTTP(t *testing.T) {
 	})
 }
 
-// TestUpdatesOverHTTP replays the recorded updates, refused and accepted ones, on objects made as for the record.
+// TestUpdatesOverHTTP replays the recorded updates, refused and accepted ones, on objects made as for the
+// record.
 func TestUpdatesOverHTTP(t *testing.T) {
 	type change struct {
 		Field string

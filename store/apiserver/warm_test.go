@@ -18,8 +18,8 @@ type silent struct{ store.Store }
 
 func (silent) Capabilities() store.Capabilities { return store.Capabilities{} }
 
-// A list that starts its cache reads the objects once, and consistent lists after it read what has changed, even over a store that cannot
-// report progress.
+// A list that starts its cache reads the objects once, and consistent lists after it read what has changed,
+// even over a store that cannot report progress.
 func TestListsReadOnlyWhatChanged(t *testing.T) {
 	mem := memory.New(memory.Options{})
 	first := start(t, apiserver.Options{Store: mem})

@@ -115,8 +115,8 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 	return wo, o.convert(rt.res, snap, rt.res.ListPrefix(namespace), "")
 }
 
-// bookmarkHeader is how a client asks for bookmarks at least every so many seconds, to notice a watch that is dead. The
-// answer carries what it gets, so that it knows how long silence may last.
+// bookmarkHeader is how a client asks for bookmarks at least every so many seconds, to notice a watch that is
+// dead. The answer carries what it gets, so that it knows how long silence may last.
 const bookmarkHeader = "Keelson-Bookmark-Seconds"
 
 // minBookmarks is the shortest time between bookmarks a client may ask for.
@@ -178,12 +178,14 @@ func (e *eventStream) begin() {
 	_ = e.control.Flush()
 }
 
-// abandon makes a write that hangs fail: the client does not read. The cache calls it from a goroutine of its own.
+// abandon makes a write that hangs fail: the client does not read. The cache calls it from a goroutine of its
+// own.
 func (e *eventStream) abandon() {
 	e.whileServed(func() { _ = e.control.SetWriteDeadline(time.Unix(1, 0)) })
 }
 
-// maxBatch is how many bytes of events are written at a time. Every write is a frame, which costs more than the bytes in it.
+// maxBatch is how many bytes of events are written at a time. Every write is a frame, which costs more than
+// the bytes in it.
 const maxBatch = 32 << 10
 
 // deliver writes events and sends them off.
@@ -238,7 +240,8 @@ func (e *eventStream) deliver(events []cache.Event) error {
 	return nil
 }
 
-// convert asks about the objects of many events at once. Where that fails, each event asks for itself, and those before the bad one are sent.
+// convert asks about the objects of many events at once. Where that fails, each event asks for itself, and
+// those before the bad one are sent.
 func (e *eventStream) convert(events []cache.Event) {
 	objs := make([]*cache.Object, 0, len(events))
 	for i := range events {

@@ -175,8 +175,8 @@ func TestWatchTooOld(t *testing.T) {
 	require.Nil(t, w.next())
 }
 
-// Writers and watchers at random: every watcher sees what happened to every object, all of it and in order, however often it
-// comes back from where it was.
+// Writers and watchers at random: every watcher sees what happened to every object, all of it and in order,
+// however often it comes back from where it was.
 func TestWatchersMissNothing(t *testing.T) {
 	for _, seed := range seeds.Of(t, 20) {
 		watchersMissNothing(t, seed)

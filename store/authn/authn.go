@@ -56,7 +56,8 @@ type Func func(r *http.Request) (*Response, bool, error)
 // Authenticate calls f.
 func (f Func) Authenticate(r *http.Request) (*Response, bool, error) { return f(r) }
 
-// TokenAuthenticator identifies the bearer of a token. Audiences the caller requires are in ctx, see [WithAudiences].
+// TokenAuthenticator identifies the bearer of a token. Audiences the caller requires are in ctx, see
+// [WithAudiences].
 type TokenAuthenticator interface {
 	AuthenticateToken(ctx context.Context, token string) (*Response, bool, error)
 }
@@ -68,7 +69,8 @@ func WithUser(ctx context.Context, u *User) context.Context {
 	return context.WithValue(ctx, userKey{}, u)
 }
 
-// AsServer returns ctx for what the server does itself, in the course of whoever's request: it carries no user.
+// AsServer returns ctx for what the server does itself, in the course of whoever's request: it carries no
+// user.
 func AsServer(ctx context.Context) context.Context { return WithUser(ctx, nil) }
 
 // UserFrom returns the user ctx carries, or nil.

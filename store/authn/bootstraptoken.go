@@ -16,8 +16,8 @@ import (
 
 // Names around bootstrap tokens, with which a machine that has no certificate yet asks for one.
 const (
-	// BootstrapSecretType is the type of secrets in kube-system that each hold one token, and BootstrapSecretPrefix is what
-	// their names begin with; the token's id follows.
+	// BootstrapSecretType is the type of secrets in kube-system that each hold one token, and
+	// BootstrapSecretPrefix is what their names begin with; the token's id follows.
 	BootstrapSecretType   = "bootstrap.kubernetes.io/token"
 	BootstrapSecretPrefix = "bootstrap-token-"
 	// BootstrapPrefix and the id are the user a token stands for.
@@ -30,14 +30,15 @@ var (
 	bootstrapGroup = regexp.MustCompile(`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`)
 )
 
-// BootstrapTokens identifies the bearers of bootstrap tokens: ID.SECRET, six and sixteen lower-case letters or digits. The
-// secret kube-system/bootstrap-token-ID must have the type bootstrap.kubernetes.io/token, both parts as token-id and
-// token-secret, and usage-bootstrap-authentication "true", and its expiration (RFC 3339), if any, must be to come. The user is
-// system:bootstrap:ID in system:bootstrappers and in the groups of auth-extra-groups, separated by commas, which must all
-// begin with system:bootstrappers:.
+// BootstrapTokens identifies the bearers of bootstrap tokens: ID.SECRET, six and sixteen lower-case letters
+// or digits. The secret kube-system/bootstrap-token-ID must have the type bootstrap.kubernetes.io/token, both
+// parts as token-id and token-secret, and usage-bootstrap-authentication "true", and its expiration (RFC
+// 3339), if any, must be to come. The user is system:bootstrap:ID in system:bootstrappers and in the groups
+// of auth-extra-groups, separated by commas, which must all begin with system:bootstrappers:.
 //
-// secret returns one of the stored secrets, or a not-found error. It is asked for tokens of strangers, so it should be cheap.
-// Tokens of another form are not this authenticator's business; a bearer learns only that the token is not valid.
+// secret returns one of the stored secrets, or a not-found error. It is asked for tokens of strangers, so it
+// should be cheap. Tokens of another form are not this authenticator's business; a bearer learns only that
+// the token is not valid.
 func BootstrapTokens(secret func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)) TokenAuthenticator {
 	return TokenFunc(func(ctx context.Context, token string) (*Response, bool, error) {
 		parts := bootstrapToken.FindStringSubmatch(token)
@@ -77,7 +78,8 @@ func inForce(s *corev1.Secret, id string, now time.Time) bool {
 	return err == nil && now.Before(at)
 }
 
-// bootstrapGroups are the groups of a token whose secret lists more; false if one of these is not for bootstrap tokens.
+// bootstrapGroups are the groups of a token whose secret lists more; false if one of these is not for
+// bootstrap tokens.
 func bootstrapGroups(more string) ([]string, bool) {
 	groups := []string{GroupBootstrappers}
 	if more == "" {

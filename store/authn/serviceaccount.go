@@ -92,7 +92,8 @@ func NewTokens(o TokensOptions) (*Tokens, error) {
 	return t, nil
 }
 
-// SetKeys replaces TokensOptions.Keys: tokens by a key that is gone are refused from now on. After an error the keys are as before.
+// SetKeys replaces TokensOptions.Keys: tokens by a key that is gone are refused from now on. After an error
+// the keys are as before.
 func (t *Tokens) SetKeys(keys []any) error {
 	if len(keys) == 0 {
 		return errors.New("authn: a service account key is required")

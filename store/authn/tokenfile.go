@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// TokenFile reads static tokens: CSV lines of token,user,uid and optionally a quoted, comma-separated
-// list of groups. Blank lines and lines that begin with # are skipped. A line with fewer columns, or an empty token
+// TokenFile reads static tokens: CSV lines of token,user,uid and optionally a quoted, comma-separated list of
+// groups. Blank lines and lines that begin with # are skipped. A line with fewer columns, or an empty token
 // or user, is an error that names it.
 func TokenFile(r io.Reader) (TokenAuthenticator, error) {
 	read := csv.NewReader(r)

@@ -26,8 +26,8 @@ func Union(authenticators ...Authenticator) Authenticator {
 	})
 }
 
-// Authenticated wraps a so that everyone it identifies is in system:authenticated, but for the anonymous user and those whose credential
-// puts them in system:unauthenticated.
+// Authenticated wraps a so that everyone it identifies is in system:authenticated, but for the anonymous user
+// and those whose credential puts them in system:unauthenticated.
 func Authenticated(a Authenticator) Authenticator {
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		resp, ok, err := a.Authenticate(r)
@@ -38,8 +38,8 @@ func Authenticated(a Authenticator) Authenticator {
 	})
 }
 
-// WithAuthenticated returns u in the group system:authenticated; u itself if it is in it already, is the anonymous user or is in
-// system:unauthenticated.
+// WithAuthenticated returns u in the group system:authenticated; u itself if it is in it already, is the
+// anonymous user or is in system:unauthenticated.
 func WithAuthenticated(u *User) *User {
 	if u.Name == Anonymous || slices.Contains(u.Groups, GroupAuthenticated) || slices.Contains(u.Groups, GroupUnauthenticated) {
 		return u

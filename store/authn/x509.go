@@ -11,10 +11,10 @@ import (
 )
 
 // ClientCertificates identifies callers by the TLS client certificate: the common name is the user, the
-// organizations are the groups. roots is asked for every request, so that a reloaded CA takes effect at once; while it returns nil no
-// certificate identifies anybody.
-// A verified certificate is remembered for a minute, as long as its connection presents it and the roots
-// stay the same, because verifying costs more than most requests.
+// organizations are the groups. roots is asked for every request, so that a reloaded CA takes effect at once;
+// while it returns nil no certificate identifies anybody. A verified certificate is remembered for a minute,
+// as long as its connection presents it and the roots stay the same, because verifying costs more than most
+// requests.
 func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 	known := &verified{byLeaf: map[*x509.Certificate]verdict{}}
 	return Func(func(r *http.Request) (*Response, bool, error) {
@@ -68,7 +68,8 @@ const (
 	rememberMost = 4096
 )
 
-// verified remembers verdicts by the certificate's address, which a connection keeps for its life. Safe for concurrent use.
+// verified remembers verdicts by the certificate's address, which a connection keeps for its life. Safe for
+// concurrent use.
 type verified struct {
 	mu     sync.Mutex
 	byLeaf map[*x509.Certificate]verdict

@@ -11,8 +11,8 @@ import (
 // Attributes is what a decision may depend on.
 type Attributes struct {
 	User *authn.User
-	// Verb is an API verb (get, list, watch, create, update, patch, delete, deletecollection, or
-	// a special one such as bind, escalate, impersonate); for a non-resource request the HTTP method in lower case.
+	// Verb is an API verb (get, list, watch, create, update, patch, delete, deletecollection, or a special
+	// one such as bind, escalate, impersonate); for a non-resource request the HTTP method in lower case.
 	Verb string
 	// ResourceRequest tells resource requests from paths such as /healthz.
 	ResourceRequest bool
@@ -58,7 +58,8 @@ type ResourceRule struct{ Verbs, APIGroups, Resources, ResourceNames []string }
 // NonResourceRule is one rule on paths.
 type NonResourceRule struct{ Verbs, NonResourceURLs []string }
 
-// RuleResolver lists the rules that hold for a user in a namespace. incomplete is true when not all could be found out.
+// RuleResolver lists the rules that hold for a user in a namespace. incomplete is true when not all could be
+// found out.
 type RuleResolver interface {
 	RulesFor(ctx context.Context, u *authn.User, namespace string) (resource []ResourceRule, nonResource []NonResourceRule, incomplete bool, err error)
 }

@@ -103,8 +103,8 @@ func TestBootstrapPolicy(t *testing.T) {
 	require.NotEmpty(t, non)
 }
 
-// TestCoversIsSound: what Covers accepts never grants a request that the holder could not make, and the missing parts of what it
-// refuses are indeed not held.
+// TestCoversIsSound: what Covers accepts never grants a request that the holder could not make, and the
+// missing parts of what it refuses are indeed not held.
 func TestCoversIsSound(t *testing.T) {
 	pick := func(r *rand.Rand, from ...string) []string {
 		out := make([]string, 1+r.IntN(2))

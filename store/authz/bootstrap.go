@@ -31,8 +31,8 @@ var (
 	readWrite = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 )
 
-// on makes a rule for resources, each written as the group, a colon and comma-separated resources: "apps:deployments,replicasets".
-// The core group is written without a name: ":pods".
+// on makes a rule for resources, each written as the group, a colon and comma-separated resources:
+// "apps:deployments,replicasets". The core group is written without a name: ":pods".
 func on(verbs []string, resources ...string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, r := range resources {
@@ -105,7 +105,8 @@ func BootstrapPolicy() *Bootstrap {
 	return b
 }
 
-// AddMigrator adds the role of the controller of storage version migrations, for servers that serve these. It reaches every resource.
+// AddMigrator adds the role of the controller of storage version migrations, for servers that serve these. It
+// reaches every resource.
 func (b *Bootstrap) AddMigrator() {
 	b.controller("storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"), on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"),
 		on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status")))
@@ -185,8 +186,9 @@ func (b *Bootstrap) components() {
 		on(verbs("create,delete,get,patch,update"), "coordination.k8s.io:leases"), on([]string{"get"}, "storage.k8s.io:volumeattachments"),
 		on(read, "storage.k8s.io:csidrivers", "node.k8s.io:runtimeclasses"), on(verbs("create,delete,get,patch,update"), "storage.k8s.io:csinodes"),
 		on([]string{"get"}, "resource.k8s.io:resourceclaims"), on(readWrite, "resource.k8s.io:resourceslices")))
-	// The role lists all secrets and changes all nodes, so it has no subjects by default, as upstream. Where RBAC alone authorizes, each
-	// node needs rights of its own, such as those in examples/internal/noderights.
+	// The role lists all secrets and changes all nodes, so it has no subjects by default, as upstream. Where
+	// RBAC alone authorizes, each node needs rights of its own, such as those in
+	// examples/internal/noderights.
 	b.bind("system:node")
 
 	b.role("system:kubelet-api-admin", rules(on(read, ":nodes"), on([]string{"proxy"}, ":nodes"),

@@ -66,8 +66,9 @@ func (e *Escalation) Validate(ctx context.Context, a *admission.Attributes) erro
 	return nil
 }
 
-// onlyCollected reports that an update changes nothing but what the garbage collector needs to delete an object. Everything else may
-// grant something: a label makes a role part of aggregated ones, an annotation lets a server complete a role or leave it as it is.
+// onlyCollected reports that an update changes nothing but what the garbage collector needs to delete an
+// object. Everything else may grant something: a label makes a role part of aggregated ones, an annotation
+// lets a server complete a role or leave it as it is.
 func onlyCollected[T metav1.Object](obj, old T) bool {
 	was := metav1.MetaOf(old)
 	now := codec.DeepCopy(obj)
@@ -76,8 +77,8 @@ func onlyCollected[T metav1.Object](obj, old T) bool {
 	return codec.Equal(now, old)
 }
 
-// mayAggregate is mayGrant of a cluster role. What an aggregated one will hold is not known, and what one has held that is not
-// aggregated from now on nobody will look after, so that both need the right to everything.
+// mayAggregate is mayGrant of a cluster role. What an aggregated one will hold is not known, and what one has
+// held that is not aggregated from now on nobody will look after, so that both need the right to everything.
 func (e *Escalation) mayAggregate(ctx context.Context, a *admission.Attributes, role, old *rbacv1.ClusterRole) error {
 	if e.allowed(ctx, a, "escalate", a.Resource.Resource, role.Name, "") {
 		return nil

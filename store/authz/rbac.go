@@ -89,8 +89,8 @@ func (r *RBAC) RoleRules(ctx context.Context, ref rbacv1.RoleRef, namespace stri
 	return nil, fmt.Errorf("authz: unknown role kind %q", ref.Kind)
 }
 
-// visit calls f for each rule that applies to u in namespace, until f returns false. Roles that cannot be read do
-// not hide the others: their errors are returned joined, missing roles excepted.
+// visit calls f for each rule that applies to u in namespace, until f returns false. Roles that cannot be
+// read do not hide the others: their errors are returned joined, missing roles excepted.
 func (r *RBAC) visit(ctx context.Context, u *authn.User, namespace string, f func(binding string, rule *rbacv1.PolicyRule) bool) error {
 	if u == nil {
 		return nil
@@ -210,8 +210,8 @@ func pathMatches(patterns []string, path string) bool {
 	return false
 }
 
-// Covers reports whether what wanted allows is all allowed by have, and if not, which parts are missing. It is the
-// escalation check: nobody may grant more than they hold.
+// Covers reports whether what wanted allows is all allowed by have, and if not, which parts are missing. It
+// is the escalation check: nobody may grant more than they hold.
 func Covers(have, wanted []rbacv1.PolicyRule) (ok bool, missing []rbacv1.PolicyRule) {
 	for i := range wanted {
 		for _, atom := range atoms(&wanted[i]) {

@@ -35,7 +35,8 @@ func (us union) Authorize(ctx context.Context, a Attributes) (Decision, string, 
 	return NoOpinion, reasons, errors.Join(errs...)
 }
 
-// RulesFor joins the rules of the members that can list theirs, each rule once; the answer is incomplete if one cannot.
+// RulesFor joins the rules of the members that can list theirs, each rule once; the answer is incomplete if
+// one cannot.
 func (us union) RulesFor(ctx context.Context, u *authn.User, namespace string) (res []ResourceRule, non []NonResourceRule, incomplete bool, err error) {
 	var errs []error
 	for _, a := range us {

@@ -9,8 +9,9 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// AtLeast returns a snapshot that has reached revision. Where the store cannot report progress, a quiet cache would wait for
-// ever, and one that has been found wrong is of no use: it reads the store instead, and a revision that the store has not reached is *store.FutureRevisionError.
+// AtLeast returns a snapshot that has reached revision. Where the store cannot report progress, a quiet cache
+// would wait for ever, and one that has been found wrong is of no use: it reads the store instead, and a
+// revision that the store has not reached is *store.FutureRevisionError.
 func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) {
 	doubted := c.doubted.Load()
 	if c.store.Capabilities().Progress && !doubted {
@@ -26,9 +27,10 @@ func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) 
 	return snap, err
 }
 
-// At returns the state at exactly that revision: from the event log, or else from the store. Of those read from the store the last few are
-// kept, because the pages of a list ask for the same one again and again. Errors: *store.ExpiredError if the store
-// has forgotten it and it is not one of those, *store.FutureRevisionError if it has not reached it.
+// At returns the state at exactly that revision: from the event log, or else from the store. Of those read
+// from the store the last few are kept, because the pages of a list ask for the same one again and again.
+// Errors: *store.ExpiredError if the store has forgotten it and it is not one of those,
+// *store.FutureRevisionError if it has not reached it.
 func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
 	doubted := c.doubted.Load()
 	if !doubted {
@@ -57,7 +59,8 @@ func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
 	return snap, nil
 }
 
-// maxBacklogs is how many watches of one cache read the store at a time for what happened before the cache's log.
+// maxBacklogs is how many watches of one cache read the store at a time for what happened before the cache's
+// log.
 const maxBacklogs = 16
 
 // backlogs counts them.
@@ -85,9 +88,9 @@ func (b *backlogs) leave() {
 // errCaughtUp ends a backlog that has reached the log.
 var errCaughtUp = errors.New("cache: the watch has reached the log")
 
-// backlog delivers what happened between the watch's place and the log, from the store itself, so that clients that
-// outlived a restart of the server need no list. It returns when the log is reached, or with *store.ExpiredError if the
-// store has forgotten too.
+// backlog delivers what happened between the watch's place and the log, from the store itself, so that
+// clients that outlived a restart of the server need no list. It returns when the log is reached, or with
+// *store.ExpiredError if the store has forgotten too.
 func (c *Cache) backlog(ctx context.Context, w *watcher, expired error, deliver func([]Event) error) error {
 	if c.hasMissed(w.options.From) || !c.backlogs.enter() {
 		return expired

@@ -29,12 +29,12 @@ type Options struct {
 	// WatcherBuffer is how many changes a watch with something to read may lag
 	// behind before it is cut off. Zero means half of EventLog.
 	WatcherBuffer int
-	// Backfill is how many revisions before the current one a new cache begins, if the store can report progress, so that
-	// watches of clients that outlived the server's restart, or that began with a write before the cache was started, go
-	// on without a list. Zero means 1,000, negative none.
+	// Backfill is how many revisions before the current one a new cache begins, if the store can report
+	// progress, so that watches of clients that outlived the server's restart, or that began with a write
+	// before the cache was started, go on without a list. Zero means 1,000, negative none.
 	Backfill int64
-	// CheckEvery is about how often the cache is compared with the store: see the package comment. Zero means five minutes,
-	// negative never.
+	// CheckEvery is about how often the cache is compared with the store: see the package comment. Zero means
+	// five minutes, negative never.
 	CheckEvery time.Duration
 	// Logger receives relists and undecodable objects. Nil discards.
 	Logger *slog.Logger
@@ -50,15 +50,18 @@ type Metrics struct {
 	Objects func(n int)
 	// Relist is called after each list of the store with its error, if any.
 	Relist func(err error)
-	// Listed is called when the state, or what has changed in it, has been read from the store, with the number of objects read.
+	// Listed is called when the state, or what has changed in it, has been read from the store, with the
+	// number of objects read.
 	Listed func(objects int)
 	// Progress is called when the store has told that nothing has changed up to a newer revision.
 	Progress func()
 	// Waited is called when a reader has waited for the cache to reach a revision, or has found it there.
 	Waited func(d time.Duration)
-	// Consistent is called when Consistent has been answered, if the store reports progress: from the store itself if fallback.
+	// Consistent is called when Consistent has been answered, if the store reports progress: from the store
+	// itself if fallback.
 	Consistent func(fallback bool, err error)
-	// Initial is called when a watch begins with objects or with changes that have happened, with their number, also of those it does not see.
+	// Initial is called when a watch begins with objects or with changes that have happened, with their
+	// number, also of those it does not see.
 	Initial func(n int)
 	// Watchers is called with +1 and -1 as watches begin and end.
 	Watchers func(delta int)
@@ -159,8 +162,8 @@ func (c *Cache) Capacity() int { return c.options.EventLog }
 // first time.
 func (c *Cache) Ready() <-chan struct{} { return c.ready }
 
-// Began returns, after Ready, a revision of the store that is not older than the call of Run: for who has just had the cache started, a
-// state that has reached it is consistent.
+// Began returns, after Ready, a revision of the store that is not older than the call of Run: for who has
+// just had the cache started, a state that has reached it is consistent.
 func (c *Cache) Began() int64 { return c.began }
 
 // Snapshot returns the current state, without waiting. Before Ready it is empty or old.

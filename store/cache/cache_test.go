@@ -539,7 +539,8 @@ func TestConsistentWithoutProgressReadsTheStore(t *testing.T) {
 	})
 }
 
-// A quiet resource of a store without progress: whoever knows a revision that another resource brought about need not wait for it.
+// A quiet resource of a store without progress: whoever knows a revision that another resource brought about
+// need not wait for it.
 func TestQuietResourceWithoutProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, withoutProgress{memory.New(memory.Options{})}, cache.Options{})
@@ -574,8 +575,8 @@ func TestQuietResourceWithoutProgress(t *testing.T) {
 	})
 }
 
-// A watch that goes on from before the cache began reads the store, through its selector, and then the log, with nothing lost or doubled
-// where the two meet.
+// A watch that goes on from before the cache began reads the store, through its selector, and then the log,
+// with nothing lost or doubled where the two meet.
 func TestBacklog(t *testing.T) {
 	for _, progress := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -727,8 +728,8 @@ func TestBookmarksNeverPromiseTheFuture(t *testing.T) {
 	})
 }
 
-// TestAWatchThatSeesNothingOfManyChangesGetsBookmarks: changes that it does not see wait for a watch whenever a bookmark is due, as they do
-// under load.
+// TestAWatchThatSeesNothingOfManyChangesGetsBookmarks: changes that it does not see wait for a watch whenever
+// a bookmark is due, as they do under load.
 func TestAWatchThatSeesNothingOfManyChangesGetsBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, memory.New(memory.Options{}), cache.Options{WatcherBuffer: 1 << 20})

@@ -20,8 +20,8 @@ const (
 	CheckError     Check = "error"   // the store could not be read
 )
 
-// A comparison reads keys in pages of checkPage, and rests checkRest times as long as a page took, at most maxRest, so that it is never
-// more than a small part of the work of a store.
+// A comparison reads keys in pages of checkPage, and rests checkRest times as long as a page took, at most
+// maxRest, so that it is never more than a small part of the work of a store.
 const (
 	checkPage = 1000
 	checkRest = 9
@@ -89,7 +89,8 @@ func (c *Cache) check(ctx context.Context) {
 	}
 }
 
-// fresh returns a state that the store still knows: where nothing happens a cache may have been at an old revision for long.
+// fresh returns a state that the store still knows: where nothing happens a cache may have been at an old
+// revision for long.
 func (c *Cache) fresh(ctx context.Context) *Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -101,7 +102,8 @@ func (c *Cache) fresh(ctx context.Context) *Snapshot {
 	return c.snapshot.Load()
 }
 
-// compare returns the first difference between a state of the cache and what the store held at its revision, an *inconsistency.
+// compare returns the first difference between a state of the cache and what the store held at its revision,
+// an *inconsistency.
 func (c *Cache) compare(ctx context.Context, snap *Snapshot) error {
 	o := store.ListOptions{Limit: checkPage, Revision: snap.revision, KeysOnly: true}
 	for {
@@ -178,7 +180,8 @@ func (c *Cache) trust(revision int64) {
 // Doubted reports whether the cache has been found wrong and not been filled again yet.
 func (c *Cache) Doubted() bool { return c.doubted.Load() }
 
-// hasMissed reports whether a client that knows the state at revision may know a wrong one, and must list again.
+// hasMissed reports whether a client that knows the state at revision may know a wrong one, and must list
+// again.
 func (c *Cache) hasMissed(revision int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

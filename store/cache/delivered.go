@@ -1,8 +1,9 @@
 package cache
 
-// Delivered reports whether the cache has reached revision and deliver of every open watch has returned with all events up to
-// there. It asks nobody: after a write elsewhere a quiet cache reaches the store's revision only when somebody asks the store for Progress.
-// It is for those who must know that a server has nothing left to say, such as tests; it visits every watch.
+// Delivered reports whether the cache has reached revision and deliver of every open watch has returned with
+// all events up to there. It asks nobody: after a write elsewhere a quiet cache reaches the store's revision
+// only when somebody asks the store for Progress. It is for those who must know that a server has nothing
+// left to say, such as tests; it visits every watch.
 func (c *Cache) Delivered(revision int64) bool {
 	c.mu.Lock()
 	routed := c.routed

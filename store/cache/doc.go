@@ -26,11 +26,13 @@
 //
 // # Consistency with the store
 //
-// About every Options.CheckEvery a cache compares itself with the store: which keys there are, and of which revisions, in the snapshot
-// and, read in small pages with long rests between, in the store at the revision of the snapshot. Stores keep their promises, so this finds what
-// should not be: an event lost below, or a store that was restored from an older backup. Then the cache is filled again.
-// Until that is done consistent, exact and at-least reads go to the store; every open watch expires, and so does a watch from a
-// revision between the last one known to be right and the new state, because its client may have missed something.
+// About every Options.CheckEvery a cache compares itself with the store: which keys there are, and of which
+// revisions, in the snapshot and, read in small pages with long rests between, in the store at the revision
+// of the snapshot. Stores keep their promises, so this finds what should not be: an event lost below, or a
+// store that was restored from an older backup. Then the cache is filled again. Until that is done
+// consistent, exact and at-least reads go to the store; every open watch expires, and so does a watch from a
+// revision between the last one known to be right and the new state, because its client may have missed
+// something.
 //
 // # Goroutines
 //

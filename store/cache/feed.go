@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// Keys per list request: as many as make a few MiB, because a response is held whole, and copied, before it is looked at.
+	// Keys per list request: as many as make a few MiB, because a response is held whole, and copied, before
+	// it is looked at.
 	firstPage = 500
 	pageSize  = 5000
 	pageBytes = 4 << 20
@@ -83,8 +84,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// follow applies the store's events until the watch expires, the cache is found wrong, ctx ends or the store closes.
-// Other failures resume the watch where it was.
+// follow applies the store's events until the watch expires, the cache is found wrong, ctx ends or the store
+// closes. Other failures resume the watch where it was.
 func (c *Cache) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -144,7 +145,8 @@ func (c *Cache) list(ctx context.Context) (int64, error) {
 	return current, nil
 }
 
-// read lists the store at a revision (zero: the current one) in pages of one revision. The next page is on its way while one is decoded.
+// read lists the store at a revision (zero: the current one) in pages of one revision. The next page is on
+// its way while one is decoded.
 func (c *Cache) read(ctx context.Context, at int64) (ordered.Map[*Object], int64, error) {
 	type answer struct {
 		store.ListResult

@@ -20,10 +20,9 @@ type hint struct {
 	attrs Attrs
 }
 
-// Hint tells the attributes of a value that the caller is about to store under key, and has decoded
-// anyway: when the event comes with these very bytes, Options.Attributes is not called.
-// It is never wrong to leave it out, and a hint whose write fails does no harm. Neither value nor attrs may be
-// modified afterwards.
+// Hint tells the attributes of a value that the caller is about to store under key, and has decoded anyway:
+// when the event comes with these very bytes, Options.Attributes is not called. It is never wrong to leave it
+// out, and a hint whose write fails does no harm. Neither value nor attrs may be modified afterwards.
 func (c *Cache) Hint(key string, value []byte, attrs Attrs) {
 	select {
 	case <-c.ready:

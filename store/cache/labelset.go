@@ -1,7 +1,7 @@
 package cache
 
-// LabelSet stands for some labels, each by two of its bits. Whether an object may have them is seen without looking at its labels, which for
-// most objects that a selector leaves out is all there is to see.
+// LabelSet stands for some labels, each by two of its bits. Whether an object may have them is seen without
+// looking at its labels, which for most objects that a selector leaves out is all there is to see.
 type LabelSet uint64
 
 // With returns the set with one more label.

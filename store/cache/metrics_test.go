@@ -15,7 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// What a cache reads, answers and begins watches with is counted; a read that waits says for how long, and one that had to ask the store says so.
+// What a cache reads, answers and begins watches with is counted; a read that waits says for how long, and
+// one that had to ask the store says so.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events, progress, listed, lists, initial, fresh, fellBack, waits atomic.Int64

@@ -35,9 +35,9 @@ type decoded struct {
 	object  metav1.Object
 }
 
-// Decoded returns the object itself as version has it, made by decode when first asked for and shared from then on: it must not be
-// changed. It is kept like a form, for the version asked for last, so this is for objects that are looked at with every other request
-// and few in number. make may run more than once.
+// Decoded returns the object itself as version has it, made by decode when first asked for and shared from
+// then on: it must not be changed. It is kept like a form, for the version asked for last, so this is for
+// objects that are looked at with every other request and few in number. make may run more than once.
 func (o *Object) Decoded(version string, make func(*Object) (metav1.Object, error)) (metav1.Object, error) {
 	if d := o.decoded.Load(); d != nil && d.version == version {
 		return d.object, nil

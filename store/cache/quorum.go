@@ -8,12 +8,13 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/ordered"
 )
 
-// forDeletions is how long a read of the store waits for its watch to say what has been deleted, before it reads everything.
+// forDeletions is how long a read of the store waits for its watch to say what has been deleted, before it
+// reads everything.
 const forDeletions = 100 * time.Millisecond
 
-// quorum returns a state that includes every write acknowledged before the call, from the store itself: for stores that cannot report
-// progress, and for a cache whose watch is in trouble. Concurrent callers share a read, and as long as the store has not moved on the last one
-// is good.
+// quorum returns a state that includes every write acknowledged before the call, from the store itself: for
+// stores that cannot report progress, and for a cache whose watch is in trouble. Concurrent callers share a
+// read, and as long as the store has not moved on the last one is good.
 func (c *Cache) quorum(ctx context.Context) (*Snapshot, error) {
 	revision, err := c.revision(ctx)
 	if err != nil {
@@ -43,12 +44,14 @@ func (c *Cache) latest() *Snapshot {
 	return snap
 }
 
-// readThrough asks the store for what has changed since the state known, as one linearizable read, and makes the present state of both.
+// readThrough asks the store for what has changed since the state known, as one linearizable read, and makes
+// the present state of both.
 //
-// That is sound without any report of progress. Let S be the exact state at r, D the keys written after r as they are at H, and n the number of
-// keys at H. A key that exists at H was written after r, and is in D, or was not, and is then in S as it is now. So the keys at H are
-// among those of S with D put over it; if those are n as well, none of them is missing, and S with D is the state at H. They are more than n
-// only where keys of S were deleted. The watch tells which soon, and any later state of it may take the place of S.
+// That is sound without any report of progress. Let S be the exact state at r, D the keys written after r as
+// they are at H, and n the number of keys at H. A key that exists at H was written after r, and is in D, or
+// was not, and is then in S as it is now. So the keys at H are among those of S with D put over it; if those
+// are n as well, none of them is missing, and S with D is the state at H. They are more than n only where
+// keys of S were deleted. The watch tells which soon, and any later state of it may take the place of S.
 func (c *Cache) readThrough(ctx context.Context) (*Snapshot, error) {
 	epoch := c.snapshot.Load().epoch // first
 	known := c.latest()
@@ -127,8 +130,8 @@ func (c *Cache) readAll(ctx context.Context) (*Snapshot, error) {
 	return snap, nil
 }
 
-// keep remembers a state read from the store until the watch has come further. epoch is that of the cache when the read began: what was made
-// with the help of a cache that has been found wrong since is not kept.
+// keep remembers a state read from the store until the watch has come further. epoch is that of the cache
+// when the read began: what was made with the help of a cache that has been found wrong since is not kept.
 func (c *Cache) keep(snap *Snapshot, epoch int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// shared lets concurrent readers share one question to the store: those that arrive while one is under way wait
-// for the next, which begins after they came and whose answer is therefore new enough for all of them.
+// shared lets concurrent readers share one question to the store: those that arrive while one is under way
+// wait for the next, which begins after they came and whose answer is therefore new enough for all of them.
 type shared[T any] struct {
 	slot chan struct{} // held by the question under way
 

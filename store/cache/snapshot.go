@@ -16,7 +16,8 @@ type Snapshot struct {
 	epoch    int64 // counts the lists of the store; -1 for a state read past the cache, whose seq is its revision
 }
 
-// State names a content: two snapshots of one cache with the same State hold the same objects, whatever their revisions.
+// State names a content: two snapshots of one cache with the same State hold the same objects, whatever their
+// revisions.
 type State struct{ epoch, seq int64 }
 
 // fromStore is the snapshot of what the store held at a revision, which no cache has brought about.
@@ -51,9 +52,10 @@ func (s *Snapshot) Range(prefix, after string) iter.Seq[*Object] {
 	}
 }
 
-// Changes iterates, in ascending order of keys, over the objects that differ from those of an older or newer snapshot of the
-// same cache: before is nil for a new key, after for one that is not there any more. Without an old snapshot every object is
-// new. The cost follows the changes between the two, unless the cache has listed its store again in between.
+// Changes iterates, in ascending order of keys, over the objects that differ from those of an older or newer
+// snapshot of the same cache: before is nil for a new key, after for one that is not there any more. Without
+// an old snapshot every object is new. The cost follows the changes between the two, unless the cache has
+// listed its store again in between.
 func (s *Snapshot) Changes(old *Snapshot) iter.Seq2[*Object, *Object] {
 	var from ordered.Map[*Object]
 	if old != nil {
@@ -68,7 +70,8 @@ func (s *Snapshot) Changes(old *Snapshot) iter.Seq2[*Object, *Object] {
 	}
 }
 
-// unchanged reports whether a key still has what it had: a store that was restored may have used a revision twice.
+// unchanged reports whether a key still has what it had: a store that was restored may have used a revision
+// twice.
 func unchanged(a, b *Object) bool {
 	return a == b || a.Revision == b.Revision && a.CreateRevision == b.CreateRevision && bytes.Equal(a.Value, b.Value)
 }

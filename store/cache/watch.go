@@ -142,7 +142,8 @@ func (c *Cache) waitReady(ctx context.Context) error {
 	}
 }
 
-// position finds the watch's place in the log: after the state with which it begins, which is the cache's, or first if that is newer.
+// position finds the watch's place in the log: after the state with which it begins, which is the cache's, or
+// first if that is newer.
 func (c *Cache) position(w *watcher, first *Snapshot) (*Snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,8 +212,8 @@ func (w *watcher) initial(ctx context.Context, snap *Snapshot, deliver func([]Ev
 	return err
 }
 
-// stream delivers changes as they come. Whatever there is to see wakes it through one channel, which is cheaper for each event than
-// to select from many that all watches share.
+// stream delivers changes as they come. Whatever there is to see wakes it through one channel, which is
+// cheaper for each event than to select from many that all watches share.
 func (c *Cache) stream(ctx context.Context, w *watcher, deliver func([]Event) error) error {
 	defer context.AfterFunc(ctx, func() { poke(w.wake) })()
 	var due atomic.Bool // a bookmark is
@@ -365,9 +366,10 @@ func (w *watcher) sees(key string) bool {
 	return p[len(p)-1] == '/' && strings.HasPrefix(key, p)
 }
 
-// bookmark delivers a Bookmark at the latest revision up to which everything has been delivered. With more, or if changes wait that may
-// concern the watch, that is the one before the last change taken, since several changes may share a revision. There is none
-// if that is before the last event: then the event has been sent just now.
+// bookmark delivers a Bookmark at the latest revision up to which everything has been delivered. With more,
+// or if changes wait that may concern the watch, that is the one before the last change taken, since several
+// changes may share a revision. There is none if that is before the last event: then the event has been sent
+// just now.
 func (c *Cache) bookmark(ctx context.Context, w *watcher, more bool, deliver func([]Event) error) error {
 	c.nudge(ctx, w.options.Bookmarks/2) // so that the next one is fresh on a quiet resource too
 	c.mu.Lock()

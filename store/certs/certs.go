@@ -43,7 +43,8 @@ type Authority struct {
 	Validity time.Duration
 }
 
-// NewAuthority makes a self-signed authority, which is valid for CAValidity. What it signs cannot be an authority itself.
+// NewAuthority makes a self-signed authority, which is valid for CAValidity. What it signs cannot be an
+// authority itself.
 func NewAuthority(name string) (*Authority, error) { return NewAuthorityFor(name, CAValidity) }
 
 // NewAuthorityFor is NewAuthority with another validity.
@@ -150,8 +151,9 @@ func (p *Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key, Leaf: p.Cert}
 }
 
-// ParsePair reads a certificate and its key from PEM. The key is ECDSA, RSA or Ed25519 in PKCS#8, SEC 1 or PKCS#1, and must be that of the
-// certificate; of several certificates the first counts, and blocks of other types, such as EC PARAMETERS, are passed over. Errors never hold a key.
+// ParsePair reads a certificate and its key from PEM. The key is ECDSA, RSA or Ed25519 in PKCS#8, SEC 1 or
+// PKCS#1, and must be that of the certificate; of several certificates the first counts, and blocks of other
+// types, such as EC PARAMETERS, are passed over. Errors never hold a key.
 func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
@@ -179,7 +181,8 @@ func WriteFile(path string, data []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// LoadOrMake returns the pair stored as NAME.crt and NAME.key in dir, or makes and stores it. Dir "" stores nothing.
+// LoadOrMake returns the pair stored as NAME.crt and NAME.key in dir, or makes and stores it. Dir "" stores
+// nothing.
 func LoadOrMake(dir, name string, build func() (*Pair, error)) (*Pair, error) {
 	if dir == "" {
 		return build()

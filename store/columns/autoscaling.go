@@ -24,7 +24,8 @@ var autoscalerV2Table = Of(func(h *autoscalingv2.HorizontalPodAutoscaler, now ti
 	}
 }, autoscalerColumns()...)
 
-// The first version knows CPU utilization only; its other metrics travel in an annotation and show in the newer version.
+// The first version knows CPU utilization only; its other metrics travel in an annotation and show in the
+// newer version.
 var autoscalerV1Table = Of(func(h *autoscalingv1.HorizontalPodAutoscaler, now time.Time) []any {
 	targets := none
 	if want := h.Spec.TargetCPUUtilizationPercentage; want != nil {

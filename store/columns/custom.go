@@ -12,9 +12,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Custom returns the table of a custom resource: Name, then the declared columns, or Age when none are declared.
-// Cells are nil where the path leads nowhere or to a value of another type. It works on *metav1.Unstructured; for
-// other types the declared cells are nil. A path that does not parse is an error naming the column.
+// Custom returns the table of a custom resource: Name, then the declared columns, or Age when none are
+// declared. Cells are nil where the path leads nowhere or to a value of another type. It works on
+// *metav1.Unstructured; for other types the declared cells are nil. A path that does not parse is an error
+// naming the column.
 func Custom(declared []apiextensionsv1.CustomResourceColumnDefinition) (Table, error) {
 	if len(declared) == 0 {
 		declared = []apiextensionsv1.CustomResourceColumnDefinition{{

@@ -16,8 +16,9 @@ type Table struct {
 	conditions func(obj metav1.Object) []metav1.TableRowCondition
 }
 
-// Cells computes the row of obj: strings, int64s, float64s, bools and nils, one per column. Ages are relative to now, so
-// that all rows of one list agree. An object of another Go type than the table's gets the cells of [Default].
+// Cells computes the row of obj: strings, int64s, float64s, bools and nils, one per column. Ages are relative
+// to now, so that all rows of one list agree. An object of another Go type than the table's gets the cells of
+// [Default].
 func (t Table) Cells(obj metav1.Object, now time.Time) []any {
 	if t.cells == nil {
 		return defaultCells(obj, now)
@@ -57,8 +58,9 @@ func defaultCells(obj metav1.Object, _ time.Time) []any {
 	return []any{obj.GetName(), created.UTC().Format(time.RFC3339)}
 }
 
-// Of returns the table of a Go type: row computes the cells of one object (strings, int64s, float64s, bools or nil, one for each of columns), and
-// may be called concurrently. Objects of another type get the cells of [Default].
+// Of returns the table of a Go type: row computes the cells of one object (strings, int64s, float64s, bools
+// or nil, one for each of columns), and may be called concurrently. Objects of another type get the cells of
+// [Default].
 func Of[T metav1.Object](row func(obj T, now time.Time) []any, columns ...metav1.TableColumnDefinition) Table {
 	return Table{Columns: columns, cells: func(obj metav1.Object, now time.Time) []any {
 		if typed, ok := obj.(T); ok {

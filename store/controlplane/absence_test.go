@@ -19,20 +19,25 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// TestNothingIsServedWithoutTheRight asks for everything that discovery lists, in every way there is to ask for it, as users who have
-// exactly the right that is needed, that right for one name, that right in one namespace, and every right but that one. What must be
-// allowed is decided by the model below, which knows nothing of how the server reads a request.
+// TestNothingIsServedWithoutTheRight asks for everything that discovery lists, in every way there is to ask
+// for it, as users who have exactly the right that is needed, that right for one name, that right in one
+// namespace, and every right but that one. What must be allowed is decided by the model below, which knows
+// nothing of how the server reads a request.
 //
 // The rules:
 //
-//  1. A request needs one right: a verb on a resource (with its subresource) of a group, in the namespace of the path, for the name of the
-//     path. No other verb, no right on the resource above a subresource or on one beside it, and none of another group will do.
-//  2. A list or watch that selects one name by field needs the right for that name only; nothing else gets its name from the query.
-//  3. A watch needs watch, whether it is asked for by ?watch or by the older path /watch/, and there is no path to a named object of a
-//     namespaced resource without its namespace: who holds a right for a name learns nothing of others' objects of that name.
+//  1. A request needs one right: a verb on a resource (with its subresource) of a group, in the namespace of
+//     the path, for the name of the path. No other verb, no right on the resource above a subresource or on
+//     one beside it, and none of another group will do.
+//  2. A list or watch that selects one name by field needs the right for that name only; nothing else gets
+//     its name from the query.
+//  3. A watch needs watch, whether it is asked for by ?watch or by the older path /watch/, and there is no
+//     path to a named object of a namespaced resource without its namespace: who holds a right for a name
+//     learns nothing of others' objects of that name.
 //  4. What an apply or a PUT would create needs create besides.
 //  5. A method that HTTP or the API does not know is no verb.
-//  6. To change what a role or binding grants, labels and annotations included, needs what it grants, or escalate or bind.
+//  6. To change what a role or binding grants, labels and annotations included, needs what it grants, or
+//     escalate or bind.
 func TestNothingIsServedWithoutTheRight(t *testing.T) {
 	w := newWorld(t)
 	for _, r := range w.resources {
@@ -83,7 +88,8 @@ type question struct {
 	missing             bool   // there is no such path
 }
 
-// requestsOf are the ways to ask for a verb of a resource: about the names t and u in the namespaces default and other.
+// requestsOf are the ways to ask for a verb of a resource: about the names t and u in the namespaces default
+// and other.
 func requestsOf(r served, verb string) (out []question) {
 	namespaces := []string{""}
 	if r.namespaced {
@@ -244,7 +250,8 @@ func (w *world) discover() {
 	require.Greater(w.t, len(w.resources), 100)
 }
 
-// users makes the users of a right: who has it, for the name t only, in the namespace default only, and who has every other.
+// users makes the users of a right: who has it, for the name t only, in the namespace default only, and who
+// has every other.
 func (w *world) users(r served, verb string) {
 	exact := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{r.group}, Resources: []string{r.String()}}
 	w.grant("has:"+r.id(verb), nil, exact)
@@ -283,7 +290,8 @@ func (w *world) store(resource string, obj metav1.Object) {
 	require.NoError(w.t, err)
 }
 
-// do sends a request as a user, or as the administrator if user is empty. Nothing is stored or deleted by it, and watches end at once.
+// do sends a request as a user, or as the administrator if user is empty. Nothing is stored or deleted by it,
+// and watches end at once.
 func (w *world) do(user, method, path, query, contentType, body string) *httptest.ResponseRecorder {
 	ctx := w.t.Context()
 	if (strings.Contains(path, "/watch/") || strings.HasPrefix(query, "watch")) && query != "timeoutSeconds=1" {

@@ -38,13 +38,15 @@ func (a pluginAccess) Latest(ctx context.Context, gvr schema.GroupVersionResourc
 	return a.Access.GetLatest(ctx, gvr, key)
 }
 
-// ChangeStatus implements admission.Access. Whoever's request has led to it may have no right to this, and webhooks judge a user by it.
+// ChangeStatus implements admission.Access. Whoever's request has led to it may have no right to this, and
+// webhooks judge a user by it.
 func (a pluginAccess) ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error) error {
 	_, err := a.Access.Update(authn.AsServer(ctx), gvr, key, change, registry.Write{Subresource: "status"})
 	return err
 }
 
-// secrets reads secrets from the cache only: whoever may send requests may ask for any, and must not keep the store busy.
+// secrets reads secrets from the cache only: whoever may send requests may ask for any, and must not keep the
+// store busy.
 func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
 	return func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 		obj, err := a.View(ctx, secretsResource, key)
@@ -55,8 +57,9 @@ func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*co
 	}
 }
 
-// lookup checks that what a service account token is bound to still lives. What the store lacks is remembered for a moment: tokens of pods
-// that are gone keep coming, from whoever holds them, and must not keep the store busy.
+// lookup checks that what a service account token is bound to still lives. What the store lacks is remembered
+// for a moment: tokens of pods that are gone keep coming, from whoever holds them, and must not keep the
+// store busy.
 type lookup struct {
 	access registry.Access
 

@@ -276,7 +276,8 @@ func TestBootstrapTokens(t *testing.T) {
 	})
 }
 
-// A credential that puts its bearer in system:unauthenticated does not make them authenticated: discovery stays closed to them.
+// A credential that puts its bearer in system:unauthenticated does not make them authenticated: discovery
+// stays closed to them.
 func TestUnauthenticatedByGroup(t *testing.T) {
 	p := start(t)
 	pair, err := p.ca.Client("eve", "system:unauthenticated")

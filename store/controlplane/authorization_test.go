@@ -149,7 +149,8 @@ func TestReviews(t *testing.T) {
 	require.NotEmpty(t, rules.NonResourceRules)
 }
 
-// Who has no credentials is nobody to a server that allows everything, whatever the order of its modes: kube-apiserver does the same.
+// Who has no credentials is nobody to a server that allows everything, whatever the order of its modes:
+// kube-apiserver does the same.
 func TestAlwaysAllowRefusesAnonymousRequests(t *testing.T) {
 	for _, modes := range [][]string{{"AlwaysAllow"}, {"RBAC", "AlwaysAllow"}} {
 		p := start(t, func(o *controlplane.Options) { o.Anonymous, o.AuthorizationModes = true, modes })
@@ -171,8 +172,8 @@ func TestAuthorizationModes(t *testing.T) {
 	create(t, closed.admin(), &corev1.ConfigMap{ObjectMeta: meta("default", "x")})
 }
 
-// What an update or a server-side apply makes because it is missing needs the right to create it: for built-in and for custom resources,
-// and for names that the right to patch is confined to.
+// What an update or a server-side apply makes because it is missing needs the right to create it: for
+// built-in and for custom resources, and for names that the right to patch is confined to.
 func TestCreatingByUpdateNeedsCreate(t *testing.T) {
 	p := start(t)
 	admin, ann := p.admin(), p.token("ann-token")

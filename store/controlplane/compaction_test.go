@@ -19,7 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// TestContinueTokensExpire: the state of a list is kept for five to ten minutes, and no longer, whatever the store.
+// TestContinueTokensExpire: the state of a list is kept for five to ten minutes, and no longer, whatever the
+// store.
 func TestContinueTokensExpire(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) store.Store{
 		"memory": func(*testing.T) store.Store { return memory.New(memory.Options{}) },

@@ -1,7 +1,7 @@
 // Package controlplane puts an API server together the way a Kubernetes cluster has it: certificate, token
 // and service account authentication, RBAC with the bootstrap policy, and the usual admission plugins.
-// examples/kube-apiserver, examples/cluster and controllertest are made of it; an embedder with a policy of its
-// own uses store/apiserver directly.
+// examples/kube-apiserver, examples/cluster and controllertest are made of it; an embedder with a policy of
+// its own uses store/apiserver directly.
 package controlplane
 
 import (
@@ -29,44 +29,51 @@ import (
 
 // Options of a control plane. ServiceAccountKeys is required; the rest has defaults.
 type Options struct {
-	// Server configures the API server beneath. Authenticator, Authorizer, Admission, Secure, Tokens and WebhookDial are set by this package.
+	// Server configures the API server beneath. Authenticator, Authorizer, Admission, Secure, Tokens and
+	// WebhookDial are set by this package.
 	Server apiserver.Options
 
 	// ClientCAs verify client certificates; asked for every request; nil turns certificates off.
 	ClientCAs func() *x509.CertPool
-	// ClientCAFile returns the text of ClientCAs, PEM, which is published for aggregated API servers as client-ca-file in the ConfigMap
-	// kube-system/extension-apiserver-authentication, and asked for every minute. Nil publishes nothing.
+	// ClientCAFile returns the text of ClientCAs, PEM, which is published for aggregated API servers as
+	// client-ca-file in the ConfigMap kube-system/extension-apiserver-authentication, and asked for every
+	// minute. Nil publishes nothing.
 	ClientCAFile func() []byte
 	// StaticTokens are further bearer tokens, see authn.TokenFile; nil means none.
 	StaticTokens authn.TokenAuthenticator
-	// BootstrapTokens accepts the bootstrap tokens stored in kube-system, see [authn.BootstrapTokens]. A new, changed or deleted one
-	// counts as soon as the server's cache has seen it, a moment later.
+	// BootstrapTokens accepts the bootstrap tokens stored in kube-system, see [authn.BootstrapTokens]. A new,
+	// changed or deleted one counts as soon as the server's cache has seen it, a moment later.
 	BootstrapTokens bool
-	// Anonymous lets requests without credentials in as system:anonymous. Where AuthorizationModes has AlwaysAllow it is off, and the
-	// Logger is given a warning: such a server would be open to everybody who can reach it.
+	// Anonymous lets requests without credentials in as system:anonymous. Where AuthorizationModes has
+	// AlwaysAllow it is off, and the Logger is given a warning: such a server would be open to everybody who
+	// can reach it.
 	Anonymous bool
 	// AuthorizationModes are asked in order: RBAC, AlwaysAllow, AlwaysDeny. Nil means RBAC.
 	AuthorizationModes []string
-	// Decided is called when one of AuthorizationModes has settled a question by allowing or denying: also one that an authorization
-	// review or an admission plugin asks. It must be quick and safe for concurrent use. Nil is skipped.
+	// Decided is called when one of AuthorizationModes has settled a question by allowing or denying: also
+	// one that an authorization review or an admission plugin asks. It must be quick and safe for concurrent
+	// use. Nil is skipped.
 	Decided func(mode string, d authz.Decision)
 
-	// ServiceAccountIssuers name the server in tokens; nil means https://kubernetes.default.svc.cluster.local.
+	// ServiceAccountIssuers name the server in tokens; nil means
+	// https://kubernetes.default.svc.cluster.local.
 	ServiceAccountIssuers []string
 	// ServiceAccountKeys sign (the first) and verify tokens: RSA or ECDSA, see authn.ParseKeys.
 	ServiceAccountKeys []any
 	// Audiences the server accepts; nil means the issuers.
 	Audiences []string
-	// JWKSURI is where the discovery document at /.well-known/openid-configuration says that the keys are; empty means
-	// /openid/v1/jwks at Server.AdvertiseAddress, or without one at the host the request was sent to.
+	// JWKSURI is where the discovery document at /.well-known/openid-configuration says that the keys are;
+	// empty means /openid/v1/jwks at Server.AdvertiseAddress, or without one at the host the request was sent
+	// to.
 	JWKSURI string
 
 	// EnableAdmission and DisableAdmission change which of admission.Factories run.
 	EnableAdmission, DisableAdmission []string
 	// Plugins run after the built-in ones.
 	Plugins []admission.Plugin
-	// WebhookDial opens the connections to admission and conversion webhooks, at the host and port of a URL or at
-	// NAME.NAMESPACE.svc:PORT. Nil means the network, where a service is found at one of its endpoints or its cluster IP.
+	// WebhookDial opens the connections to admission and conversion webhooks, at the host and port of a URL
+	// or at NAME.NAMESPACE.svc:PORT. Nil means the network, where a service is found at one of its endpoints
+	// or its cluster IP.
 	WebhookDial webhook.DialFunc
 
 	// Logger receives what cannot be returned. Nil discards.
@@ -170,8 +177,8 @@ func New(o Options) (*ControlPlane, error) {
 // Tokens signs and verifies service account tokens.
 func (c *ControlPlane) Tokens() *authn.Tokens { return c.tokens }
 
-// Ready returns a channel that is closed when the objects every cluster has are stored and the authorizer knows the
-// stored policy: from then on requests are answered as they should be.
+// Ready returns a channel that is closed when the objects every cluster has are stored and the authorizer
+// knows the stored policy: from then on requests are answered as they should be.
 func (c *ControlPlane) Ready() <-chan struct{} {
 	if c.rbac {
 		return c.policy.loaded
@@ -272,7 +279,8 @@ func selectPlugins(enable, disable []string) ([]admission.Factory, error) {
 	}), nil
 }
 
-// servesMigrations reports whether a server of the scheme, which may be nil, serves storage version migrations.
+// servesMigrations reports whether a server of the scheme, which may be nil, serves storage version
+// migrations.
 func servesMigrations(s *scheme.Scheme) bool {
 	return s != nil && s.ForKind(storagemigrationv1beta1.GroupVersion.WithKind("StorageVersionMigration")) != nil
 }

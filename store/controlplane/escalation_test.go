@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Every change of a role or binding but of owners and finalizers needs the rights it is about: with a label alone a role becomes a part of
-// others, with an annotation a server completes it.
+// Every change of a role or binding but of owners and finalizers needs the rights it is about: with a label
+// alone a role becomes a part of others, with an annotation a server completes it.
 func TestNobodyGivesMoreThanTheyHaveByMetadata(t *testing.T) {
 	p := start(t)
 	admin, ann := p.admin(), p.token("ann-token")

@@ -54,8 +54,8 @@ func (g *guardPlugin) saw() []string {
 	return append([]string(nil), g.seen...)
 }
 
-// Who is refused an eviction by admission spends nothing of the budget; one that is allowed is asked about once, changes the budget in the
-// server's name, and says in the pod's status what happened to it.
+// Who is refused an eviction by admission spends nothing of the budget; one that is allowed is asked about
+// once, changes the budget in the server's name, and says in the pod's status what happened to it.
 func TestEvictionAsksFirstAndSpendsThen(t *testing.T) {
 	guard := &guardPlugin{}
 	p := start(t, func(o *controlplane.Options) { o.Plugins = []admission.Plugin{guard} })
@@ -135,7 +135,8 @@ func TestEvictionAsksFirstAndSpendsThen(t *testing.T) {
 	require.Nil(t, target("next"), "a pod that stays is no target")
 }
 
-// A quota is charged in the server's name: webhooks and policies on quotas do not see those who create what it counts.
+// A quota is charged in the server's name: webhooks and policies on quotas do not see those who create what
+// it counts.
 func TestQuotasAreChargedByTheServer(t *testing.T) {
 	guard := &guardPlugin{}
 	p := start(t, func(o *controlplane.Options) { o.Plugins = []admission.Plugin{guard} })

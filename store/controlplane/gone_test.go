@@ -60,7 +60,8 @@ func TestTokensOfWhatIsGoneSpareTheStore(t *testing.T) {
 	})
 }
 
-// A fence token tells nothing of leases to who may not read them: neither whether there is one nor who holds it.
+// A fence token tells nothing of leases to who may not read them: neither whether there is one nor who holds
+// it.
 func TestFenceTokensTellNothing(t *testing.T) {
 	p := start(t)
 	create(t, p.admin(), binding("default", "editors", "ClusterRole", "edit", user("ann")))

@@ -32,7 +32,8 @@ func TestNodesHaveNoRightsByDefault(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), err)
 }
 
-// A node that may ask for tokens, by the role meant for nodes, gets those of the pods that run on it and no others.
+// A node that may ask for tokens, by the role meant for nodes, gets those of the pods that run on it and no
+// others.
 func TestNodesGetTokensOfTheirPodsOnly(t *testing.T) {
 	p := start(t)
 	admin := p.admin()

@@ -12,14 +12,15 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Where others learn how to verify the server's service account tokens. Who may read it is decided by the bindings
-// to the role system:service-account-issuer-discovery.
+// Where others learn how to verify the server's service account tokens. Who may read it is decided by the
+// bindings to the role system:service-account-issuer-discovery.
 const (
 	discoveryPath = "/.well-known/openid-configuration"
 	jwksPath      = "/openid/v1/jwks"
 )
 
-// discovery serves the issuer's OpenID documents beside the handlers the embedder gave. Keys that cannot be encoded are an error of New.
+// discovery serves the issuer's OpenID documents beside the handlers the embedder gave. Keys that cannot be
+// encoded are an error of New.
 func discovery(t *authn.Tokens, jwksURI string, so *apiserver.Options) error {
 	if _, err := t.JWKS(); err != nil {
 		return fmt.Errorf("controlplane: key set: %w", err)
@@ -32,7 +33,8 @@ func discovery(t *authn.Tokens, jwksURI string, so *apiserver.Options) error {
 	if jwksURI == "" && so.AdvertiseAddress != "" {
 		jwksURI = "https://" + net.JoinHostPort(so.AdvertiseAddress, strconv.Itoa(cmp.Or(so.AdvertisePort, 6443))) + jwksPath
 	}
-	// Where the server does not know its address it repeats what the client calls it, which no cache may give to others.
+	// Where the server does not know its address it repeats what the client calls it, which no cache may give
+	// to others.
 	so.Handlers[discoveryPath] = document("application/json", jwksURI != "", func(r *http.Request) ([]byte, error) {
 		return t.Discovery(cmp.Or(jwksURI, "https://"+r.Host+jwksPath))
 	})

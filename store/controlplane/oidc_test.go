@@ -10,7 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
 
-// What a client calls the server must not reach other clients by way of a cache: they would take the keys of that host for the issuer's.
+// What a client calls the server must not reach other clients by way of a cache: they would take the keys of
+// that host for the issuer's.
 func TestDiscoveryIsNotPoisoned(t *testing.T) {
 	for _, c := range []struct {
 		change func(*controlplane.Options)

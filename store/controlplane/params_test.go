@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Who may write admission policies and bindings, and nothing else, must not be shown the parameters that others may read: the attack is
-// a policy whose message is the password, asked by a dry run.
+// Who may write admission policies and bindings, and nothing else, must not be shown the parameters that
+// others may read: the attack is a policy whose message is the password, asked by a dry run.
 func TestPoliciesShowNobodysParameters(t *testing.T) {
 	for _, kind := range []string{"Validating", "Mutating"} {
 		t.Run(kind, func(t *testing.T) { testParams(t, kind) })

@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// The subresources of a pod change what they are for: none of its metadata but, through status, labels, annotations and finalizers.
+// The subresources of a pod change what they are for: none of its metadata but, through status, labels,
+// annotations and finalizers.
 func TestSubresourcesOfPodsKeepMetadata(t *testing.T) {
 	p := start(t)
 	p.account("default", "default")

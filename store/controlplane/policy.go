@@ -24,8 +24,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// policy keeps the stored roles and bindings decoded and indexed for the RBAC authorizer. Readers load immutable
-// lists; the four watches that feed them are the only writers.
+// policy keeps the stored roles and bindings decoded and indexed for the RBAC authorizer. Readers load
+// immutable lists; the four watches that feed them are the only writers.
 type policy struct {
 	access registry.Access
 	log    *slog.Logger
@@ -42,8 +42,8 @@ type policy struct {
 	once   sync.Once
 }
 
-// table is the objects of one resource. A watch that begins again fills another content, so that what was known stays in force until
-// all of it is there: half a policy would refuse those who have rights.
+// table is the objects of one resource. A watch that begins again fills another content, so that what was
+// known stays in force until all of it is there: half a policy would refuse those who have rights.
 type table[T metav1.Object] struct {
 	now    atomic.Pointer[content[T]]
 	synced atomic.Bool
@@ -51,7 +51,8 @@ type table[T metav1.Object] struct {
 	needed, seen atomic.Uint64
 }
 
-// current reports whether the table holds the bootstrap policy, which its watch brings a moment after it is stored.
+// current reports whether the table holds the bootstrap policy, which its watch brings a moment after it is
+// stored.
 func (t *table[T]) current() bool { return t.synced.Load() && t.seen.Load() >= t.needed.Load() }
 
 func raise(v *atomic.Uint64, obj metav1.Object) {
@@ -63,8 +64,8 @@ func raise(v *atomic.Uint64, obj metav1.Object) {
 	}
 }
 
-// content is objects by namespace, in lists ordered by name that are replaced, never changed: a change costs as much as its namespace
-// has objects. One goroutine changes it, any number reads.
+// content is objects by namespace, in lists ordered by name that are replaced, never changed: a change costs
+// as much as its namespace has objects. One goroutine changes it, any number reads.
 type content[T metav1.Object] struct{ lists sync.Map }
 
 // list returns the objects of a namespace.
@@ -166,7 +167,8 @@ func (p *policy) look() {
 	}
 }
 
-// run stores the bootstrap policy, once the namespaces it needs are there, and follows the four resources until ctx ends.
+// run stores the bootstrap policy, once the namespaces it needs are there, and follows the four resources
+// until ctx ends.
 func (p *policy) run(ctx context.Context, namespaces <-chan struct{}) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { follow(ctx, p, &p.clusterRoles, "clusterroles") })
@@ -262,8 +264,8 @@ func rbac(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
 }
 
-// bootstrap creates what is missing of the bootstrap policy, and adds missing rules and subjects to what is there
-// unless its owner has switched that off by annotation.
+// bootstrap creates what is missing of the bootstrap policy, and adds missing rules and subjects to what is
+// there unless its owner has switched that off by annotation.
 func (p *policy) bootstrap(ctx context.Context) error {
 	b := authz.BootstrapPolicy()
 	if p.migrations {

@@ -20,8 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// While the watches of the policy begin again, because the store has forgotten what they missed, those who have rights keep them; what was
-// deleted meanwhile is gone then, and what was granted meanwhile is there.
+// While the watches of the policy begin again, because the store has forgotten what they missed, those who
+// have rights keep them; what was deleted meanwhile is gone then, and what was granted meanwhile is there.
 func TestRightsOutliveARestartedWatch(t *testing.T) {
 	var broken atomic.Int32
 	lose := func(_ context.Context, prefix string, b store.Batch) error {

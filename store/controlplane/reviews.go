@@ -20,7 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// reviews adds the resources that answer questions about who somebody is and what they may do. None is stored.
+// reviews adds the resources that answer questions about who somebody is and what they may do. None is
+// stored.
 func reviews(issued *authn.Tokens, tokens authn.TokenAuthenticator, a authz.Authorizer, so *apiserver.Options) {
 	so.Computed = append(so.Computed,
 		review(func(ctx context.Context, r *authenticationv1.TokenReview) error {

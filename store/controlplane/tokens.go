@@ -19,8 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// Bounds of a requested token's life. A token of the length pods get is valid for a year, so that clients which do not
-// reread it survive, but its use is warned about after the hour asked for.
+// Bounds of a requested token's life. A token of the length pods get is valid for a year, so that clients
+// which do not reread it survive, but its use is warned about after the hour asked for.
 const (
 	minTokenSeconds   = 10 * 60
 	maxTokenSeconds   = 1 << 32
@@ -84,8 +84,8 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 	return nil
 }
 
-// mayHold refuses a node the tokens of accounts that no pod on it uses, whatever it is authorized to: the rule that lets it ask for
-// tokens cannot say which.
+// mayHold refuses a node the tokens of accounts that no pod on it uses, whatever it is authorized to: the
+// rule that lets it ask for tokens cannot say which.
 func mayHold(u *authn.User, sa *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference, c *authn.TokenClaims) error {
 	node, ok := nodeOf(u)
 	if !ok {

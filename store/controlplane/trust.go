@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// trustKey is the ConfigMap that tells aggregated API servers whom this one trusts; they read it through the role
-// extension-apiserver-authentication-reader.
+// trustKey is the ConfigMap that tells aggregated API servers whom this one trusts; they read it through the
+// role extension-apiserver-authentication-reader.
 var trustKey = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
 
 // clientCAKey is the key of the authorities of client certificates in it.
@@ -22,7 +22,8 @@ const clientCAKey = "client-ca-file"
 // trustEvery is how often it is looked at: somebody may have changed it.
 const trustEvery = time.Minute
 
-// publishTrust keeps that ConfigMap as Options say, once namespaces are there, until ctx ends. Keys that others wrote stay.
+// publishTrust keeps that ConfigMap as Options say, once namespaces are there, until ctx ends. Keys that
+// others wrote stay.
 func (c *ControlPlane) publishTrust(ctx context.Context, namespaces <-chan struct{}) {
 	select {
 	case <-namespaces:

@@ -12,7 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
 
-// Aggregated servers find out whom this one trusts; what is lost comes back, and what others wrote beside it stays.
+// Aggregated servers find out whom this one trusts; what is lost comes back, and what others wrote beside it
+// stays.
 func TestTrustIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte("the authorities\n") } })

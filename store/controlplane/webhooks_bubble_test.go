@@ -18,8 +18,8 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// TestWebhookInBubble reaches a webhook behind a service over an in-memory network, on virtual time: one that hangs is given
-// up after its timeout, and what follows is up to its failure policy.
+// TestWebhookInBubble reaches a webhook behind a service over an in-memory network, on virtual time: one that
+// hangs is given up after its timeout, and what follows is up to its failure policy.
 func TestWebhookInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := pipenet.New()

@@ -34,7 +34,8 @@ type reviewer struct {
 	answer func(path string, request tree) tree
 }
 
-// newReviewer runs a webhook over TLS until the test ends. answer makes the response to a request; uid is filled in.
+// newReviewer runs a webhook over TLS until the test ends. answer makes the response to a request; uid is
+// filled in.
 func newReviewer(t *testing.T, answer func(path string, request tree) tree) *reviewer {
 	r := &reviewer{answer: answer}
 	r.server = httptest.NewTLSServer(r)
@@ -374,7 +375,8 @@ func TestWebhookSelectorsAndScope(t *testing.T) {
 	require.Empty(t, asked())
 }
 
-// TestWebhooksAboutSubresources checks that a webhook sees what the client sent, not the object it stands for.
+// TestWebhooksAboutSubresources checks that a webhook sees what the client sent, not the object it stands
+// for.
 func TestWebhooksAboutSubresources(t *testing.T) {
 	p := start(t, func(o *controlplane.Options) { o.DisableAdmission = []string{"ServiceAccount"} })
 	hook := newReviewer(t, func(path string, request tree) tree {

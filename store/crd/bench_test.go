@@ -14,7 +14,8 @@ var (
 	warrantsGVR = schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "warrants"}
 )
 
-// warrant is a definition as operators have them: nested objects, lists of maps, defaults, patterns, conditions and a few rules.
+// warrant is a definition as operators have them: nested objects, lists of maps, defaults, patterns,
+// conditions and a few rules.
 const warrant = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -103,8 +104,8 @@ const deploymentObject = `{"apiVersion":"apps/v1","kind":"Deployment","metadata"
 "spec":{"serviceAccountName":"shop","containers":[{"name":"web","image":"shop.example.com/web:1","args":["--port=80","--log=info"],"ports":[{"name":"http","containerPort":80},{"name":"metrics","containerPort":90}],
 "env":[{"name":"HOST","value":"www.shop.example.com"},{"name":"API","value":"api.shop.example.com"}]}]}}}}`
 
-// BenchmarkCustomResource does the same to a custom resource with a schema, defaults, rules and selectable fields, and to a built-in kind of
-// the same size that has its own defaults and validation.
+// BenchmarkCustomResource does the same to a custom resource with a schema, defaults, rules and selectable
+// fields, and to a built-in kind of the same size that has its own defaults and validation.
 func BenchmarkCustomResource(b *testing.B) {
 	for _, kind := range []struct{ name, path, object, status string }{
 		{"deployment", "/apis/apps/v1/namespaces/default/deployments", deploymentObject,

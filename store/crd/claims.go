@@ -8,8 +8,9 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// claims are the names that every definition has been given, by group. They follow snapshots of the definitions: an update
-// decodes what has changed since the one before and nothing else. Not safe for concurrent use.
+// claims are the names that every definition has been given, by group. They follow snapshots of the
+// definitions: an update decodes what has changed since the one before and nothing else. Not safe for
+// concurrent use.
 type claims struct {
 	at     *cache.Snapshot // what the rest was made from; nil for nothing
 	groups map[string]*group
@@ -56,8 +57,9 @@ func (c *claims) taken(d *definition) taken {
 	return taken{group: c.groups[d.Spec.Group], own: c.byName[d.Name]}
 }
 
-// update brings the claims to the state of a snapshot, calls changed with every definition that it had to decode for that, and
-// returns the names of the definitions to look at again: those that wait in a group that has given up a name.
+// update brings the claims to the state of a snapshot, calls changed with every definition that it had to
+// decode for that, and returns the names of the definitions to look at again: those that wait in a group that
+// has given up a name.
 func (c *claims) update(snap *cache.Snapshot, decode func(*cache.Object) (metav1.Object, error), changed func(*definition)) (again []string) {
 	freed := map[string]bool{}
 	for before, after := range snap.Changes(c.at) {

@@ -53,8 +53,8 @@ func named(i int, plural, short, kind string) tree {
 	}
 }
 
-// TestNamesOfAGroup creates, renames and deletes definitions that want each other's names. Once all is quiet, no name of a group
-// belongs to two, and whoever has not been given a name waits for one that another has.
+// TestNamesOfAGroup creates, renames and deletes definitions that want each other's names. Once all is quiet,
+// no name of a group belongs to two, and whoever has not been given a name waits for one that another has.
 func TestNamesOfAGroup(t *testing.T) {
 	for _, seed := range seeds.Of(t, 60) {
 		synctest.Test(t, func(t *testing.T) {

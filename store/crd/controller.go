@@ -28,13 +28,15 @@ var Resource = apiextensionsv1.GroupVersion.WithResource("customresourcedefiniti
 
 // Converter converts objects between versions of a definition whose strategy is Webhook.
 type Converter interface {
-	// To returns the function that brings objects of any version to version to, keeping their order. It may change and return them.
+	// To returns the function that brings objects of any version to version to, keeping their order. It may
+	// change and return them.
 	To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func(objs []metav1.Object) ([]metav1.Object, error)
 }
 
 // Options configure a Controller. The zero value works.
 type Options struct {
-	// Converter serves the webhook conversion strategy. Nil means a [Webhook] that finds services in the registry.
+	// Converter serves the webhook conversion strategy. Nil means a [Webhook] that finds services in the
+	// registry.
 	Converter Converter
 	// WebhookDial opens the connections of that Webhook; nil means the network.
 	WebhookDial webhook.DialFunc
@@ -61,8 +63,8 @@ type Controller struct {
 	settled chan struct{}      // closed and replaced when known changes
 }
 
-// New returns a controller over the resources of reg, whose definitions it gives their strategy. reg must serve definitions, of a scheme
-// with the rules of openapi.AddRules.
+// New returns a controller over the resources of reg, whose definitions it gives their strategy. reg must
+// serve definitions, of a scheme with the rules of openapi.AddRules.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
 	if o.Converter == nil {
 		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial, Called: o.Called})
@@ -179,8 +181,9 @@ func (c *Controller) queueKnown() {
 	}
 }
 
-// current returns a definition and the names that others have, as they are after every write acknowledged before: names given
-// a moment ago, here or by another server, must not be given again. The definition is nil if it does not exist.
+// current returns a definition and the names that others have, as they are after every write acknowledged
+// before: names given a moment ago, here or by another server, must not be given again. The definition is nil
+// if it does not exist.
 func (c *Controller) current(ctx context.Context, name string) (*definition, taken, error) {
 	res := c.registry.Resource(Resource)
 	snap, err := res.Snapshot(ctx, registry.Freshness{})
@@ -210,7 +213,8 @@ func (c *Controller) current(ctx context.Context, name string) (*definition, tak
 	return d, c.claims.taken(d), nil
 }
 
-// reconcile brings one definition to where it should be. again is when to look at it next, zero for when it changes.
+// reconcile brings one definition to where it should be. again is when to look at it next, zero for when it
+// changes.
 func (c *Controller) reconcile(ctx context.Context, name string) (again time.Duration, err error) {
 	d, others, err := c.current(ctx, name)
 	if err != nil {
@@ -340,8 +344,8 @@ func (c *Controller) note(name string, s *served) {
 	c.settled = make(chan struct{})
 }
 
-// Settle waits until a resource is served whose definition is stored already, and reports whether it is. It returns at once if there is
-// no such definition, and when ctx ends.
+// Settle waits until a resource is served whose definition is stored already, and reports whether it is. It
+// returns at once if there is no such definition, and when ctx ends.
 func (c *Controller) Settle(ctx context.Context, gvr schema.GroupVersionResource) bool {
 	if gvr.Group == "" {
 		return false
@@ -370,8 +374,8 @@ func (c *Controller) Settle(ctx context.Context, gvr schema.GroupVersionResource
 	}
 }
 
-// done reports whether nothing more is to come of a definition for a version: it does not serve the version, its names
-// are refused, or the loop has seen it.
+// done reports whether nothing more is to come of a definition for a version: it does not serve the version,
+// its names are refused, or the loop has seen it.
 func (c *Controller) done(d *definition, version string) bool {
 	serves := slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
 	if !serves || len(d.Status.Conditions) > 0 && !is(d, apiextensionsv1.Established) {

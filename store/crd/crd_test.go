@@ -275,7 +275,8 @@ func TestApplyToCustomResource(t *testing.T) {
 	})
 }
 
-// A configuration must say which object it is about when there is none yet, and nothing that the schema does not know.
+// A configuration must say which object it is about when there is none yet, and nothing that the schema does
+// not know.
 func TestApplyOfWhatDoesNotBelong(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, widget, 201)
@@ -566,8 +567,8 @@ func TestNamesAreGivenOnce(t *testing.T) {
 	})
 }
 
-// What is stored at a former storage version is rewritten by any write, also by one that changes nothing, but only once. Then the definition may
-// forget the version.
+// What is stored at a former storage version is rewritten by any write, also by one that changes nothing, but
+// only once. Then the definition may forget the version.
 func TestWritesRewriteWhatIsStale(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		two := strings.Replace(widget, "  versions:\n", `  versions:

@@ -15,12 +15,13 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// TestCyclesLeaveNothing installs and removes a definition with an object and a watch, again and again. In a bubble the
-// goroutines that are left when all is idle can be counted.
+// TestCyclesLeaveNothing installs and removes a definition with an object and a watch, again and again. In a
+// bubble the goroutines that are left when all is idle can be counted.
 func TestCyclesLeaveNothing(t *testing.T) {
 	cycles := len(seeds.Of(t, 200)) // as many as a random test has histories
 	synctest.Test(t, func(t *testing.T) {
-		// What the store and the caches remember of the past is bounded; here so tightly that it does not count.
+		// What the store and the caches remember of the past is bounded; here so tightly that it does not
+		// count.
 		s := memory.New(memory.Options{LogEvents: 64})
 		defer s.Close()
 		c := start(t, apiserver.Options{NoBootstrap: true, Store: s, Registry: registry.Options{Cache: cache.Options{EventLog: 64}}})
@@ -41,7 +42,8 @@ func TestCyclesLeaveNothing(t *testing.T) {
 	})
 }
 
-// perCycle is less than anything that a cycle could leave behind: a schema, a cache, a compiled rule, a form of an object.
+// perCycle is less than anything that a cycle could leave behind: a schema, a cache, a compiled rule, a form
+// of an object.
 const perCycle = 1 << 10
 
 // slack is what the heap varies by from one look to the next.

@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// large returns the i-th of many definitions as large projects have them: about 50 kB of JSON, five to a group, with
-// descriptions, nested templates, defaults and rules.
+// large returns the i-th of many definitions as large projects have them: about 50 kB of JSON, five to a
+// group, with descriptions, nested templates, defaults and rules.
 func large(b testing.TB, i int) []byte {
 	data, err := codec.YAMLToJSON([]byte(warrant))
 	if err != nil {
@@ -48,7 +48,8 @@ func large(b testing.TB, i int) []byte {
 	return out
 }
 
-// BenchmarkEstablish stores many definitions, one request after the other, and waits until each is established and served.
+// BenchmarkEstablish stores many definitions, one request after the other, and waits until each is
+// established and served.
 func BenchmarkEstablish(b *testing.B) {
 	for _, n := range []int{100, 500} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

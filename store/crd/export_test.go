@@ -5,7 +5,8 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// Follow returns a function that brings the claims of a controller to a snapshot and returns how many definitions it decoded.
+// Follow returns a function that brings the claims of a controller to a snapshot and returns how many
+// definitions it decoded.
 func Follow() func(snap *cache.Snapshot, decode func(*cache.Object) (metav1.Object, error)) int {
 	c := claims{groups: map[string]*group{}, byName: map[string]claim{}}
 	return func(snap *cache.Snapshot, decode func(*cache.Object) (metav1.Object, error)) (decoded int) {

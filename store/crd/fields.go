@@ -25,10 +25,12 @@ type field struct {
 // fields are the selectable fields of all served versions, in the order of their names.
 type fields []field
 
-// selectable collects the selectable fields of the served versions, whose schemas are given in the order of the definition.
+// selectable collects the selectable fields of the served versions, whose schemas are given in the order of
+// the definition.
 //
-// Each version has fields of its own, read as its readers see objects, that is, with its defaults. So the name under which a value is
-// kept says all that it depends on: when that changes, so does the name, and the objects are read again.
+// Each version has fields of its own, read as its readers see objects, that is, with its defaults. So the
+// name under which a value is kept says all that it depends on: when that changes, so does the name, and the
+// objects are read again.
 func selectable(d *definition, schemas []*openapi.Structural) (fields, error) {
 	var out fields
 	for i := range d.Spec.Versions {
@@ -57,7 +59,8 @@ func selectable(d *definition, schemas []*openapi.Structural) (fields, error) {
 	return out, nil
 }
 
-// ofStored makes a resource select by the fields of its version among those that the cache keeps of objects as they are stored.
+// ofStored makes a resource select by the fields of its version among those that the cache keeps of objects
+// as they are stored.
 func (all fields) ofStored(s *registry.Strategy, version string) {
 	if len(all) == 0 {
 		return

@@ -132,8 +132,8 @@ func TestFieldsOfVersions(t *testing.T) {
 	})
 }
 
-// A definition whose selectable fields change is followed at once: lists and new watches know the new ones and no others, of the objects
-// there are too, and watches under way end, so that clients begin new ones.
+// A definition whose selectable fields change is followed at once: lists and new watches know the new ones
+// and no others, of the objects there are too, and watches under way end, so that clients begin new ones.
 func TestFieldsOfADefinitionThatChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, coats, 201)
@@ -209,7 +209,8 @@ func TestListsWhileFieldsChange(t *testing.T) {
 	})
 }
 
-// Where a webhook converts, each version selects by what it shows, wherever the field is in the stored version.
+// Where a webhook converts, each version selects by what it shows, wherever the field is in the stored
+// version.
 func TestFieldsOfConvertedObjects(t *testing.T) {
 	var failing atomic.Bool
 	var asked atomic.Int64

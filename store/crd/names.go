@@ -15,9 +15,9 @@ type (
 	condition  = apiextensionsv1.CustomResourceDefinitionCondition
 )
 
-// acceptNames decides which of the requested names a definition gets: all that are free, and what it has already where one is
-// not. reason is that of the last conflict, as upstream, and message names each; both are empty if all are
-// accepted.
+// acceptNames decides which of the requested names a definition gets: all that are free, and what it has
+// already where one is not. reason is that of the last conflict, as upstream, and message names each; both
+// are empty if all are accepted.
 func acceptNames(d *definition, t taken) (accepted apiextensionsv1.CustomResourceDefinitionNames, reason, message string) {
 	want := d.Spec.Names
 	accepted = d.Status.AcceptedNames
@@ -118,7 +118,8 @@ func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
 		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
 }
 
-// approval keeps the condition that says whether a definition in a group of Kubernetes' own has been approved.
+// approval keeps the condition that says whether a definition in a group of Kubernetes' own has been
+// approved.
 func approval(d *definition) bool {
 	if !apiextensionsv1.IsProtectedGroup(d.Spec.Group) {
 		return dropCondition(&d.Status, apiextensionsv1.KubernetesAPIApprovalPolicyConformant)

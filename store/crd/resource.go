@@ -187,8 +187,8 @@ func addRules(def *registry.Definition, d *definition, s *openapi.Structural) (e
 			return s.ValidateStatus(obj.(*metav1.Unstructured), old.(*metav1.Unstructured))
 		},
 	}
-	// Stored objects need another look only if they can differ from what the schema makes of them: it has changed
-	// since, another version wrote them, or it has defaults.
+	// Stored objects need another look only if they can differ from what the schema makes of them: it has
+	// changed since, another version wrote them, or it has defaults.
 	if d.Generation > 1 || len(d.Spec.Versions) > 1 {
 		def.OnRead = fill
 	}

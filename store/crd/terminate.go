@@ -15,7 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// lookAgain is how often the objects of a terminating definition are looked at while their finalizers keep them.
+// lookAgain is how often the objects of a terminating definition are looked at while their finalizers keep
+// them.
 const lookAgain = time.Second
 
 // terminate deletes the objects of a definition and, when all are gone, lets the definition go.

@@ -30,7 +30,8 @@ type WebhookOptions struct {
 	Timeout time.Duration
 }
 
-// Webhook is a Converter that asks the webhook a definition names, once for all objects that are read together.
+// Webhook is a Converter that asks the webhook a definition names, once for all objects that are read
+// together.
 type Webhook struct {
 	options WebhookOptions
 	client  *webhook.Client
@@ -132,8 +133,8 @@ func accept(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequ
 	return out, nil
 }
 
-// acceptOne checks one object of an answer. A webhook may change everything but the kind and, of the metadata, all but labels and
-// annotations.
+// acceptOne checks one object of an answer. A webhook may change everything but the kind and, of the
+// metadata, all but labels and annotations.
 func acceptOne(u *metav1.Unstructured, raw []byte, to schema.GroupVersion) (*metav1.Unstructured, error) {
 	out := &metav1.Unstructured{}
 	if err := codec.Unmarshal(raw, out); err != nil {

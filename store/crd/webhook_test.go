@@ -108,7 +108,8 @@ func TestWebhookConversion(t *testing.T) {
 	require.Contains(t, events, `"length":190`)
 	require.LessOrEqual(t, asked.Load(), int64(2), "twenty were new")
 
-	// When the storage version changes, what is stored in the former one is converted for the new one's readers too.
+	// When the storage version changes, what is stored in the former one is converted for the new one's
+	// readers too.
 	c.do("PATCH", definitions+"/rods.a.test", `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
 		200, "Content-Type", "application/json-patch+json")
 	c.eventually("stored as v2", func() bool {

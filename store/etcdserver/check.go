@@ -24,7 +24,8 @@ func checkDelete(r *pb.DeleteRangeRequest) error {
 	return nil
 }
 
-// maxOps is how many operations a transaction has at most, with those of all transactions within it. etcd has no such limit, only that of a list.
+// maxOps is how many operations a transaction has at most, with those of all transactions within it. etcd has
+// no such limit, only that of a list.
 const maxOps = 10_000
 
 // operations counts, those of the lists that will not be taken included.
@@ -40,7 +41,8 @@ func operations(r *pb.TxnRequest) int {
 	return n
 }
 
-// checkTxn judges the form of a transaction with at most limit operations in a list; those within it have what the lists around them leave.
+// checkTxn judges the form of a transaction with at most limit operations in a list; those within it have
+// what the lists around them leave.
 func checkTxn(r *pb.TxnRequest, limit int) error {
 	n := max(len(r.Compare), len(r.Success), len(r.Failure))
 	if n > limit {
@@ -119,7 +121,8 @@ func (w written) overlaps(o written) bool {
 	return false
 }
 
-// writtenBy returns what a list writes, or an error if it may write a key twice: only one of the two lists of a transaction within it does happen.
+// writtenBy returns what a list writes, or an error if it may write a key twice: only one of the two lists of
+// a transaction within it does happen.
 func writtenBy(ops []*pb.RequestOp) (written, error) {
 	all := written{puts: map[string]bool{}}
 	add := func(w written) error {

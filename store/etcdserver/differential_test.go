@@ -22,8 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// TestSameAnswersAsEtcd sends the same random requests to a real etcd and to ours, right ones and wrong ones, and compares every answer, revisions included,
-// and all events of watches.
+// TestSameAnswersAsEtcd sends the same random requests to a real etcd and to ours, right ones and wrong ones,
+// and compares every answer, revisions included, and all events of watches.
 func TestSameAnswersAsEtcd(t *testing.T) {
 	real := storetest.StartEtcd(t)
 	status, err := dial(t, real.Endpoint).Status(t.Context(), real.Endpoint)
@@ -132,8 +132,9 @@ func (p *pair) same(c call) answered {
 	return got
 }
 
-// unseen reports whether a transaction may put and delete a key without etcd's noticing it: etcd overlooks deletes to the end of all keys, and a put
-// in one transaction beside the delete in another. Ours refuses all of it, as no store could do it.
+// unseen reports whether a transaction may put and delete a key without etcd's noticing it: etcd overlooks
+// deletes to the end of all keys, and a put in one transaction beside the delete in another. Ours refuses all
+// of it, as no store could do it.
 func unseen(r *pb.TxnRequest) bool {
 	within := 0
 	for _, op := range slices.Concat(r.Success, r.Failure) {

@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// FuzzRequests sends any bytes that are a request. Whatever it is, the server answers, with a status if not with yes; revisions never go down; and what
-// an error refused has changed nothing.
+// FuzzRequests sends any bytes that are a request. Whatever it is, the server answers, with a status if not
+// with yes; revisions never go down; and what an error refused has changed nothing.
 func FuzzRequests(f *testing.F) {
 	p := &pair{rnd: rand.New(rand.NewPCG(1, 1)), revision: 5}
 	for range 20 {

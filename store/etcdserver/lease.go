@@ -26,8 +26,9 @@ const (
 	maxLease = 9_000_000_000 // seconds, etcd's bound
 )
 
-// lease is a time to live that keys share. While it has keys its record is in the store, written and deleted in the commits that attach the first
-// key and detach the last: so it survives with them, and granting one changes no revision.
+// lease is a time to live that keys share. While it has keys its record is in the store, written and deleted
+// in the commits that attach the first key and detach the last: so it survives with them, and granting one
+// changes no revision.
 type lease struct {
 	id      int64
 	ttl     int64 // granted, in seconds
@@ -67,7 +68,8 @@ type record struct {
 	exists bool
 }
 
-// plan returns what writes change in the leases, and the operations on the leases' records that belong into their commit.
+// plan returns what writes change in the leases, and the operations on the leases' records that belong into
+// their commit.
 func (l *leases) plan(writes []*write) ([]move, []store.Op) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +209,8 @@ func (s *Server) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb
 	return &pb.LeaseRevokeResponse{Header: s.header(revision)}, nil
 }
 
-// revoke deletes a lease and its keys, if it has expired or whatever its time. More keys than the store takes in a transaction go in several.
+// revoke deletes a lease and its keys, if it has expired or whatever its time. More keys than the store takes
+// in a transaction go in several.
 func (s *Server) revoke(ctx context.Context, id int64, expired bool) (int64, error) {
 	leave, err := s.gate.alone(ctx)
 	if err != nil {
@@ -259,7 +262,8 @@ func (s *Server) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
 	})
 }
 
-// receive repeats until the client has ended its stream, the server ends, or an error. What it waits for then ends with the stream.
+// receive repeats until the client has ended its stream, the server ends, or an error. What it waits for then
+// ends with the stream.
 func (s *Server) receive(ctx context.Context, step func() error) error {
 	ended := make(chan error, 1)
 	s.tasks.Go(func() {

@@ -88,7 +88,8 @@ func TestLeasesEnd(t *testing.T) {
 	})
 }
 
-// TestLeasesOutliveTheServer: another server over the same store knows the leases with keys, and gives them their whole time.
+// TestLeasesOutliveTheServer: another server over the same store knows the leases with keys, and gives them
+// their whole time.
 func TestLeasesOutliveTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -137,7 +138,8 @@ func TestKeepAlive(t *testing.T) {
 	require.ErrorIs(t, err, rpctypes.ErrLeaseNotFound)
 }
 
-// TestLeasesAmongWriters: whatever writers do at once, a lease that is revoked has taken its keys with it and no others.
+// TestLeasesAmongWriters: whatever writers do at once, a lease that is revoked has taken its keys with it and
+// no others.
 func TestLeasesAmongWriters(t *testing.T) {
 	s, stop := running(t, inMemory(t), etcdserver.Options{})
 	defer stop()

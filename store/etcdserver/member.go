@@ -58,7 +58,8 @@ func (s *Server) MemberPromote(context.Context, *pb.MemberPromoteRequest) (*pb.M
 	return nil, unsupported("a change of members")
 }
 
-// Status implements etcdserverpb.MaintenanceServer. The version is that of the API spoken; the size is the store's own, zero if it does not know it.
+// Status implements etcdserverpb.MaintenanceServer. The version is that of the API spoken; the size is the
+// store's own, zero if it does not know it.
 func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
 	revision, err := s.store.Progress(ctx, nowhere)
 	if err != nil {
@@ -76,7 +77,8 @@ func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRes
 	}, nil
 }
 
-// Alarm implements etcdserverpb.MaintenanceServer: no alarm is ever raised, so none is listed and none is left to be taken back.
+// Alarm implements etcdserverpb.MaintenanceServer: no alarm is ever raised, so none is listed and none is
+// left to be taken back.
 func (s *Server) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
 	if r.Action == pb.AlarmRequest_ACTIVATE {
 		return nil, unsupported("raising an alarm")
@@ -93,7 +95,8 @@ func (s *Server) Defragment(context.Context, *pb.DefragmentRequest) (*pb.Defragm
 	return nil, unsupported("defragmentation")
 }
 
-// Hash implements etcdserverpb.MaintenanceServer: there is no file of etcd's to be hashed, in this and the following.
+// Hash implements etcdserverpb.MaintenanceServer: there is no file of etcd's to be hashed, in this and the
+// following.
 func (s *Server) Hash(context.Context, *pb.HashRequest) (*pb.HashResponse, error) {
 	return nil, unsupported("the hash of a backend")
 }

@@ -249,7 +249,8 @@ func (s *Server) answerRange(r *pb.RangeRequest, read func(span, query) (found, 
 	return resp, nil
 }
 
-// order sorts as etcd does: a target other than the key without an order is ascending, among those that the limit has let through.
+// order sorts as etcd does: a target other than the key without an order is ascending, among those that the
+// limit has let through.
 func order(kvs []*mvccpb.KeyValue, by pb.RangeRequest_SortTarget, in pb.RangeRequest_SortOrder) {
 	if by == pb.RangeRequest_KEY && in != pb.RangeRequest_DESCEND {
 		return

@@ -19,8 +19,9 @@ const (
 	nowhere   = "/none/" // nothing is ever there: it is asked for the revision alone
 )
 
-// A value in the store is what etcd tells of a key besides its revisions, the version and the lease as varints, and then etcd's value: so
-// they are as durable as the value, and those of older revisions are known too.
+// A value in the store is what etcd tells of a key besides its revisions, the version and the lease as
+// varints, and then etcd's value: so they are as durable as the value, and those of older revisions are known
+// too.
 
 func encode(version, lease int64, value []byte) []byte {
 	b := make([]byte, 0, 2*binary.MaxVarintLen64+len(value))
@@ -95,7 +96,8 @@ func (s span) overlaps(o span) bool {
 	return (s.open || o.from < s.to) && (o.open || s.from < o.to)
 }
 
-// prefix returns the longest prefix that all its keys have, and whether every key from s.from on that has it is in the span: then no other bound is needed.
+// prefix returns the longest prefix that all its keys have, and whether every key from s.from on that has it
+// is in the span: then no other bound is needed.
 func (s span) prefix() (prefix string, exact bool) {
 	switch {
 	case s.single:
@@ -103,7 +105,8 @@ func (s span) prefix() (prefix string, exact bool) {
 	case s.open:
 		return "", true
 	}
-	// The span ends where the keys with some prefix end if its end is that prefix with its last byte raised by one.
+	// The span ends where the keys with some prefix end if its end is that prefix with its last byte raised
+	// by one.
 	if last := len(s.to) - 1; last >= 0 && s.to[last] > 0 {
 		if p := s.to[:last] + string([]byte{s.to[last] - 1}); strings.HasPrefix(s.from, p) {
 			return p, true

@@ -28,10 +28,11 @@ type Options struct {
 	ClientURLs []string
 	// TLS, if not nil, is what connections must speak. Its ClientAuth says whether clients need certificates.
 	TLS *tls.Config
-	// MaxRequestBytes is the largest request. Zero means 1.5 MiB, etcd's limit. The store has a limit of its own, in which what is
-	// kept beside a value counts with at most 20 bytes.
+	// MaxRequestBytes is the largest request. Zero means 1.5 MiB, etcd's limit. The store has a limit of its
+	// own, in which what is kept beside a value counts with at most 20 bytes.
 	MaxRequestBytes int
-	// ProgressInterval is how often watches that asked to be notified of progress are, while nothing happens. Zero means 10 min, as etcd's.
+	// ProgressInterval is how often watches that asked to be notified of progress are, while nothing happens.
+	// Zero means 10 min, as etcd's.
 	ProgressInterval time.Duration
 	// Logger is told what nobody else can be; nil discards.
 	Logger *slog.Logger
@@ -84,16 +85,17 @@ var (
 	_ pb.MaintenanceServer = (*Server)(nil)
 )
 
-// New returns a server over a store, which is the server's alone until Serve has returned, and is closed by the caller. Its methods may be called
-// without a connection too; writes wait until Serve has begun.
+// New returns a server over a store, which is the server's alone until Serve has returned, and is closed by
+// the caller. Its methods may be called without a connection too; writes wait until Serve has begun.
 func New(s store.Store, o Options) *Server {
 	server := &Server{store: s, options: o.withDefaults(), gate: newGate(), leases: newLeases(), closing: make(chan struct{})}
 	server.begin, _ = server.gate.alone(context.Background()) // nobody else has the gate
 	return server
 }
 
-// Serve answers the connections of the listeners and ends leases when their time has come, until ctx ends: then it lets requests that are under way
-// finish for at most two seconds, ends all streams, closes the listeners and returns nil when all its goroutines have returned. It may be called once.
+// Serve answers the connections of the listeners and ends leases when their time has come, until ctx ends:
+// then it lets requests that are under way finish for at most two seconds, ends all streams, closes the
+// listeners and returns nil when all its goroutines have returned. It may be called once.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	if s.served.Swap(true) {
 		return errors.New("etcdserver: Serve was called before")
@@ -164,7 +166,8 @@ func (s *Server) register() *grpc.Server {
 	return rpc
 }
 
-// http returns the server of all connections: gRPC, and the few plain paths that etcd answers on the same port.
+// http returns the server of all connections: gRPC, and the few plain paths that etcd answers on the same
+// port.
 func (s *Server) http(rpc *grpc.Server) *http.Server {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)

@@ -79,7 +79,8 @@ func TestTooLarge(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestSomebodyElseWrote: what was not written through the server is told of, and neither shown nor overwritten.
+// TestSomebodyElseWrote: what was not written through the server is told of, and neither shown nor
+// overwritten.
 func TestSomebodyElseWrote(t *testing.T) {
 	m := inMemory(t)
 	s, stop := running(t, m, etcdserver.Options{})
@@ -128,7 +129,8 @@ func TestHealth(t *testing.T) {
 	require.Error(t, err)
 }
 
-// BenchmarkPut and the others compare with a real etcd, which is synced to the disk unless it says --unsafe-no-fsync; "file" is too.
+// BenchmarkPut and the others compare with a real etcd, which is synced to the disk unless it says
+// --unsafe-no-fsync; "file" is too.
 func benchmark(b *testing.B, run func(b *testing.B, c *clientv3.Client)) {
 	for _, kind := range []string{"memory", "file", "etcd"} {
 		b.Run(kind, func(b *testing.B) {

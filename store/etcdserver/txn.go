@@ -75,8 +75,9 @@ func (s *Server) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 	return s.apply(ctx, r)
 }
 
-// apply carries out a transaction of the right form. One that concerns single keys without a lease is made beside others: the commit has a guard on
-// every key that was read. Any other has the store alone: no guard tells of a key that has come into a range.
+// apply carries out a transaction of the right form. One that concerns single keys without a lease is made
+// beside others: the commit has a guard on every key that was read. Any other has the store alone: no guard
+// tells of a key that has come into a range.
 func (s *Server) apply(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if r.Size() > s.options.MaxRequestBytes {
 		return nil, rpctypes.ErrGRPCRequestTooLarge

@@ -12,14 +12,15 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// responseBytes is about how large a response to a watch is at most; a commit is split only for who asked for fragments.
+// responseBytes is about how large a response to a watch is at most; a commit is split only for who asked for
+// fragments.
 const responseBytes = 2 << 20
 
 // noWatch is the id in a response about a watch that was not made.
 const noWatch = -1
 
-// watches are those of one stream. Nothing is kept for a client that does not read: each watch waits until its response is sent, and the
-// store ends it when what it has yet to see is more than the store keeps.
+// watches are those of one stream. Nothing is kept for a client that does not read: each watch waits until
+// its response is sent, and the store ends it when what it has yet to see is more than the store keeps.
 type watches struct {
 	s      *Server
 	stream pb.Watch_WatchServer
@@ -279,8 +280,8 @@ func (ws *watches) progress(w *watch, revision int64) error {
 	return ws.stream.Send(&pb.WatchResponse{Header: ws.s.header(revision), WatchId: w.id})
 }
 
-// askProgress answers a client's request: each watch is told as soon as it has seen what had been written when the request came. etcd tells all
-// watches in one response when the slowest has; clients take both.
+// askProgress answers a client's request: each watch is told as soon as it has seen what had been written
+// when the request came. etcd tells all watches in one response when the slowest has; clients take both.
 func (ws *watches) askProgress() error {
 	return ws.ask(func(*watch) bool { return true })
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// watchStream is the server's end of a stream, whose other end the test holds. A response is handed over when the test takes it.
+// watchStream is the server's end of a stream, whose other end the test holds. A response is handed over when
+// the test takes it.
 type watchStream struct {
 	grpc.ServerStream
 	ctx  context.Context
@@ -73,7 +74,8 @@ func prefix(p string) *pb.WatchCreateRequest {
 	return &pb.WatchCreateRequest{Key: []byte(p), RangeEnd: []byte(clientv3.GetPrefixRangeEnd(p))}
 }
 
-// TestProgress: every watch of a stream is told, after all that it was to see, how far it is; another stream is not.
+// TestProgress: every watch of a stream is told, after all that it was to see, how far it is; another stream
+// is not.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory.New(memory.Options{})
@@ -168,7 +170,8 @@ func TestSlowWatch(t *testing.T) {
 	})
 }
 
-// TestLargeWatchResponses: a commit is split only for who wants fragments; several commits are not sent as one large response.
+// TestLargeWatchResponses: a commit is split only for who wants fragments; several commits are not sent as
+// one large response.
 func TestLargeWatchResponses(t *testing.T) {
 	c := dial(t, serve(t, inMemory(t), etcdserver.Options{MaxRequestBytes: 16 << 20}))
 	large := strings.Repeat("x", 1<<20)
@@ -211,7 +214,8 @@ func TestLargeWatchResponses(t *testing.T) {
 	}
 }
 
-// TestServeEnds: with streams open that nobody reads, and requests under way, Serve returns and leaves nothing behind.
+// TestServeEnds: with streams open that nobody reads, and requests under way, Serve returns and leaves
+// nothing behind.
 func TestServeEnds(t *testing.T) {
 	m := memory.New(memory.Options{MaxBytes: -1})
 	before := runtime.NumGoroutine()

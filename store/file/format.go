@@ -18,11 +18,12 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// A file is fileMark, 12 random bytes and the checksum of all before it (in a file with formerMark: 16 random bytes), and then frames. A frame is what one sync made durable: frameMark, the length of its
-// records and a checksum (each 4 bytes, little-endian), then the records. The checksum is the CRC-32C of the file's first 32 bytes, the
-// frame's place in the file, the length and the records, so that what looks like a frame inside of a value is none. The first frames are a snapshot: its keys
-// and, as the last record, its revision. All later ones hold commits. Numbers in records are varints, byte strings are
-// preceded by their length.
+// A file is fileMark, 12 random bytes and the checksum of all before it (in a file with formerMark: 16 random
+// bytes), and then frames. A frame is what one sync made durable: frameMark, the length of its records and a
+// checksum (each 4 bytes, little-endian), then the records. The checksum is the CRC-32C of the file's first
+// 32 bytes, the frame's place in the file, the length and the records, so that what looks like a frame inside
+// of a value is none. The first frames are a snapshot: its keys and, as the last record, its revision. All
+// later ones hold commits. Numbers in records are varints, byte strings are preceded by their length.
 var (
 	fileMark   = []byte("keelson store 2\n")
 	formerMark = []byte("keelson store 1\n")
@@ -56,7 +57,8 @@ func newStart() ([]byte, identity) {
 	return start, identityOf(start)
 }
 
-// seal puts the checksum at the end of the start of a file. Without it damage there would make every frame look like one half written.
+// seal puts the checksum at the end of the start of a file. Without it damage there would make every frame
+// look like one half written.
 func seal(start []byte) {
 	binary.LittleEndian.PutUint32(start[startBytes-4:], crc32.Checksum(start[:startBytes-4], castagnoli))
 }
@@ -242,7 +244,8 @@ func (id identity) nextFrame(f io.ReaderAt, at int64) (int64, error) {
 	}
 }
 
-// add reads the records of a frame. It returns what is wrong with them; their checksum is right, so nothing should be.
+// add reads the records of a frame. It returns what is wrong with them; their checksum is right, so nothing
+// should be.
 func (c *contents) add(b []byte) string {
 	r := records{b: b}
 	for len(r.b) > 0 && !r.bad {

@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// journal is the writing end of a file. One goroutine at a time writes: whoever first waits for a commit that is not
-// synced writes for all who wait, and those who come meanwhile are the next batch.
+// journal is the writing end of a file. One goroutine at a time writes: whoever first waits for a commit that
+// is not synced writes for all who wait, and those who come meanwhile are the next batch.
 type journal struct {
 	dir   string
 	least int64
@@ -119,8 +119,9 @@ func (j *journal) wait() {
 	j.mu.Lock()
 }
 
-// rewrite puts a new file in the place of the present one: a snapshot that has every commit there is when it is taken, and
-// the commits since. It is called with anew set. After an error the present file stays, unless the error is the journal's.
+// rewrite puts a new file in the place of the present one: a snapshot that has every commit there is when it
+// is taken, and the commits since. It is called with anew set. After an error the present file stays, unless
+// the error is the journal's.
 func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) {
 	path := filepath.Join(j.dir, newName)
 	var f *os.File

@@ -13,7 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// A disk that fails: what was read before can be read, nothing is written any more, and nothing half done is shown.
+// A disk that fails: what was read before can be read, nothing is written any more, and nothing half done is
+// shown.
 func TestDiskErrors(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	require.NoError(t, err)

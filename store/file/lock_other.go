@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// lockFile takes a lock that ends with the process or the closing of the file: without sharing, a file that is open cannot be
-// removed.
+// lockFile takes a lock that ends with the process or the closing of the file: without sharing, a file that
+// is open cannot be removed.
 func lockFile(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrInUse

@@ -1,17 +1,19 @@
-// Package file is the storage contract in one file: a store for a single server that survives its end, without another
-// process beside it.
+// Package file is the storage contract in one file: a store for a single server that survives its end,
+// without another process beside it.
 //
-// The keys are in memory (store/memory answers all reads and watches); every commit is in the file, synced to the disk,
-// before anybody sees it or is told that it happened. Writers that come at the same time share one sync. The file is a
-// log; when most of it is out of date it is written anew in the background while writes go on, so there is no pause.
+// The keys are in memory (store/memory answers all reads and watches); every commit is in the file, synced to
+// the disk, before anybody sees it or is told that it happened. Writers that come at the same time share one
+// sync. The file is a log; when most of it is out of date it is written anew in the background while writes
+// go on, so there is no pause.
 //
-// What is promised beyond package store's contract: Open finds every acknowledged write, whatever ended the process or the
-// machine, as long as the disk keeps what it says it has synced. What a crash left half written, which nobody was told of, is
-// cut off. A file damaged in any other way is refused with a [*CorruptError]; nothing is dropped silently. Revisions go on
-// where they were, and watches may go on from revisions since the file was last written anew.
+// What is promised beyond package store's contract: Open finds every acknowledged write, whatever ended the
+// process or the machine, as long as the disk keeps what it says it has synced. What a crash left half
+// written, which nobody was told of, is cut off. A file damaged in any other way is refused with a
+// [*CorruptError]; nothing is dropped silently. Revisions go on where they were, and watches may go on from
+// revisions since the file was last written anew.
 //
-// One process at a time may have a directory open. Disk errors are final: the store answers reads from then on and refuses
-// writes with *store.UnavailableError, until it is opened again.
+// One process at a time may have a directory open. Disk errors are final: the store answers reads from then
+// on and refuses writes with *store.UnavailableError, until it is opened again.
 package file
 
 import (
@@ -32,11 +34,12 @@ import (
 type Options struct {
 	// Memory bounds the history and the size of writes. Its Journal is set by this package.
 	Memory memory.Options
-	// RewriteBytes is the smallest size at which the file is written anew, which happens when it is also twice as large as
-	// what it was when last written anew. Zero means 64 MiB.
+	// RewriteBytes is the smallest size at which the file is written anew, which happens when it is also
+	// twice as large as what it was when last written anew. Zero means 64 MiB.
 	RewriteBytes int64
-	// NoSync leaves it to the system when commits reach the disk: an acknowledged write still survives the end of the process, but not that of the
-	// machine, after which the last ones may be gone or the file may be refused as damaged. It is for tests.
+	// NoSync leaves it to the system when commits reach the disk: an acknowledged write still survives the
+	// end of the process, but not that of the machine, after which the last ones may be gone or the file may
+	// be refused as damaged. It is for tests.
 	NoSync bool
 	// Logger is told when a rewrite fails, which is tried again later, and what was cut off; nil discards.
 	Logger *slog.Logger
@@ -64,8 +67,8 @@ const (
 // ErrInUse says that another process, or another Store, has the directory open.
 var ErrInUse = errors.New("file: the directory is in use by another store")
 
-// Open opens the store in a directory, which is made if it does not exist. Errors: ErrInUse, *CorruptError, and those of the
-// file system.
+// Open opens the store in a directory, which is made if it does not exist. Errors: ErrInUse, *CorruptError,
+// and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
 	if o.RewriteBytes <= 0 {
 		o.RewriteBytes = 64 << 20

@@ -188,8 +188,9 @@ func TestCutAndDamaged(t *testing.T) {
 	}
 }
 
-// What a crash leaves behind the last synced frame is anything: the frame may be there in part, its sectors in any order, with zeros or what the disk had
-// before between them. Whatever it is, all that was acknowledged is found, and nothing else.
+// What a crash leaves behind the last synced frame is anything: the frame may be there in part, its sectors
+// in any order, with zeros or what the disk had before between them. Whatever it is, all that was
+// acknowledged is found, and nothing else.
 func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, file.Options{})

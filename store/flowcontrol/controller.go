@@ -22,15 +22,20 @@ type Options struct {
 	Metrics Metrics
 }
 
-// Metrics are hooks for measurements. They are called without locks held, and must be quick and safe for concurrent use.
+// Metrics are hooks for measurements. They are called without locks held, and must be quick and safe for
+// concurrent use.
 type Metrics struct {
-	// Executing is called with +1 and the seats a request takes when it begins to run, and with both negative when it ends.
+	// Executing is called with +1 and the seats a request takes when it begins to run, and with both negative
+	// when it ends.
 	Executing func(schema, level string, requests, seats int)
-	// Waiting is called with +1 and the seats a request will take when it begins to wait, and with both negative when it does not wait any more.
+	// Waiting is called with +1 and the seats a request will take when it begins to wait, and with both
+	// negative when it does not wait any more.
 	Waiting func(schema, level string, requests, seats int)
-	// Started is called when a request may run, with the seats it takes and the time it waited, which is negative where requests never wait.
+	// Started is called when a request may run, with the seats it takes and the time it waited, which is
+	// negative where requests never wait.
 	Started func(schema, level string, seats int, waited time.Duration)
-	// Finished is called when a request has given its seats back, with the time it had them: a watch keeps them only while it begins.
+	// Finished is called when a request has given its seats back, with the time it had them: a watch keeps
+	// them only while it begins.
 	Finished func(schema, level string, watch bool, ran time.Duration)
 	// Rejected is called when one may not.
 	Rejected func(schema, level string, reason Reason)
@@ -54,7 +59,8 @@ func (e *RejectedError) Error() string { return "flowcontrol: rejected: " + stri
 
 // Flow is what a request belongs to.
 type Flow struct {
-	// Schema and Level are names, SchemaUID and LevelUID the objects' uids; the uids are empty until Configure has been given the objects.
+	// Schema and Level are names, SchemaUID and LevelUID the objects' uids; the uids are empty until
+	// Configure has been given the objects.
 	Schema, SchemaUID, Level, LevelUID string
 
 	level         *level
@@ -103,8 +109,9 @@ func New(o Options) *Controller {
 	return c
 }
 
-// Configure replaces the configuration; requests that wait or run stay. The objects must not be changed afterwards. The mandatory ones
-// (exempt and catch-all) are added where they are missing, and a schema whose level does not exist is left out.
+// Configure replaces the configuration; requests that wait or run stay. The objects must not be changed
+// afterwards. The mandatory ones (exempt and catch-all) are added where they are missing, and a schema whose
+// level does not exist is left out.
 func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*flowcontrolv1.PriorityLevelConfiguration) {
 	schemas, levels = withMandatory(schemas, levels)
 	c.mu.Lock()
@@ -139,8 +146,8 @@ func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*fl
 	c.dispatch()
 }
 
-// adopt makes the limited levels of next the ones that share seats. Levels that are gone run out: whoever waits there may run, since
-// nothing would wake it later. Called with mu held.
+// adopt makes the limited levels of next the ones that share seats. Levels that are gone run out: whoever
+// waits there may run, since nothing would wake it later. Called with mu held.
 func (c *Controller) adopt(next *config) {
 	for _, l := range c.levels {
 		if next.levels[l.name] != l {
@@ -185,8 +192,9 @@ type Seat struct {
 	prev, next *Seat // of those that run in its level; guarded by Controller.mu
 }
 
-// Acquire waits until a request of the flow may run, which takes that many seats: one for an ordinary request, more for one that costs
-// more, but no more than a seventh or so of its level. Errors are *RejectedError.
+// Acquire waits until a request of the flow may run, which takes that many seats: one for an ordinary
+// request, more for one that costs more, but no more than a seventh or so of its level. Errors are
+// *RejectedError.
 func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, error) {
 	s := &Seat{c: c, flow: f, seats: max(seats, 1)}
 	if !f.level.exempt {

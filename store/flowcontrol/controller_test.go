@@ -199,7 +199,8 @@ func TestBorrowing(t *testing.T) {
 	})
 }
 
-// Random requests and configurations: seats are never overbooked, every request comes to an end, and nothing stays behind.
+// Random requests and configurations: seats are never overbooked, every request comes to an end, and nothing
+// stays behind.
 func TestRandom(t *testing.T) {
 	for _, seed := range seeds.Of(t, 60) {
 		synctest.Test(t, func(t *testing.T) { random(t, seed) })

@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// AutoUpdate is the annotation by which an object says whether the server keeps its spec as it is in Defaults.
+// AutoUpdate is the annotation by which an object says whether the server keeps its spec as it is in
+// Defaults.
 const AutoUpdate = "apf.kubernetes.io/autoupdate-spec"
 
 func sortedNames(levels map[string]*level) []string { return slices.Sorted(maps.Keys(levels)) }

@@ -2,7 +2,8 @@ package flowcontrol
 
 import "time"
 
-// mayRun reports whether the level can take more seats: of its own, or of the pool. Called with mu held, as are the others here.
+// mayRun reports whether the level can take more seats: of its own, or of the pool. Called with mu held, as
+// are the others here.
 func (c *Controller) mayRun(l *level, seats int) bool {
 	used := l.used + seats
 	if used <= l.guaranteed {
@@ -65,12 +66,15 @@ func (l *level) load() float64 { return float64(l.used) / float64(max(l.nominal,
 type LevelState struct {
 	Name   string
 	Exempt bool
-	// Nominal, Guaranteed and Limit are seats: those it is meant to have, those nobody borrows, the most it may have.
+	// Nominal, Guaranteed and Limit are seats: those it is meant to have, those nobody borrows, the most it
+	// may have.
 	Nominal, Guaranteed, Limit int
-	// Used are the seats in use, Waiting the requests in its queues, Queues how many of those there are, ActiveQueues how many have requests.
+	// Used are the seats in use, Waiting the requests in its queues, Queues how many of those there are,
+	// ActiveQueues how many have requests.
 	Used, Waiting, Queues, ActiveQueues int
-	// Executing are the requests that run. The others are counts since the level came to be: of requests that were let run, were refused at once,
-	// waited for too long, and gave up. Those of exempt levels are not counted.
+	// Executing are the requests that run. The others are counts since the level came to be: of requests that
+	// were let run, were refused at once, waited for too long, and gave up. Those of exempt levels are not
+	// counted.
 	Executing, Dispatched, Rejected, TimedOut, Cancelled int
 }
 
@@ -102,11 +106,13 @@ func (c *Controller) Levels() []LevelState {
 type QueueState struct {
 	Level string
 	Index int
-	// Waiting and Executing are requests, Seats those that its executing ones use, WaitingSeats those that its waiting ones ask for.
+	// Waiting and Executing are requests, Seats those that its executing ones use, WaitingSeats those that
+	// its waiting ones ask for.
 	Waiting, Executing, Seats, WaitingSeats int
 	// Work is what its waiting requests will be charged when they start, in seat-seconds.
 	Work float64
-	// Start is the virtual time, in seat-seconds, at which its next request starts: the queue with the lowest is served first.
+	// Start is the virtual time, in seat-seconds, at which its next request starts: the queue with the lowest
+	// is served first.
 	Start float64
 }
 
@@ -145,7 +151,8 @@ type RequestState struct {
 	Seats        int
 }
 
-// Requests returns the requests of limited levels, ordered by level and queue: those that wait, in the order of their queues, and those that run.
+// Requests returns the requests of limited levels, ordered by level and queue: those that wait, in the order
+// of their queues, and those that run.
 func (c *Controller) Requests() []RequestState {
 	c.mu.Lock()
 	defer c.mu.Unlock()

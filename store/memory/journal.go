@@ -12,8 +12,8 @@ import (
 type Journal interface {
 	// Append takes the next commit. It must not wait for a disk: the store's writers stand behind it.
 	Append(Entry)
-	// Sync returns when every commit up to revision is kept for good. An error is final: what was not kept may or may not be
-	// found after a restart, and the store refuses all further writes.
+	// Sync returns when every commit up to revision is kept for good. An error is final: what was not kept
+	// may or may not be found after a restart, and the store refuses all further writes.
 	Sync(revision int64) error
 }
 
@@ -74,8 +74,9 @@ func (s *Store) settle(revision int64, op string) error {
 	return nil
 }
 
-// Restore returns a store that holds items, each with its deadline, as of a revision, and then the commits of entries, whose
-// revisions follow on it: those are also its history. The keys of items are unique and have revisions up to the given one.
+// Restore returns a store that holds items, each with its deadline, as of a revision, and then the commits of
+// entries, whose revisions follow on it: those are also its history. The keys of items are unique and have
+// revisions up to the given one.
 func Restore(revision int64, items iter.Seq2[store.KV, time.Time], entries iter.Seq[Entry], o Options) *Store {
 	initial := &state{revision: revision}
 	edit := initial.items.Edit()

@@ -33,11 +33,11 @@ type Options struct {
 	// MaxBytes is the largest size of a write, keys and values together. Zero
 	// means 1.5 MiB, the limit of etcd; negative means none.
 	MaxBytes int
-	// TxnOps is how many operations and guards a Txn takes. Zero, and all that is less, means store.MaxTxnOps. What is written for more works over
-	// other stores no longer.
+	// TxnOps is how many operations and guards a Txn takes. Zero, and all that is less, means
+	// store.MaxTxnOps. What is written for more works over other stores no longer.
 	TxnOps int
-	// Journal, if not nil, makes commits durable: each is given to it and seen by nobody before the journal has it. Package
-	// store/file is a store made this way.
+	// Journal, if not nil, makes commits durable: each is given to it and seen by nobody before the journal
+	// has it. Package store/file is a store made this way.
 	Journal Journal
 }
 

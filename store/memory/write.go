@@ -112,8 +112,9 @@ func (st *state) copyOf(key string) *store.KV {
 	return &c
 }
 
-// commit applies operations that passed check as the next revision: with a journal they are seen when settle has
-// returned, without one at once. Called with mu held; the watchers it returns are woken after mu is released.
+// commit applies operations that passed check as the next revision: with a journal they are seen when settle
+// has returned, without one at once. Called with mu held; the watchers it returns are woken after mu is
+// released.
 func (s *Store) commit(ops []store.Op, now time.Time, interested []*watcher) (int64, []*watcher) {
 	st := s.head
 	next := &state{ttl: st.ttl, revision: st.revision + 1}

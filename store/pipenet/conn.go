@@ -176,8 +176,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Unread returns how many bytes are on the way between the two ends of a connection made by this package, both directions together:
-// written by one side and not read by the other. It is 0 for any other connection.
+// Unread returns how many bytes are on the way between the two ends of a connection made by this package,
+// both directions together: written by one side and not read by the other. It is 0 for any other connection.
 func Unread(c net.Conn) int {
 	p, ok := c.(*conn)
 	if !ok {

@@ -1,6 +1,7 @@
-// Package pipenet is a network in memory: a net.Listener whose connections are made by calling Dial. Connections
-// are buffered, keep deadlines, and wait only on condition variables and package time, so that servers and clients
-// that share a [Listener] work inside a testing/synctest bubble, TLS and HTTP/2 included. It has no goroutines.
+// Package pipenet is a network in memory: a net.Listener whose connections are made by calling Dial.
+// Connections are buffered, keep deadlines, and wait only on condition variables and package time, so that
+// servers and clients that share a [Listener] work inside a testing/synctest bubble, TLS and HTTP/2 included.
+// It has no goroutines.
 package pipenet
 
 import (

@@ -14,12 +14,13 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// Access is the way in for parts of the server itself: objects of the resource's Go type (*corev1.Pod, or *metav1.Unstructured for
-// custom resources), the same admission, validation and versions as over HTTP, no authorization. Errors
-// are *apierrors.StatusError. The user of a write is the one in ctx (authn.WithUser), or the server itself.
+// Access is the way in for parts of the server itself: objects of the resource's Go type (*corev1.Pod, or
+// *metav1.Unstructured for custom resources), the same admission, validation and versions as over HTTP, no
+// authorization. Errors are *apierrors.StatusError. The user of a write is the one in ctx (authn.WithUser),
+// or the server itself.
 //
-// Get and List read the watch cache: they see every write made through this registry, and those of other servers a
-// moment later. GetLatest reads the store. All methods wait until the registry runs.
+// Get and List read the watch cache: they see every write made through this registry, and those of other
+// servers a moment later. GetLatest reads the store. All methods wait until the registry runs.
 type Access interface {
 	// Get returns a private copy of an object.
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
@@ -27,23 +28,25 @@ type Access interface {
 	View(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	// GetLatest is Get of the newest state.
 	GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
-	// List returns private copies of the objects of a namespace (empty for all) that match, ordered by namespace and name.
+	// List returns private copies of the objects of a namespace (empty for all) that match, ordered by
+	// namespace and name.
 	List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]metav1.Object, error)
-	// Contents returns all objects of a resource as one state that has every write made through this registry, cheaply if
-	// nothing has changed.
+	// Contents returns all objects of a resource as one state that has every write made through this
+	// registry, cheaply if nothing has changed.
 	Contents(ctx context.Context, gvr schema.GroupVersionResource) (admission.Contents, error)
 	// ResourceOf returns the resource whose objects are of a kind.
 	ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool)
 	// Create stores a new object and returns it as stored. obj must not be used afterwards.
 	Create(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object, w Write) (metav1.Object, error)
-	// Update changes an object: change gets a private copy of the newest state and may run several times. Its error is
-	// returned unchanged. Write.Subresource may be status.
+	// Update changes an object: change gets a private copy of the newest state and may run several times. Its
+	// error is returned unchanged. Write.Subresource may be status.
 	Update(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(obj metav1.Object) error, w Write) (metav1.Object, error)
 	// Delete removes an object or marks it for removal; o may be nil.
 	Delete(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, o *metav1.DeleteOptions, w Write) error
-	// Watch calls deliver with every object of a namespace (empty for all) as added, then once with Synced, and then with every change, until
-	// ctx ends or deliver fails, whose error it returns. After a gap, which is rare, it begins again with Restarted, and with objects that
-	// are at least as new as what was delivered before.
+	// Watch calls deliver with every object of a namespace (empty for all) as added, then once with Synced,
+	// and then with every change, until ctx ends or deliver fails, whose error it returns. After a gap, which
+	// is rare, it begins again with Restarted, and with objects that are at least as new as what was
+	// delivered before.
 	Watch(ctx context.Context, gvr schema.GroupVersionResource, namespace string, deliver func(Event) error) error
 }
 
@@ -221,8 +224,9 @@ func (a access) Watch(ctx context.Context, gvr schema.GroupVersionResource, name
 	}
 }
 
-// caughtUp waits until the cache has reached a revision, because one that lists again begins a little in the past. It returns zero if
-// the store itself is before it, restored from a backup: what was seen will not come again.
+// caughtUp waits until the cache has reached a revision, because one that lists again begins a little in the
+// past. It returns zero if the store itself is before it, restored from a backup: what was seen will not come
+// again.
 func (r *Resource) caughtUp(ctx context.Context, revision int64) (int64, error) {
 	for revision > 0 {
 		c, err := r.reader(ctx)

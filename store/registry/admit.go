@@ -113,7 +113,8 @@ func (c *chain) since(start time.Time) time.Duration {
 	return time.Since(start)
 }
 
-// asked measures a plugin that began so long after the step did, and returns when it ended: the next one begins then.
+// asked measures a plugin that began so long after the step did, and returns when it ended: the next one
+// begins then.
 func (p *plugin[P]) asked(a *admission.Attributes, start time.Time, began time.Duration, err error) time.Duration {
 	if p.told == nil {
 		return began
@@ -145,11 +146,13 @@ type Write struct {
 	Warn func(text string)
 	// Annotate adds to the audit event; nil drops it.
 	Annotate func(key, value string)
-	// Admitted says that plugins have been asked already, about the request that the write is a part of; none is asked again.
+	// Admitted says that plugins have been asked already, about the request that the write is a part of; none
+	// is asked again.
 	Admitted bool
 	// Outside is what the time that was spent waiting for admission webhooks is added to; nil drops it.
 	Outside *time.Duration
-	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, for admission.
+	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions,
+	// for admission.
 	Options any
 	// Tracked says that managedFields are up to date already, because Apply made the object.
 	Tracked bool
@@ -159,13 +162,15 @@ type Write struct {
 	Body *Body
 }
 
-// Body is an object that stands for a change of another one, such as a Scale. Admission sees it in place of that one.
+// Body is an object that stands for a change of another one, such as a Scale. Admission sees it in place of
+// that one.
 type Body struct {
 	Kind      schema.GroupVersionKind
 	Operation admission.Operation
 	// Object is what was sent; Old, of an update, what it is to replace.
 	Object, Old metav1.Object
-	// Changed, if set, does what Object asks for once more, because plugins may have changed it. obj is what will be stored.
+	// Changed, if set, does what Object asks for once more, because plugins may have changed it. obj is what
+	// will be stored.
 	Changed func(obj metav1.Object) error
 }
 
@@ -217,8 +222,8 @@ func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operati
 	return a
 }
 
-// Connect asks admission about a request that opens a connection to an object, such as exec. body holds its options, with their
-// apiVersion and kind.
+// Connect asks admission about a request that opens a connection to an object, such as exec. body holds its
+// options, with their apiVersion and kind.
 func (r *Resource) Connect(ctx context.Context, key types.NamespacedName, body any, w Write) error {
 	a := r.admissionAttributes(ctx, admission.Connect, w, nil, nil)
 	a.Body, a.Options, a.Versions = body, nil, nil
@@ -230,7 +235,8 @@ func (r *Resource) Connect(ctx context.Context, key types.NamespacedName, body a
 	return r.ask(ctx, key, a)
 }
 
-// Ask asks admission about the create of an object that is not stored, such as a review, and which plugins may change.
+// Ask asks admission about the create of an object that is not stored, such as a review, and which plugins
+// may change.
 func (r *Registry) Ask(ctx context.Context, info *scheme.Info, key types.NamespacedName, obj metav1.Object, w Write) error {
 	unstored := &Resource{registry: r, info: info}
 	a := unstored.admissionAttributes(ctx, admission.Create, w, obj, nil)

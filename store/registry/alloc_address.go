@@ -25,8 +25,8 @@ var (
 	rangesGVR    = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"}
 )
 
-// addressAllocator gives services their cluster IPs. An allocation is an IPAddress object, created in the same
-// transaction as the service, so two servers can never give away the same address.
+// addressAllocator gives services their cluster IPs. An allocation is an IPAddress object, created in the
+// same transaction as the service, so two servers can never give away the same address.
 type addressAllocator struct {
 	registry *Registry
 	primary  []netip.Prefix // one per family, the first is the cluster's main family
@@ -69,7 +69,8 @@ func familyOf(a netip.Addr) corev1.IPFamily {
 	return corev1.IPv6Protocol
 }
 
-// ranges returns the ranges of a family: the configured one and those of ServiceCIDR objects that are in service.
+// ranges returns the ranges of a family: the configured one and those of ServiceCIDR objects that are in
+// service.
 func (a *addressAllocator) ranges(ctx context.Context, f corev1.IPFamily) []netip.Prefix {
 	var out []netip.Prefix
 	for _, p := range a.primary {
@@ -160,7 +161,8 @@ func lastOf(p netip.Prefix) netip.Addr {
 }
 
 // pick returns a free address of a family and the operation that allocates it. Addresses come at random from
-// the upper part of a range; the lower part is left to those who ask for a certain address, until nothing else is free.
+// the upper part of a range; the lower part is left to those who ask for a certain address, until nothing
+// else is free.
 func (a *addressAllocator) pick(ctx context.Context, svc *corev1.Service, f corev1.IPFamily) (string, store.Op, error) {
 	for _, p := range a.ranges(ctx, f) {
 		size := sizeOf(p)
@@ -245,8 +247,8 @@ func (a *addressAllocator) op(svc *corev1.Service, ip netip.Addr) (store.Op, err
 	return store.CreateOp(a.key(ip), value), err
 }
 
-// release returns the operations that give back the addresses of a service. An address that is gone or belongs to
-// somebody else is left alone.
+// release returns the operations that give back the addresses of a service. An address that is gone or
+// belongs to somebody else is left alone.
 func (a *addressAllocator) release(ctx context.Context, key types.NamespacedName, ips []string) ([]store.Op, error) {
 	res := a.registry.Resource(addressesGVR)
 	var ops []store.Op
@@ -273,8 +275,8 @@ func (a *addressAllocator) release(ctx context.Context, key types.NamespacedName
 	return ops, nil
 }
 
-// ServiceAddress returns the n-th address of the cluster's main service range: the first is that of the service kubernetes,
-// the tenth by custom that of the cluster's DNS.
+// ServiceAddress returns the n-th address of the cluster's main service range: the first is that of the
+// service kubernetes, the tenth by custom that of the cluster's DNS.
 func (r *Registry) ServiceAddress(n int) netip.Addr { return offset(r.addrs.primary[0], uint64(n)) }
 
 // ServiceRanges returns the configured service ranges, the main one first.

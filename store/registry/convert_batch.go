@@ -12,11 +12,13 @@ func (r *Resource) converted() cache.FormKey {
 	return cache.FormKey{Version: r.form, MediaType: "json", Kind: "converted"}
 }
 
-// Converts reports whether reading an object may mean to ask somebody to convert it, so that it is worth asking about many at once.
+// Converts reports whether reading an object may mean to ask somebody to convert it, so that it is worth
+// asking about many at once.
 func (r *Resource) Converts() bool { return r.def.FromStoredAll != nil }
 
-// Convert brings cached objects to the served version, with one question to whoever converts them. Without it each is converted
-// when it is first read. It does nothing for resources whose conversion is a matter of course.
+// Convert brings cached objects to the served version, with one question to whoever converts them. Without it
+// each is converted when it is first read. It does nothing for resources whose conversion is a matter of
+// course.
 func (r *Resource) Convert(objs ...*cache.Object) error {
 	if r.def.FromStoredAll == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// Counts returns the number of stored objects of each resource: from the watch caches that run, else from the store. What could not be
-// counted is -1.
+// Counts returns the number of stored objects of each resource: from the watch caches that run, else from the
+// store. What could not be counted is -1.
 func (r *Registry) Counts(ctx context.Context) map[schema.GroupResource]int64 {
 	out := map[schema.GroupResource]int64{}
 	for _, res := range r.table.Load().byGVR {
@@ -38,7 +38,8 @@ type CacheState struct {
 	Capacity int
 }
 
-// Caches returns the state of the watch caches that run and have caught up, in no order. It looks at every object.
+// Caches returns the state of the watch caches that run and have caught up, in no order. It looks at every
+// object.
 func (r *Registry) Caches() []CacheState {
 	var out []CacheState
 	seen := map[*watched]bool{}

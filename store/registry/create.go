@@ -14,8 +14,8 @@ import (
 
 var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
 
-// Create stores a new object and returns it as stored. obj belongs to Create from then on. namespace is the one asked
-// for; obj may leave its own empty.
+// Create stores a new object and returns it as stored. obj belongs to Create from then on. namespace is the
+// one asked for; obj may leave its own empty.
 func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Object, w Write) (metav1.Object, error) {
 	if err := r.place(obj, namespace); err != nil {
 		return nil, err

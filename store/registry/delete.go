@@ -55,8 +55,9 @@ func (r *Resource) Delete(ctx context.Context, key types.NamespacedName, options
 	}
 }
 
-// DeleteUnreadable removes an object whose stored bytes cannot be decoded: at once, whatever finalizers it may have had, and without admission. An object
-// that can be read, or does not exist, is a 422; one that only cannot be converted can be read.
+// DeleteUnreadable removes an object whose stored bytes cannot be decoded: at once, whatever finalizers it
+// may have had, and without admission. An object that can be read, or does not exist, is a 422; one that only
+// cannot be converted can be read.
 func (r *Resource) DeleteUnreadable(ctx context.Context, key types.NamespacedName) error {
 	for {
 		kv, _, err := r.registry.store.Get(ctx, r.key(key))
@@ -187,7 +188,8 @@ func (r *Resource) held(obj metav1.Object) bool {
 	return r.def.Strategy.Held != nil && r.def.Strategy.Held(obj)
 }
 
-// mark sets the deletion timestamp. Controllers must look at an object again when that happens, so its generation rises.
+// mark sets the deletion timestamp. Controllers must look at an object again when that happens, so its
+// generation rises.
 func (r *Resource) mark(m *metav1.ObjectMeta, obj metav1.Object, seconds int64) {
 	at := metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second)).Truncated()
 	m.DeletionTimestamp = &at

@@ -10,8 +10,8 @@
 //     the write. Writes without a version are retried on the newest state.
 //  3. Stored bytes carry no resourceVersion (it is the revision of the commit). Built-in kinds are stored in
 //     the protobuf envelope at the keys an etcd of a Kubernetes cluster has, custom resources as JSON.
-//  4. Spec and status are kept apart where a kind has a status subresource, generation counts
-//     changes of the desired state, and an object with finalizers or a grace period is marked before it is removed.
+//  4. Spec and status are kept apart where a kind has a status subresource, generation counts changes of the
+//     desired state, and an object with finalizers or a grace period is marked before it is removed.
 //
 // [Access] is the way in for parts of the server itself (admission plugins, authorizers, custom
 // resource definitions): the same semantics as over HTTP, but without authorization.

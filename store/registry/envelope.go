@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// appendVersionSegment appends metadata that holds nothing but resourceVersion. At the end of an object's bytes
-// it sets the version, because a message that occurs twice is merged by every decoder.
+// appendVersionSegment appends metadata that holds nothing but resourceVersion. At the end of an object's
+// bytes it sets the version, because a message that occurs twice is merged by every decoder.
 func appendVersionSegment(b []byte, revision int64) []byte {
 	var digits [20]byte
 	version := strconv.AppendInt(digits[:0], revision, 10)

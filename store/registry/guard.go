@@ -18,9 +18,10 @@ const ReasonFenced metav1.StatusReason = "Fenced"
 
 var leasesGVR = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// guardsOf returns what must hold for a write under the fence token in ctx, if there is one: that the lease is as it
-// was when its holder and transitions were compared with the token's. The comparison and the write are thus one
-// transaction. first may use the cached lease; after a guard has failed the store is asked, because the lease may only have been renewed.
+// guardsOf returns what must hold for a write under the fence token in ctx, if there is one: that the lease
+// is as it was when its holder and transitions were compared with the token's. The comparison and the write
+// are thus one transaction. first may use the cached lease; after a guard has failed the store is asked,
+// because the lease may only have been renewed.
 func (r *Registry) guardsOf(ctx context.Context, first bool) ([]store.Guard, error) {
 	token, fenced := fence.FromContext(ctx)
 	if !fenced {
@@ -61,8 +62,8 @@ func sameTerm(leases *Resource, value []byte, token fence.Token) bool {
 	return transitions == token.Transitions
 }
 
-// fencedOff refuses a write, in the same words whether the lease is another's, in another term or missing: whoever may write something may
-// send any token, and need not be allowed to read leases.
+// fencedOff refuses a write, in the same words whether the lease is another's, in another term or missing:
+// whoever may write something may send any token, and need not be allowed to read leases.
 func fencedOff(token fence.Token) error {
 	err := apierrors.New(409, ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d, which does not hold it",
 		token.Holder, token.Lease.Namespace, token.Lease.Name, token.Transitions))

@@ -19,8 +19,8 @@ var oddPrefixes = map[schema.GroupResource]string{
 // groupedPrefixes are the built-in groups whose keys, like those of custom resources, begin with the group.
 var groupedPrefixes = map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
 
-// Prefix returns the key prefix, with a slash at its end, under which a built-in resource is kept. What comes before it in a shared
-// etcd, /registry by default, is the backend's to add.
+// Prefix returns the key prefix, with a slash at its end, under which a built-in resource is kept. What comes
+// before it in a shared etcd, /registry by default, is the backend's to add.
 func Prefix(gr schema.GroupResource) string {
 	if p, ok := oddPrefixes[gr]; ok {
 		return p

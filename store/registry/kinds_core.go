@@ -17,7 +17,8 @@ func coreStrategy(r *Registry, obj metav1.Object) (Strategy, bool) {
 	switch obj.(type) {
 	case *corev1.Pod:
 		return Strategy{PrepareCreate: on(preparePod), PrepareUpdate: onBoth(preparePodUpdate), Grace: podGrace, ReturnsDeleted: true,
-			// Whoever reports on a pod, a node for one, must not let the garbage collector believe that others own it.
+			// Whoever reports on a pod, a node for one, must not let the garbage collector believe that
+			// others own it.
 			PrepareStatus: func(_ context.Context, obj, old metav1.Object) {
 				metav1.MetaOf(obj).OwnerReferences = metav1.MetaOf(old).OwnerReferences
 			},
@@ -105,7 +106,8 @@ func preparePodUpdate(pod, old *corev1.Pod) {
 	}
 }
 
-// podGrace is the time a pod gets to end: what the request says, else what the pod says; none where nothing runs.
+// podGrace is the time a pod gets to end: what the request says, else what the pod says; none where nothing
+// runs.
 func podGrace(obj metav1.Object, o *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
 	var period int64

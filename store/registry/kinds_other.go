@@ -40,7 +40,8 @@ func otherStrategy(_ *Registry, obj metav1.Object) (Strategy, bool) {
 	return Strategy{}, false
 }
 
-// dropCoordination takes away what is for coordinated leader election, which is not served; an object that has it keeps it.
+// dropCoordination takes away what is for coordinated leader election, which is not served; an object that
+// has it keeps it.
 func dropCoordination(l, old *coordinationv1.Lease) {
 	if old.Spec.Strategy == nil && old.Spec.PreferredHolder == nil {
 		l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil
@@ -62,7 +63,8 @@ func prepareCSR(ctx context.Context, obj metav1.Object) {
 	}
 }
 
-// keepApproval lets the status subresource add anything but approvals and denials, which have a subresource of their own.
+// keepApproval lets the status subresource add anything but approvals and denials, which have a subresource
+// of their own.
 func keepApproval(now, before []certificatesv1.CertificateSigningRequestCondition) []certificatesv1.CertificateSigningRequestCondition {
 	isVerdict := func(t certificatesv1.RequestConditionType) bool {
 		return t == certificatesv1.CertificateApproved || t == certificatesv1.CertificateDenied

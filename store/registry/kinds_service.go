@@ -15,7 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// serviceStrategy is the strategy of services: addresses and node ports are allocated with the write that needs them.
+// serviceStrategy is the strategy of services: addresses and node ports are allocated with the write that
+// needs them.
 func (r *Registry) serviceStrategy() Strategy {
 	return Strategy{
 		ReturnsDeleted: true,

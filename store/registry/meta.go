@@ -53,8 +53,8 @@ func (r *Resource) validateNew(obj metav1.Object) validation.ErrorList {
 	return append(errs, own...)
 }
 
-// validateMetaUpdate checks the metadata of a changed object. Every finding is made as often as upstream makes it: causes are listed
-// one by one, and clients that compare or count them see no difference.
+// validateMetaUpdate checks the metadata of a changed object. Every finding is made as often as upstream
+// makes it: causes are listed one by one, and clients that compare or count them see no difference.
 func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource string) validation.ErrorList {
 	p := validation.NewPath("metadata")
 	errs := metav1.ValidateMetaUpdate(m, old, p)
@@ -98,8 +98,9 @@ func (r *Resource) validateFinalizers(m *metav1.ObjectMeta) validation.ErrorList
 	return metav1.ValidateFinalizerDomains(m.Finalizers, validation.NewPath("metadata", "finalizers"))
 }
 
-// bareFinalizers reports whether a built-in kind accepts finalizers without a domain. Definitions of custom resources must: the one
-// that each of them has is such. The others are those whose metadata Kubernetes checks no more than a custom resource's.
+// bareFinalizers reports whether a built-in kind accepts finalizers without a domain. Definitions of custom
+// resources must: the one that each of them has is such. The others are those whose metadata Kubernetes
+// checks no more than a custom resource's.
 func bareFinalizers(gr schema.GroupResource) bool {
 	switch gr.Group {
 	case "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy":

@@ -19,8 +19,8 @@ import (
 type Freshness struct {
 	// Any is satisfied by whatever the cache holds.
 	Any bool
-	// AtLeast is the lowest acceptable revision; zero with Any false means consistent: every write acknowledged
-	// before the read is seen.
+	// AtLeast is the lowest acceptable revision; zero with Any false means consistent: every write
+	// acknowledged before the read is seen.
 	AtLeast int64
 	// Exact is the revision to read at; zero for none.
 	Exact int64
@@ -51,8 +51,8 @@ func (r *Resource) Snapshot(ctx context.Context, f Freshness) (*cache.Snapshot, 
 	return snap, nil
 }
 
-// snapshotAt waits for a revision that may just not have been seen yet. A quiet cache whose store reports no progress would never see it:
-// there the store itself is asked.
+// snapshotAt waits for a revision that may just not have been seen yet. A quiet cache whose store reports no
+// progress would never see it: there the store itself is asked.
 func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
 	if r.registry.store.Capabilities().Progress {
 		if _, err := r.atLeast(ctx, c, revision); err != nil {
@@ -153,8 +153,8 @@ func (r *Resource) Decode(o *cache.Object) (metav1.Object, error) {
 	return obj, nil
 }
 
-// JSON returns the object's JSON without apiVersion and kind, made once and shared: {"metadata":...}. Custom resources have
-// both in it.
+// JSON returns the object's JSON without apiVersion and kind, made once and shared: {"metadata":...}. Custom
+// resources have both in it.
 func (r *Resource) JSON(o *cache.Object) ([]byte, error) {
 	if err := r.Convert(o); err != nil { // before the form, which would keep the error
 		return nil, err
@@ -206,8 +206,8 @@ func (r *Resource) directJSON(o *cache.Object) ([]byte, bool) {
 	return b, err == nil
 }
 
-// JSONHead is what comes before the JSON of an object, whose own opening brace is then left out, to make it complete. It is
-// empty for custom resources.
+// JSONHead is what comes before the JSON of an object, whose own opening brace is then left out, to make it
+// complete. It is empty for custom resources.
 func (r *Resource) JSONHead() []byte {
 	if r.def.Custom {
 		return nil

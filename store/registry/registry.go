@@ -23,7 +23,8 @@ type Options struct {
 	CacheMetrics func(gr schema.GroupResource) cache.Metrics
 	// EventTTL is how long Events are kept. Zero means an hour.
 	EventTTL Seconds
-	// ServiceCIDR is the range of cluster IPs, or two of different families separated by a comma. Empty means DefaultServiceCIDR.
+	// ServiceCIDR is the range of cluster IPs, or two of different families separated by a comma. Empty means
+	// DefaultServiceCIDR.
 	ServiceCIDR string
 	// NodePorts is the range of node ports, both ends included. Zero means 30000 to 32767.
 	NodePorts PortRange
@@ -83,7 +84,8 @@ func New(s store.Store, o Options) (*Registry, error) {
 // Store returns the store beneath.
 func (r *Registry) Store() store.Store { return r.store }
 
-// SetAdmission replaces the admission chain of every later write, and the hooks it is measured by: Step and Plugin.
+// SetAdmission replaces the admission chain of every later write, and the hooks it is measured by: Step and
+// Plugin.
 func (r *Registry) SetAdmission(plugins []admission.Plugin, m admission.Metrics) {
 	r.chain.Store(newChain(plugins, m))
 }

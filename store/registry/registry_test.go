@@ -70,7 +70,8 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{}}
 }
 
-// Every kind is where an etcd of a Kubernetes cluster has it, at the version it has there. The backend adds /registry.
+// Every kind is where an etcd of a Kubernetes cluster has it, at the version it has there. The backend adds
+// /registry.
 func TestKeysAndVersionsAreUpstreams(t *testing.T) {
 	var facts []struct{ APIVersion, Kind, Encoding, ExampleKey string }
 	b, err := os.ReadFile("testdata/etcd_keys.json")
@@ -390,7 +391,8 @@ func Example() {
 	// Output: map[k:v] <nil>
 }
 
-// A built-in object that is stored as JSON, as old servers did, or at another version is stored anew by an apply that changes nothing.
+// A built-in object that is stored as JSON, as old servers did, or at another version is stored anew by an
+// apply that changes nothing.
 func TestApplyRewritesWhatIsStale(t *testing.T) {
 	r := start(t)
 	res := r.Resource(configMaps)
@@ -423,7 +425,8 @@ func TestApplyRewritesWhatIsStale(t *testing.T) {
 	}
 }
 
-// What the server alone decides is nobody's to write: of a new object, of one that lives in no namespace, and with a status.
+// What the server alone decides is nobody's to write: of a new object, of one that lives in no namespace, and
+// with a status.
 func TestWritesAreLimited(t *testing.T) {
 	r := start(t)
 	ctx := t.Context()

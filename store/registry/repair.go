@@ -16,9 +16,10 @@ import (
 
 var servicesGVR = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 
-// Repair brings allocations back into agreement with the services there are. Writes of services keep the two together; what comes apart does so
-// by hand, by a restored backup, or by a server of another make. Every correction is guarded with the state it was worked out from,
-// so a race leaves it to the next run. It returns what could not be corrected.
+// Repair brings allocations back into agreement with the services there are. Writes of services keep the two
+// together; what comes apart does so by hand, by a restored backup, or by a server of another make. Every
+// correction is guarded with the state it was worked out from, so a race leaves it to the next run. It
+// returns what could not be corrected.
 func (r *Registry) Repair(ctx context.Context) error {
 	services, addresses := r.Resource(servicesGVR), r.Resource(addressesGVR)
 	if services == nil || addresses == nil {
@@ -126,7 +127,8 @@ func (r *Registry) repairPorts(ctx context.Context, services map[types.Namespace
 	if err != nil {
 		return err
 	}
-	// The services were read before the map; had one changed its ports since, the map would have changed with it.
+	// The services were read before the map; had one changed its ports since, the map would have changed with
+	// it.
 	later, err := r.ports.load(ctx)
 	if err != nil || later.revision != m.revision {
 		return err

@@ -46,24 +46,25 @@ type Strategy struct {
 	StatusOnly bool
 	// ReturnsDeleted makes a delete answer with the object instead of a Status.
 	ReturnsDeleted bool
-	// Fields reports the field selectors of the kind beyond metadata.name and metadata.namespace, as they are in an object as it is
-	// stored. Where FromStoredAll is set it gets objects of the served version, when somebody selects by these fields: nobody is asked
-	// to convert what is only kept.
+	// Fields reports the field selectors of the kind beyond metadata.name and metadata.namespace, as they are
+	// in an object as it is stored. Where FromStoredAll is set it gets objects of the served version, when
+	// somebody selects by these fields: nobody is asked to convert what is only kept.
 	Fields func(obj metav1.Object, add func(name, value string))
-	// FieldNames are the names Fields may report. A resource that reports under other names than before has its objects read again.
+	// FieldNames are the names Fields may report. A resource that reports under other names than before has
+	// its objects read again.
 	FieldNames []string
-	// Selectors are the field selectors that clients have, each with the name under which Fields reports it. Nil means that they are
-	// FieldNames.
+	// Selectors are the field selectors that clients have, each with the name under which Fields reports it.
+	// Nil means that they are FieldNames.
 	Selectors map[string]string
-	// FieldPaths are the members of the stored object that Fields looks at, as for codec.PartOf, so that no others need be decoded for
-	// it. Nil means that it may look at all.
+	// FieldPaths are the members of the stored object that Fields looks at, as for codec.PartOf, so that no
+	// others need be decoded for it. Nil means that it may look at all.
 	FieldPaths []string
 	// NoNamespaceField is true where metadata.namespace is no field selector.
 	NoNamespaceField bool
 	// TTL is how long an object lives, zero for ever.
 	TTL func(obj metav1.Object) time.Duration
-	// Reserve returns writes of other keys that must commit together with the write of obj: creation (old nil),
-	// update, or deletion (obj nil). It may fill fields of obj, such as an address. It is called again,
+	// Reserve returns writes of other keys that must commit together with the write of obj: creation (old
+	// nil), update, or deletion (obj nil). It may fill fields of obj, such as an address. It is called again,
 	// on the same obj, after one of its operations lost a race.
 	Reserve func(ctx context.Context, obj, old metav1.Object) (Reservation, error)
 }
@@ -84,14 +85,14 @@ type Definition struct {
 	// ToStored and FromStored convert between the two; they may change and return their argument. Both nil
 	// means that no conversion is needed.
 	ToStored, FromStored func(obj metav1.Object) (metav1.Object, error)
-	// FromStoredAll, if set, is FromStored for many objects, whose order it keeps: a conversion that is worth batching. It may
-	// block and fail, and what it makes is kept with the cached objects.
+	// FromStoredAll, if set, is FromStored for many objects, whose order it keeps: a conversion that is worth
+	// batching. It may block and fail, and what it makes is kept with the cached objects.
 	FromStoredAll func(objs []metav1.Object) ([]metav1.Object, error)
 	// OnRead is applied to every object decoded from the store, after FromStored; nil means none. Custom
 	// resources default and prune here.
 	OnRead func(obj metav1.Object)
-	// Prune takes fields that do not belong out of an object a client sent and returns their paths, such as spec.zap, for
-	// field validation; nil means that decoding into the Go type has done so.
+	// Prune takes fields that do not belong out of an object a client sent and returns their paths, such as
+	// spec.zap, for field validation; nil means that decoding into the Go type has done so.
 	Prune func(obj metav1.Object) []string
 	// Prefix is the key prefix; empty means that of a built-in resource.
 	Prefix string
@@ -100,15 +101,20 @@ type Definition struct {
 	Strategy Strategy
 	// StatusSubresource is true where spec and status are written apart.
 	StatusSubresource bool
-	// Scale says where a custom resource keeps its replicas; nil for kinds without the subresource and for built-in ones.
+	// Scale says where a custom resource keeps its replicas; nil for kinds without the subresource and for
+	// built-in ones.
 	Scale *ScalePaths
-	// Custom is true for custom resources: stored as JSON, or CBOR, with apiVersion and kind, listed with them too.
+	// Custom is true for custom resources: stored as JSON, or CBOR, with apiVersion and kind, listed with
+	// them too.
 	Custom bool
-	// Terminating is true for custom resources whose definition is being deleted: their objects can still be changed, but none created.
+	// Terminating is true for custom resources whose definition is being deleted: their objects can still be
+	// changed, but none created.
 	Terminating bool
-	// Managed is how fields are owned; nil means by the tags of the Go type, or nothing known for custom resources.
+	// Managed is how fields are owned; nil means by the tags of the Go type, or nothing known for custom
+	// resources.
 	Managed *managedfields.Type
-	// Table is how objects are shown to people; the zero value means the columns of a built-in kind or the default ones.
+	// Table is how objects are shown to people; the zero value means the columns of a built-in kind or the
+	// default ones.
 	Table columns.Table
 	// Deprecated is the warning every request for the resource gets; empty for none.
 	Deprecated string
@@ -154,7 +160,8 @@ func newResource(r *Registry, d Definition) *Resource {
 	return res
 }
 
-// setForm names the forms this resource makes of objects. Those of a definition with a schema of its own must not outlive it.
+// setForm names the forms this resource makes of objects. Those of a definition with a schema of its own must
+// not outlive it.
 func (r *Resource) setForm(generation int64) {
 	r.form = r.apiVersion
 	if r.def.OnRead != nil || r.def.FromStored != nil {
@@ -251,7 +258,8 @@ func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {
 	return obj, nil
 }
 
-// stale reports that a readable value is of another version, or encoded in another way, than what is written now.
+// stale reports that a readable value is of another version, or encoded in another way, than what is written
+// now.
 func (r *Resource) stale(value []byte) bool {
 	asJSON, binary := r.def.Facts.JSON || r.def.Custom, r.def.Custom && r.registry.options.CBOR
 	var head struct {

@@ -17,8 +17,9 @@ type ScalePaths struct {
 // SplitScalePath returns the field names of a simple JSON path such as .spec.replicas.
 func SplitScalePath(p string) []string { return strings.Split(strings.TrimPrefix(p, "."), ".") }
 
-// validate checks what a Scale is made of, whatever the schema says of it: who scales can only read and write numbers of replicas that
-// a Scale can hold. A write of the status does not look at the number that is wanted.
+// validate checks what a Scale is made of, whatever the schema says of it: who scales can only read and write
+// numbers of replicas that a Scale can hold. A write of the status does not look at the number that is
+// wanted.
 func (p *ScalePaths) validate(obj metav1.Object, statusOnly bool) validation.ErrorList {
 	u, ok := obj.(*metav1.Unstructured)
 	if p == nil || !ok {
@@ -59,7 +60,8 @@ func validateReplicas(u *metav1.Unstructured, path string) validation.ErrorList 
 	return validation.ErrorList{validation.Invalid(validation.NewPath(path), v, why)}
 }
 
-// nested returns what is at a path, or what is on the way there and has no fields; found is false where nothing is.
+// nested returns what is at a path, or what is on the way there and has no fields; found is false where
+// nothing is.
 func nested(u *metav1.Unstructured, path string) (v any, found bool) {
 	names := SplitScalePath(path)
 	for i := range names {

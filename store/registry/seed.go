@@ -11,8 +11,9 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// Seed creates those of objs that do not exist, in as few transactions as the store's bound on operations allows, past
-// admission. It is how a server writes the objects every cluster has, with their status if they bring one.
+// Seed creates those of objs that do not exist, in as few transactions as the store's bound on operations
+// allows, past admission. It is how a server writes the objects every cluster has, with their status if they
+// bring one.
 func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 	for {
 		var ops []store.Op
@@ -53,8 +54,8 @@ func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 // atOnce is how many objects are looked up at a time.
 const atOnce = 16
 
-// missing returns those of objs that the server serves and the store lacks. A server that starts again finds all of them, over a network
-// one round trip each, so it asks for several at a time.
+// missing returns those of objs that the server serves and the store lacks. A server that starts again finds
+// all of them, over a network one round trip each, so it asks for several at a time.
 func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error) {
 	lacks, errs := make([]bool, len(objs)), make([]error, len(objs))
 	var next atomic.Int64
@@ -86,7 +87,8 @@ func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.
 	return out, nil
 }
 
-// seedOps returns the operations that create obj, which is served and did not exist a moment ago. obj is not changed.
+// seedOps returns the operations that create obj, which is served and did not exist a moment ago. obj is not
+// changed.
 func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, error) {
 	res := r.forType(obj)
 	key := res.key(metav1.KeyOf(obj))

@@ -35,8 +35,8 @@ func (r *Resource) FieldName(selector string) (name string, ok bool) {
 	return selector, slices.Contains(s.FieldNames, selector)
 }
 
-// FieldOf is the value of a field that [Resource.FieldName] names. It is false for an object whose fields are those of its conversion
-// and that cannot be converted; otherwise see [Resource.ConvertsFields].
+// FieldOf is the value of a field that [Resource.FieldName] names. It is false for an object whose fields are
+// those of its conversion and that cannot be converted; otherwise see [Resource.ConvertsFields].
 func (r *Resource) FieldOf(o *cache.Object, name string) (value string, ok bool) {
 	switch name {
 	case "metadata.name":
@@ -54,8 +54,8 @@ func (r *Resource) FieldOf(o *cache.Object, name string) (value string, ok bool)
 	return "", false
 }
 
-// ConvertsFields reports that the fields of selectors beyond the metadata are read from converted objects, so that FieldOf may ask
-// somebody to convert one and it is worth calling Convert for many before.
+// ConvertsFields reports that the fields of selectors beyond the metadata are read from converted objects, so
+// that FieldOf may ask somebody to convert one and it is worth calling Convert for many before.
 func (r *Resource) ConvertsFields() bool {
 	return r.def.FromStoredAll != nil && len(r.def.Strategy.FieldNames) > 0
 }

@@ -28,7 +28,8 @@ var (
 	statusFields = managedfields.NewSet(managedfields.FieldPath("status"))
 	specFields   = managedfields.NewSet(managedfields.FieldPath("spec"))
 	metaFields   = managedfields.NewSet(managedfields.FieldPath("metadata"))
-	// customFields cannot be written through the status of a custom resource, and of kinds that are as strict.
+	// customFields cannot be written through the status of a custom resource, and of kinds that are as
+	// strict.
 	customFields = managedfields.NewSet(managedfields.FieldPath("spec"), managedfields.FieldPath("metadata"))
 )
 
@@ -51,7 +52,8 @@ func (r *Resource) fieldWrite(w Write) managedfields.Write {
 	return fw
 }
 
-// ownedIn describes the version of the kind in which somebody owns fields; nil if its paths are those of this one.
+// ownedIn describes the version of the kind in which somebody owns fields; nil if its paths are those of this
+// one.
 func (r *Resource) ownedIn(apiVersion string) *managedfields.Version {
 	kind := schema.FromAPIVersionAndKind(apiVersion, r.info.GVK.Kind)
 	forms := versions{r}
@@ -100,12 +102,12 @@ func (r *Resource) track(old, obj metav1.Object, w Write) error {
 	return nil
 }
 
-// ErrUnchanged is returned by a Change that leaves the object as it is: nothing is checked, and nothing is written but an object that is stored
-// at another version or in another encoding than it would be now.
+// ErrUnchanged is returned by a Change that leaves the object as it is: nothing is checked, and nothing is
+// written but an object that is stored at another version or in another encoding than it would be now.
 var ErrUnchanged = errors.New("registry: the object is left as it is")
 
-// Apply merges an applied configuration into the current object, or into nothing, and records the ownership. The result is to be
-// written with Write.Tracked. Errors: ErrUnchanged, and answers for the client.
+// Apply merges an applied configuration into the current object, or into nothing, and records the ownership.
+// The result is to be written with Write.Tracked. Errors: ErrUnchanged, and answers for the client.
 func (r *Resource) Apply(current Current, config map[string]any, w Write, force bool) (metav1.Object, error) {
 	t, err := r.owners()
 	if err != nil {

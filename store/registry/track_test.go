@@ -64,7 +64,8 @@ func cpuMetric(percent int64) []any {
 		"name": "cpu", "target": map[string]any{"type": "Utilization", "averageUtilization": percent}}}}
 }
 
-// A manager that applied in one version conflicts with, and loses to, one that applies in another, although the paths differ.
+// A manager that applied in one version conflicts with, and loses to, one that applies in another, although
+// the paths differ.
 func TestOwnersOfOtherVersions(t *testing.T) {
 	s := &scalers{t: t, r: start(t)}
 	target := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}

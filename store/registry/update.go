@@ -54,8 +54,8 @@ func (c Current) JSON() ([]byte, error) {
 // UpdateOptions refine an update.
 type UpdateOptions struct {
 	Write
-	// Create lets the update make a missing object; nil answers 404. It is called before that, and its error is the answer: the right to
-	// update or patch is not one to create.
+	// Create lets the update make a missing object; nil answers 404. It is called before that, and its error
+	// is the answer: the right to update or patch is not one to create.
 	Create func(context.Context) error
 	// Patch relaxes what a PUT requires: the version may be missing, and a wrong uid is a 422.
 	Patch bool
@@ -119,8 +119,9 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 	}
 }
 
-// begin reads the state a write begins with. The first attempt may use what the cache holds, which saves a read of a
-// store that is not in memory: a write of it succeeds only if it is the newest, and anything else is tried again.
+// begin reads the state a write begins with. The first attempt may use what the cache holds, which saves a
+// read of a store that is not in memory: a write of it succeeds only if it is the newest, and anything else
+// is tried again.
 func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bool) (cur *state, guessed bool, err error) {
 	if first && r.registry.store.Capabilities().Durable {
 		select {
@@ -137,8 +138,8 @@ func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bo
 	return cur, false, err
 }
 
-// doubtful reports that an outcome depends on a state that may not be the newest: a refusal, or nothing to change. An error of the
-// store is none: the write may have happened.
+// doubtful reports that an outcome depends on a state that may not be the newest: a refusal, or nothing to
+// change. An error of the store is none: the write may have happened.
 func doubtful(obj metav1.Object, cur *state, err error) bool {
 	if err != nil {
 		code := apierrors.CodeOf(err)
@@ -179,8 +180,8 @@ func createOptionsOf(w Write) *metav1.CreateOptions {
 	return o
 }
 
-// updateOnce tries to change cur. retry means that somebody else was faster and that the caller did not insist
-// on a version.
+// updateOnce tries to change cur. retry means that somebody else was faster and that the caller did not
+// insist on a version.
 func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur *state, change Change, o UpdateOptions) (_ metav1.Object, retry bool, _ error) {
 	obj, err := change(Current{Object: cur.obj, res: r, state: cur})
 	if errors.Is(err, ErrUnchanged) {
@@ -254,7 +255,8 @@ func (r *Resource) checkVersion(m, old *metav1.ObjectMeta, o UpdateOptions) erro
 		return nil
 	case "", "0":
 		if r.def.Facts.VersionRequired {
-			// The resource in the place of the kind, and the number, are what upstream says, and kubectl prints.
+			// The resource in the place of the kind, and the number, are what upstream says, and kubectl
+			// prints.
 			p := validation.NewPath("metadata", "resourceVersion")
 			return apierrors.NewInvalid(schema.GroupKind{Group: r.gr.Group, Kind: r.gr.Resource}, old.Name,
 				validation.ErrorList{validation.Invalid(p, 0, "must be specified for an update")})
@@ -277,7 +279,8 @@ func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o 
 	case o.Subresource == "status":
 		r.shape.onlyStatus(obj, old)
 		if r.def.Custom || s.StatusOnly {
-			// As upstream: status writes of custom resources leave all of the metadata but managedFields alone.
+			// As upstream: status writes of custom resources leave all of the metadata but managedFields
+			// alone.
 			fields, version := m.ManagedFields, m.ResourceVersion
 			*m = *om
 			m.ManagedFields, m.ResourceVersion = fields, version
@@ -342,8 +345,8 @@ func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) valid
 	return append(errs, r.def.Scale.validate(obj, o.Subresource == "status")...)
 }
 
-// mustGo reports that the object waits for nothing any more: it is marked for deletion, without a grace period, and
-// its last finalizer is gone.
+// mustGo reports that the object waits for nothing any more: it is marked for deletion, without a grace
+// period, and its last finalizer is gone.
 func (r *Resource) mustGo(m *metav1.ObjectMeta, obj metav1.Object) bool {
 	if m.DeletionTimestamp.IsZero() || len(m.Finalizers) > 0 {
 		return false

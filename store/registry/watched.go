@@ -44,8 +44,8 @@ func (w *watched) wrote(revision int64) {
 	}
 }
 
-// watchedFor returns the cache of the resource's prefix. A cache that knows other field selectors than the resource is
-// replaced, which ends its watches, unless it is as new as the resource. Called with r.mu held.
+// watchedFor returns the cache of the resource's prefix. A cache that knows other field selectors than the
+// resource is replaced, which ends its watches, unless it is as new as the resource. Called with r.mu held.
 func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	if w := r.watched[res.prefix]; w != nil {
 		if w.generation == generation || slices.Equal(w.fields, res.keptFields()) {
@@ -65,7 +65,8 @@ func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	return w
 }
 
-// start runs the cache if it is wanted and Run has been called, and reports whether it did. Called with r.mu held.
+// start runs the cache if it is wanted and Run has been called, and reports whether it did. Called with r.mu
+// held.
 func (r *Registry) start(w *watched) bool {
 	if !w.wanted || w.running || w.stopped || r.run == nil || r.ended {
 		return false
@@ -109,13 +110,14 @@ func (r *Registry) want(w *watched) bool {
 	return r.start(w)
 }
 
-// warmUp is how long a client's request waits for a cache that is being filled before it is told to come back: usually that takes
-// milliseconds, but the store may be away or hold very many objects.
+// warmUp is how long a client's request waits for a cache that is being filled before it is told to come
+// back: usually that takes milliseconds, but the store may be away or hold very many objects.
 const warmUp = 3 * time.Second
 
-// Warm starts the resource's watch cache and waits until it has caught up. Errors: 429 with a time to try again if that takes more than three
-// seconds, 503 when the registry ends, and that of ctx. A cache that this call has started holds what the store held after the call began:
-// then f, if it asks for a consistent state, is returned as asking for that one, which spares it the store.
+// Warm starts the resource's watch cache and waits until it has caught up. Errors: 429 with a time to try
+// again if that takes more than three seconds, 503 when the registry ends, and that of ctx. A cache that this
+// call has started holds what the store held after the call began: then f, if it asks for a consistent state,
+// is returned as asking for that one, which spares it the store.
 func (r *Resource) Warm(ctx context.Context, f Freshness) (Freshness, error) {
 	select {
 	case <-r.watched.ready:
@@ -140,8 +142,8 @@ func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
 	return c, err
 }
 
-// startReader is reader. fresh reports that this call has started the cache, so that all it holds was read from the store after the
-// call began.
+// startReader is reader. fresh reports that this call has started the cache, so that all it holds was read
+// from the store after the call began.
 func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool, err error) {
 	w := r.watched
 	select {
@@ -167,8 +169,8 @@ func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool,
 	}
 }
 
-// Undelivered returns the key prefixes of the running watch caches that have not reached revision, or have an open watch that has not
-// delivered all events up to there; see [cache.Cache.Delivered].
+// Undelivered returns the key prefixes of the running watch caches that have not reached revision, or have an
+// open watch that has not delivered all events up to there; see [cache.Cache.Delivered].
 func (r *Registry) Undelivered(revision int64) []string {
 	r.mu.Lock()
 	var running []*cache.Cache
@@ -222,8 +224,8 @@ func (r *Resource) selectedPart() *codec.Part {
 	return part
 }
 
-// attributesOf copies the strings: those of a decoded object share memory, and one label would keep all of them. What other objects
-// are likely to have too is kept once.
+// attributesOf copies the strings: those of a decoded object share memory, and one label would keep all of
+// them. What other objects are likely to have too is kept once.
 func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 	m := metav1.MetaOf(obj)
 	attrs := cache.Attrs{UID: strings.Clone(string(m.UID))}

@@ -38,8 +38,8 @@ type Hooks struct {
 	After func(ctx context.Context, r Request) error
 	// Batch is called before each batch of a watch; its error ends the watch.
 	Batch func(ctx context.Context, prefix string, b store.Batch) error
-	// Drop is called for each event of a watch; those for which it is true are never delivered, and nobody is told. That is no fault
-	// a store may have: it is for what looks after stores that are broken.
+	// Drop is called for each event of a watch; those for which it is true are never delivered, and nobody is
+	// told. That is no fault a store may have: it is for what looks after stores that are broken.
 	Drop func(prefix string, e store.Event) bool
 }
 
@@ -57,9 +57,9 @@ func NewFaulty(s store.Store, h Hooks) *Faulty {
 	return &Faulty{Store: s, hooks: h, counts: map[string]int{}}
 }
 
-// Chaos returns hooks that make requests fail with probability p, half of them after the fact,
-// and watches end as often. What happens to a request follows from the seed, its Op, its Key and how many of these there were
-// before, whatever else is requested meanwhile.
+// Chaos returns hooks that make requests fail with probability p, half of them after the fact, and watches
+// end as often. What happens to a request follows from the seed, its Op, its Key and how many of these there
+// were before, whatever else is requested meanwhile.
 func Chaos(seed uint64, p float64) Hooks {
 	draws := seeds.NewDraws(seed)
 	hit := func(when, op, key string) bool { return draws.For(when+" "+op+" "+key).Float64() < p/2 }

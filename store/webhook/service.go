@@ -26,8 +26,8 @@ var (
 	slices   = discoveryv1.GroupVersion.WithResource("endpointslices")
 )
 
-// Resolve returns a host and port at which a port of a service answers: one of its ready endpoints, so that it works on a
-// machine without a service proxy, or its cluster IP if no endpoint is known.
+// Resolve returns a host and port at which a port of a service answers: one of its ready endpoints, so that
+// it works on a machine without a service proxy, or its cluster IP if no endpoint is known.
 func Resolve(ctx context.Context, s Services, namespace, name string, port int32) (string, error) {
 	obj, err := s.Get(ctx, services, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package webhook calls the HTTPS servers that a cluster's objects name: admission webhooks and the converters of custom
-// resources. It knows how they are reached (a URL, or a service of the cluster) and whom they must be; what is asked
-// and answered is up to the caller.
+// Package webhook calls the HTTPS servers that a cluster's objects name: admission webhooks and the
+// converters of custom resources. It knows how they are reached (a URL, or a service of the cluster) and whom
+// they must be; what is asked and answered is up to the caller.
 package webhook
 
 import (
@@ -30,12 +30,13 @@ type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Options configure a Client. The zero value dials URLs and cannot reach services.
 type Options struct {
-	// Dial opens all connections; addr is the host and port of the URL, or NAME.NAMESPACE.svc:PORT for a service. Nil
-	// uses the network and, for services, an address that Services finds.
+	// Dial opens all connections; addr is the host and port of the URL, or NAME.NAMESPACE.svc:PORT for a
+	// service. Nil uses the network and, for services, an address that Services finds.
 	Dial DialFunc
 	// Services finds the addresses of services for the default Dial.
 	Services Services
-	// Called, if set, is called when a server has been asked, on the caller's goroutine. It must be quick and safe for concurrent use.
+	// Called, if set, is called when a server has been asked, on the caller's goroutine. It must be quick and
+	// safe for concurrent use.
 	Called func(c Call)
 }
 
@@ -108,12 +109,14 @@ func (c *Client) Close() error {
 const (
 	// maxAnswer bounds what is read of an answer.
 	maxAnswer = 64 << 20
-	// maxKnown bounds the servers whose connections are kept: certificates are rotated, and each makes another one.
+	// maxKnown bounds the servers whose connections are kept: certificates are rotated, and each makes
+	// another one.
 	maxKnown = 128
 )
 
-// Call posts request as JSON and reads the JSON answer into answer. timeout, if not zero, bounds the call and is told to
-// the server in the query, as admission webhooks expect. An answer other than 200 is an *apierrors.StatusError.
+// Call posts request as JSON and reads the JSON answer into answer. timeout, if not zero, bounds the call and
+// is told to the server in the query, as admission webhooks expect. An answer other than 200 is an
+// *apierrors.StatusError.
 func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, request, answer any) error {
 	body, err := codec.Marshal(request)
 	if err != nil {
@@ -162,8 +165,8 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	return codec.Unmarshal(data, answer)
 }
 
-// withTimeout is where a call goes: its path is made simple as upstream does, because test environments install webhooks with two slashes in
-// front, and servers redirect those.
+// withTimeout is where a call goes: its path is made simple as upstream does, because test environments
+// install webhooks with two slashes in front, and servers redirect those.
 func withTimeout(address string, timeout time.Duration) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {

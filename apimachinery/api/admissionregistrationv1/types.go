@@ -1,4 +1,5 @@
-// Package admissionregistrationv1 holds webhook configurations and admission policies (admissionregistration.k8s.io/v1).
+// Package admissionregistrationv1 holds webhook configurations and admission policies
+// (admissionregistration.k8s.io/v1).
 package admissionregistrationv1
 
 import (
@@ -349,8 +350,8 @@ type ValidatingAdmissionPolicyList = metav1.List[*ValidatingAdmissionPolicy]
 // ValidatingWebhookConfigurationList is a list of ValidatingWebhookConfiguration objects.
 type ValidatingWebhookConfigurationList = metav1.List[*ValidatingWebhookConfiguration]
 
-// FailurePolicyType is what MutatingAdmissionPolicySpec.FailurePolicy, MutatingWebhook.FailurePolicy and others can
-// be.
+// FailurePolicyType is what MutatingAdmissionPolicySpec.FailurePolicy, MutatingWebhook.FailurePolicy and
+// others can be.
 type FailurePolicyType string
 
 // The values of FailurePolicyType.

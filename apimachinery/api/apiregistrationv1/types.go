@@ -43,7 +43,8 @@ type APIServiceSpec struct {
 	CABundle []byte `json:"caBundle,omitempty" listType:"atomic" protobuf:"bytes,5,opt,name=caBundle"`
 	// Rank of the group in discovery, highest first; a group takes the highest of its versions. 1 to 20000.
 	GroupPriorityMinimum int32 `json:"groupPriorityMinimum" protobuf:"varint,7,opt,name=groupPriorityMinimum" openapi:"required"`
-	// Rank of the version within its group, highest first; equal ones go by their names, v2 before v1 before v1beta1. 1 to 1000.
+	// Rank of the version within its group, highest first; equal ones go by their names, v2 before v1 before
+	// v1beta1. 1 to 1000.
 	VersionPriority int32 `json:"versionPriority" protobuf:"varint,8,opt,name=versionPriority" openapi:"required"`
 }
 

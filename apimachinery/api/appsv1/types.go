@@ -1,4 +1,5 @@
-// Package appsv1 holds the workload kinds: Deployment, ReplicaSet, StatefulSet, DaemonSet and ControllerRevision (apps/v1).
+// Package appsv1 holds the workload kinds: Deployment, ReplicaSet, StatefulSet, DaemonSet and
+// ControllerRevision (apps/v1).
 package appsv1
 
 import (
@@ -383,7 +384,8 @@ const (
 	RollingUpdateDeploymentStrategyType DeploymentStrategyType = "RollingUpdate"
 )
 
-// PersistentVolumeClaimRetentionPolicyType is what StatefulSetPersistentVolumeClaimRetentionPolicy.WhenDeleted and
+// PersistentVolumeClaimRetentionPolicyType is what
+// StatefulSetPersistentVolumeClaimRetentionPolicy.WhenDeleted and
 // StatefulSetPersistentVolumeClaimRetentionPolicy.WhenScaled can be.
 type PersistentVolumeClaimRetentionPolicyType string
 

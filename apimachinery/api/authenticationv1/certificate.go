@@ -14,8 +14,9 @@ const ExtraCredentialID = "authentication.kubernetes.io/credential-id"
 // uidOID is the subject attribute whose value becomes the user's UID.
 var uidOID = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}
 
-// CertificateUser is the user that a client certificate identifies once it has been verified: the common name is the user, the
-// organizations are the groups. It is nil if the certificate names none, and an error if it gives several UIDs.
+// CertificateUser is the user that a client certificate identifies once it has been verified: the common name
+// is the user, the organizations are the groups. It is nil if the certificate names none, and an error if it
+// gives several UIDs.
 func CertificateUser(leaf *x509.Certificate) (*UserInfo, error) {
 	if leaf.Subject.CommonName == "" {
 		return nil, nil

@@ -39,7 +39,8 @@ func ValidateSelfSubjectAccessReview(s *SelfSubjectAccessReview) validation.Erro
 	return r.List()
 }
 
-// validateBareMeta checks that metadata is what is left of it when all that means nothing to a review is gone.
+// validateBareMeta checks that metadata is what is left of it when all that means nothing to a review is
+// gone.
 func validateBareMeta(m, bare metav1.ObjectMeta, detail string) validation.ErrorList {
 	var r check.Report
 	r.If(!check.Same(m, bare), at("metadata"), m, detail)

@@ -187,7 +187,8 @@ func withNodeAffinityOf(a, was *corev1.Affinity) *corev1.Affinity {
 	return &out
 }
 
-// ValidateJobStatus checks a change of a job's status: counts are not negative, and a finished job stays finished.
+// ValidateJobStatus checks a change of a job's status: counts are not negative, and a finished job stays
+// finished.
 func ValidateJobStatus(j, old *Job) validation.ErrorList {
 	var r check.Report
 	s, p := &j.Status, at("status")

@@ -1,9 +1,10 @@
 // Package celcheck compiles the CEL expressions inside built-in objects (match conditions of webhooks,
 // admission policies, device selectors) so that a server can refuse those that cannot work.
 //
-// Objects are typed dynamically here: a misspelt variable or function is found, also one of a policy's own variables or a field of
-// the request, a misspelt field of an object is not. Rules in the schemas of custom resources have static types, and are checked
-// with their schema by package openapi. Of mutations only the syntax is checked.
+// Objects are typed dynamically here: a misspelt variable or function is found, also one of a policy's own
+// variables or a field of the request, a misspelt field of an object is not. Rules in the schemas of custom
+// resources have static types, and are checked with their schema by package openapi. Of mutations only the
+// syntax is checked.
 package celcheck
 
 import (
@@ -103,7 +104,8 @@ func environment(e api.Expression) (*celgo.Env, error) {
 	return cel.WithVariables(env, named)
 }
 
-// about is what expressions about requests may refer to, with the authorizer or without, with parameters or without.
+// about is what expressions about requests may refer to, with the authorizer or without, with parameters or
+// without.
 func about(ask, params bool) (*celgo.Env, error) {
 	base, err := cel.Checking(ask)
 	if err != nil {

@@ -112,7 +112,8 @@ func DefaultPersistentVolumeSpec(s *PersistentVolumeSpec) {
 	}
 }
 
-// DefaultPersistentVolumeClaim fills the unset fields of a claim and brings its two data sources into agreement.
+// DefaultPersistentVolumeClaim fills the unset fields of a claim and brings its two data sources into
+// agreement.
 func DefaultPersistentVolumeClaim(c *PersistentVolumeClaim) {
 	DefaultClaimTemplate(c)
 	s := &c.Spec

@@ -308,8 +308,8 @@ type Container struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	// Image to run; the tag latest is implied when neither tag nor digest is given.
 	Image string `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
-	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands for a
-	// dollar sign.
+	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands
+	// for a dollar sign.
 	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
 	// Arguments instead of the image's own; replaced as in command.
 	Args []string `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
@@ -358,7 +358,8 @@ type Container struct {
 	TTY bool `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
 }
 
-// ContainerExtendedResourceRequest says which request of a claim stands for an extended resource of a container.
+// ContainerExtendedResourceRequest says which request of a claim stands for an extended resource of a
+// container.
 type ContainerExtendedResourceRequest struct {
 	// Container that asks for the resource.
 	ContainerName string `json:"containerName" protobuf:"bytes,1,opt,name=" openapi:"required"`
@@ -625,8 +626,8 @@ type EphemeralContainerCommon struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	// Image to run; the tag latest is implied when neither tag nor digest is given.
 	Image string `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
-	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands for a
-	// dollar sign.
+	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands
+	// for a dollar sign.
 	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
 	// Arguments instead of the image's own; replaced as in command.
 	Args []string `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
@@ -825,7 +826,8 @@ type GitRepoVolumeSource struct {
 	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository" openapi:"required"`
 	// Commit to check out; the default branch unless set.
 	Revision string `json:"revision,omitempty" protobuf:"bytes,2,opt,name=revision"`
-	// Where in the volume the checkout goes, without ..; the volume itself if ".", a directory named after the repository if empty.
+	// Where in the volume the checkout goes, without ..; the volume itself if ".", a directory named after
+	// the repository if empty.
 	Directory string `json:"directory,omitempty" protobuf:"bytes,3,opt,name=directory"`
 }
 
@@ -1805,8 +1807,8 @@ type PodSignature struct {
 type PodSpec struct {
 	// Directories and disks that containers of the pod can mount.
 	Volumes []Volume `json:"volumes,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,1,rep,name=volumes"`
-	// Containers run one after another, each to its end, before the others start; those with restartPolicy Always
-	// keep running beside them.
+	// Containers run one after another, each to its end, before the others start; those with restartPolicy
+	// Always keep running beside them.
 	InitContainers []Container `json:"initContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,20,rep,name=initContainers"`
 	// The containers that run at the same time; at least one.
 	Containers []Container `json:"containers" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=containers" openapi:"required"`
@@ -1818,8 +1820,8 @@ type PodSpec struct {
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,4,opt,name=terminationGracePeriodSeconds"`
 	// Seconds after its start when the pod is stopped and counted as failed.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,5,opt,name=activeDeadlineSeconds"`
-	// Where name lookups go: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as the node does) or
-	// None (only dnsConfig counts).
+	// Where name lookups go: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as the node does)
+	// or None (only dnsConfig counts).
 	DNSPolicy DNSPolicy `json:"dnsPolicy,omitempty" protobuf:"bytes,6,opt,name=dnsPolicy" openapi:"enum=ClusterFirst|ClusterFirstWithHostNet|Default|None"`
 	// Labels a node must have for the pod to run there.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" mapType:"atomic" protobuf:"bytes,7,rep,name=nodeSelector"`
@@ -1966,7 +1968,8 @@ type PortStatus struct {
 	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
 	// TCP, UDP or SCTP.
 	Protocol Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
-	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it does.
+	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it
+	// does.
 	Error *string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
@@ -2613,7 +2616,8 @@ type TopologySelectorTerm struct {
 
 // TopologySpreadConstraint bounds how unevenly pods are spread.
 type TopologySpreadConstraint struct {
-	// Largest allowed difference between the number of matching pods in a place and the least in any; at least 1.
+	// Largest allowed difference between the number of matching pods in a place and the least in any; at
+	// least 1.
 	MaxSkew int32 `json:"maxSkew" protobuf:"varint,1,opt,name=maxSkew" openapi:"required"`
 	// Node label; nodes with the same value of it are one place.
 	TopologyKey string `json:"topologyKey" protobuf:"bytes,2,opt,name=topologyKey" openapi:"required"`
@@ -3141,8 +3145,8 @@ const (
 	Windows OSName = "windows"
 )
 
-// PersistentVolumeAccessMode is what PersistentVolumeClaimSpec.AccessModes, PersistentVolumeClaimStatus.AccessModes
-// and others can be.
+// PersistentVolumeAccessMode is what PersistentVolumeClaimSpec.AccessModes,
+// PersistentVolumeClaimStatus.AccessModes and others can be.
 type PersistentVolumeAccessMode string
 
 // The values of PersistentVolumeAccessMode.
@@ -3187,7 +3191,8 @@ const (
 	ClaimPending PersistentVolumeClaimPhase = "Pending"
 )
 
-// PersistentVolumeMode is what PersistentVolumeClaimSpec.VolumeMode and PersistentVolumeSpec.VolumeMode can be.
+// PersistentVolumeMode is what PersistentVolumeClaimSpec.VolumeMode and PersistentVolumeSpec.VolumeMode can
+// be.
 type PersistentVolumeMode string
 
 // The values of PersistentVolumeMode.
@@ -3356,8 +3361,8 @@ type ResourceID string
 // ResourceList is what ContainerStatus.AllocatedResources, LimitRangeItem.Max and others can be.
 type ResourceList map[ResourceName]resource.Quantity
 
-// ResourceName is what ContainerResizePolicy.ResourceName, NodeAllocatableResourceClaimStatus.Resources and others
-// can be.
+// ResourceName is what ContainerResizePolicy.ResourceName, NodeAllocatableResourceClaimStatus.Resources and
+// others can be.
 type ResourceName string
 
 // The values of ResourceName.

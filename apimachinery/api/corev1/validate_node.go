@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// stored are addresses and subnets that an object had before a change. They may be written in ways that new ones may not.
+// stored are addresses and subnets that an object had before a change. They may be written in ways that new
+// ones may not.
 type stored map[string]bool
 
 func storedIn(lists ...[]string) stored {

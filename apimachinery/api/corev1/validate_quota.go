@@ -202,7 +202,8 @@ func validateScopes(s *ResourceQuotaSpec, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateResourceQuotaUpdate checks a change of a quota: its scopes cannot change, though its selector of scopes can.
+// ValidateResourceQuotaUpdate checks a change of a quota: its scopes cannot change, though its selector of
+// scopes can.
 func ValidateResourceQuotaUpdate(q, old *ResourceQuota) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateResourceQuota(q))

@@ -121,7 +121,8 @@ func validateResources(req *ResourceRequirements, claims map[string]bool, p *pat
 	return r.List()
 }
 
-// validateClaims checks the claims of a container. A claim taken whole leaves no request of it to be taken alone.
+// validateClaims checks the claims of a container. A claim taken whole leaves no request of it to be taken
+// alone.
 func validateClaims(list []ResourceClaim, claims map[string]bool, p *path) validation.ErrorList {
 	var r check.Report
 	seen, requests, whole := map[ResourceClaim]bool{}, map[string]bool{}, map[string]bool{}

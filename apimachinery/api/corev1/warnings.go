@@ -127,7 +127,8 @@ func serviceWarnings(svc, _ *Service) []string {
 	return out
 }
 
-// NameWarnings says that the name of an object that makes pods, of which their names and host names are made, is no good host name.
+// NameWarnings says that the name of an object that makes pods, of which their names and host names are made,
+// is no good host name.
 func NameWarnings(name string) []string {
 	wrong := validation.IsDNS1123Label(name)
 	if len(wrong) == 0 {

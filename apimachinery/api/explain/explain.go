@@ -1,5 +1,6 @@
-// Package explain says what the built-in types and their fields are for: the descriptions in OpenAPI documents, which
-// kubectl explain shows. A server imports it; an operator does not need it, and so does not carry 150 KB of prose.
+// Package explain says what the built-in types and their fields are for: the descriptions in OpenAPI
+// documents, which kubectl explain shows. A server imports it; an operator does not need it, and so does not
+// carry 150 KB of prose.
 //
 // The texts are the comments of the types themselves. They are kept in texts/, which a test compares with the
 // source; after a change of a comment, go test ./apimachinery/api/explain -rewrite brings them up to date.
@@ -15,9 +16,9 @@ import (
 //go:embed texts/*.txt
 var files embed.FS
 
-// Text is the description of a built-in type (field empty) or of a field by its JSON name. Types are named as in
-// OpenAPI documents, such as io.k8s.api.core.v1.Pod. What is not described is empty. The texts are parsed on the first call;
-// it is safe to call from several goroutines.
+// Text is the description of a built-in type (field empty) or of a field by its JSON name. Types are named as
+// in OpenAPI documents, such as io.k8s.api.core.v1.Pod. What is not described is empty. The texts are parsed
+// on the first call; it is safe to call from several goroutines.
 func Text(typeName, field string) string { return texts().find(typeName, field, 0) }
 
 // typeText is what is said about one struct.
@@ -54,8 +55,8 @@ const (
 	metadata    = "Standard metadata: name, namespace, labels and the like."
 )
 
-// parse reads one file. A line that begins at the margin is a type and its text; the tab-indented ones after it are its fields, and
-// the types that it embeds, as + and the name.
+// parse reads one file. A line that begins at the margin is a type and its text; the tab-indented ones after
+// it are its fields, and the types that it embeds, as + and the name.
 func (x index) parse(file string) {
 	var t *typeText
 	for line := range strings.Lines(file) {

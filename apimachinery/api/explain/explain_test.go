@@ -24,7 +24,8 @@ var rewrite = flag.Bool("rewrite", false, "write texts/ anew from the comments o
 
 const module = "github.com/keelson-dev/keelson/"
 
-// source is the packages whose types are objects of the API or parts of them, by the names of their text files.
+// source is the packages whose types are objects of the API or parts of them, by the names of their text
+// files.
 func source(t *testing.T) map[string]string {
 	t.Helper()
 	folders := map[string]string{"metav1": "../../metav1"}
@@ -38,7 +39,8 @@ func source(t *testing.T) map[string]string {
 	return folders
 }
 
-// comments writes the text file of one package, and returns the exported types and fields that have no comment.
+// comments writes the text file of one package, and returns the exported types and fields that have no
+// comment.
 func comments(t *testing.T, folder string) (text string, bare []string) {
 	t.Helper()
 	abs, err := filepath.Abs(folder)

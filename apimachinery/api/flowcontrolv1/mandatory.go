@@ -8,8 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// MandatoryFlowSchema returns the schema of a name that every server has, exempt or catch-all, and nil for others. It is the
-// caller's.
+// MandatoryFlowSchema returns the schema of a name that every server has, exempt or catch-all, and nil for
+// others. It is the caller's.
 func MandatoryFlowSchema(name string) *FlowSchema {
 	everything := func(groups ...string) []PolicyRulesWithSubjects {
 		all := []string{"*"}
@@ -37,8 +37,8 @@ func MandatoryFlowSchema(name string) *FlowSchema {
 	return f
 }
 
-// MandatoryPriorityLevel returns the level of a name that every server has, exempt or catch-all, and nil for others. It is the
-// caller's.
+// MandatoryPriorityLevel returns the level of a name that every server has, exempt or catch-all, and nil for
+// others. It is the caller's.
 func MandatoryPriorityLevel(name string) *PriorityLevelConfiguration {
 	l := &PriorityLevelConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	switch name {
@@ -55,7 +55,8 @@ func MandatoryPriorityLevel(name string) *PriorityLevelConfiguration {
 	return l
 }
 
-// asMandatory refuses another spec than the fixed one for the schemas that keep a server usable whatever else is configured.
+// asMandatory refuses another spec than the fixed one for the schemas that keep a server usable whatever else
+// is configured.
 func (f *FlowSchema) asMandatory() validation.ErrorList {
 	var r check.Report
 	if m := MandatoryFlowSchema(f.Name); m != nil {

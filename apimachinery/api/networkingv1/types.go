@@ -115,7 +115,8 @@ type IngressPortStatus struct {
 	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
 	// TCP, UDP or SCTP.
 	Protocol corev1.Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
-	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it does.
+	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it
+	// does.
 	Error *string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 

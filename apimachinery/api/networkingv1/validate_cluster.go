@@ -52,7 +52,8 @@ func ValidateIngressClassUpdate(c, old *IngressClass) validation.ErrorList {
 	return r.List()
 }
 
-// NameIsIP is the name rule of IPAddress objects: an address in canonical form, which no name is that is generated.
+// NameIsIP is the name rule of IPAddress objects: an address in canonical form, which no name is that is
+// generated.
 func NameIsIP(name string, _ bool) []string { return validation.IsIP(name) }
 
 // ValidateIPAddress checks an address to be created.

@@ -33,7 +33,8 @@ func AddRules(s *scheme.Scheme) error {
 	)
 }
 
-// nameRule is that of all kinds of this package: one segment of a path, which holds for what a name is generated from too.
+// nameRule is that of all kinds of this package: one segment of a path, which holds for what a name is
+// generated from too.
 func nameRule(name string, _ bool) []string { return validation.IsPathSegmentName(name) }
 
 // onUpdate checks the new object as if it were created.

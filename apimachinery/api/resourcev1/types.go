@@ -38,8 +38,9 @@ type AllocationResult struct {
 
 // CELDeviceSelector selects devices by an expression.
 type CELDeviceSelector struct {
-	// CEL that must be true for the device; at most 10 KiB. It sees device.driver, device.attributes, device.capacity and
-	// device.allowMultipleAllocations; an error while it runs ends the attempt to allocate.
+	// CEL that must be true for the device; at most 10 KiB. It sees device.driver, device.attributes,
+	// device.capacity and device.allowMultipleAllocations; an error while it runs ends the attempt to
+	// allocate.
 	Expression string `json:"expression" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
 
@@ -427,7 +428,8 @@ type ResourceSliceSpec struct {
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=" openapi:"required"`
 	// Pool the devices are in.
 	Pool ResourcePool `json:"pool" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// The one node that has the devices. One of nodeName, nodeSelector, allNodes and perDeviceNodeSelection is set; cannot change.
+	// The one node that has the devices. One of nodeName, nodeSelector, allNodes and perDeviceNodeSelection
+	// is set; cannot change.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,3,opt,name=nodeName"`
 	// Nodes that can reach the devices, one term.
 	NodeSelector *corev1.NodeSelector `json:"nodeSelector,omitempty" protobuf:"bytes,4,opt,name=nodeSelector"`

@@ -28,7 +28,8 @@ func ValidateResourceClaimUpdate(c, old *ResourceClaim) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateResourceClaimTemplate checks a template to be created. Of the metadata of claims it says labels and annotations.
+// ValidateResourceClaimTemplate checks a template to be created. Of the metadata of claims it says labels and
+// annotations.
 func ValidateResourceClaimTemplate(t *ResourceClaimTemplate) validation.ErrorList {
 	var r check.Report
 	m, p := &t.Spec.ObjectMeta, at("spec", "metadata")

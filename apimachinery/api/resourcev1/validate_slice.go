@@ -138,7 +138,8 @@ func validateDevice(d *Device, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// validateDeviceNode checks where a device can be used from, which it says itself if its slice leaves it to its devices.
+// validateDeviceNode checks where a device can be used from, which it says itself if its slice leaves it to
+// its devices.
 func validateDeviceNode(d *Device, itself bool, p *path) validation.ErrorList {
 	var r check.Report
 	if !itself {
@@ -209,7 +210,8 @@ func validateCounters(counters map[string]Counter, p *path) validation.ErrorList
 	return r.List()
 }
 
-// validateBinding checks the conditions that a pod waits for before it is bound, and those that give up waiting: both or none.
+// validateBinding checks the conditions that a pod waits for before it is bound, and those that give up
+// waiting: both or none.
 func validateBinding(wait, fail []string, p *path) validation.ErrorList {
 	var r check.Report
 	r.If(len(wait) > 0 && len(fail) == 0, p.Child("bindingFailureConditions"), nil, "bindingFailureConditions are required to use bindingConditions")
@@ -273,7 +275,8 @@ func validateAttribute(a *DeviceAttribute, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// isSemanticVersion reports whether v is MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD] as semver.org has it: numbers have no leading zeros.
+// isSemanticVersion reports whether v is MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD] as semver.org has it: numbers
+// have no leading zeros.
 func isSemanticVersion(v string) bool {
 	v, build, built := strings.Cut(v, "+")
 	core, pre, early := strings.Cut(v, "-")

@@ -1,10 +1,12 @@
-// Package storagemigrationv1beta1 holds StorageVersionMigration (storagemigration.k8s.io/v1beta1). Being beta, it is no part of api.Scheme(): a server
-// that is to serve it, and a client that is to know it, add it to a scheme of their own.
+// Package storagemigrationv1beta1 holds StorageVersionMigration (storagemigration.k8s.io/v1beta1). Being
+// beta, it is no part of api.Scheme(): a server that is to serve it, and a client that is to know it, add it
+// to a scheme of their own.
 package storagemigrationv1beta1
 
 import "github.com/keelson-dev/keelson/apimachinery/metav1"
 
-// StorageVersionMigration is an order to write all objects of a resource again, so that all are stored in the version that is now the storage version.
+// StorageVersionMigration is an order to write all objects of a resource again, so that all are stored in the
+// version that is now the storage version.
 type StorageVersionMigration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -27,7 +29,8 @@ type StorageVersionMigrationSpec struct {
 type StorageVersionMigrationStatus struct {
 	// Running, then Succeeded or Failed.
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
-	// The version of the resource when its migration began: objects with a newer one are stored as they should be. Cannot change once set.
+	// The version of the resource when its migration began: objects with a newer one are stored as they
+	// should be. Cannot change once set.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
 }
 

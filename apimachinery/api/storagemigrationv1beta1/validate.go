@@ -31,7 +31,8 @@ func ValidateStorageVersionMigrationUpdate(m, old *StorageVersionMigration) vali
 	return r.List()
 }
 
-// ValidateStorageVersionMigrationStatus checks a change of a migration's status: the version stays once it is set, and what is final remains.
+// ValidateStorageVersionMigrationStatus checks a change of a migration's status: the version stays once it is
+// set, and what is final remains.
 func ValidateStorageVersionMigrationStatus(m, old *StorageVersionMigration) validation.ErrorList {
 	var r check.Report
 	version, p := validation.NewPath("status", "resourceVersion"), validation.NewPath("status", "conditions")

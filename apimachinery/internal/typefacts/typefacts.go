@@ -21,9 +21,9 @@ var packages = map[string]string{
 	"k8s.io/apimachinery/pkg/apis/meta/v1": "io.k8s.apimachinery.pkg.apis.meta.v1",
 }
 
-// Name returns the OpenAPI name of a named type, such as io.k8s.api.core.v1.Pod, and for a list of
-// objects that of the list, io.k8s.api.core.v1.PodList. Types of other packages are named by their path with its host reversed, and
-// those of other generic types by their arguments as well, with _ for what cannot be in a name.
+// Name returns the OpenAPI name of a named type, such as io.k8s.api.core.v1.Pod, and for a list of objects
+// that of the list, io.k8s.api.core.v1.PodList. Types of other packages are named by their path with its host
+// reversed, and those of other generic types by their arguments as well, with _ for what cannot be in a name.
 func Name(t reflect.Type) string {
 	name := t.Name()
 	if open := strings.IndexByte(name, '['); open > 0 {
@@ -68,7 +68,8 @@ func packageName(path string) string {
 	return strings.Join(parts, ".")
 }
 
-// AtomicStruct reports whether values of the struct type with this OpenAPI name are owned, compared and replaced as a whole.
+// AtomicStruct reports whether values of the struct type with this OpenAPI name are owned, compared and
+// replaced as a whole.
 func AtomicStruct(name string) bool {
 	short, ok := strings.CutPrefix(name, "io.k8s.")
 	return ok && slices.Contains(atomicStructs, short)

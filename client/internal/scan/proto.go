@@ -82,7 +82,8 @@ func AppendEnvelope(b []byte, apiVersion, kind string, raw []byte) []byte {
 	return append(b, 3<<3|2, 0, 4<<3|2, 0)
 }
 
-// ProtoMeta reads the metadata of an object's message. A message field may come in several parts, which add up.
+// ProtoMeta reads the metadata of an object's message. A message field may come in several parts, which add
+// up.
 func ProtoMeta(b []byte) (Meta, error) {
 	var m Meta
 	var inner error
@@ -215,7 +216,8 @@ func ProtoWatchEvent(b []byte) (typ string, object []byte, err error) {
 	return typ, object, err
 }
 
-// ProtoWithoutManaged returns a copy of the object's message without managed fields, of exactly the needed size.
+// ProtoWithoutManaged returns a copy of the object's message without managed fields, of exactly the needed
+// size.
 func ProtoWithoutManaged(b []byte) []byte {
 	const managedFields = 17
 	// First what goes, then what stays: the size must be known before the memory is got.

@@ -1,8 +1,10 @@
-// Package admissionpolicystatus type-checks validating admission policies: their expressions are compiled against the schemas of what
-// they are about, and what the compiler finds, such as a misspelt field, is written to status.typeChecking for the author to see.
-// It changes nothing about what a policy does. status.observedGeneration says which generation was looked at; each is looked at once.
+// Package admissionpolicystatus type-checks validating admission policies: their expressions are compiled
+// against the schemas of what they are about, and what the compiler finds, such as a misspelt field, is
+// written to status.typeChecking for the author to see. It changes nothing about what a policy does.
+// status.observedGeneration says which generation was looked at; each is looked at once.
 //
-// What is found and how it is worded is Kubernetes', but for authorizer.requestResource, which works and is not reported here.
+// What is found and how it is worded is Kubernetes', but for authorizer.requestResource, which works and is
+// not reported here.
 //
 // [Checker] does the same for a policy that need not be stored.
 package admissionpolicystatus
@@ -33,7 +35,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Add registers the controller with m. Its user reads policies and writes their status, and sees discovery and the OpenAPI documents.
+// Add registers the controller with m. Its user reads policies and writes their status, and sees discovery
+// and the OpenAPI documents.
 func Add(m *manager.Manager, o Options) error {
 	policies := informers.For[*policy](m.Informers()).Lister()
 	status := client.Subresource[*policy](client.For[*policy](m.Conn()), "status")

@@ -35,11 +35,13 @@ func NewChecker(d *discovery.Client, log *slog.Logger) *Checker {
 	return &Checker{d, log}
 }
 
-// Check compiles the expressions and message expressions of a policy's validations for every kind its rules name, and returns what is wrong, by
-// expression and kind. Variables have the types of their expressions and parameters that of paramKind, where the server has a schema of it.
+// Check compiles the expressions and message expressions of a policy's validations for every kind its rules
+// name, and returns what is wrong, by expression and kind. Variables have the types of their expressions and
+// parameters that of paramKind, where the server has a schema of it.
 //
-// Rules with a wildcard group or version, wildcard resources and subresources are skipped, and so are kinds without a schema. Once a rule
-// names ten kinds, nothing further is looked at. It fails if the server does not say what it serves, or ctx ends.
+// Rules with a wildcard group or version, wildcard resources and subresources are skipped, and so are kinds
+// without a schema. Once a rule names ten kinds, nothing further is looked at. It fails if the server does
+// not say what it serves, or ctx ends.
 func (c *Checker) Check(ctx context.Context, p *policy) ([]admissionregistrationv1.ExpressionWarning, error) {
 	kinds, err := c.kinds(ctx, p.Spec.MatchConstraints)
 	if err != nil {
@@ -207,7 +209,8 @@ func resources(rule *admissionregistrationv1.NamedRuleWithOperations) []schema.G
 	return out
 }
 
-// kindsOf are the kinds a name in a rule means, as kubectl would take it: singular names do too, and without a group those of all groups are meant.
+// kindsOf are the kinds a name in a rule means, as kubectl would take it: singular names do too, and without
+// a group those of all groups are meant.
 func kindsOf(c *discovery.Catalog, gvr schema.GroupVersionResource) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	name := strings.ToLower(gvr.Resource)

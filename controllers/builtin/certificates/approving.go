@@ -18,8 +18,8 @@ import (
 // askAgain is how long a request of a node that may not have its certificate waits for a role to be bound.
 const askAgain = time.Minute
 
-// grounds are what a node's request is approved for, by the subresource of certificatesigningrequests that the requester must
-// be allowed to create.
+// grounds are what a node's request is approved for, by the subresource of certificatesigningrequests that
+// the requester must be allowed to create.
 var grounds = []struct {
 	subresource, message string
 	applies              func(*request, *x509.CertificateRequest) bool
@@ -30,9 +30,10 @@ var grounds = []struct {
 	{"nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.", func(*request, *x509.CertificateRequest) bool { return true }},
 }
 
-// AddApproving registers the controller "csrapproving" with m. It approves, with reason AutoApproved, requests for client
-// certificates of nodes: of the requester itself where that may create certificatesigningrequests/selfnodeclient, of any node
-// where it may create certificatesigningrequests/nodeclient. All other requests are left to somebody else.
+// AddApproving registers the controller "csrapproving" with m. It approves, with reason AutoApproved,
+// requests for client certificates of nodes: of the requester itself where that may create
+// certificatesigningrequests/selfnodeclient, of any node where it may create
+// certificatesigningrequests/nodeclient. All other requests are left to somebody else.
 func AddApproving(m *manager.Manager) error {
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())

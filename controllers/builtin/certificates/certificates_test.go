@@ -339,7 +339,8 @@ func TestCleaner(t *testing.T) {
 	})
 }
 
-// TestAMachineBecomesANode begins with a bootstrap token, and stays a node when that is gone and certificates expire.
+// TestAMachineBecomesANode begins with a bootstrap token, and stays a node when that is gone and certificates
+// expire.
 func TestAMachineBecomesANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

@@ -51,7 +51,8 @@ const (
 	nodesGroup = "system:nodes"
 )
 
-// rules are what each signer issues. kubernetes.io/legacy-unknown is missing: version v1 of the API does not know it.
+// rules are what each signer issues. kubernetes.io/legacy-unknown is missing: version v1 of the API does not
+// know it.
 var rules = map[string]func(*x509.CertificateRequest, []certificatesv1.KeyUsage) error{
 	certificatesv1.KubeAPIServerClientSignerName:        checkClient,
 	certificatesv1.KubeAPIServerClientKubeletSignerName: checkKubeletClient,

@@ -25,21 +25,23 @@ type SigningOptions struct {
 	// Cert is the authority's certificate and Key its key.
 	Cert *x509.Certificate
 	Key  crypto.Signer
-	// Duration is the life of a certificate, and the longest a request may ask for; 0 means 8760 h, a year. A request gets no
-	// less than 10 minutes, and nothing outlives Cert.
+	// Duration is the life of a certificate, and the longest a request may ask for; 0 means 8760 h, a year. A
+	// request gets no less than 10 minutes, and nothing outlives Cert.
 	Duration time.Duration
 }
 
 const (
 	minLife = 10 * time.Minute
-	// backdate lets clocks that are a little behind use a new certificate. A life shorter than shortLife is not shortened by it.
+	// backdate lets clocks that are a little behind use a new certificate. A life shorter than shortLife is
+	// not shortened by it.
 	backdate  = 5 * time.Minute
 	shortLife = 8 * time.Hour
 )
 
-// AddSigning registers the controller "csrsigning" with m. It signs approved requests to kubernetes.io/kube-apiserver-client,
-// kubernetes.io/kube-apiserver-client-kubelet and kubernetes.io/kubelet-serving. A request that its signer may not issue gets
-// the condition Failed with reason SignerValidationFailure.
+// AddSigning registers the controller "csrsigning" with m. It signs approved requests to
+// kubernetes.io/kube-apiserver-client, kubernetes.io/kube-apiserver-client-kubelet and
+// kubernetes.io/kubelet-serving. A request that its signer may not issue gets the condition Failed with
+// reason SignerValidationFailure.
 func AddSigning(m *manager.Manager, o SigningOptions) error {
 	if o.Cert == nil || o.Key == nil {
 		return errors.New("certificates: SigningOptions.Cert and Key are required")

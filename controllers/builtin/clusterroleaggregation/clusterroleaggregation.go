@@ -1,5 +1,6 @@
-// Package clusterroleaggregation keeps the rules of cluster roles with an aggregation rule the sum of the rules of the
-// cluster roles they select. Roles are added up by name, so that the same roles always give the same rules.
+// Package clusterroleaggregation keeps the rules of cluster roles with an aggregation rule the sum of the
+// rules of the cluster roles they select. Roles are added up by name, so that the same roles always give the
+// same rules.
 package clusterroleaggregation
 
 import (
@@ -61,7 +62,8 @@ func Add(m *manager.Manager) error {
 	return err
 }
 
-// sum adds up the rules of the roles that role selects, each rule once. A selector that does not parse is an error.
+// sum adds up the rules of the roles that role selects, each rule once. A selector that does not parse is an
+// error.
 func sum(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	slices.SortFunc(all, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
 	var rules []rbacv1.PolicyRule

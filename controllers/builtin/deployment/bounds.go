@@ -17,8 +17,8 @@ func (r *rollout) maxUnavailable() int32 {
 	return min(unavailable, r.replicas())
 }
 
-// fenceposts resolves both bounds: surge rounds up, unavailable down, and when both come to zero one pod may be
-// unavailable, or nothing could ever move.
+// fenceposts resolves both bounds: surge rounds up, unavailable down, and when both come to zero one pod may
+// be unavailable, or nothing could ever move.
 func (r *rollout) fenceposts() (surge, unavailable int32) {
 	u := r.dep.Spec.Strategy.RollingUpdate
 	if r.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || r.replicas() == 0 {

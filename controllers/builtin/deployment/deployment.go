@@ -2,7 +2,8 @@
 // per template, so that never more than the strategy allows are surplus or missing.
 //
 // A reconcile is a fixed sequence of steps: adopt the ReplicaSets, find or make the one of the current
-// template, then scale (if only the size changed or the Deployment is paused) or roll, write status, and remove old ReplicaSets.
+// template, then scale (if only the size changed or the Deployment is paused) or roll, write status, and
+// remove old ReplicaSets.
 package deployment
 
 import (
@@ -126,7 +127,8 @@ func (d *deployments) reconcile(ctx context.Context, req reconcile.Request) (rec
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// claim returns the ReplicaSets dep controls, adopting matching orphans and releasing those that match no more.
+// claim returns the ReplicaSets dep controls, adopting matching orphans and releasing those that match no
+// more.
 func (d *deployments) claim(ctx context.Context, dep *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
 	all, err := d.sets.List(informers.ListOptions{Namespace: dep.Namespace})
 	if err != nil {

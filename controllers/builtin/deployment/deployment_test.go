@@ -134,7 +134,8 @@ func TestCreateRollUndo(t *testing.T) {
 		require.Zero(t, *sets(c)["app:1"].Spec.Replicas)
 		require.Equal(t, "1", sets(c)["app:1"].Annotations["deployment.kubernetes.io/revision"])
 
-		// kubectl rollout undo writes the old template back: the old set is used again under the next revision.
+		// kubectl rollout undo writes the old template back: the old set is used again under the next
+		// revision.
 		setImage(c, "app:1")
 		wait(t, c)
 		require.Equal(t, "3", get(c).Annotations["deployment.kubernetes.io/revision"])
@@ -157,8 +158,8 @@ func TestCreateRollUndo(t *testing.T) {
 	})
 }
 
-// The sizes written into ReplicaSets never add up to more than the surge allows, and the pods that are ready never
-// to less than what may be missing.
+// The sizes written into ReplicaSets never add up to more than the surge allows, and the pods that are ready
+// never to less than what may be missing.
 func TestRollingBoundsAreNeverExceeded(t *testing.T) {
 	for _, v := range []struct {
 		replicas           int32
@@ -447,7 +448,8 @@ func TestRevisionsAreNoGenerations(t *testing.T) {
 	})
 }
 
-// A set whose size is right and that was scaled for another size, as by a user's hand, does not stop the rollout.
+// A set whose size is right and that was scaled for another size, as by a user's hand, does not stop the
+// rollout.
 func TestASetScaledByHandIsNotInTheWay(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, web(3))

@@ -103,7 +103,8 @@ func (r *rollout) collision(ctx context.Context, rs *appsv1.ReplicaSet, conflict
 	return conflict
 }
 
-// adoptRevision gives the existing new set the highest revision, the Deployment's annotations and its minReadySeconds.
+// adoptRevision gives the existing new set the highest revision, the Deployment's annotations and its
+// minReadySeconds.
 func (r *rollout) adoptRevision(ctx context.Context, next int64) error {
 	number := max(next, revision(r.new.Annotations))
 	want := r.setAnnotations(r.new.Annotations, number)
@@ -122,8 +123,8 @@ func (r *rollout) adoptRevision(ctx context.Context, next int64) error {
 	return r.annotateDeployment(ctx, number)
 }
 
-// setAnnotations are the annotations of the new set: the Deployment's own but for kubectl's, the sizes, and the revision with
-// the ones it had before.
+// setAnnotations are the annotations of the new set: the Deployment's own but for kubectl's, the sizes, and
+// the revision with the ones it had before.
 func (r *rollout) setAnnotations(have map[string]string, number int64) map[string]string {
 	out := maps.Clone(have)
 	if out == nil {
@@ -145,7 +146,8 @@ func (r *rollout) setAnnotations(have map[string]string, number int64) map[strin
 	return out
 }
 
-// historyLength bounds the list of revisions that a set has had, in bytes: all annotations of an object together have a limit.
+// historyLength bounds the list of revisions that a set has had, in bytes: all annotations of an object
+// together have a limit.
 const historyLength = 2000
 
 // lengthened adds a revision to a list, whose oldest go when there is no room.
@@ -164,7 +166,8 @@ func lengthened(history, revision string) string {
 	return history
 }
 
-// annotateDeployment notes the revision. It goes with the status, whose writes may change annotations and count as no new generation.
+// annotateDeployment notes the revision. It goes with the status, whose writes may change annotations and
+// count as no new generation.
 func (r *rollout) annotateDeployment(ctx context.Context, number int64) error {
 	text := strconv.FormatInt(number, 10)
 	if r.dep.Annotations[revisionAnnotation] == text {
@@ -183,8 +186,8 @@ func (r *rollout) annotateDeployment(ctx context.Context, number int64) error {
 	return nil
 }
 
-// templateHash names a ReplicaSet after its template. It is stable for one version of this program, which is all
-// that is needed: sets are found by comparing templates.
+// templateHash names a ReplicaSet after its template. It is stable for one version of this program, which is
+// all that is needed: sets are found by comparing templates.
 func templateHash(t *corev1.PodTemplateSpec, collisions *int32) string {
 	h := fnv.New32a()
 	data, err := codec.Marshal(t)

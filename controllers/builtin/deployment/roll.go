@@ -47,7 +47,8 @@ func (r *rollout) newSetSize(rs *appsv1.ReplicaSet) int32 {
 	return have + min(room, r.replicas()-have)
 }
 
-// shrinkOld scales old sets down: unhealthy pods first, which costs no availability, then as many as may be missing.
+// shrinkOld scales old sets down: unhealthy pods first, which costs no availability, then as many as may be
+// missing.
 func (r *rollout) shrinkOld(ctx context.Context) (moved bool, err error) {
 	left := sum(r.old, size)
 	if left == 0 {
@@ -83,8 +84,8 @@ func (r *rollout) shrinkOld(ctx context.Context) (moved bool, err error) {
 	return cleaned+down > 0, nil
 }
 
-// steady is how many available pods a set is sure to keep: its status may not show yet that it was told to shrink, and
-// when it does it takes pods that are not available first.
+// steady is how many available pods a set is sure to keep: its status may not show yet that it was told to
+// shrink, and when it does it takes pods that are not available first.
 func steady(rs *appsv1.ReplicaSet) int32 { return min(available(rs), size(rs)) }
 
 // dropUnhealthy removes up to most pods of old sets that are not available anyway.
@@ -258,7 +259,8 @@ func (r *rollout) proportion(ctx context.Context) error {
 		allowed = r.replicas() + r.maxSurge()
 	}
 	toAdd := allowed - total
-	// The largest sets change most, so they come first; among equals, the newer when growing and the older when shrinking.
+	// The largest sets change most, so they come first; among equals, the newer when growing and the older
+	// when shrinking.
 	slices.SortStableFunc(active, func(a, b **appsv1.ReplicaSet) int {
 		age := (*a).CreationTimestamp.Time.Compare((*b).CreationTimestamp.Time)
 		if toAdd > 0 {

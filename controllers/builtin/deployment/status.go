@@ -42,7 +42,8 @@ func (r *rollout) drop(t appsv1.DeploymentConditionType) {
 	r.dep.Status.Conditions = slices.DeleteFunc(r.dep.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == t })
 }
 
-// pausedCondition notes that a rollout was paused or resumed, so that the time paused does not count as time without progress.
+// pausedCondition notes that a rollout was paused or resumed, so that the time paused does not count as time
+// without progress.
 func (r *rollout) pausedCondition(ctx context.Context) error {
 	if r.dep.Spec.ProgressDeadlineSeconds == nil {
 		return nil

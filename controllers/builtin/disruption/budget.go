@@ -17,7 +17,8 @@ const deletionTimeout = 2 * time.Minute
 // need is how many pods there should be, and how many of them must be healthy.
 type need struct{ expected, healthy int32 }
 
-// needs computes the need of a budget. unmanaged is true if it depends on pods that nothing with a scale controls.
+// needs computes the need of a budget. unmanaged is true if it depends on pods that nothing with a scale
+// controls.
 func (b *budgets) needs(ctx context.Context, pdb *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (n need, unmanaged bool, err error) {
 	least, most := pdb.Spec.MinAvailable, pdb.Spec.MaxUnavailable
 	switch {
@@ -43,7 +44,8 @@ func (b *budgets) needs(ctx context.Context, pdb *policyv1.PodDisruptionBudget, 
 	return n, unmanaged, nil
 }
 
-// disrupted returns the pods whose eviction was allowed and that are still to go, and when the first of them is overdue.
+// disrupted returns the pods whose eviction was allowed and that are still to go, and when the first of them
+// is overdue.
 func (b *budgets) disrupted(pdb *policyv1.PodDisruptionBudget, pods []*corev1.Pod, now time.Time) (map[string]metav1.Time, time.Duration) {
 	var left map[string]metav1.Time
 	var again time.Duration

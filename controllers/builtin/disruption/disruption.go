@@ -1,9 +1,11 @@
-// Package disruption keeps the status of PodDisruptionBudgets: how many of the pods they select are healthy, how many must be, and so how
-// many may be evicted now. The API server's eviction subresource spends that number; this controller renews it.
+// Package disruption keeps the status of PodDisruptionBudgets: how many of the pods they select are healthy,
+// how many must be, and so how many may be evicted now. The API server's eviction subresource spends that
+// number; this controller renews it.
 //
-// What is promised: a budget whose status is of the present generation never allows more disruptions than the pods seen
-// permit. An eviction that was allowed counts as a missing pod at once, through status.disruptedPods, until the
-// pod is seen to be deleted or two minutes have passed. When the number cannot be computed, none is allowed.
+// What is promised: a budget whose status is of the present generation never allows more disruptions than the
+// pods seen permit. An eviction that was allowed counts as a missing pod at once, through
+// status.disruptedPods, until the pod is seen to be deleted or two minutes have passed. When the number
+// cannot be computed, none is allowed.
 package disruption
 
 import (

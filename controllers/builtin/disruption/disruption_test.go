@@ -129,7 +129,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// What kubectl drain does: it evicts, is refused, waits until another pod has taken the place, and evicts the next.
+// What kubectl drain does: it evicts, is refused, waits until another pod has taken the place, and evicts the
+// next.
 func TestEvictionsOneAfterTheOther(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, web(3))
@@ -256,8 +257,8 @@ func TestStaleDisruptionTargets(t *testing.T) {
 	})
 }
 
-// Random scales, readiness and evictions: there are never fewer healthy pods than the budget wants because of an eviction, and at
-// rest the status is what counting gives.
+// Random scales, readiness and evictions: there are never fewer healthy pods than the budget wants because of
+// an eviction, and at rest the status is what counting gives.
 func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Slow(t, 20) {
 		bubble(t, func(t *testing.T, c *controllertest.Cluster) {

@@ -16,7 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// owners knows how many pods their controllers want: the built-in ones from informers, any other by its scale subresource.
+// owners knows how many pods their controllers want: the built-in ones from informers, any other by its scale
+// subresource.
 type owners struct {
 	conn        client.Conn
 	find        *discovery.Client

@@ -16,7 +16,8 @@ import (
 // staleTimeout is how long a pod may say that it is about to be disrupted without being deleted.
 const staleTimeout = 2 * time.Minute
 
-// addStale registers the controller that takes the condition DisruptionTarget back from pods that were not deleted after all.
+// addStale registers the controller that takes the condition DisruptionTarget back from pods that were not
+// deleted after all.
 func addStale(m *manager.Manager) error {
 	pods, api := informers.For[*corev1.Pod](m.Informers()).Lister(), client.For[*corev1.Pod](m.Conn())
 	_, err := controllers.Add(m, "stale-pod-disruption", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {

@@ -1,5 +1,5 @@
-// Package endpointslice keeps, for every Service with a selector, EndpointSlices that list the addresses of the
-// pods it selects: at most 100 endpoints per slice, one set of slices per address family and per distinct
+// Package endpointslice keeps, for every Service with a selector, EndpointSlices that list the addresses of
+// the pods it selects: at most 100 endpoints per slice, one set of slices per address family and per distinct
 // set of target ports. Pods that are not ready are listed as such; pods that have ended are not.
 package endpointslice
 
@@ -193,9 +193,10 @@ func samePorts(a, b []discoveryv1.EndpointPort) bool {
 	return true
 }
 
-// spread distributes the endpoints of w over the slices that hold such endpoints already: each stays where it is, new ones go
-// first into slices that change anyway, then where there is room, then into new slices. The result begins with the new
-// states of the old slices, nil for one to delete, and goes on with slices to create.
+// spread distributes the endpoints of w over the slices that hold such endpoints already: each stays where it
+// is, new ones go first into slices that change anyway, then where there is room, then into new slices. The
+// result begins with the new states of the old slices, nil for one to delete, and goes on with slices to
+// create.
 func (c *endpointSlices) spread(old []*discoveryv1.EndpointSlice, w *discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
 	wanted := map[string]*discoveryv1.Endpoint{}
 	for i := range w.Endpoints {
@@ -278,7 +279,8 @@ type portSet struct {
 	ports  string
 }
 
-// plan computes what a Service should have, in a stable order: one slice per family and set of ports, however long.
+// plan computes what a Service should have, in a stable order: one slice per family and set of ports, however
+// long.
 func (c *endpointSlices) plan(svc *corev1.Service, pods []*corev1.Pod) []*discoveryv1.EndpointSlice {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	groups := map[portSet][]discoveryv1.Endpoint{}

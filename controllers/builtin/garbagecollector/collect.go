@@ -73,8 +73,8 @@ func (c *collector) read(ctx context.Context, id identity, uid types.UID) (*meta
 	return live, nil
 }
 
-// notFound reports whether err says of the very object of that name that it does not exist. A server that does not serve the resource, or
-// something on the way to it, answers 404 too.
+// notFound reports whether err says of the very object of that name that it does not exist. A server that
+// does not serve the resource, or something on the way to it, answers 404 too.
 func notFound(err error, name string) bool {
 	if !apierrors.IsNotFound(err) || apierrors.IsUnexpectedServerError(err) {
 		return false
@@ -86,8 +86,8 @@ func notFound(err error, name string) bool {
 // soon is when to look again for resources that are being read.
 const soon = time.Second
 
-// awaitDependents lets an owner go that is deleted in the foreground when no dependent blocks it. The end of the last one brings it
-// back here.
+// awaitDependents lets an owner go that is deleted in the foreground when no dependent blocks it. The end of
+// the last one brings it back here.
 func (c *collector) awaitDependents(ctx context.Context, v view) (reconcile.Result, error) {
 	if v.blocked {
 		for _, d := range c.graph.circle(v.uid) {
@@ -109,7 +109,8 @@ func (c *collector) awaitDependents(ctx context.Context, v view) (reconcile.Resu
 	return reconcile.Result{}, c.dropFinalizer(ctx, v, metav1.FinalizerDeleteDependents)
 }
 
-// orphan removes the references of all dependents to an owner that was deleted so, and then lets the owner go.
+// orphan removes the references of all dependents to an owner that was deleted so, and then lets the owner
+// go.
 func (c *collector) orphan(ctx context.Context, v view) (reconcile.Result, error) {
 	more, wait, err := c.unseenDependents(ctx, v)
 	if err != nil || wait {
@@ -133,8 +134,8 @@ type dependent struct {
 	owners []metav1.OwnerReference
 }
 
-// unseenDependents returns the dependents of an owner among the resources that the graph does not follow at the moment, which
-// are listed for that. wait says to come back: they may be in step soon.
+// unseenDependents returns the dependents of an owner among the resources that the graph does not follow at
+// the moment, which are listed for that. wait says to come back: they may be in step soon.
 func (c *collector) unseenDependents(ctx context.Context, v view) (list []dependent, wait bool, err error) {
 	kinds, early := c.unseen()
 	if early {
@@ -156,8 +157,8 @@ func (c *collector) unseenDependents(ctx context.Context, v view) (list []depend
 	return list, false, nil
 }
 
-// collect deletes an object none of whose owners lives, and takes references to owners that are gone, or that wait
-// for their dependents, out of one that still has another.
+// collect deletes an object none of whose owners lives, and takes references to owners that are gone, or that
+// wait for their dependents, out of one that still has another.
 func (c *collector) collect(ctx context.Context, v view) (reconcile.Result, error) {
 	live, err := c.read(ctx, v.id, v.uid)
 	if err != nil || live == nil || live.DeletionTimestamp != nil || len(live.OwnerReferences) == 0 {
@@ -182,7 +183,8 @@ func (c *collector) collect(ctx context.Context, v view) (reconcile.Result, erro
 	}
 	if solid {
 		if owners := append(dangling, waiting...); len(owners) > 0 {
-			// Of the object as it is in this decision: without the owner that holds it, the others are why it is deleted.
+			// Of the object as it is in this decision: without the owner that holds it, the others are why it
+			// is deleted.
 			return reconcile.Result{}, c.patch(ctx, object{v.id, v.uid}, live, withoutOwners(live, owners))
 		}
 		return reconcile.Result{}, nil

@@ -26,8 +26,8 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `
 
-// TestADeletedDefinitionHoldsUpNothing: once a resource is not served any more, owners of other kinds are deleted as before, and not when
-// the collector has given up the resource.
+// TestADeletedDefinitionHoldsUpNothing: once a resource is not served any more, owners of other kinds are
+// deleted as before, and not when the collector has given up the resource.
 func TestADeletedDefinitionHoldsUpNothing(t *testing.T) {
 	for _, p := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// flaky is a connection to a server that stops serving some resources for a while, as one of several replicas does that
-// does not know a CustomResourceDefinition yet, and that answers some lists late.
+// flaky is a connection to a server that stops serving some resources for a while, as one of several replicas
+// does that does not know a CustomResourceDefinition yet, and that answers some lists late.
 type flaky struct {
 	client.Conn
 

@@ -3,16 +3,19 @@
 //
 // It keeps a graph of all objects' metadata. The graph only proposes. What is promised:
 //
-//   - An object is deleted only when each of its owners is proven not to exist: the server has said of that very object, by name, that it
-//     is not found, or has shown another one in its place, or a watch has delivered its end. That a resource is not served (a 404 of a collection,
-//     of a path, of discovery) proves nothing, and neither does an empty or incomplete copy.
-//   - The delete carries the object's uid and version as it was read for the decision, so that one that gets an owner meanwhile stays.
-//   - A reference counts for the place that it names: the same uid with another name, kind or namespace says nothing about others that
-//     refer to the owner rightly.
-//   - A cluster-scoped object that names a namespaced owner is never deleted on account of that reference, which cannot be
-//     followed. Such references, and those to an owner in another namespace, are reported by events (OwnerRefInvalidNamespace).
-//   - An owner that is to be orphaned, or that waits for its dependents, is let go only when every resource has been read: one that
-//     cannot be watched is listed.
+//   - An object is deleted only when each of its owners is proven not to exist: the server has said of that
+//     very object, by name, that it is not found, or has shown another one in its place, or a watch has
+//     delivered its end. That a resource is not served (a 404 of a collection, of a path, of discovery)
+//     proves nothing, and neither does an empty or incomplete copy.
+//   - The delete carries the object's uid and version as it was read for the decision, so that one that gets
+//     an owner meanwhile stays.
+//   - A reference counts for the place that it names: the same uid with another name, kind or namespace says
+//     nothing about others that refer to the owner rightly.
+//   - A cluster-scoped object that names a namespaced owner is never deleted on account of that reference,
+//     which cannot be followed. Such references, and those to an owner in another namespace, are reported by
+//     events (OwnerRefInvalidNamespace).
+//   - An owner that is to be orphaned, or that waits for its dependents, is let go only when every resource
+//     has been read: one that cannot be watched is listed.
 //   - Objects that wait for each other in a circle of foreground deletions are let go.
 //   - While a reference cannot be followed because its kind is not served, its object stays.
 package garbagecollector
@@ -52,7 +55,8 @@ const name = "garbage-collector-controller"
 const (
 	// patience is how long the first reading of a resource is waited for before work goes on without it.
 	patience = 30 * time.Second
-	// unservedFor is how long a resource must be missing from what the server says it serves before its objects are forgotten.
+	// unservedFor is how long a resource must be missing from what the server says it serves before its
+	// objects are forgotten.
 	unservedFor = 5 * time.Minute
 )
 

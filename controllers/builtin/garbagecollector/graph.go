@@ -17,8 +17,8 @@ type identity struct {
 	key  types.NamespacedName
 }
 
-// place is where a reference says that an owner is. The namespace is that of the object that refers, and is empty for
-// a cluster-scoped owner where that is known.
+// place is where a reference says that an owner is. The namespace is that of the object that refers, and is
+// empty for a cluster-scoped owner where that is known.
 type place struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -46,30 +46,31 @@ const (
 	referenced knowledge = iota
 	// present: a watch or a read has shown the object, and nothing has said since that it is gone.
 	present
-	// doubtful: the object was present and is no longer in what the server lists, which proves nothing when the
-	// server did not serve the resource. It is looked up again and again, until a watch shows it or its absence is proven.
+	// doubtful: the object was present and is no longer in what the server lists, which proves nothing when
+	// the server did not serve the resource. It is looked up again and again, until a watch shows it or its
+	// absence is proven.
 	doubtful
 )
 
 // node is one object of the graph. All fields are guarded by the graph's lock.
 //
-// Invariants: n is in the dependents of exactly the nodes that its owners name. A node that is referenced has no owners, and at
-// least one dependent. absent is empty unless the node is referenced or doubtful.
+// Invariants: n is in the dependents of exactly the nodes that its owners name. A node that is referenced has
+// no owners, and at least one dependent. absent is empty unless the node is referenced or doubtful.
 type node struct {
 	id         identity // once it was present
 	uid        types.UID
 	known      knowledge
 	owners     []metav1.OwnerReference
 	dependents map[types.UID]*node
-	// absent are the places where the object is known not to be: a read has shown that it is not there, or a watch its
-	// end. It is true for ever, because a uid is never used again.
+	// absent are the places where the object is known not to be: a read has shown that it is not there, or a
+	// watch its end. It is true for ever, because a uid is never used again.
 	absent []place
 	// deleting, foreground and orphaning mirror deletionTimestamp and the two finalizers.
 	deleting, foreground, orphaning bool
 }
 
-// graph is who owns whom, among all objects of the cluster. Its methods that change it return the objects that must be looked
-// at in consequence. Safe for concurrent use.
+// graph is who owns whom, among all objects of the cluster. Its methods that change it return the objects
+// that must be looked at in consequence. Safe for concurrent use.
 type graph struct {
 	mu    sync.Mutex
 	nodes map[types.UID]*node
@@ -94,9 +95,9 @@ func (g *graph) observe(id identity, obj *metav1.ObjectMeta) (check []types.UID)
 	return g.take(id, obj, present)
 }
 
-// confirm takes in the state of an object that was read because its existence was in doubt. It stays in doubt until a watch
-// shows it, because none would tell its end. One may have shown it since it was read; then that holds. The caller is about to
-// look at the object itself.
+// confirm takes in the state of an object that was read because its existence was in doubt. It stays in doubt
+// until a watch shows it, because none would tell its end. One may have shown it since it was read; then that
+// holds. The caller is about to look at the object itself.
 func (g *graph) confirm(id identity, obj *metav1.ObjectMeta) (check []types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,8 +134,8 @@ func (g *graph) take(id identity, obj *metav1.ObjectMeta, known knowledge) (chec
 	return check
 }
 
-// setOwners links n under its owners. It returns those whose references are gone or differ, and whether anything has
-// changed.
+// setOwners links n under its owners. It returns those whose references are gone or differ, and whether
+// anything has changed.
 func (g *graph) setOwners(n *node, owners []metav1.OwnerReference) (released []types.UID, changed bool) {
 	for i := range n.owners {
 		old := &n.owners[i]
@@ -168,8 +169,9 @@ func blocks(r *metav1.OwnerReference) bool {
 	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
-// holds reports whether a reference of an object in namespace lets an owner, when it is deleted in the foreground, wait for the
-// object. One with the right uid that leads elsewhere does not: nothing would ever end the wait.
+// holds reports whether a reference of an object in namespace lets an owner, when it is deleted in the
+// foreground, wait for the object. One with the right uid that leads elsewhere does not: nothing would ever
+// end the wait.
 func holds(owner types.UID, id identity, namespace string, r *metav1.OwnerReference) bool {
 	return r.UID == owner && blocks(r) && leadsTo(id, namespace, r)
 }
@@ -206,7 +208,8 @@ func (g *graph) unlink(n *node, owner types.UID) {
 	}
 }
 
-// settled reports whether all owners of n live as far as the graph knows, so that nothing is to be done with n.
+// settled reports whether all owners of n live as far as the graph knows, so that nothing is to be done with
+// n.
 func (g *graph) settled(n *node) bool {
 	for i := range n.owners {
 		if g.state(n.id.key.Namespace, &n.owners[i]) != lives {
@@ -264,7 +267,8 @@ func (g *graph) state(namespace string, ref *metav1.OwnerReference) ownerState {
 	return unknown
 }
 
-// elsewhere reports whether the owner of a reference is known to live in another namespace than the object that refers to it.
+// elsewhere reports whether the owner of a reference is known to live in another namespace than the object
+// that refers to it.
 func (g *graph) elsewhere(namespace string, owner types.UID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -330,7 +334,8 @@ func (g *graph) doubt(uid types.UID) (check []types.UID) {
 	return []types.UID{uid}
 }
 
-// doubtAll notes that no object of a kind is watched at the moment. Those must be looked at that [graph.inDoubt] returns when the kind is watched again.
+// doubtAll notes that no object of a kind is watched at the moment. Those must be looked at that
+// [graph.inDoubt] returns when the kind is watched again.
 func (g *graph) doubtAll(kind *client.Resource) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -341,7 +346,8 @@ func (g *graph) doubtAll(kind *client.Resource) {
 	}
 }
 
-// inDoubt returns the objects of some kinds that are in doubt, and those that refer to owners of them that are not known.
+// inDoubt returns the objects of some kinds that are in doubt, and those that refer to owners of them that
+// are not known.
 func (g *graph) inDoubt(kinds map[schema.GroupKind]bool) (check []types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -377,7 +383,8 @@ type view struct {
 	uid                             types.UID
 	doubtful                        bool
 	deleting, foreground, orphaning bool
-	// owned and blocked say whether the node has dependents, and any that block its deletion in the foreground.
+	// owned and blocked say whether the node has dependents, and any that block its deletion in the
+	// foreground.
 	owned, blocked bool
 }
 
@@ -419,8 +426,8 @@ func (g *graph) dependents(uid types.UID) []object {
 	return list
 }
 
-// circle returns the dependents that an object deleted in the foreground waits for, and that wait for it in turn, directly or through
-// others: none of them would ever go.
+// circle returns the dependents that an object deleted in the foreground waits for, and that wait for it in
+// turn, directly or through others: none of them would ever go.
 func (g *graph) circle(uid types.UID) []object {
 	g.mu.Lock()
 	defer g.mu.Unlock()

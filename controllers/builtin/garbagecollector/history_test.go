@@ -24,14 +24,17 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// Histories: random objects that own each other, rightly and wrongly, in kinds that come and go, before collectors that are
-// restarted and whose server does not serve a resource for a while. The rules below are written from the documentation of owner
-// references, on the state in the store, and know nothing of graphs, queues or caches. They are checked at each write of a collector:
+// Histories: random objects that own each other, rightly and wrongly, in kinds that come and go, before
+// collectors that are restarted and whose server does not serve a resource for a while. The rules below are
+// written from the documentation of owner references, on the state in the store, and know nothing of graphs,
+// queues or caches. They are checked at each write of a collector:
 //
-//  1. An object is deleted only if it has owners, none lives, and no reference is one that cannot be followed.
-//  2. A reference is removed only if its owner is absent, or is being orphaned, or waits for its dependents while another reference
-//     holds the object.
-//  3. An owner is released from foreground deletion only when nothing blocks it, but what waits for its own dependents in turn.
+//  1. An object is deleted only if it has owners, none lives, and no reference is one that cannot be
+//     followed.
+//  2. A reference is removed only if its owner is absent, or is being orphaned, or waits for its dependents
+//     while another reference holds the object.
+//  3. An owner is released from foreground deletion only when nothing blocks it, but what waits for its own
+//     dependents in turn.
 //  4. An owner is released from orphaning only when nothing refers to it.
 //
 // and in the end, when all is served and no other finalizer holds anything:
@@ -125,8 +128,8 @@ func (h *history) all() []entry {
 	return list
 }
 
-// truth is what became of the owner that a reference of an object names: "lives", "waits", "orphans", "absent", or "unclear" if the reference
-// cannot be followed.
+// truth is what became of the owner that a reference of an object names: "lives", "waits", "orphans",
+// "absent", or "unclear" if the reference cannot be followed.
 func (h *history) truth(namespace string, ref metav1.OwnerReference) string {
 	at := slices.IndexFunc(worldKinds, func(k worldKind) bool { return k.GVK.Kind == ref.Kind })
 	k := worldKinds[at]
@@ -222,7 +225,8 @@ func (h *history) hasWaited(uid types.UID) bool {
 	return h.waited[uid]
 }
 
-// orphaned reports whether an object of that uid, wherever a reference says that it is, is being deleted without its dependents.
+// orphaned reports whether an object of that uid, wherever a reference says that it is, is being deleted
+// without its dependents.
 func (h *history) orphaned(uid types.UID) bool {
 	return slices.ContainsFunc(h.all(), func(e entry) bool {
 		return e.obj.UID == uid && e.obj.DeletionTimestamp != nil && slices.Contains(e.obj.Finalizers, metav1.FinalizerOrphanDependents)

@@ -27,12 +27,14 @@ type monitor struct {
 	settled bool
 }
 
-// inStep reports whether every object that was there at first has been seen, and the last request for changes succeeded.
+// inStep reports whether every object that was there at first has been seen, and the last request for changes
+// succeeded.
 func (m *monitor) inStep() bool { return m.reg.HasSynced() && m.inf.Status().LastError == nil }
 
-// stopped reports whether the resource is not served any more, so that the graph has what there is: all that was there when it was last
-// served, which may hold up its owners, or nothing of one that was never read and has not been served for a while. A definition
-// that is deleted would otherwise hold up the deletion of every owner in the cluster.
+// stopped reports whether the resource is not served any more, so that the graph has what there is: all that
+// was there when it was last served, which may hold up its owners, or nothing of one that was never read and
+// has not been served for a while. A definition that is deleted would otherwise hold up the deletion of every
+// owner in the cluster.
 func (m *monitor) stopped() bool {
 	return !m.unserved.IsZero() && (m.reg.HasSynced() || time.Since(m.unserved) >= patience)
 }
@@ -57,8 +59,8 @@ func (c *collector) follow(ctx context.Context) {
 	}
 }
 
-// waitForFirst waits until every resource has been read first, so that work does not look up what is about to be
-// seen. One that cannot be read holds nothing up for long.
+// waitForFirst waits until every resource has been read first, so that work does not look up what is about to
+// be seen. One that cannot be read holds nothing up for long.
 func (c *collector) waitForFirst(ctx context.Context) {
 	select {
 	case <-c.begun:
@@ -175,8 +177,8 @@ func (c *collector) see(kind *client.Resource, e informers.Event[*metav1.Partial
 	}
 }
 
-// unseen returns the resources whose objects the graph may not all have at the moment. early is true if one of them may
-// be in step soon, so that it is better to wait.
+// unseen returns the resources whose objects the graph may not all have at the moment. early is true if one
+// of them may be in step soon, so that it is better to wait.
 func (c *collector) unseen() (kinds []*client.Resource, early bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 )
 
-// ownerState says what became of the owner that a reference of an object names: lives, waits, absent, or unknown if the reference
-// cannot be followed.
+// ownerState says what became of the owner that a reference of an object names: lives, waits, absent, or
+// unknown if the reference cannot be followed.
 func (c *collector) ownerState(ctx context.Context, of object, ref *metav1.OwnerReference) (ownerState, error) {
 	namespace := of.id.key.Namespace
 	if c.graph.elsewhere(namespace, ref.UID) {

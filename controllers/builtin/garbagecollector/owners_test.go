@@ -57,7 +57,8 @@ func secretThere(c *controllertest.Cluster, namespace, name string) bool {
 	return controllertest.Exists[*corev1.Secret](c, namespace, name)
 }
 
-// A cluster-scoped object cannot have a namespaced owner: which object the reference means nobody can say, so it proves nothing.
+// A cluster-scoped object cannot have a namespaced owner: which object the reference means nobody can say, so
+// it proves nothing.
 func TestClusterScopedObjectsThatNameNamespacedOwnersAreKept(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		a := owner(c, "a")
@@ -108,7 +109,8 @@ func TestACollectionThatIsNotServedForAWhileLosesNothing(t *testing.T) {
 	})
 }
 
-// A reference with the right uid and the wrong name, kind or namespace says nothing about the objects that name their owner rightly.
+// A reference with the right uid and the wrong name, kind or namespace says nothing about the objects that
+// name their owner rightly.
 func TestAWrongReferenceDoesNotHarmOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
@@ -205,7 +207,8 @@ func TestAReferenceToAnAbsentOwnerIsSeenWheneverItIsAdded(t *testing.T) {
 	})
 }
 
-// Objects that own each other in a circle go when one of them is deleted, whichever way and however many are deleted at once.
+// Objects that own each other in a circle go when one of them is deleted, whichever way and however many are
+// deleted at once.
 func TestCyclesEnd(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 4, 5} {
 		for _, step := range []int{1, 2, 5} {

@@ -33,8 +33,8 @@ func (s *sync) count(ctx context.Context, outcome *batchv1.JobCondition) error {
 	return s.write(ctx)
 }
 
-// note puts the uids of newly ended pods into the status as far as there is room, and returns the pods whose finalizer may
-// go when that is written, and whether others have to wait for room.
+// note puts the uids of newly ended pods into the status as far as there is room, and returns the pods whose
+// finalizer may go when that is written, and whether others have to wait for room.
 func (s *sync) note(outcome *batchv1.JobCondition) (untrack []*corev1.Pod, more bool) {
 	st := &s.job.Status
 	if st.UncountedTerminatedPods == nil {
@@ -87,8 +87,8 @@ func (s *sync) note(outcome *batchv1.JobCondition) (untrack []*corev1.Pod, more 
 	return untrack, more
 }
 
-// failures are the failed pods, and at the end of the Job those that had to end with it: they count as failed if it fails, and not
-// at all if it succeeds.
+// failures are the failed pods, and at the end of the Job those that had to end with it: they count as failed
+// if it fails, and not at all if it succeeds.
 func (s *sync) failures(outcome *batchv1.JobCondition, noted map[types.UID]bool) []*corev1.Pod {
 	if outcome == nil {
 		return s.failed

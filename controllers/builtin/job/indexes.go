@@ -97,7 +97,8 @@ func indexOf(p *corev1.Pod) int32 {
 	return int32(n)
 }
 
-// failuresOf are the failures of its index that a pod remembers to have come before it, counted and ignored ones.
+// failuresOf are the failures of its index that a pod remembers to have come before it, counted and ignored
+// ones.
 func failuresOf(p *corev1.Pod) (counted, ignored int32) {
 	number := func(key string) int32 {
 		n, err := strconv.ParseInt(p.Annotations[key], 10, 32)

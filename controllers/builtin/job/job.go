@@ -65,8 +65,8 @@ func Add(m *manager.Manager, o Options) error {
 	return j.Register(m, o.Concurrency, j.reconcile)
 }
 
-// freeOrphan takes the finalizer off a pod that belongs to no Job any more, as after a Job was deleted without its dependents: which one it was
-// nobody can tell. One that another Job adopts gets its own.
+// freeOrphan takes the finalizer off a pod that belongs to no Job any more, as after a Job was deleted
+// without its dependents: which one it was nobody can tell. One that another Job adopts gets its own.
 func (j *jobs) freeOrphan(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pod, err := j.Pods.Get(req)
 	if apierrors.IsNotFound(err) {
@@ -116,7 +116,8 @@ func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	return reconcile.Result{RequeueAfter: s.again}, err
 }
 
-// letGo takes the finalizer off the pods of Jobs of the name that are gone, which all are but the one with uid alive.
+// letGo takes the finalizer off the pods of Jobs of the name that are gone, which all are but the one with
+// uid alive.
 func (j *jobs) letGo(ctx context.Context, key types.NamespacedName, alive types.UID) error {
 	var orphans []*corev1.Pod
 	if err := j.byJob.View(key.String(), func(p *corev1.Pod) bool {

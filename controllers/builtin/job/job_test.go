@@ -423,8 +423,8 @@ func TestDeletionFreesThePods(t *testing.T) {
 	}
 }
 
-// A Job that is deleted without its pods, which is what a DELETE without a policy means, leaves pods that can be deleted, whether the
-// controller or the garbage collector was there first.
+// A Job that is deleted without its pods, which is what a DELETE without a policy means, leaves pods that can
+// be deleted, whether the controller or the garbage collector was there first.
 func TestOrphansAreFreed(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -458,7 +458,8 @@ func TestOrphansAreFreed(t *testing.T) {
 	}
 }
 
-// The controller is killed again and again in the middle of its counting, and nothing is lost or counted twice.
+// The controller is killed again and again in the middle of its counting, and nothing is lost or counted
+// twice.
 func TestCountingSurvivesCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: nodes})

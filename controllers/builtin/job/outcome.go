@@ -62,8 +62,8 @@ func (s *sync) suspension() {
 	}
 }
 
-// outcome is what decides the Job now, before any more pods are made: a failure first, then an early success. Nil means
-// that it goes on. Once decided, an outcome stays.
+// outcome is what decides the Job now, before any more pods are made: a failure first, then an early success.
+// Nil means that it goes on. Once decided, an outcome stays.
 func (s *sync) outcome() *batchv1.JobCondition {
 	for _, t := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet} {
 		if c := find(&s.job.Status, t); c != nil && c.Status == corev1.ConditionTrue {

@@ -78,8 +78,8 @@ func (s *sync) lookAgain(d time.Duration) {
 	}
 }
 
-// hasFailed reports whether a pod counts as failed. One that is deleted counts at once, for it may never get a phase, unless its
-// replacement must wait for its end.
+// hasFailed reports whether a pod counts as failed. One that is deleted counts at once, for it may never get
+// a phase, unless its replacement must wait for its end.
 func (s *sync) hasFailed(p *corev1.Pod) bool {
 	switch {
 	case p.Status.Phase == corev1.PodFailed:

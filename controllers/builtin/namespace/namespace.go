@@ -1,6 +1,6 @@
-// Package namespace empties namespaces that are being deleted and then lets them go: pods first, so that nothing they
-// use vanishes under them, then everything else, custom resources included. What cannot be deleted is
-// reported in the namespace's conditions.
+// Package namespace empties namespaces that are being deleted and then lets them go: pods first, so that
+// nothing they use vanishes under them, then everything else, custom resources included. What cannot be
+// deleted is reported in the namespace's conditions.
 package namespace
 
 import (
@@ -203,9 +203,10 @@ func (n *namespaces) clear(ctx context.Context, namespace string, r discovery.Re
 	return list.Items, ignoreUnsupported(err)
 }
 
-// ignoreUnsupported drops the errors of a resource whose collections cannot be read or deleted. A 404 is none of them: discovery has just
-// listed the resource, so that its objects may only be out of sight, behind a server that does not know the definition
-// yet. If it is not served any more, the next pass does not find it in discovery.
+// ignoreUnsupported drops the errors of a resource whose collections cannot be read or deleted. A 404 is none
+// of them: discovery has just listed the resource, so that its objects may only be out of sight, behind a
+// server that does not know the definition yet. If it is not served any more, the next pass does not find it
+// in discovery.
 func ignoreUnsupported(err error) error {
 	if apierrors.IsMethodNotSupported(err) {
 		return nil

@@ -19,7 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-// blind answers lists of ConfigMaps with a 404 while it is on, as a replica that does not know the resource yet.
+// blind answers lists of ConfigMaps with a 404 while it is on, as a replica that does not know the resource
+// yet.
 type blind struct {
 	client.Conn
 	on *atomic.Bool
@@ -34,7 +35,8 @@ func (b blind) Do(ctx context.Context, r *client.Request) (*client.Response, err
 	return b.Conn.Do(ctx, r)
 }
 
-// TestWhatIsOutOfSightKeepsTheNamespace: a collection that is not found although discovery has it is not taken for empty.
+// TestWhatIsOutOfSightKeepsTheNamespace: a collection that is not found although discovery has it is not
+// taken for empty.
 func TestWhatIsOutOfSightKeepsTheNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var on atomic.Bool

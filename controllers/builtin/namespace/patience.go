@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// soonest is when to look again while things vanish by themselves, latest when nothing has changed for long: a pass costs
-	// requests for every namespaced resource.
+	// soonest is when to look again while things vanish by themselves, latest when nothing has changed for
+	// long: a pass costs requests for every namespaced resource.
 	soonest = 100 * time.Millisecond
 	latest  = 15 * time.Second
 )
@@ -25,8 +25,8 @@ type pass struct {
 	delay time.Duration
 }
 
-// after returns how long to wait after a pass: at first a moment, then, as long as the same is left, twice as long each time. Pods are
-// not looked at before half of their grace period.
+// after returns how long to wait after a pass: at first a moment, then, as long as the same is left, twice as
+// long each time. Pods are not looked at before half of their grace period.
 func (p *patience) after(ns string, c *content) time.Duration {
 	now := pass{left: fmt.Sprint(c.remaining, c.finalizers), delay: soonest} // maps are printed in order
 	p.mu.Lock()

@@ -1,6 +1,6 @@
-// Package nodelifecycle watches over nodes: one whose Lease and status go stale is marked Unknown, and conditions become
-// the taints that keep pods off a node (NoSchedule) or drive them from it (NoExecute). Freshness is
-// judged by when this process saw a change, never by a node's own clock.
+// Package nodelifecycle watches over nodes: one whose Lease and status go stale is marked Unknown, and
+// conditions become the taints that keep pods off a node (NoSchedule) or drive them from it (NoExecute).
+// Freshness is judged by when this process saw a change, never by a node's own clock.
 package nodelifecycle
 
 import (
@@ -46,8 +46,8 @@ type Options struct {
 	Period time.Duration
 	// EvictionRate is how many nodes per second and zone get a NoExecute taint; 0 means 0.1.
 	EvictionRate float64
-	// SecondaryEvictionRate holds when more than UnhealthyThreshold of a zone with more than LargeZone nodes is not ready;
-	// 0 means 0.01. Smaller such zones stop evicting.
+	// SecondaryEvictionRate holds when more than UnhealthyThreshold of a zone with more than LargeZone nodes
+	// is not ready; 0 means 0.01. Smaller such zones stop evicting.
 	SecondaryEvictionRate float64
 	// UnhealthyThreshold is a fraction; 0 means 0.55.
 	UnhealthyThreshold float64
@@ -151,8 +151,8 @@ func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (recon
 	return reconcile.Result{RequeueAfter: l.opts.Period}, nil
 }
 
-// survey notes the state of every node before the first is judged, so that after a restart the one that is looked at first is not
-// taken for all.
+// survey notes the state of every node before the first is judged, so that after a restart the one that is
+// looked at first is not taken for all.
 func (l *lifecycle) survey() {
 	// The nodes have been read: the controller begins after that.
 	_ = l.nodes.ViewAll(informers.ListOptions{}, func(n *corev1.Node) bool {
@@ -269,7 +269,8 @@ func owned(t corev1.Taint) bool {
 	return false
 }
 
-// taint writes the wanted taints if they differ from those there, keeping everybody else's and the time of those that stay.
+// taint writes the wanted taints if they differ from those there, keeping everybody else's and the time of
+// those that stay.
 func (l *lifecycle) taint(ctx context.Context, node *corev1.Node, now time.Time, mayEvict bool) error {
 	want := wanted(node, mayEvict)
 	var taints []corev1.Taint

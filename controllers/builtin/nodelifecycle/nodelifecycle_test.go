@@ -150,8 +150,8 @@ func TestNobodyIsEvictedWhenAllAreSilent(t *testing.T) {
 	})
 }
 
-// In a full outage nodes fall silent one after the other, as their leases were renewed: those that were tainted before it was known to be
-// full are freed, and have their time when the network is back.
+// In a full outage nodes fall silent one after the other, as their leases were renewed: those that were
+// tainted before it was known to be full are freed, and have their time when the network is back.
 func TestNobodyIsEvictedInAFullOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// zones limits how fast nodes of a failure zone get NoExecute taints: when much of a zone fails at once, the cause
-// is more likely the network than the nodes.
+// zones limits how fast nodes of a failure zone get NoExecute taints: when much of a zone fails at once, the
+// cause is more likely the network than the nodes.
 type zones struct {
 	mu     sync.Mutex
 	byName map[string]*zone
 	zoneOf map[string]string // by node name
-	// cutOff is true while no node at all is ready: it is more likely that we are cut off than that all nodes died. rejoined is when
-	// it was last true.
+	// cutOff is true while no node at all is ready: it is more likely that we are cut off than that all nodes
+	// died. rejoined is when it was last true.
 	cutOff   bool
 	rejoined time.Time
 }
@@ -46,9 +46,10 @@ func (z *zones) noteLocked(name, node string, ready bool) *zone {
 	return zn
 }
 
-// allow notes a node's state and says whether it may have a NoExecute taint now. A node that has one (evicted) keeps
-// it and costs nothing, until no node is ready any more: then those that fell silent first lose theirs. When nodes come back, the others have the
-// grace period to do so too. early says that the node's state is too new to act on.
+// allow notes a node's state and says whether it may have a NoExecute taint now. A node that has one
+// (evicted) keeps it and costs nothing, until no node is ready any more: then those that fell silent first
+// lose theirs. When nodes come back, the others have the grace period to do so too. early says that the
+// node's state is too new to act on.
 func (z *zones) allow(name, node string, ready, evicted, early bool, o *Options, now time.Time) bool {
 	z.mu.Lock()
 	defer z.mu.Unlock()

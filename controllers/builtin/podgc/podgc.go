@@ -1,5 +1,5 @@
-// Package podgc removes pods that nobody else will: those whose node is gone, those deleted before they had a node, and the oldest of
-// those that ended when there are too many.
+// Package podgc removes pods that nobody else will: those whose node is gone, those deleted before they had a
+// node, and the oldest of those that ended when there are too many.
 package podgc
 
 import (
@@ -125,7 +125,8 @@ func (c *collector) collect(ctx context.Context) {
 	c.orphans(ctx, onNode)
 }
 
-// orphans removes the pods of nodes that have been gone for long enough, which is asked once more of the server.
+// orphans removes the pods of nodes that have been gone for long enough, which is asked once more of the
+// server.
 func (c *collector) orphans(ctx context.Context, onNode map[string][]*corev1.Pod) {
 	now := time.Now()
 	for name := range c.missing {
@@ -156,7 +157,8 @@ func over(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// remove marks a pod that had not ended as failed, so that whoever counts it does, and deletes it without grace.
+// remove marks a pod that had not ended as failed, so that whoever counts it does, and deletes it without
+// grace.
 func (c *collector) remove(ctx context.Context, p *corev1.Pod, why *corev1.PodCondition) {
 	if !over(p) {
 		next := codec.DeepCopy(p)
@@ -173,14 +175,16 @@ func (c *collector) remove(ctx context.Context, p *corev1.Pod, why *corev1.PodCo
 	c.failed(p, c.podsAPI.Delete(ctx, p.Key(), client.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}}))
 }
 
-// failed notes what is to be tried again at the next look, but not that a pod was gone or has changed, which that will see.
+// failed notes what is to be tried again at the next look, but not that a pod was gone or has changed, which
+// that will see.
 func (c *collector) failed(p *corev1.Pod, err error) {
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		c.failures = append(c.failures, fmt.Errorf("pod %s: %w", p.Key(), err))
 	}
 }
 
-// fail writes what the status of a pod has become. It is a patch because the controller's role allows no update.
+// fail writes what the status of a pod has become. It is a patch because the controller's role allows no
+// update.
 func (c *collector) fail(ctx context.Context, p *corev1.Pod) error {
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion},

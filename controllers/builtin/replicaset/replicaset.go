@@ -1,4 +1,5 @@
-// Package replicaset keeps as many pods of a template running as a ReplicaSet, or a ReplicationController, asks for.
+// Package replicaset keeps as many pods of a template running as a ReplicaSet, or a ReplicationController,
+// asks for.
 //
 // One reconcile reads the pods that match, adopts and releases, creates or deletes the difference, and
 // writes status. The informers show the controller's own writes at once, so it needs no expectations:
@@ -198,7 +199,8 @@ func statusOf(rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, sc
 		}
 		failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason,
 			Message: scaleErr.Error(), LastTransitionTime: metav1.Time{Time: now}}
-		// The first failure stands until all is well: its text names a pod, and each attempt makes another name.
+		// The first failure stands until all is well: its text names a pod, and each attempt makes another
+		// name.
 		for _, c := range rs.Status.Conditions {
 			if c.Type == failure.Type && c.Status == failure.Status && c.Reason == failure.Reason {
 				failure = c

@@ -189,7 +189,8 @@ func (c *counting) Do(ctx context.Context, r *client.Request) (*client.Response,
 	return c.Conn.Do(ctx, r)
 }
 
-// A set of 500 under a quota of 3 makes a handful of vain attempts, not hundreds, and is whole soon after the quota is gone.
+// A set of 500 under a quota of 3 makes a handful of vain attempts, not hundreds, and is whole soon after the
+// quota is gone.
 func TestSlowStartUnderAQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

@@ -36,8 +36,8 @@ type Options struct {
 	ResyncPeriod time.Duration
 }
 
-// settling is how long after giving something back a quota is counted again: what is being created just now is charged
-// already but not seen yet.
+// settling is how long after giving something back a quota is counted again: what is being created just now
+// is charged already but not seen yet.
 const settling = 5 * time.Second
 
 type quotas struct {
@@ -108,7 +108,8 @@ func (q *quotas) of(namespace string) []reconcile.Request {
 }
 
 func (q *quotas) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	// Read live: the version guards the write against charges that come between. The controller's role may list, but not get.
+	// Read live: the version guards the write against charges that come between. The controller's role may
+	// list, but not get.
 	live, err := q.client.List(ctx, client.ListOptions{Namespace: req.Namespace, FieldSelector: fields.OneEqual("metadata.name", req.Name)})
 	if err != nil || len(live.Items) == 0 {
 		return reconcile.Result{}, err

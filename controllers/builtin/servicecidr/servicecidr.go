@@ -1,5 +1,5 @@
-// Package servicecidr looks after ServiceCIDR objects: it says that they are ready, so that services get addresses from them, and
-// keeps one that is deleted until no address would be left without a range.
+// Package servicecidr looks after ServiceCIDR objects: it says that they are ready, so that services get
+// addresses from them, and keeps one that is deleted until no address would be left without a range.
 package servicecidr
 
 import (
@@ -22,7 +22,8 @@ import (
 // Finalizer keeps a deleted range until nothing needs it.
 const Finalizer = "networking.k8s.io/service-cidr-finalizer"
 
-// grace is how long a deleted range stays though nothing needs it: servers that have not seen the deletion may still take addresses from it.
+// grace is how long a deleted range stays though nothing needs it: servers that have not seen the deletion
+// may still take addresses from it.
 const grace = 10 * time.Second
 
 type keeper struct {

@@ -23,15 +23,17 @@ func definitionKey(m *migration) types.NamespacedName {
 	return types.NamespacedName{Name: m.Spec.Resource.Resource + "." + m.Spec.Resource.Group}
 }
 
-// announce says on the definition of a custom resource that it is being migrated, and at which generation that began.
+// announce says on the definition of a custom resource that it is being migrated, and at which generation
+// that began.
 func (g *migrator) announce(ctx context.Context, m *migration) error {
 	return g.onDefinition(ctx, m, func(d *definition) {
 		say(d, apiextensionsv1.ConditionTrue, reasonRunning, fmt.Sprintf("Migration %s is running", m.Name))
 	})
 }
 
-// trim says on the definition of a custom resource how its migration ended. If it succeeded and the definition is the one it began with, all objects are
-// stored in its storage version, and no other is left in storedVersions.
+// trim says on the definition of a custom resource how its migration ended. If it succeeded and the
+// definition is the one it began with, all objects are stored in its storage version, and no other is left in
+// storedVersions.
 func (g *migrator) trim(ctx context.Context, m *migration, succeeded bool) error {
 	return g.onDefinition(ctx, m, func(d *definition) {
 		if !succeeded {
@@ -91,8 +93,8 @@ func storageVersion(d *definition) string {
 	return "" // a stored definition has one
 }
 
-// switched reports whether the server stores a custom resource in the version that its definition asks for: a moment after a change it may not yet, and what it
-// wrote then would be in the old one.
+// switched reports whether the server stores a custom resource in the version that its definition asks for: a
+// moment after a change it may not yet, and what it wrote then would be in the old one.
 func (g *migrator) switched(ctx context.Context, m *migration, r *discovery.Resource) (bool, error) {
 	if m.Spec.Resource.Group == "" {
 		return true, nil

@@ -30,7 +30,8 @@ func (g *migrator) version(ctx context.Context, r *discovery.Resource) (string, 
 	return list.ResourceVersion, nil
 }
 
-// rewrite has every object that is not newer than checkpoint written again, in the server's storage version, by a change that changes nothing.
+// rewrite has every object that is not newer than checkpoint written again, in the server's storage version,
+// by a change that changes nothing.
 func (g *migrator) rewrite(ctx context.Context, r *discovery.Resource, checkpoint string) error {
 	last, err := strconv.ParseUint(checkpoint, 10, 64)
 	if err != nil {
@@ -61,8 +62,8 @@ func (g *migrator) rewrite(ctx context.Context, r *discovery.Resource, checkpoin
 	return nil
 }
 
-// touch is an apply of nothing. With the uid it cannot create an object that has been deleted, and with the version as well it is refused
-// for one that has been made again.
+// touch is an apply of nothing. With the uid it cannot create an object that has been deleted, and with the
+// version as well it is refused for one that has been made again.
 func touch(r *discovery.Resource, o *metav1.PartialObjectMetadata) (client.Patch, error) {
 	apiVersion, kind := r.GVK.APIVersion(), r.GVK.Kind
 	data, err := codec.Marshal(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"uid": string(o.UID), "resourceVersion": o.ResourceVersion}})

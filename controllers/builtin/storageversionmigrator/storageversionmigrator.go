@@ -1,9 +1,11 @@
-// Package storageversionmigrator carries out StorageVersionMigration objects: it has every object of a resource written again, so that the store holds
-// all of them in the version that is the storage version now. Of a custom resource it then takes the other versions out of
-// status.storedVersions, so that they may leave the definition, and the condition StorageMigrating tells of it.
+// Package storageversionmigrator carries out StorageVersionMigration objects: it has every object of a
+// resource written again, so that the store holds all of them in the version that is the storage version now.
+// Of a custom resource it then takes the other versions out of status.storedVersions, so that they may leave
+// the definition, and the condition StorageMigrating tells of it.
 //
-// Of the migrations of one resource the oldest runs first, one at a time. A migration that a restart or a failing server interrupts goes on: what has been written is
-// not written again. The API storagemigration.k8s.io/v1beta1 is off by default; where it is not served the controller must not be added.
+// Of the migrations of one resource the oldest runs first, one at a time. A migration that a restart or a
+// failing server interrupts goes on: what has been written is not written again. The API
+// storagemigration.k8s.io/v1beta1 is off by default; where it is not served the controller must not be added.
 package storageversionmigrator
 
 import (
@@ -40,7 +42,8 @@ const (
 )
 
 const (
-	// patience is how long a resource may be unknown before its migration fails: it may have been defined a moment ago.
+	// patience is how long a resource may be unknown before its migration fails: it may have been defined a
+	// moment ago.
 	patience = time.Minute
 	// again is when to look for it again.
 	again = 5 * time.Second
@@ -52,8 +55,8 @@ type Options struct {
 	Concurrency int
 }
 
-// Add registers the controller with m. Its user lists and patches every resource there is to migrate, writes the status of migrations, and reads
-// definitions of custom resources and writes their status.
+// Add registers the controller with m. Its user lists and patches every resource there is to migrate, writes
+// the status of migrations, and reads definitions of custom resources and writes their status.
 func Add(m *manager.Manager, o Options) error {
 	if o.Concurrency == 0 {
 		o.Concurrency = 5
@@ -187,7 +190,8 @@ func (g *migrator) migrate(ctx context.Context, m *migration) (reconcile.Result,
 	return reconcile.Result{}, g.end(ctx, m, storagemigrationv1beta1.MigrationSucceeded, reasonSucceeded, "")
 }
 
-// find is the resource in its preferred version; nil if the server has none, which an API server that does not answer leaves open.
+// find is the resource in its preferred version; nil if the server has none, which an API server that does
+// not answer leaves open.
 func (g *migrator) find(ctx context.Context, m *migration) (*discovery.Resource, error) {
 	ask := g.discovery.Catalog
 	for range 2 {

@@ -37,7 +37,8 @@ func add(m *manager.Manager) error {
 	return storageversionmigrator.Add(m, storageversionmigrator.Options{})
 }
 
-// options make a cluster that serves migrations, whose connections know them, and whose controllers may do no more than their account.
+// options make a cluster that serves migrations, whose connections know them, and whose controllers may do no
+// more than their account.
 func options(t testing.TB, controllers ...controllertest.Adder) controllertest.Options {
 	served, err := apiserver.BuiltinScheme()
 	require.NoError(t, err)
@@ -174,7 +175,8 @@ func TestWhatCannotBeMigrated(t *testing.T) {
 	})
 }
 
-// One migration of a resource runs at a time, the oldest first; the end of one is the turn of the next. A definition that changes meanwhile keeps its stored versions.
+// One migration of a resource runs at a time, the oldest first; the end of one is the turn of the next. A
+// definition that changes meanwhile keeps its stored versions.
 func TestOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, options(t))

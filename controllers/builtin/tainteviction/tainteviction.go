@@ -1,7 +1,7 @@
-// Package tainteviction deletes pods from nodes with NoExecute taints they do not tolerate, at once or after the
-// shortest tolerationSeconds of the tolerations that match. The seconds count from when both are there, the taint and the pod on
-// the node: a pod that comes later has them whole. A taint without timeAdded, as kubectl writes it, counts from when
-// the controller saw it first.
+// Package tainteviction deletes pods from nodes with NoExecute taints they do not tolerate, at once or after
+// the shortest tolerationSeconds of the tolerations that match. The seconds count from when both are there,
+// the taint and the pod on the node: a pod that comes later has them whole. A taint without timeAdded, as
+// kubectl writes it, counts from when the controller saw it first.
 package tainteviction
 
 import (
@@ -32,7 +32,8 @@ type evictor struct {
 	recorder *events.Recorder
 
 	mu sync.Mutex
-	// seen is since when each node has each of its NoExecute taints, by node name; the taints are without their timeAdded.
+	// seen is since when each node has each of its NoExecute taints, by node name; the taints are without
+	// their timeAdded.
 	seen map[string]map[corev1.Taint]time.Time
 }
 
@@ -170,9 +171,9 @@ func noExecute(n *corev1.Node) []corev1.Taint {
 	return out
 }
 
-// Tolerated reports whether a pod with these tolerations, on its node since bound, may stay under these NoExecute taints at now, and
-// if so for how long (0: for ever). The time counts from bound or from when the taint was added, whichever is later; a taint without
-// timeAdded counts as added now.
+// Tolerated reports whether a pod with these tolerations, on its node since bound, may stay under these
+// NoExecute taints at now, and if so for how long (0: for ever). The time counts from bound or from when the
+// taint was added, whichever is later; a taint without timeAdded counts as added now.
 func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, bound, now time.Time) (stays bool, until time.Duration) {
 	for i := range taints {
 		limited, tolerated := false, false

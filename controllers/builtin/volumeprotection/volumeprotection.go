@@ -1,7 +1,7 @@
 // Package volumeprotection keeps volumes and the claims on them from going away under those who use them: a
-// PersistentVolumeClaim that is deleted stays until no pod on a node uses it, a PersistentVolume until it is not bound. They are held by
-// finalizers, which the admission plugin StorageObjectInUseProtection sets at creation; the controllers here set those that lack and
-// remove those that are not needed any more.
+// PersistentVolumeClaim that is deleted stays until no pod on a node uses it, a PersistentVolume until it is
+// not bound. They are held by finalizers, which the admission plugin StorageObjectInUseProtection sets at
+// creation; the controllers here set those that lack and remove those that are not needed any more.
 package volumeprotection
 
 import (
@@ -82,7 +82,8 @@ func (c *claims) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, protect(ctx, c.api, claim, ClaimFinalizer, func() (bool, error) { return c.unused(ctx, claim) })
 }
 
-// unused reports whether no pod uses a claim. The copy here may be old, so that a pod it does not know is looked for on the server.
+// unused reports whether no pod uses a claim. The copy here may be old, so that a pod it does not know is
+// looked for on the server.
 func (c *claims) unused(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	used := false
 	err := c.pods.View(claim.Key().String(), func(p *corev1.Pod) bool {
@@ -150,8 +151,8 @@ func claimNames(p *corev1.Pod) []string {
 	return out
 }
 
-// uses reports whether a pod uses a claim. One without a node does not: no kubelet lets it begin to when the claim is being
-// deleted.
+// uses reports whether a pod uses a claim. One without a node does not: no kubelet lets it begin to when the
+// claim is being deleted.
 func uses(p *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	if p.Spec.NodeName == "" {
 		return false
@@ -184,7 +185,8 @@ func lacks[T metav1.Object](finalizer string) controllers.Predicate[T] {
 	}
 }
 
-// protect sets the finalizer of an object that lives, and removes that of one that is being deleted and is unused.
+// protect sets the finalizer of an object that lives, and removes that of one that is being deleted and is
+// unused.
 func protect[T metav1.Object](ctx context.Context, api *client.Client[T], obj T, finalizer string, unused func() (bool, error)) error {
 	next := codec.DeepCopy(obj)
 	switch metav1.IsTerminating(obj) {

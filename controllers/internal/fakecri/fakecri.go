@@ -1,7 +1,8 @@
-// Package fakecri is a container runtime for tests: CRI v1 over gRPC in memory, with containers that run, end and
-// die on package time without any process. It runs inside and outside of testing/synctest bubbles.
+// Package fakecri is a container runtime for tests: CRI v1 over gRPC in memory, with containers that run, end
+// and die on package time without any process. It runs inside and outside of testing/synctest bubbles.
 //
-// It is not part of what users run: it takes the place of containerd in the kubelet's tests, never that of the kubelet.
+// It is not part of what users run: it takes the place of containerd in the kubelet's tests, never that of
+// the kubelet.
 package fakecri
 
 import (
@@ -22,11 +23,12 @@ import (
 
 // Script is what one run of a container does. The zero value runs until it is stopped and ends at once then.
 type Script struct {
-	// RunFor is how long it runs; 0 means until it is stopped. ExitCode is that of ending by itself, StopCode that of ending
-	// when asked to.
+	// RunFor is how long it runs; 0 means until it is stopped. ExitCode is that of ending by itself, StopCode
+	// that of ending when asked to.
 	RunFor             time.Duration
 	ExitCode, StopCode int32
-	// StopAfter is how long it takes to end when asked to; it is killed, code 137, when the grace period is shorter.
+	// StopAfter is how long it takes to end when asked to; it is killed, code 137, when the grace period is
+	// shorter.
 	StopAfter time.Duration
 }
 
@@ -169,8 +171,8 @@ func (r *Runtime) SetAway(away bool) {
 	r.away = away
 }
 
-// LoseTrack makes the state of running containers of that name UNKNOWN, as after a restart that could not load them. Their
-// processes live on until they are stopped or removed.
+// LoseTrack makes the state of running containers of that name UNKNOWN, as after a restart that could not
+// load them. Their processes live on until they are stopped or removed.
 func (r *Runtime) LoseTrack(pod, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package grace carries two ends of one life in a context: that of the context itself, after which nothing new is
-// begun, and a later one, at which work under way is cut off.
+// Package grace carries two ends of one life in a context: that of the context itself, after which nothing
+// new is begun, and a later one, at which work under way is cut off.
 package grace
 
 import "context"
@@ -17,8 +17,8 @@ func Later(ctx context.Context) context.Context {
 	return later
 }
 
-// Work returns the context for work that is begun under ctx: its values are ctx's, and it ends at ctx's later end, or
-// with ctx if that has only one. stop must be called when there is no work any more.
+// Work returns the context for work that is begun under ctx: its values are ctx's, and it ends at ctx's later
+// end, or with ctx if that has only one. stop must be called when there is no work any more.
 func Work(ctx context.Context) (work context.Context, stop func()) {
 	later := Later(ctx)
 	if later == nil {

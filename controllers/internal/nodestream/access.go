@@ -8,11 +8,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 )
 
-// Attributes returns what a request to the kubelet API of a node needs: a subresource of nodes by that name, the verb of the method. The
-// path chooses the subresource, and where there are two either is enough. An empty name means all nodes.
+// Attributes returns what a request to the kubelet API of a node needs: a subresource of nodes by that name,
+// the verb of the method. The path chooses the subresource, and where there are two either is enough. An
+// empty name means all nodes.
 //
-// Running something in a pod and opening a connection to it are creations whatever the method: WebSockets begin with a GET, and who may only
-// read must not get a shell that way.
+// Running something in a pod and opening a connection to it are creations whatever the method: WebSockets
+// begin with a GET, and who may only read must not get a shell that way.
 func Attributes(node string) func(*http.Request) []authorizationv1.SubjectAccessReviewSpec {
 	return func(r *http.Request) []authorizationv1.SubjectAccessReviewSpec {
 		// The element as the ServeMux sees it: an escaped slash separates nothing.

@@ -20,7 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Dial runs a session on the streaming server of a container runtime, at the URL it gave out, and returns the exit code.
+// Dial runs a session on the streaming server of a container runtime, at the URL it gave out, and returns the
+// exit code.
 func Dial(ctx context.Context, target string, s *Session) (int, error) {
 	sc, err := dialSPDY(ctx, target, execProtocols[0])
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 // streamTimeout is how long a client may take to open all streams of a session.
 const streamTimeout = 30 * time.Second
 
-// NewHandler serves the kubelet's paths /exec, /attach, /portForward, /containerLogs and /run. log may be nil. A session ends with the
-// request's context too, so a server that ends its BaseContext ends its sessions. WebSockets of browsers are accepted only from pages of the
-// same host, since a browser may hold a client certificate.
+// NewHandler serves the kubelet's paths /exec, /attach, /portForward, /containerLogs and /run. log may be
+// nil. A session ends with the request's context too, so a server that ends its BaseContext ends its
+// sessions. WebSockets of browsers are accepted only from pages of the same host, since a browser may hold a
+// client certificate.
 func NewHandler(b Backend, log *slog.Logger) http.Handler {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -1,11 +1,11 @@
-// Package nodestream is the server side of what the API server passes on to a node: exec and attach over SPDY and WebSocket,
-// port forwarding over SPDY and SPDY in a WebSocket, and container logs. A [Backend] says what they do; the protocols, their
-// versions and the way errors and exit codes travel are settled here.
+// Package nodestream is the server side of what the API server passes on to a node: exec and attach over SPDY
+// and WebSocket, port forwarding over SPDY and SPDY in a WebSocket, and container logs. A [Backend] says what
+// they do; the protocols, their versions and the way errors and exit codes travel are settled here.
 //
 // The client side, [Dial] and [DialPortForward], speaks SPDY to the streaming server of a container runtime.
 //
-// A session ends when the backend's method returns or when the peer goes away, which ends the method's context. No goroutine
-// outlives the handler but those of a backend that ignores its context.
+// A session ends when the backend's method returns or when the peer goes away, which ends the method's
+// context. No goroutine outlives the handler but those of a backend that ignores its context.
 package nodestream
 
 import (
@@ -32,13 +32,13 @@ type Session struct {
 	Stdin io.Reader
 	// Stdout and Stderr are nil when not wanted. With a terminal there is no Stderr.
 	Stdout, Stderr io.Writer
-	// Resize tells each new size of the terminal and is closed with the connection; nil without a terminal. It may be
-	// left unread.
+	// Resize tells each new size of the terminal and is closed with the connection; nil without a terminal.
+	// It may be left unread.
 	Resize <-chan Size
 }
 
-// Backend does what is asked. All methods may be called from many goroutines at once and return soon after ctx ends. An
-// *Error from them is what the client is told; other errors are internal ones.
+// Backend does what is asked. All methods may be called from many goroutines at once and return soon after
+// ctx ends. An *Error from them is what the client is told; other errors are internal ones.
 type Backend interface {
 	// Find reports an *Error if the pod or, unless container is empty, its container cannot be reached.
 	Find(ctx context.Context, namespace, pod, container string) error

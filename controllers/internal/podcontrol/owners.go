@@ -34,7 +34,8 @@ type Owners[T metav1.Object] struct {
 	selector func(T) *metav1.LabelSelector
 }
 
-// NewOwners makes the Owners of a kind, whose selector finds the pods that an owner may have. The controller is called name.
+// NewOwners makes the Owners of a kind, whose selector finds the pods that an owner may have. The controller
+// is called name.
 func NewOwners[T metav1.Object](m *manager.Manager, name string, kind schema.GroupVersionKind, selector func(T) *metav1.LabelSelector) *Owners[T] {
 	return &Owners[T]{
 		List: informers.For[T](m.Informers()).Lister(), Pods: podindex.Of(m.Informers()),
@@ -43,8 +44,8 @@ func NewOwners[T metav1.Object](m *manager.Manager, name string, kind schema.Gro
 	}
 }
 
-// Register adds the controller to m: r is asked about owners that changed or whose pods did, and about those that may adopt a
-// pod nobody controls. concurrency 0 means 5.
+// Register adds the controller to m: r is asked about owners that changed or whose pods did, and about those
+// that may adopt a pod nobody controls. concurrency 0 means 5.
 func (o *Owners[T]) Register(m *manager.Manager, concurrency int, r reconcile.Func) error {
 	if concurrency == 0 {
 		concurrency = 5

@@ -22,7 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 )
 
-// FromTemplate makes the pod a template describes, owned by owner. prefix is the generateName without its dash.
+// FromTemplate makes the pod a template describes, owned by owner. prefix is the generateName without its
+// dash.
 func FromTemplate(template *corev1.PodTemplateSpec, owner metav1.Object, gvk schema.GroupVersionKind, prefix string) *corev1.Pod {
 	t := codec.DeepCopy(template)
 	return &corev1.Pod{
@@ -56,8 +57,8 @@ func Ready(pod *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// Available reports whether the pod has been ready for minReadySeconds, and if it is ready but not yet available, how
-// long it still takes.
+// Available reports whether the pod has been ready for minReadySeconds, and if it is ready but not yet
+// available, how long it still takes.
 func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, in time.Duration) {
 	if !Ready(pod) {
 		return false, 0
@@ -73,9 +74,9 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, 
 	return true, 0
 }
 
-// claim returns the pods of owner's namespace that belong to it: those it controls and selector matches. On the
-// way it adopts matching pods nobody controls, and releases controlled ones that no longer match.
-// A pod is adopted only if ownerLives, which reads the owner live, finds that it still exists and is not being
+// claim returns the pods of owner's namespace that belong to it: those it controls and selector matches. On
+// the way it adopts matching pods nobody controls, and releases controlled ones that no longer match. A pod
+// is adopted only if ownerLives, which reads the owner live, finds that it still exists and is not being
 // deleted. An adopted pod gets the finalizers, a released one loses them. The pods are shared and read-only.
 func claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod], owner metav1.Object, gvk schema.GroupVersionKind, selector labels.Selector, ownerLives func(context.Context) error, finalizers []string) ([]*corev1.Pod, error) {
 	meta := metav1.MetaOf(owner)
@@ -162,8 +163,9 @@ func patch(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, 
 	return c.Patch(ctx, metav1.KeyOf(pod), client.Patch{Type: types.StrategicMergePatchType, Data: data})
 }
 
-// Batches runs do for n items, at first one at a time and then in batches that double while all succeed, so that
-// a quota or an admission failure is met once and not n times. It returns how many succeeded and the first error.
+// Batches runs do for n items, at first one at a time and then in batches that double while all succeed, so
+// that a quota or an admission failure is met once and not n times. It returns how many succeeded and the
+// first error.
 func Batches(n int, do func(i int) error) (succeeded int, err error) {
 	for size := 1; succeeded < n; size *= 2 {
 		size = min(size, n-succeeded)
@@ -220,9 +222,10 @@ func WithLabel(m map[string]string, key, value string) map[string]string {
 	return out
 }
 
-// RankForDeletion orders pods so that the ones to delete first come first: unassigned before assigned, pending
-// before unknown before running, not ready before ready, lower deletion cost first, on nodes with more
-// of the related pods first, ready for a shorter time (by powers of ten) first, more restarts first, newer first.
+// RankForDeletion orders pods so that the ones to delete first come first: unassigned before assigned,
+// pending before unknown before running, not ready before ready, lower deletion cost first, on nodes with
+// more of the related pods first, ready for a shorter time (by powers of ten) first, more restarts first,
+// newer first.
 func RankForDeletion(pods []*corev1.Pod, related map[string]int, now time.Time) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return compareForDeletion(a, b, related, now) })
 }

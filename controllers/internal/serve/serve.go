@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Run serves on l, over TLS if the server has a TLSConfig, until ctx ends and the calls under way are answered, or patience is over. It
-// closes l.
+// Run serves on l, over TLS if the server has a TLSConfig, until ctx ends and the calls under way are
+// answered, or patience is over. It closes l.
 func Run(ctx context.Context, s *http.Server, l net.Listener, patience time.Duration) error {
 	ended := make(chan error, 1)
 	go func() {

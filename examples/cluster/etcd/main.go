@@ -1,4 +1,5 @@
-// Command etcd is the etcd the cluster embeds, as a program of its own, with etcd's flags: for tests against a newer one than the system's.
+// Command etcd is the etcd the cluster embeds, as a program of its own, with etcd's flags: for tests against
+// a newer one than the system's.
 //
 //	go build -o /tmp/etcd ./examples/cluster/etcd && KEELSON_ETCD=/tmp/etcd go test ./store/etcd
 package main

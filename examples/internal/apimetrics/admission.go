@@ -93,7 +93,8 @@ func (a *admissions) hooks(called func(webhook.Call)) admission.Metrics {
 	}
 }
 
-// plugin measures a plugin. Nearly all it is asked is let pass, and there are many plugins: those series are found without a table.
+// plugin measures a plugin. Nearly all it is asked is let pass, and there are many plugins: those series are
+// found without a table.
 func (a *admissions) plugin(name string, s admission.Step) func(op admission.Operation, rejected bool, elapsed time.Duration) {
 	var create, update, remove, connect atomic.Pointer[prometheus.Observer]
 	return func(op admission.Operation, rejected bool, elapsed time.Duration) {
@@ -152,8 +153,9 @@ func (a *admissions) mutation(m admission.Mutation) {
 	a.mutationTimes.WithLabelValues(m.Policy, m.Binding, string(m.Failure)).Observe(m.Elapsed.Seconds())
 }
 
-// conditions measures match conditions. Steps are called as Kubernetes calls them: those of all policies and the exclusions by a validating webhook
-// are of type validate, what else there is of such a webhook is validating.
+// conditions measures match conditions. Steps are called as Kubernetes calls them: those of all policies and
+// the exclusions by a validating webhook are of type validate, what else there is of such a webhook is
+// validating.
 func (a *admissions) conditions(c admission.ConditionCheck) {
 	kind, step, op := "policy", string(admission.Validating), string(c.Operation)
 	if c.Webhook {

@@ -1,4 +1,5 @@
-// Package apimetrics measures an API server for Prometheus, under the names and labels that dashboards and alerts for Kubernetes know.
+// Package apimetrics measures an API server for Prometheus, under the names and labels that dashboards and
+// alerts for Kubernetes know.
 package apimetrics
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
-// Metrics is the measurements of one server. It measures what is made of the options that Measure has filled, once Watch knows the server; Decided
-// is for the options of a control plane.
+// Metrics is the measurements of one server. It measures what is made of the options that Measure has filled,
+// once Watch knows the server; Decided is for the options of a control plane.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -150,8 +151,8 @@ func histogram(r *prometheus.Registry, name, help string, buckets []float64, lab
 	return promauto.With(r).NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Measure fills the options of a server: its store, caches and requests are measured, and it serves the measurements at /metrics, and
-// those of its health at /metrics/slis, to those who may see them.
+// Measure fills the options of a server: its store, caches and requests are measured, and it serves the
+// measurements at /metrics, and those of its health at /metrics/slis, to those who may see them.
 func (m *Metrics) Measure(o *apiserver.Options) {
 	if o.Store != nil {
 		o.Store = m.Store(o.Store)
@@ -291,7 +292,8 @@ func (m *Metrics) Features(g *featuregate.Gate) {
 	}
 }
 
-// Watch adds what is measured when somebody asks: the number and size of stored objects, where caches are, and the seats of priority levels; and which build of the server it is.
+// Watch adds what is measured when somebody asks: the number and size of stored objects, where caches are,
+// and the seats of priority levels; and which build of the server it is.
 func (m *Metrics) Watch(s *apiserver.Server) error {
 	m.stored.resources.Store(s.Registry())
 	v := s.Version()
@@ -303,7 +305,8 @@ func (m *Metrics) Watch(s *apiserver.Server) error {
 	return m.registry.Register(&onDemand{server: s})
 }
 
-// most is from where on revisions are shown without their first digits, because the values of metrics hold no more.
+// most is from where on revisions are shown without their first digits, because the values of metrics hold no
+// more.
 const most = 1e15
 
 // countPatience is how long one scrape may count objects.

@@ -18,7 +18,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// What the hooks of one request take: all those that a GET and a POST are measured by, but for admission's plugins.
+// What the hooks of one request take: all those that a GET and a POST are measured by, but for admission's
+// plugins.
 func BenchmarkHooks(b *testing.B) {
 	h := apimetrics.New().Hooks()
 	user, r := &authn.User{Name: "system:node:a"}, httptest.NewRequest("GET", configMaps, nil)

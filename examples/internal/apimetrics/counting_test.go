@@ -46,7 +46,8 @@ func (p *plane) since(do func(), series ...string) []float64 {
 	return after
 }
 
-// A list counts what it looks at and what it returns, and whether it was a consistent read; a watch counts what it begins with.
+// A list counts what it looks at and what it returns, and whether it was a consistent read; a watch counts
+// what it begins with.
 func TestListsAndWatchesCount(t *testing.T) {
 	p := startPlane(t)
 	for i := range 5 {

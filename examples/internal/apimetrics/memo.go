@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// memo keeps what has been looked up by its labels, because looking it up costs more than counting. It has as many entries as the
-// metrics have series.
+// memo keeps what has been looked up by its labels, because looking it up costs more than counting. It has as
+// many entries as the metrics have series.
 type memo[K comparable, V any] struct {
 	mu    sync.RWMutex
 	known map[K]V

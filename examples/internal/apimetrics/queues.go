@@ -72,7 +72,8 @@ func (c *client) called(call webhook.Call) {
 	c.sent.WithLabelValues(call.Method, call.Host).Observe(float64(call.Sent))
 }
 
-// available says of each version of a group that there is an APIService of, whether it can be reached. Nothing is said if the objects cannot be read.
+// available says of each version of a group that there is an APIService of, whether it can be reached.
+// Nothing is said if the objects cannot be read.
 func available(ctx context.Context, s *apiserver.Server) map[string]bool {
 	resource := apiregistrationv1.GroupVersion.WithResource("apiservices")
 	if s.Registry().Resource(resource) == nil {

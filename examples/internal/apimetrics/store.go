@@ -14,7 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// requests are the measurements of requests to the store. They have the names they have over etcd, whatever the store is.
+// requests are the measurements of requests to the store. They have the names they have over etcd, whatever
+// the store is.
 type requests struct {
 	durations     *prometheus.HistogramVec
 	total, errors *prometheus.CounterVec
@@ -87,7 +88,8 @@ func (q *requests) resourceOf(key string) schema.GroupResource {
 	return schema.GroupResource{}
 }
 
-// done measures a request. What is refused because of what the store holds, or given up by the client, has not failed.
+// done measures a request. What is refused because of what the store holds, or given up by the client, has
+// not failed.
 func (q *requests) done(operation, key string, began time.Time, err error) {
 	s := q.series.of(storeRequest{operation, q.resourceOf(key)})
 	s.duration.Observe(time.Since(began).Seconds())

@@ -90,8 +90,8 @@ func upstreams(t *testing.T) map[string]*family {
 	return out
 }
 
-// requireUpstreams wants every family of the server to have the name, type, labels and buckets that Kubernetes 1.36 has (testdata/families.txt), and
-// returns them.
+// requireUpstreams wants every family of the server to have the name, type, labels and buckets that
+// Kubernetes 1.36 has (testdata/families.txt), and returns them.
 func requireUpstreams(t *testing.T, text string) map[string]*family {
 	t.Helper()
 	known, served := upstreams(t), parse(t, text)

@@ -39,7 +39,8 @@ type Options struct {
 	Name       string // of the component, and of its lease
 	Kubeconfig string
 	Master     string
-	// QPS caps the requests per second, with bursts of Burst; 0 sets no cap, and the connection adapts to the server.
+	// QPS caps the requests per second, with bursts of Burst; 0 sets no cap, and the connection adapts to the
+	// server.
 	QPS   float64
 	Burst int
 
@@ -69,8 +70,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.IntVarP(&o.Verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 }
 
-// Parse parses the arguments; an unknown flag or a stray argument is an error that names the closest known flag and points to
-// --help, which prints all flags.
+// Parse parses the arguments; an unknown flag or a stray argument is an error that names the closest known
+// flag and points to --help, which prints all flags.
 func Parse(f *pflag.FlagSet, what string, args []string) error {
 	f.SortFlags = true
 	f.Usage = func() {

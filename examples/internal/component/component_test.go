@@ -50,8 +50,8 @@ func TestParse(t *testing.T) {
 	require.Contains(t, string(text), "--leader-elect ")
 }
 
-// TestPagesOfAComponent runs a component against an API server, over TCP: once it leads its health, its measurements and its queues can be read, and the
-// API server has an event of it.
+// TestPagesOfAComponent runs a component against an API server, over TCP: once it leads its health, its
+// measurements and its queues can be read, and the API server has an event of it.
 func TestPagesOfAComponent(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,7 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// issuer is a server that has no service account until one is made, and gives out numbered tokens for an hour.
+// issuer is a server that has no service account until one is made, and gives out numbered tokens for an
+// hour.
 type issuer struct {
 	client.Conn
 	exists bool

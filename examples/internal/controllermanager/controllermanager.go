@@ -40,8 +40,8 @@ type Options struct {
 	Signing certificates.SigningOptions
 	// StorageVersionMigrator runs storage-version-migrator-controller too. Its API has to be served.
 	StorageVersionMigrator bool
-	// Accounts, if set, has each controller write as its own service account of kube-system, whose rights are those of the
-	// ClusterRole system:controller:ACCOUNT. Informers stay with the manager's user.
+	// Accounts, if set, has each controller write as its own service account of kube-system, whose rights are
+	// those of the ClusterRole system:controller:ACCOUNT. Informers stay with the manager's user.
 	Accounts *Accounts
 }
 
@@ -140,7 +140,8 @@ func (e *entry) addAs(m *manager.Manager, o *Options) error {
 	return e.add(m.As(conn), o)
 }
 
-// selection resolves the value of --controllers. Names without "-controller" are accepted, as the short forms of older releases.
+// selection resolves the value of --controllers. Names without "-controller" are accepted, as the short forms
+// of older releases.
 func selection(list []string) (map[string]bool, error) {
 	if len(list) == 0 {
 		list = []string{"*"}

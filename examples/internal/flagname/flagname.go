@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Closest adds to the error of an unknown flag the name of the known flag of f that is most like it, if one is like it: half of the letters at most
-// differ. Other errors are returned as they are.
+// Closest adds to the error of an unknown flag the name of the known flag of f that is most like it, if one
+// is like it: half of the letters at most differ. Other errors are returned as they are.
 func Closest(f *pflag.FlagSet, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {

@@ -1,5 +1,6 @@
-// Package load puts load on an API server and measures what it took: throughput, latencies, and the CPU time and memory of the server's
-// processes. examples/loadtest is its command line; the benchmarks of examples/kube-apiserver run it too.
+// Package load puts load on an API server and measures what it took: throughput, latencies, and the CPU time
+// and memory of the server's processes. examples/loadtest is its command line; the benchmarks of
+// examples/kube-apiserver run it too.
 package load
 
 import (
@@ -64,8 +65,9 @@ type Result struct {
 	Usage []Usage
 }
 
-// Prepare makes the namespace and the service account its pods name, and lists pods once: a server may start the cache of a kind when it is first
-// asked for, and servers with controllers around them have it running before there are many objects.
+// Prepare makes the namespace and the service account its pods name, and lists pods once: a server may start
+// the cache of a kind when it is first asked for, and servers with controllers around them have it running
+// before there are many objects.
 func (l *Load) Prepare(ctx context.Context) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
 	if _, err := client.For[*corev1.Namespace](l.conns[0]).Create(ctx, ns); apierrors.IsAlreadyExists(err) {
@@ -93,7 +95,8 @@ func (l *Load) CleanUp(ctx context.Context) error {
 		client.For[*corev1.Namespace](l.conns[0]).Delete(ctx, types.NamespacedName{Name: l.Namespace}))
 }
 
-// Run goes through the phases chosen, in the order of Names. It stops early if ctx ends, or if nothing at all succeeded.
+// Run goes through the phases chosen, in the order of Names. It stops early if ctx ends, or if nothing at all
+// succeeded.
 func (l *Load) Run(ctx context.Context, chosen []string) ([]Result, error) {
 	var results []Result
 	for _, p := range phases {

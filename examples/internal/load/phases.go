@@ -28,7 +28,8 @@ type phase struct {
 func objects(l *Load) int { return l.Objects }
 func lists(l *Load) int   { return l.Lists }
 
-// phases are all there are, in the order they make sense in: lists are of objects as they were made, which the writes after them make larger.
+// phases are all there are, in the order they make sense in: lists are of objects as they were made, which
+// the writes after them make larger.
 var phases = []phase{
 	{name: "create", count: objects, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
 		_, err := client.For[*corev1.Pod](conn).Create(ctx, Pod(l.Namespace, n))
@@ -112,7 +113,8 @@ func (l *Load) list(ctx context.Context, conn client.Conn, accept string, o clie
 // ChangedAt is the annotation that carries the number of a change and its time to the watchers.
 const ChangedAt = "loadtest/changed-at"
 
-// fanOut opens all watches, changes one pod again and again, and returns how long after a change each watcher saw it.
+// fanOut opens all watches, changes one pod again and again, and returns how long after a change each watcher
+// saw it.
 func fanOut(ctx context.Context, l *Load) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

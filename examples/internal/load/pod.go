@@ -10,8 +10,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Pod is a pod as the controller of a ReplicaSet makes it: one container with a probe, resources and a mount, and an owner. With the defaults,
-// the records and the token volume of a server it is 4 kB of JSON and 2.6 kB of protobuf.
+// Pod is a pod as the controller of a ReplicaSet makes it: one container with a probe, resources and a mount,
+// and an owner. With the defaults, the records and the token volume of a server it is 4 kB of JSON and 2.6 kB
+// of protobuf.
 func Pod(namespace string, n int) *corev1.Pod {
 	number := strconv.Itoa(n)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

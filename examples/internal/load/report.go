@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// PrintTable prints one line a phase. Latencies are those of successful operations; CPU is the server's, per operation.
+// PrintTable prints one line a phase. Latencies are those of successful operations; CPU is the server's, per
+// operation.
 func PrintTable(out io.Writer, results []Result) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "PHASE\tOPS\tERRORS\tSECONDS\tOPS/S\tP50\tP90\tP99\tMAX\tCPU/OP\tRSS\t")
@@ -32,7 +33,8 @@ func PrintTable(out io.Writer, results []Result) {
 	}
 }
 
-// PerOperation returns the CPU time all processes spent on one operation, and their resident bytes; zeros if no process was watched.
+// PerOperation returns the CPU time all processes spent on one operation, and their resident bytes; zeros if
+// no process was watched.
 func (r *Result) PerOperation() (cpu time.Duration, resident int64) {
 	for _, u := range r.Usage {
 		cpu += u.CPU
@@ -50,7 +52,8 @@ func (r *Result) Percentile(p int) time.Duration {
 	return r.Times[rank-1].Round(10 * time.Microsecond)
 }
 
-// progress shows how far a phase is: a bar on a terminal, a line every 5 s elsewhere. It may be called concurrently.
+// progress shows how far a phase is: a bar on a terminal, a line every 5 s elsewhere. It may be called
+// concurrently.
 type progress struct {
 	out      *os.File // nil: shown to nobody
 	terminal bool

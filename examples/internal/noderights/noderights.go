@@ -1,5 +1,5 @@
-// Package noderights gives nodes, and the API server towards them, the rights that they need in a cluster which RBAC alone
-// authorizes. Each is a manifest, which a script can apply too.
+// Package noderights gives nodes, and the API server towards them, the rights that they need in a cluster
+// which RBAC alone authorizes. Each is a manifest, which a script can apply too.
 package noderights
 
 import (
@@ -27,7 +27,8 @@ var (
 	// FakeNodes has the rights of a program that simulates nodes, the user keelson:NODE.
 	//go:embed fake-nodes.yaml
 	FakeNodes string
-	// KubeletAPI lets the user kube-apiserver-kubelet-client, as whom API servers connect to kubelets, use their API. It names no node.
+	// KubeletAPI lets the user kube-apiserver-kubelet-client, as whom API servers connect to kubelets, use
+	// their API. It names no node.
 	//go:embed kubelet-api.yaml
 	KubeletAPI string
 )
@@ -35,7 +36,8 @@ var (
 // resources are the resources of the kinds in the manifests.
 var resources = map[string]string{"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings", "Role": "roles", "RoleBinding": "rolebindings"}
 
-// Apply applies a manifest for a name. Rights that an earlier version of it gave, and this one does not, are taken away.
+// Apply applies a manifest for a name. Rights that an earlier version of it gave, and this one does not, are
+// taken away.
 func Apply(ctx context.Context, conn client.Conn, manifest, name string) error {
 	for doc := range strings.SplitSeq(strings.ReplaceAll(manifest, "NODE", name), "\n---\n") {
 		var obj metav1.PartialObjectMetadata

@@ -25,7 +25,8 @@ import (
 	"github.com/keelson-dev/keelson/examples/operator/website"
 )
 
-// cluster is a real API server with the controller under test and the ones it relies on, down to nodes that run nothing.
+// cluster is a real API server with the controller under test and the ones it relies on, down to nodes that
+// run nothing.
 func cluster(t *testing.T) *controllertest.Cluster {
 	s := api.Scheme().Clone()
 	require.NoError(t, website.Register(s))

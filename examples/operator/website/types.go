@@ -1,6 +1,6 @@
-// Package website is a custom resource and its controller: a Website owns a Deployment and a Service. It is what an
-// operator built with this library looks like: plain Go structs, nothing generated, and a reconciler that only says
-// what should be.
+// Package website is a custom resource and its controller: a Website owns a Deployment and a Service. It is
+// what an operator built with this library looks like: plain Go structs, nothing generated, and a reconciler
+// that only says what should be.
 package website
 
 import (

@@ -9,9 +9,10 @@ type Change[V any] struct {
 	Had, Stays bool
 }
 
-// Changes iterates, in ascending order of keys, over what differs between old and m: keys that only one of them has, and those
-// whose values same does not call equal. What the two maps share is skipped unread, so that the cost follows the number of
-// changes from one to the other and not their size, where m was made by editing old.
+// Changes iterates, in ascending order of keys, over what differs between old and m: keys that only one of
+// them has, and those whose values same does not call equal. What the two maps share is skipped unread, so
+// that the cost follows the number of changes from one to the other and not their size, where m was made by
+// editing old.
 func (m Map[V]) Changes(old Map[V], same func(a, b V) bool) iter.Seq[Change[V]] {
 	return func(yield func(Change[V]) bool) {
 		before, after := newCursor(old), newCursor(m)

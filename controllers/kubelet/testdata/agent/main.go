@@ -1,5 +1,5 @@
-// Command agent is what a pod of the tests runs: it connects with the service account of its pod and says who the server takes it
-// for, and by which token, whenever that changes.
+// Command agent is what a pod of the tests runs: it connects with the service account of its pod and says who
+// the server takes it for, and by which token, whenever that changes.
 package main
 
 import (

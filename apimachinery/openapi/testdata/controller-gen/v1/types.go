@@ -41,8 +41,10 @@ type Grade string
 // +kubebuilder:validation:MaxLength=10
 type Code string
 
-// +kubebuilder:validation:XValidation:rule="!has(self.least) || !has(self.most) || self.least <= self.most",message="least is over most",reason=FieldValueInvalid,fieldPath=".least"
-// +kubebuilder:validation:XValidation:rule="self.docks >= oldSelf.docks",messageExpression="'not under %d'.format([oldSelf.docks])"
+// +kubebuilder:validation:XValidation:rule="!has(self.least) || !has(self.most) || self.least <=
+// self.most",message="least is over most",reason=FieldValueInvalid,fieldPath=".least"
+// +kubebuilder:validation:XValidation:rule="self.docks >= oldSelf.docks",messageExpression="'not under
+// %d'.format([oldSelf.docks])"
 type YardSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -113,7 +115,8 @@ type YardSpec struct {
 	// +kubebuilder:default=true
 	Open bool `json:"open"`
 	// +kubebuilder:validation:XValidation:rule="self < 1000",message="too much"
-	// +kubebuilder:validation:XValidation:rule="!oldSelf.hasValue() || self >= oldSelf.value()",optionalOldSelf=true,reason=FieldValueForbidden
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.hasValue() || self >=
+	// oldSelf.value()",optionalOldSelf=true,reason=FieldValueForbidden
 	Most *int64 `json:"most,omitempty"`
 	// +optional
 	Least int64 `json:"least"`
