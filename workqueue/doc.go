@@ -82,6 +82,6 @@
 // delayed key and stopped by ShutDown. All methods may be called at any time
 // from any goroutine. Functions given in [Options] are called without the
 // queue's lock held (except those of [Order]) and may call the queue. The lock is
-// held for some ten nanoseconds at a time; who finds it taken looks again and lets
-// other goroutines run before it sleeps.
+// held for some ten nanoseconds at a time, and of the goroutines that wait for it
+// one at a time competes for it.
 package workqueue
