@@ -91,8 +91,14 @@ type Capabilities struct {
 	// Progress holds when Progress makes open watches report. Without it a reader that
 	// needs a consistent answer must ask the store itself.
 	Progress bool
-	// Durable holds when an acknowledged write survives a crash of the process.
+	// Durable holds when an acknowledged write survives a crash of every process involved.
 	Durable bool
+	// Remote holds when the store is reached over a network: a call costs a round trip, may fail while the
+	// store is intact, and a request of Progress for a report may be lost. Where it does not hold, reads cost
+	// next to nothing and one call of Progress reaches every watch that is open.
+	Remote bool
+	// Shared holds when other processes may write to the same keys through stores of their own.
+	Shared bool
 	// Compacts holds when the store forgets old history by itself, or its owner has chosen that it does not:
 	// then no user of it is to call Compact.
 	Compacts bool

@@ -41,14 +41,19 @@ func open(t testing.TB, endpoint, prefix string) store.Store {
 // the one that compacts everybody's history.
 func TestEmbeddedStore(t *testing.T) {
 	shared, n := embedded(t), 0
+	prefixes := map[store.Store]string{}
+	join := func(t testing.TB, s store.Store) store.Store { return open(t, shared, prefixes[s]) }
 	storetest.Run(t, func(t testing.TB) store.Store {
 		endpoint := shared
 		if strings.HasSuffix(t.Name(), "/Compact") {
 			endpoint = embedded(t)
 		}
 		n++
-		return open(t, endpoint, fmt.Sprintf("/case%d", n))
-	})
+		prefix := fmt.Sprintf("/case%d", n)
+		s := open(t, endpoint, prefix)
+		prefixes[s] = prefix
+		return s
+	}, storetest.Options{Crash: join, Join: join}) // the crash of a client: etcd itself ends with the test
 }
 
 // Two servers over one embedded etcd answer concurrent clients as a correct Kubernetes API can.

@@ -32,8 +32,8 @@ const repairEvery = 3 * time.Minute
 // maintain runs the server's own upkeep until ctx ends.
 func (s *Server) maintain(ctx context.Context) {
 	var refresh <-chan time.Time
-	durable := s.store.Capabilities().Durable
-	if !s.options.NoBootstrap && s.advertises() && durable {
+	can := s.store.Capabilities()
+	if !s.options.NoBootstrap && s.advertises() && can.Shared {
 		// Over a store of its own a server is alone, and its endpoints stay as they are.
 		ticker := time.NewTicker(leaseRefresh)
 		defer ticker.Stop()
@@ -41,7 +41,7 @@ func (s *Server) maintain(ctx context.Context) {
 	}
 	repair := time.NewTicker(repairEvery)
 	defer repair.Stop()
-	if durable {
+	if can.Durable { // it may hold what an earlier server left
 		s.repair(ctx)
 	}
 	for {
@@ -81,7 +81,7 @@ func (s *Server) advertises() bool {
 func (s *Server) publishEndpoints(ctx context.Context) error {
 	key := leasePrefix + s.options.AdvertiseAddress
 	addresses := []string{s.options.AdvertiseAddress}
-	if s.store.Capabilities().Durable {
+	if s.store.Capabilities().Shared {
 		// The value is what Kubernetes stores there, so that its servers may run beside ours.
 		value, err := codec.MarshalEnvelope("v1", "Endpoints", &corev1.Endpoints{
 			Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: s.options.AdvertiseAddress}}}}})

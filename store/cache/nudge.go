@@ -20,14 +20,14 @@ type nudger struct {
 }
 
 // nudge asks the store to report progress on the cache's watch, unless that was done
-// within the time given. A store in memory is asked every time: it costs nothing there, and on a
-// test's virtual time a wait that nobody asked for would last until the test sleeps.
+// within the time given. A local store is asked every time: it costs next to nothing there,
+// and a wait without a request would last until a test on virtual time sleeps.
 func (c *Cache) nudge(ctx context.Context, within time.Duration) {
 	can := c.store.Capabilities()
 	if !can.Progress {
 		return
 	}
-	if !can.Durable {
+	if !can.Remote {
 		_, _ = c.store.Progress(ctx, c.prefix)
 		return
 	}

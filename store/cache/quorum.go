@@ -29,7 +29,7 @@ func (c *Cache) quorum(ctx context.Context) (*Snapshot, error) {
 // revision returns the store's revision, by a question shared with others.
 func (c *Cache) revision(ctx context.Context) (int64, error) {
 	ask := func(ctx context.Context) (int64, error) { return c.store.Progress(ctx, c.prefix) }
-	if !c.store.Capabilities().Durable { // not over a network
+	if !c.store.Capabilities().Remote {
 		return ask(ctx)
 	}
 	return c.progress.do(ctx, ask)

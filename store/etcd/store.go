@@ -180,7 +180,7 @@ func (s *Store) Close() error {
 
 // Capabilities implements store.Store.
 func (s *Store) Capabilities() store.Capabilities {
-	return store.Capabilities{Progress: s.progress.Load(), Durable: true, Compacts: true}
+	return store.Capabilities{Progress: s.progress.Load(), Durable: true, Remote: true, Shared: true, Compacts: true}
 }
 
 // begin checks that the store is open and bounds a request.

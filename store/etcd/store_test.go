@@ -38,14 +38,23 @@ func raw(t testing.TB, e *storetest.Etcd) *clientv3.Client {
 // everybody's history.
 func TestConformance(t *testing.T) {
 	shared, n := storetest.StartEtcd(t), 0
+	opened := map[store.Store]etcd.Options{}
+	join := func(t testing.TB, s store.Store) store.Store { return open(t, opened[s]) }
+	crash := func(t testing.TB, s store.Store) store.Store {
+		shared.Restart()
+		return join(t, s)
+	}
 	storetest.Run(t, func(t testing.TB) store.Store {
 		e := shared
 		if strings.HasSuffix(t.Name(), "/Compact") {
 			e = storetest.StartEtcd(t)
 		}
 		n++
-		return open(t, etcd.Options{Endpoints: []string{e.Endpoint}, Prefix: fmt.Sprintf("/registry%d", n)})
-	})
+		opts := etcd.Options{Endpoints: []string{e.Endpoint}, Prefix: fmt.Sprintf("/registry%d", n)}
+		s := open(t, opts)
+		opened[s] = opts
+		return s
+	}, storetest.Options{Crash: crash, Join: join})
 }
 
 func TestRefusesBubbles(t *testing.T) {

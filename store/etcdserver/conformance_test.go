@@ -74,13 +74,19 @@ func TestConformance(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func(t testing.TB) store.Store {
-				s, err := etcd.New(t.Context(), etcd.Options{Endpoints: []string{serve(t, open(t), etcdserver.Options{})}})
+			endpoints := map[store.Store]string{}
+			connect := func(t testing.TB, endpoint string) store.Store {
+				s, err := etcd.New(t.Context(), etcd.Options{Endpoints: []string{endpoint}})
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, s.Close()) })
 				require.True(t, s.Capabilities().Progress)
+				endpoints[s] = endpoint
 				return s
-			})
+			}
+			join := func(t testing.TB, s store.Store) store.Store { return connect(t, endpoints[s]) }
+			storetest.Run(t, func(t testing.TB) store.Store {
+				return connect(t, serve(t, open(t), etcdserver.Options{}))
+			}, storetest.Options{Crash: join, Join: join}) // the crash of a client; store/file has that of a server
 		})
 	}
 }

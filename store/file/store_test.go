@@ -33,13 +33,21 @@ func open(t testing.TB, dir string, o file.Options) *file.Store {
 	return s
 }
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) store.Store { return open(t, t.TempDir(), file.Options{}) })
-}
+func TestConformance(t *testing.T) { conformance(t, file.Options{}) }
 
-// Written anew all the time.
-func TestConformanceWhileRewriting(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) store.Store { return open(t, t.TempDir(), file.Options{RewriteBytes: 1}) })
+// The file is rewritten all the time.
+func TestConformanceWhileRewriting(t *testing.T) { conformance(t, file.Options{RewriteBytes: 1}) }
+
+func conformance(t *testing.T, opts file.Options) {
+	dirs := map[store.Store]string{}
+	storetest.Run(t, func(t testing.TB) store.Store {
+		dir := t.TempDir()
+		s := open(t, dir, opts)
+		dirs[s] = dir
+		return s
+	}, storetest.Options{Crash: func(t testing.TB, s store.Store) store.Store {
+		return open(t, image(t, dirs[s], ""), opts)
+	}})
 }
 
 // image copies the file of a store as a crash would leave it, with more behind it.
@@ -272,7 +280,6 @@ func TestGoingOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	s = open(t, dir, file.Options{})
-	require.True(t, s.Capabilities().Durable)
 	var keys []string
 	enough := errors.New("enough")
 	err = s.Watch(t.Context(), "/", first, store.WatchOptions{}, func(b store.Batch) error {

@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 		s := memory.New(memory.Options{})
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
-	})
+	}, storetest.Options{})
 }
 
 func TestConformanceFromSnapshot(t *testing.T) {
@@ -23,5 +23,5 @@ func TestConformanceFromSnapshot(t *testing.T) {
 		s := memory.NewFromSnapshot(memory.New(memory.Options{}).Snapshot(), memory.Options{})
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
-	})
+	}, storetest.Options{})
 }

@@ -203,17 +203,17 @@ func TestFinalizersHoldAnObject(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err))
 }
 
-// durable is a store whose reads are worth saving, as etcd's are: writes begin with what the cache holds.
-type durable struct{ store.Store }
+// remote is a store whose reads cost a round trip, as etcd's do: writes begin with what the cache holds.
+type remote struct{ store.Store }
 
-func (d durable) Capabilities() store.Capabilities {
-	c := d.Store.Capabilities()
-	c.Durable = true
+func (r remote) Capabilities() store.Capabilities {
+	c := r.Store.Capabilities()
+	c.Remote = true
 	return c
 }
 
 func TestLastFinalizerOfACachedObject(t *testing.T) {
-	r := startOver(t, durable{memory.New(memory.Options{})})
+	r := startOver(t, remote{memory.New(memory.Options{})})
 	a := r.Access()
 	for i := range 20 {
 		name := key(fmt.Sprintf("held-%d", i))

@@ -120,10 +120,10 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 }
 
 // begin reads the state a write begins with. The first attempt may use what the cache holds, which saves a
-// read of a store that is not in memory: a write of it succeeds only if it is the newest, and anything else
+// round trip to a remote store: a write of it succeeds only if it is the newest, and anything else
 // is tried again.
 func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bool) (cur *state, guessed bool, err error) {
-	if first && r.registry.store.Capabilities().Durable {
+	if first && r.registry.store.Capabilities().Remote {
 		select {
 		case <-r.watched.ready:
 			if o, ok := r.watched.cache.Snapshot().Get(r.key(key)); ok && o.Err == nil {

@@ -3,7 +3,7 @@
 // model, and checks what concurrent writers, readers and watchers have seen.
 //
 //	func TestConformance(t *testing.T) {
-//		storetest.Run(t, func(t testing.TB) store.Store { return mystore.New() })
+//		storetest.Run(t, func(t testing.TB) store.Store { return mystore.New() }, storetest.Options{})
 //	}
 //
 // The package also has Faulty, a wrapper that makes any store fail, delay and lose answers, for

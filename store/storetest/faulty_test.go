@@ -79,7 +79,7 @@ func TestConformanceOfAPassiveWrapper(t *testing.T) {
 		s := storetest.NewFaulty(memory.New(memory.Options{}), storetest.Hooks{})
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
-	})
+	}, storetest.Options{})
 }
 
 func ExampleNewFaulty() {

@@ -14,14 +14,20 @@ type Open func(t testing.TB) store.Store
 
 // Run runs the whole suite. It waits for real time (a TTL of a second or two), so call it
 // outside testing/synctest bubbles.
-func Run(t *testing.T, open Open) {
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
+func Run(t *testing.T, open Open, opts Options) {
+	run := func(name string, test func(t *testing.T, ctx context.Context, s store.Store)) {
+		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			c.run(t, ctx, open(t))
+			test(t, ctx, open(t))
 		})
 	}
+	for _, c := range cases {
+		run(c.name, c.run)
+	}
+	run("Durable", func(t *testing.T, ctx context.Context, s store.Store) { testDurable(t, ctx, s, opts) })
+	run("Remote", testRemote)
+	run("Shared", func(t *testing.T, ctx context.Context, s store.Store) { testShared(t, ctx, s, opts) })
 	t.Run("RandomHistory", func(t *testing.T) { randomHistories(t, open) })
 	t.Run("ConcurrentHistory", func(t *testing.T) { concurrentHistories(t, open) })
 	t.Run("Linearizable", func(t *testing.T) { linearizable(t, open) })
