@@ -299,7 +299,7 @@ func TestSilentWatchesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			w.Header().Set(client.BookmarkHeader, r.Header.Get(client.BookmarkHeader))
+			w.Header().Set(metav1.BookmarkHeader, r.Header.Get(metav1.BookmarkHeader))
 			fmt.Fprint(w, event("ADDED", versioned("a", "6")))
 			http.NewResponseController(w).Flush()
 			<-r.Context().Done()
@@ -341,13 +341,13 @@ func TestObserve(t *testing.T) {
 			require.Equal(t, metav1.KeyOf(made), w.Key)
 			require.Equal(t, made.UID, w.UID)
 		}
-		require.False(t, writes[1].Gone, "a finalizer keeps it")
+		require.False(t, writes[1].Removed, "a finalizer keeps it")
 		require.True(t, writes[1].Object.Terminating)
 		_, err = cms.Create(t.Context(), configMap("plain", nil))
 		require.NoError(t, err)
 		require.NoError(t, cms.Delete(t.Context(), key("plain")))
-		require.True(t, writes[4].Gone)
-		require.True(t, writes[2].Gone, "it took the last finalizer")
+		require.True(t, writes[4].Removed)
+		require.True(t, writes[2].Removed, "it took the last finalizer")
 	})
 }
 

@@ -102,7 +102,7 @@ func (e *Encoded) Controller() (metav1.OwnerReference, bool) {
 
 // WithoutManagedFields returns a copy without metadata.managedFields, in memory of its own.
 func (e *Encoded) WithoutManagedFields() (Encoded, error) {
-	return scanEncoded(e.Form, own(e.Form, e.Body, true))
+	return scanEncoded(e.Form, copyBody(e.Form, e.Body, true))
 }
 
 // scanEncoded wraps body, which must never change again.
@@ -118,13 +118,13 @@ func scanEncoded(form Form, body []byte) (Encoded, error) {
 		Form: form, Body: body,
 		Key: types.NamespacedName{Namespace: m.Namespace, Name: m.Name}, UID: types.UID(m.UID),
 		ResourceVersion: m.ResourceVersion, Generation: m.Generation, Labels: m.Labels,
-		Terminating: m.Deleting, Finalizers: m.Finalizers, InitialEventsEnd: m.InitialEventsEnd,
+		Terminating: m.Terminating, Finalizers: m.Finalizers, InitialEventsEnd: m.InitialEventsEnd,
 		kind: m.Kind, apiVersion: m.APIVersion,
 	}, err
 }
 
-// own copies an object's bytes out of a reply into memory of exactly its size.
-func own(form Form, raw []byte, dropManaged bool) []byte {
+// copyBody copies an object's bytes out of a reply into memory of exactly its size.
+func copyBody(form Form, raw []byte, dropManaged bool) []byte {
 	switch {
 	case !dropManaged:
 		return bytes.Clone(raw)
@@ -154,7 +154,7 @@ func EncodeObject(obj any, form Form, dropManaged bool) (Encoded, error) {
 		}
 	}
 	if dropManaged {
-		body = own(form, body, true)
+		body = copyBody(form, body, true)
 	}
 	return scanEncoded(form, body)
 }

@@ -174,7 +174,7 @@ func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOp
 	l := &EncodedList{}
 	item := func(raw []byte) {
 		if copies {
-			raw = own(form, raw, eo.DropManagedFields)
+			raw = copyBody(form, raw, eo.DropManagedFields)
 		}
 		e, err := scanEncoded(form, raw)
 		if err == nil && e.Key.Name == "" {

@@ -34,10 +34,6 @@ const (
 	Error EventType = "ERROR"
 )
 
-// BookmarkHeader asks a server for a bookmark at least every so many seconds on a watch. A
-// server that knows it answers with the same header and the interval it grants; others ignore it.
-const BookmarkHeader = "Keelson-Bookmark-Seconds"
-
 const (
 	// bookmarkEvery is what is asked for; a watch that is silent for three of these is taken for dead.
 	bookmarkEvery = 3 * time.Second
@@ -112,7 +108,7 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, o EncodedWatchOptions) (*E
 	}
 	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(timeout/time.Second))))
 	r.Query, r.Accept = q, c.accept("watch")
-	r.Header = map[string]string{BookmarkHeader: strconv.Itoa(int(bookmarkEvery / time.Second))}
+	r.Header = map[string]string{metav1.BookmarkHeader: strconv.Itoa(int(bookmarkEvery / time.Second))}
 	s, err := c.conn.Stream(ctx, r)
 	if err != nil && c.proto.Load() && refusesProto(err) {
 		c.proto.Store(false)
@@ -131,7 +127,7 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, o EncodedWatchOptions) (*E
 	most := o.Silence
 	if most == 0 {
 		most = defaultSilence
-		if n, err := strconv.Atoi(s.Header[BookmarkHeader]); err == nil && n > 0 {
+		if n, err := strconv.Atoi(s.Header[metav1.BookmarkHeader]); err == nil && n > 0 {
 			most = 3 * time.Duration(n) * time.Second
 		}
 	}
@@ -271,7 +267,7 @@ func (w *EncodedWatch) event(frame []byte) (ev EncodedEvent, err error) {
 	default:
 		return ev, fmt.Errorf("unknown event type %q", typ)
 	}
-	ev.Object, err = scanEncoded(form, own(form, raw, w.drop))
+	ev.Object, err = scanEncoded(form, copyBody(form, raw, w.drop))
 	if err == nil && ev.Type != Bookmark && ev.Object.Key.Name == "" {
 		err = errNoName
 	}

@@ -99,19 +99,19 @@ type Write struct {
 	UID types.UID
 	// Object is the object as stored, if the reply held it.
 	Object *Encoded
-	// Gone is true for a write after which the object is no longer there: a delete, or one that took the last
-	// finalizer off an object being deleted. The reply to the latter has the version of before.
-	Gone bool
+	// Removed is true for a write that removed the object: a delete, or an update that removed the last finalizer
+	// of a terminating object. Object then has the version before the removal in the latter case.
+	Removed bool
 }
 
-// Observe returns a connection that tells saw of every write the server has accepted, before the write
-// returns to its caller and in the caller's goroutine. Dry runs, and writes whose reply was lost, are not
-// told.
-func Observe(c Conn, saw func(Write)) Conn { return observed{wrapped{c}, saw} }
+// Observe returns a connection that calls notify with every write the server has accepted, before the write
+// returns and in the goroutine of its caller. notify is not called for dry runs and for writes whose reply was
+// lost.
+func Observe(c Conn, notify func(Write)) Conn { return observed{wrapped{c}, notify} }
 
 type observed struct {
 	wrapped
-	saw func(Write)
+	notify func(Write)
 }
 
 // Do implements Conn.
@@ -121,7 +121,7 @@ func (o observed) Do(ctx context.Context, r *Request) (*Response, error) {
 		return resp, err
 	}
 	if w, ok := writeOf(r, resp); ok {
-		o.saw(w)
+		o.notify(w)
 	}
 	return resp, nil
 }
@@ -153,7 +153,7 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 		}
 	}
 	// The reply goes to the caller, who may change it.
-	e, err := scanEncoded(form, own(form, body, false))
+	e, err := scanEncoded(form, copyBody(form, body, false))
 	if err != nil {
 		return w, true
 	}
@@ -170,7 +170,7 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 		if err == nil && s.Details != nil {
 			w.UID = s.Details.UID
 		}
-		w.Gone = w.Verb == "delete" && err == nil && s.Status == metav1.StatusSuccess
+		w.Removed = w.Verb == "delete" && err == nil && s.Status == metav1.StatusSuccess
 		return w, true
 	}
 	if kind == "PartialObjectMetadata" {
@@ -179,9 +179,9 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 	w.Key, w.UID, w.Object = e.Key, e.UID, &e
 	// A deletion that is not pending is done, and the reply is the last state.
 	if w.Verb == "delete" {
-		w.Gone = !e.Terminating && e.Finalizers == 0
+		w.Removed = !e.Terminating && e.Finalizers == 0
 	} else {
-		w.Gone = e.Terminating && e.Finalizers == 0 && w.Resource.GroupResource() != namespaces && !graceLeft(form, body)
+		w.Removed = e.Terminating && e.Finalizers == 0 && w.Resource.GroupResource() != namespaces && !graceLeft(form, body)
 	}
 	return w, true
 }

@@ -91,7 +91,7 @@ func (a *added) Wait(ctx context.Context) error {
 	}
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := a.set.WaitForServed(soon)
+	err := a.set.WaitForSyncOrAbsent(soon)
 	if err != nil && soon.Err() != nil && ctx.Err() == nil {
 		a.log.Warn("controller starts although not all informers have synced: reading those is an error", "controller", a.Name(), "err", err)
 		return nil

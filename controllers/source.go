@@ -120,7 +120,7 @@ func Reads[T metav1.Object]() Source {
 		if _, err := infoFor[T](m); err != nil {
 			return err
 		}
-		a.waits = append(a.waits, informers.For[T](m.Informers()).WaitForServed)
+		a.waits = append(a.waits, informers.For[T](m.Informers()).WaitForSyncOrAbsent)
 		return nil
 	})
 }
@@ -214,7 +214,7 @@ func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, ma
 		enqueue(mapTo(e), e.Type, e.Initial)
 	}, opts)
 	a.handlers = append(a.handlers, handler)
-	a.waits = append(a.waits, inf.WaitForServed)
+	a.waits = append(a.waits, inf.WaitForSyncOrAbsent)
 	return nil
 }
 

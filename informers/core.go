@@ -22,10 +22,10 @@ type core[T metav1.Object] struct {
 
 	mu sync.RWMutex
 	// spaces is the copy as the server has told it: namespace, name, object.
-	spaces map[string]map[string]*object[T]
-	count  int
-	bytes  int64
-	over   overlay[T]
+	byNamespace map[string]map[string]*object[T]
+	count       int
+	bytes       int64
+	overlay     overlay[T]
 	// sources are the reflectors that feed the copy, one per namespace.
 	sources  []*source[T]
 	handlers []*registration[T]
@@ -34,7 +34,7 @@ type core[T metav1.Object] struct {
 	indexing sync.Mutex
 	synced   bool
 	// buried are the incarnations the watch has told the end of lately.
-	buried cemetery
+	recentlyDeleted deletedUIDs
 	// gate is closed and replaced whenever a version is reached.
 	gate chan struct{}
 	// syncGate is closed when synced first becomes true.
@@ -54,13 +54,13 @@ type source[T metav1.Object] struct {
 	namespace string // empty for all
 	r         *reflector.Reflector
 	// The rest is guarded by core.mu.
-	version  string
-	number   uint64 // version, if it is a decimal number
-	begun    uint64 // readings begun and, of these, the latest one committed
-	commited uint64
-	at       time.Time // of the last sign of life
-	synced   bool
-	lastErr  error
+	version   string
+	number    uint64 // version, if it is a decimal number
+	begun     uint64 // readings begun and, of these, the latest one committed
+	committed uint64
+	at        time.Time // of the last sign of life
+	synced    bool
+	lastErr   error
 	// unread is what could not be read at all: items of the latest reading, and events since.
 	unread []*client.DecodeError
 }
@@ -76,23 +76,25 @@ func decimal(version string) (uint64, bool) {
 func (c *core[T]) name() string { return c.client.Resource().GVR.GroupResource().String() }
 
 // base returns the state of a key that the server has sent last. The lock is held.
-func (c *core[T]) base(key types.NamespacedName) *object[T] { return c.spaces[key.Namespace][key.Name] }
+func (c *core[T]) base(key types.NamespacedName) *object[T] {
+	return c.byNamespace[key.Namespace][key.Name]
+}
 
 // get returns the state readers see. The lock is held.
 func (c *core[T]) get(key types.NamespacedName) *object[T] {
 	b := c.base(key)
-	if len(c.over.byKey) == 0 {
+	if len(c.overlay.byKey) == 0 {
 		return b
 	}
-	return c.over.see(key, b)
+	return c.overlay.visible(key, b)
 }
 
 func (c *core[T]) putBase(o *object[T]) {
-	m := c.spaces[o.key.Namespace]
+	m := c.byNamespace[o.key.Namespace]
 	if m == nil {
 		m = map[string]*object[T]{}
 		// A copy, because the name outlives the object.
-		c.spaces[strings.Clone(o.key.Namespace)] = m
+		c.byNamespace[strings.Clone(o.key.Namespace)] = m
 	}
 	if old := m[o.key.Name]; old != nil {
 		c.weigh(-len(old.body))
@@ -110,23 +112,23 @@ func (c *core[T]) weigh(n int) {
 }
 
 func (c *core[T]) deleteBase(key types.NamespacedName) {
-	m := c.spaces[key.Namespace]
+	m := c.byNamespace[key.Namespace]
 	if old := m[key.Name]; old != nil {
 		c.count--
 		c.weigh(-len(old.body))
 		delete(m, key.Name)
 		if len(m) == 0 {
-			delete(c.spaces, key.Namespace)
+			delete(c.byNamespace, key.Namespace)
 		}
 	}
 }
 
-// tell queues a change for every handler; final is the last state of a deleted object, nil if that is old.
+// notify queues a change for every handler; final is the last state of a deleted object, nil if that is old.
 // The lock is held; the handlers must be signalled without it.
-func (c *core[T]) tell(old, now, final *object[T], initial, unknown bool) {
+func (c *core[T]) notify(old, now, final *object[T], initial, unknown bool) {
 	if old != nil && now != nil && old.uid != now.uid {
 		// Another incarnation: the old one's end was missed.
-		c.tell(old, nil, nil, false, true)
+		c.notify(old, nil, nil, false, true)
 		old = nil
 	}
 	for _, h := range c.handlers {

@@ -105,7 +105,7 @@ func TestResourcesComeAndGo(t *testing.T) {
 		crds, sites := client.For[*apiextensionsv1.CustomResourceDefinition](c), client.For[*Website](c)
 		time.Sleep(time.Minute)
 		require.False(t, set.HasSynced(), "pending")
-		require.NoError(t, set.WaitForServed(t.Context()), "who can do without goes on")
+		require.NoError(t, set.WaitForSyncOrAbsent(t.Context()), "who can do without goes on")
 		require.NoError(t, set.Ready())
 		site := types.NamespacedName{Namespace: "default", Name: "site"}
 		cycle := func(i int) {

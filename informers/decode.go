@@ -11,9 +11,9 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// admit turns what came off the wire into what is kept. An object that cannot be transformed or, where
+// accept turns what came off the wire into what is kept. An object that cannot be transformed or, where
 // objects are kept decoded, cannot be decoded is kept with the error: what is known of it is that it exists.
-func (c *core[T]) admit(e client.Encoded) *object[T] {
+func (c *core[T]) accept(e client.Encoded) *object[T] {
 	if c.o.Transform != nil {
 		t, err := c.transform(e)
 		if err != nil {
@@ -51,7 +51,7 @@ func (c *core[T]) decodedObject(obj T) *object[T] {
 	m := metav1.MetaOf(obj)
 	o := &object[T]{
 		key: m.Key(), uid: m.UID, version: m.ResourceVersion, generation: m.Generation,
-		deleting: m.DeletionTimestamp != nil, finalizers: uint16(min(len(m.Finalizers), 1<<16-1)),
+		terminating: m.DeletionTimestamp != nil, finalizers: uint16(min(len(m.Finalizers), 1<<16-1)),
 	}
 	for k, v := range m.Labels {
 		o.labels = append(o.labels, client.Label{Key: k, Value: v})
@@ -111,9 +111,9 @@ func (c *core[T]) shared(o *object[T]) (T, error) {
 	return obj, nil
 }
 
-// given returns the decoded form of a state that has been given to a handler, so that it has been decoded
+// mustDecode returns the decoded form of a state that has been given to a handler, so that it has been decoded
 // before.
-func (c *core[T]) given(o *object[T]) T {
+func (c *core[T]) mustDecode(o *object[T]) T {
 	obj, err := c.shared(o)
 	if err != nil {
 		panic("informers: bytes that could be decoded cannot be decoded again: " + err.Error())

@@ -47,7 +47,7 @@
 // What is left to choose is whether being behind is an error. [HandlerOptions].MaxBacklog is how many
 // objects' changes may wait; beyond it the handler is reported as a [*SlowHandlerError] and counted by
 // Metrics.Slow, and goes on, or with EndSlow is ended: [Registration.Err] says why, and added again it is
-// told everything anew. [Registration.Backlog] and [Status].Silent are the staleness of a handler and of a
+// sortedBase everything anew. [Registration.Backlog] and [Status].Silent are the staleness of a handler and of a
 // copy, for gauges.
 //
 // # Looking for bugs

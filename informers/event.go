@@ -86,7 +86,7 @@ func (e Event[T]) Old() T {
 		var zero T
 		return zero
 	}
-	return e.core.given(e.old)
+	return e.core.mustDecode(e.old)
 }
 
 // New is the state after the change. It is nil for Deleted, and for nothing else. It is shared: do not change
@@ -96,7 +96,7 @@ func (e Event[T]) New() T {
 		var zero T
 		return zero
 	}
-	return e.core.given(e.new)
+	return e.core.mustDecode(e.new)
 }
 
 // Object is New, or Old for Deleted: the latest state there is. It is never nil.

@@ -343,7 +343,7 @@ func modelInformer(m *model, o SetOptions, opts Options[*corev1.ConfigMap]) (*Se
 	s := NewSet(schemeConn{do: m.serve}, o)
 	i := For(s, opts)
 	for _, src := range i.core.sources {
-		src.r = reflector.New(m, src, reflector.Options{Plain: o.NoWatchList, OnError: src.failed, List: client.ListOptions{LabelSelector: opts.LabelSelector}})
+		src.r = reflector.New(m, src, reflector.Options{NoWatchList: o.NoWatchList, OnError: src.failed, List: client.ListOptions{LabelSelector: opts.LabelSelector}})
 	}
 	return s, i
 }

@@ -277,12 +277,12 @@ func (c *core[T]) index(d *IndexDefinition[T]) *index[T] {
 
 // each calls f for every object of the copy and of the overlay. The lock is held.
 func (c *core[T]) each(f func(*object[T])) {
-	for _, m := range c.spaces {
+	for _, m := range c.byNamespace {
 		for _, o := range m {
 			f(o)
 		}
 	}
-	for _, e := range c.over.byKey {
+	for _, e := range c.overlay.byKey {
 		if e.obj != nil {
 			f(e.obj)
 		}
@@ -321,7 +321,7 @@ func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
 	c := x.core
 	c.mu.RLock()
 	left, err := c.reading()
-	x.ix.leave(&left)
+	x.ix.noteUnfiled(&left)
 	var fs []*filed[T]
 	if b := x.ix.byValue[value]; b != nil {
 		fs = b.sorted()
@@ -343,7 +343,7 @@ func (x Index[T]) Values() ([]string, error) {
 	c := x.core
 	c.mu.RLock()
 	left, err := c.reading()
-	x.ix.leave(&left)
+	x.ix.noteUnfiled(&left)
 	out := slices.Sorted(maps.Keys(x.ix.byValue))
 	c.mu.RUnlock()
 	if err != nil {
@@ -353,7 +353,7 @@ func (x Index[T]) Values() ([]string, error) {
 }
 
 // leave notes the objects that have no place in the index, by key. The lock is held.
-func (ix *index[T]) leave(left *partial[T]) {
+func (ix *index[T]) noteUnfiled(left *partial[T]) {
 	if len(ix.unfiled) == 0 {
 		return
 	}
@@ -371,7 +371,7 @@ func (x Index[T]) under(value string) ([]*object[T], partial[T], error) {
 	if err != nil {
 		return nil, left, err
 	}
-	x.ix.leave(&left)
+	x.ix.noteUnfiled(&left)
 	b := x.ix.byValue[value]
 	if b == nil {
 		return nil, left, nil

@@ -16,9 +16,9 @@ type Informer[T metav1.Object] struct {
 	core *core[T]
 	id   identity
 	// The rest is guarded by the set's mu.
-	refs   int
-	cancel context.CancelFunc
-	gone   bool
+	refs     int
+	cancel   context.CancelFunc
+	released bool
 }
 
 // AddHandler adds a handler, at any time. It is called with every object there is as Added with Initial set,
@@ -43,10 +43,12 @@ func (i *Informer[T]) HasSynced() bool { return i.hasSynced() }
 // WaitForSync waits until HasSynced. The error of ctx is wrapped with the last failure.
 func (i *Informer[T]) WaitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
 
-// WaitForServed waits until HasSynced, or until the server has said that it does not serve the resource (its
+// WaitForSyncOrAbsent waits until HasSynced, or until the server has said that it does not serve the resource (its
 // CustomResourceDefinition is not installed): then there are no objects, so that the empty copy is right, and
 // the informer goes on waiting for it. It lets a program work that can do without.
-func (i *Informer[T]) WaitForServed(ctx context.Context) error { return i.core.waitForServed(ctx) }
+func (i *Informer[T]) WaitForSyncOrAbsent(ctx context.Context) error {
+	return i.core.waitForSyncOrAbsent(ctx)
+}
 
 // Client returns a client for the informer's resource whose writes the informer shows at once.
 func (i *Informer[T]) Client() *client.Client[T] { return i.core.client }
@@ -57,11 +59,11 @@ func (i *Informer[T]) Release() {
 	s := i.core.set
 	s.mu.Lock()
 	i.refs--
-	if i.refs > 0 || i.gone {
+	if i.refs > 0 || i.released {
 		s.mu.Unlock()
 		return
 	}
-	i.gone = true
+	i.released = true
 	if m, ok := s.informers[i.id]; ok && m == member(i) {
 		delete(s.informers, i.id)
 	}
@@ -99,7 +101,7 @@ func (i *Informer[T]) Status() Status {
 	c := i.core
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	st := Status{Synced: c.synced, NotServed: c.absent, Objects: c.count, Bytes: c.bytes, Overlay: len(c.over.byKey), LastError: c.err}
+	st := Status{Synced: c.synced, NotServed: c.absent, Objects: c.count, Bytes: c.bytes, Overlay: len(c.overlay.byKey), LastError: c.err}
 	for n, s := range c.sources {
 		if n == 0 {
 			st.Version = s.version
@@ -116,8 +118,8 @@ func (i *Informer[T]) Status() Status {
 
 func (i *Informer[T]) resource() client.Resource             { return i.core.client.Resource() }
 func (i *Informer[T]) waitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
-func (i *Informer[T]) waitForServed(ctx context.Context) error {
-	return i.core.waitForServed(ctx)
+func (i *Informer[T]) waitForSyncOrAbsent(ctx context.Context) error {
+	return i.core.waitForSyncOrAbsent(ctx)
 }
 
 func (i *Informer[T]) hasSynced() bool {
@@ -135,7 +137,7 @@ func (i *Informer[T]) begin() {
 	}
 	ctx, cancel := context.WithCancel(parent)
 	s.mu.Lock()
-	if i.gone || i.cancel != nil {
+	if i.released || i.cancel != nil {
 		s.mu.Unlock()
 		cancel()
 		return
@@ -145,17 +147,17 @@ func (i *Informer[T]) begin() {
 	i.core.start(func(f func(ctx context.Context)) { s.spawn(ctx, f) })
 }
 
-// own shows an own write to readers.
-func (i *Informer[T]) own(w client.Write) {
+// ownWrite shows an own write to readers.
+func (i *Informer[T]) observe(w client.Write) {
 	c := i.core
 	if w.Verb == "deletecollection" || len(c.o.Namespaces) > 0 && !slices.Contains(c.o.Namespaces, w.Key.Namespace) {
 		return
 	}
-	e := &own[T]{key: w.Key, uid: w.UID, at: time.Now(), gone: w.Gone}
+	e := &ownWrite[T]{key: w.Key, uid: w.UID, at: time.Now(), deleted: w.Removed}
 	if w.Object != nil {
 		e.number, _ = decimal(w.Object.ResourceVersion)
 	}
-	if !w.Gone {
+	if !w.Removed {
 		if w.Object == nil || len(w.Object.Body) == 0 {
 			return
 		}
@@ -168,7 +170,7 @@ func (i *Informer[T]) own(w client.Write) {
 		if !ok {
 			return
 		}
-		e.obj = c.admit(enc)
+		e.obj = c.accept(enc)
 		e.key = e.obj.key
 		c.lockWith(e.obj)
 	} else {
@@ -183,16 +185,16 @@ func (i *Informer[T]) own(w client.Write) {
 
 // overlayWrite notes an own write. It returns the source to be read again if only that can tell what is in
 // sight now. The lock is held.
-func (c *core[T]) overlayWrite(e *own[T]) *source[T] {
+func (c *core[T]) overlayWrite(e *ownWrite[T]) *source[T] {
 	s := c.sourceOf(e.key.Namespace)
 	if s == nil || s.begun == 0 {
 		// To be told by the first reading.
 		return nil
 	}
 	e.begun = s.begun
-	b, before := c.base(e.key), c.over.byKey[e.key]
-	if e.gone {
-		if _, told := c.buried.has[e.uid]; told {
+	b, before := c.base(e.key), c.overlay.byKey[e.key]
+	if e.deleted {
+		if _, told := c.recentlyDeleted.has[e.uid]; told {
 			return nil
 		}
 		return c.overlayDelete(e, b, before, s)
@@ -205,7 +207,7 @@ func (c *core[T]) overlayWrite(e *own[T]) *source[T] {
 			return nil
 		}
 	}
-	if before != nil && (before.gone && before.uid == e.uid || !before.gone && before.number >= e.number) {
+	if before != nil && (before.deleted && before.uid == e.uid || !before.deleted && before.number >= e.number) {
 		return nil
 	}
 	if !c.o.LabelSelector.MatchesFunc(e.obj.label) {
@@ -215,13 +217,13 @@ func (c *core[T]) overlayWrite(e *own[T]) *source[T] {
 		// Whether the selector takes it only the server can say.
 		return nil
 	}
-	c.over.put(e)
+	c.overlay.put(e)
 	c.reindex(e.key)
 	return nil
 }
 
 // overlayDelete notes an own deletion.
-func (c *core[T]) overlayDelete(e *own[T], b *object[T], before *own[T], s *source[T]) *source[T] {
+func (c *core[T]) overlayDelete(e *ownWrite[T], b *object[T], before *ownWrite[T], s *source[T]) *source[T] {
 	// Which incarnation was deleted, and up to which version, is known if the reply or an earlier write says
 	// so.
 	known := e.uid != "" && (e.number > 0 || before != nil && before.uid == e.uid)
@@ -247,7 +249,7 @@ func (c *core[T]) overlayDelete(e *own[T], b *object[T], before *own[T], s *sour
 			e.all, unclear = true, s
 		}
 	}
-	c.over.put(e)
+	c.overlay.put(e)
 	c.reindex(e.key)
 	return unclear
 }

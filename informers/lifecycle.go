@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// told returns what the server has sent, ordered by namespace and name, so that handlers get it in the same
+// sortedBase returns what the server has sent, ordered by namespace and name, so that handlers get it in the same
 // order each time. The lock is held.
-func (c *core[T]) told() []*object[T] {
+func (c *core[T]) sortedBase() []*object[T] {
 	objs := make([]*object[T], 0, c.count)
-	for _, m := range c.spaces {
+	for _, m := range c.byNamespace {
 		objs = slices.AppendSeq(objs, maps.Values(m))
 	}
 	sortObjects(objs)
@@ -20,7 +20,7 @@ func (c *core[T]) told() []*object[T] {
 // resync queues every object again for one handler.
 func (c *core[T]) resync(r *registration[T]) {
 	c.mu.RLock()
-	for _, o := range c.told() {
+	for _, o := range c.sortedBase() {
 		r.q.repeat(o)
 	}
 	c.mu.RUnlock()
@@ -31,7 +31,7 @@ func (c *core[T]) resync(r *registration[T]) {
 func (c *core[T]) add(r *registration[T]) {
 	c.mu.Lock()
 	c.handlers = append(slices.Clip(c.handlers), r)
-	for _, o := range c.told() {
+	for _, o := range c.sortedBase() {
 		r.q.put(nil, o, nil, true, false)
 	}
 	if c.synced {
@@ -80,7 +80,7 @@ func (c *core[T]) start(spawn func(func(ctx context.Context))) {
 
 func (c *core[T]) waitForSync(ctx context.Context) error { return c.wait(ctx, nil) }
 
-func (c *core[T]) waitForServed(ctx context.Context) error { return c.wait(ctx, c.absentGate) }
+func (c *core[T]) waitForSyncOrAbsent(ctx context.Context) error { return c.wait(ctx, c.absentGate) }
 
 // wait waits for the sync or for the other channel.
 func (c *core[T]) wait(ctx context.Context, other <-chan struct{}) error {

@@ -217,7 +217,7 @@ func (s *source[T]) atLeast(ctx context.Context, version string) error {
 	}
 	for {
 		c.mu.Lock()
-		done := s.synced && (comparable && s.number >= want || asked && s.commited > begun)
+		done := s.synced && (comparable && s.number >= want || asked && s.committed > begun)
 		gate := c.changed()
 		c.mu.Unlock()
 		if done {
@@ -310,15 +310,15 @@ func (c *core[T]) selectedLocked(o ListOptions) []*object[T] {
 	if all {
 		n := c.count
 		if o.Namespace != "" {
-			n = len(c.spaces[o.Namespace])
+			n = len(c.byNamespace[o.Namespace])
 		}
 		out = make([]*object[T], 0, n)
 	}
-	overlaid := len(c.over.byKey) > 0
+	overlaid := len(c.overlay.byKey) > 0
 	take := func(m map[string]*object[T]) {
 		for _, obj := range m {
 			if overlaid {
-				if e := c.over.byKey[obj.key]; e != nil {
+				if e := c.overlay.byKey[obj.key]; e != nil {
 					continue
 				}
 			}
@@ -328,13 +328,13 @@ func (c *core[T]) selectedLocked(o ListOptions) []*object[T] {
 		}
 	}
 	if o.Namespace != "" {
-		take(c.spaces[o.Namespace])
+		take(c.byNamespace[o.Namespace])
 	} else {
-		for _, m := range c.spaces {
+		for _, m := range c.byNamespace {
 			take(m)
 		}
 	}
-	for key := range c.over.byKey {
+	for key := range c.overlay.byKey {
 		if o.Namespace != "" && o.Namespace != key.Namespace {
 			continue
 		}

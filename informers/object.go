@@ -13,18 +13,18 @@ import (
 // object is one version of one object in a cache. Everything but decoded is immutable. Its strings share
 // memory with body.
 type object[T metav1.Object] struct {
-	body       string // encoded; empty if the decoded form is kept instead
-	key        types.NamespacedName
-	uid        types.UID
-	version    string
-	generation int64
-	labels     []client.Label
-	decoded    atomic.Pointer[decoded[T]]
-	indexed    atomic.Pointer[indexed[T]]
-	reported   atomic.Bool // that it cannot be decoded
-	finalizers uint16
-	form       client.Form
-	deleting   bool
+	body        string // encoded; empty if the decoded form is kept instead
+	key         types.NamespacedName
+	uid         types.UID
+	version     string
+	generation  int64
+	labels      []client.Label
+	decoded     atomic.Pointer[decoded[T]]
+	indexed     atomic.Pointer[indexed[T]]
+	reported    atomic.Bool // that it cannot be decoded
+	finalizers  uint16
+	form        client.Form
+	terminating bool
 }
 
 // decoded leads to an object's decoded form for as long as somebody uses it, or always in decoded mode.
@@ -42,7 +42,7 @@ type decoded[T metav1.Object] struct {
 func newObject[T metav1.Object](e client.Encoded) *object[T] {
 	return &object[T]{
 		body: text(e.Body), key: e.Key, uid: e.UID, version: e.ResourceVersion, generation: e.Generation,
-		labels: e.Labels, form: e.Form, deleting: e.Terminating, finalizers: uint16(min(e.Finalizers, 1<<16-1)),
+		labels: e.Labels, form: e.Form, terminating: e.Terminating, finalizers: uint16(min(e.Finalizers, 1<<16-1)),
 	}
 }
 

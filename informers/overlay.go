@@ -10,22 +10,22 @@ import (
 
 // overlay holds own writes that the watch has not told yet.
 type overlay[T metav1.Object] struct {
-	byKey map[types.NamespacedName]*own[T]
+	byKey map[types.NamespacedName]*ownWrite[T]
 	// order holds the entries with a version as they came: the versions are nearly in order.
-	order []*own[T]
+	order []*ownWrite[T]
 	// deleted holds the others as they came.
-	deleted []*own[T]
+	deleted []*ownWrite[T]
 }
 
-// own is the state of one object after an own write.
-type own[T metav1.Object] struct {
+// ownWrite is the state of one object after an own write.
+type ownWrite[T metav1.Object] struct {
 	key types.NamespacedName
 	// obj is what was written; nil if it is out of sight: deleted, or no longer selected.
 	obj *object[T]
 	// number is the version of the write; for a deletion, whose own is not known, the latest the object had.
-	number uint64
-	uid    types.UID
-	gone   bool
+	number  uint64
+	uid     types.UID
+	deleted bool
 	// all hides every incarnation: which one is told comes before the one deleted and which after is not
 	// known.
 	all  bool
@@ -38,14 +38,14 @@ type own[T metav1.Object] struct {
 // forgetDeleted is how long a deletion of something the watch never tells of is remembered.
 const forgetDeleted = 2 * time.Minute
 
-// cemetery remembers the last few incarnations that ended.
-type cemetery struct {
+// deletedUIDs remembers the last few incarnations that ended.
+type deletedUIDs struct {
 	uids [256]types.UID
 	next int
 	has  map[types.UID]struct{}
 }
 
-func (c *cemetery) add(uid types.UID) {
+func (c *deletedUIDs) add(uid types.UID) {
 	if uid == "" {
 		return
 	}
@@ -62,13 +62,13 @@ func (c *cemetery) add(uid types.UID) {
 	c.next = (c.next + 1) % len(c.uids)
 }
 
-// see returns what readers see of a key whose told state is b.
-func (v *overlay[T]) see(key types.NamespacedName, b *object[T]) *object[T] {
+// visible returns what readers see of a key whose told state is b.
+func (v *overlay[T]) visible(key types.NamespacedName, b *object[T]) *object[T] {
 	e := v.byKey[key]
 	switch {
 	case e == nil:
 		return b
-	case e.gone:
+	case e.deleted:
 		// Another incarnation is in sight only if it came after the one deleted.
 		if b != nil && b.uid != e.uid && !e.all {
 			if n, ok := decimal(b.version); ok && n > e.number {
@@ -85,9 +85,9 @@ func (v *overlay[T]) see(key types.NamespacedName, b *object[T]) *object[T] {
 	return e.obj
 }
 
-func (v *overlay[T]) put(e *own[T]) {
+func (v *overlay[T]) put(e *ownWrite[T]) {
 	if v.byKey == nil {
-		v.byKey = map[types.NamespacedName]*own[T]{}
+		v.byKey = map[types.NamespacedName]*ownWrite[T]{}
 	}
 	if old := v.byKey[e.key]; old != nil {
 		old.dead = true
@@ -95,14 +95,14 @@ func (v *overlay[T]) put(e *own[T]) {
 		delete(v.byKey, e.key)
 	}
 	v.byKey[e.key] = e
-	if e.gone {
+	if e.deleted {
 		v.deleted = append(v.deleted, e)
 	} else {
 		v.order = append(v.order, e)
 	}
 }
 
-func (v *overlay[T]) remove(e *own[T]) {
+func (v *overlay[T]) remove(e *ownWrite[T]) {
 	e.dead = true
 	if v.byKey[e.key] == e {
 		delete(v.byKey, e.key)
@@ -117,7 +117,7 @@ func (v *overlay[T]) passed(key types.NamespacedName, uid types.UID) {
 }
 
 // drop removes the entries that which selects.
-func (v *overlay[T]) drop(which func(*own[T]) bool, changed func(types.NamespacedName)) {
+func (v *overlay[T]) drop(which func(*ownWrite[T]) bool, changed func(types.NamespacedName)) {
 	for _, e := range v.byKey {
 		if which(e) {
 			v.remove(e)
@@ -128,7 +128,7 @@ func (v *overlay[T]) drop(which func(*own[T]) bool, changed func(types.Namespace
 
 // sweep removes what source s has passed.
 func (v *overlay[T]) sweep(s *source[T], changed func(types.NamespacedName)) {
-	pop := func(list []*own[T], done func(*own[T]) bool) []*own[T] {
+	pop := func(list []*ownWrite[T], done func(*ownWrite[T]) bool) []*ownWrite[T] {
 		for len(list) > 0 {
 			e := list[0]
 			if !e.dead {
@@ -143,8 +143,8 @@ func (v *overlay[T]) sweep(s *source[T], changed func(types.NamespacedName)) {
 		}
 		return nil
 	}
-	v.order = pop(v.order, func(e *own[T]) bool {
+	v.order = pop(v.order, func(e *ownWrite[T]) bool {
 		return e.number <= s.number && (s.namespace == "" || s.namespace == e.key.Namespace)
 	})
-	v.deleted = pop(v.deleted, func(e *own[T]) bool { return time.Since(e.at) >= forgetDeleted })
+	v.deleted = pop(v.deleted, func(e *ownWrite[T]) bool { return time.Since(e.at) >= forgetDeleted })
 }

@@ -13,8 +13,8 @@ type change[T metav1.Object] struct {
 	key types.NamespacedName
 	// gone is the last state of an incarnation the handler knows that has been deleted; unknown if that was
 	// not seen itself. was is the state of it that the handler knows.
-	gone, was *object[T]
-	unknown   bool
+	deleted, known *object[T]
+	unknown        bool
 	// now is the state to tell, before is the one the handler knows, nil for one that is new to it.
 	before, now *object[T]
 	initial     bool
@@ -103,8 +103,8 @@ func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 		switch {
 		case s.now == nil || s.before != nil:
 			s.before, s.now, s.resync = nil, nil, false
-			s.gone, s.was, s.unknown = final, was, unknown
-		case s.gone != nil:
+			s.deleted, s.known, s.unknown = final, was, unknown
+		case s.deleted != nil:
 			// Of an earlier incarnation it is to be told the end, of the latest it never heard and need not.
 			s.now, s.initial = nil, false
 		default:

@@ -20,7 +20,7 @@ func state(key types.NamespacedName, uid, version int) *queued {
 }
 
 // TestQueueTellsEveryFinalState changes objects at random while a handler takes changes at random: what it is
-// told fits together, is never more than one change for each object it knows or that exists, and in the end
+// sortedBase fits together, is never more than one change for each object it knows or that exists, and in the end
 // is everything.
 func TestQueueTellsEveryFinalState(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
@@ -32,8 +32,8 @@ func TestQueueTellsEveryFinalState(t *testing.T) {
 			if !ok {
 				return false
 			}
-			if c.gone != nil {
-				require.Equal(t, known[c.key].uid, c.gone.uid, "seed %d", seed)
+			if c.deleted != nil {
+				require.Equal(t, known[c.key].uid, c.deleted.uid, "seed %d", seed)
 				delete(known, c.key)
 			}
 			if c.now != nil {

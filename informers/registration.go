@@ -112,15 +112,15 @@ func (e *PanicError) Error() string {
 // registration is the other side of a Registration.
 type registration[T metav1.Object] struct {
 	Registration
-	core    *core[T]
-	handler Handler[T]
-	o       HandlerOptions
-	q       *queue[T]
-	ended   atomic.Bool
-	stop    chan struct{}
-	once    sync.Once
-	told    atomic.Bool // its slowness has been reported
-	started bool        // guarded by core.mu
+	core     *core[T]
+	handler  Handler[T]
+	o        HandlerOptions
+	q        *queue[T]
+	ended    atomic.Bool
+	stop     chan struct{}
+	once     sync.Once
+	reported atomic.Bool // its slowness has been reported
+	started  bool        // guarded by core.mu
 	// known are the states the handler knows of objects whose later states cannot be decoded, nil for none.
 	// Only run uses it.
 	known map[types.NamespacedName]*object[T]
@@ -162,7 +162,7 @@ func (r *registration[T]) run(ctx context.Context) {
 			if !ok {
 				break
 			}
-			r.tell(&c)
+			r.deliver(&c)
 		}
 		select {
 		case <-r.q.wake:
@@ -189,11 +189,11 @@ func (r *registration[T]) measure() {
 	n, behind := r.q.depth()
 	if n <= r.o.MaxBacklog {
 		if n <= r.o.MaxBacklog/2 {
-			r.told.Store(false)
+			r.reported.Store(false)
 		}
 		return
 	}
-	if r.ended.Load() || !r.told.CompareAndSwap(false, true) {
+	if r.ended.Load() || !r.reported.CompareAndSwap(false, true) {
 		return
 	}
 	err := &SlowHandlerError{Resource: r.core.name(), Handler: r.o.Name, Backlog: n, Behind: behind, Ended: r.o.EndSlow}
@@ -207,29 +207,29 @@ func (r *registration[T]) measure() {
 	r.core.fail(err)
 }
 
-// tell gives a change to the handler. A state that cannot be decoded is left out: the handler goes on knowing
+// notify gives a change to the handler. A state that cannot be decoded is left out: the handler goes on knowing
 // the last one that could, which is in r.known as long as it differs from what the queue takes the handler to
 // know.
-func (r *registration[T]) tell(c *change[T]) {
+func (r *registration[T]) deliver(c *change[T]) {
 	if c.mark {
 		close(r.synced)
 		return
 	}
-	if c.gone != nil {
-		r.tellDeleted(c)
+	if c.deleted != nil {
+		r.deliverDeleted(c)
 	}
 	if c.now != nil && !r.ended.Load() {
-		r.tellState(c)
+		r.deliverState(c)
 	}
 }
 
-func (r *registration[T]) tellDeleted(c *change[T]) {
-	was, unknown := c.was, c.unknown
+func (r *registration[T]) deliverDeleted(c *change[T]) {
+	was, unknown := c.known, c.unknown
 	if known, ok := r.known[c.key]; ok {
 		was = known
 		delete(r.known, c.key)
 	}
-	final := c.gone
+	final := c.deleted
 	if was == nil {
 		// No state of it could be decoded: the handler has never heard of it.
 		r.undecodable(Deleted, final, nil, false)
@@ -243,12 +243,12 @@ func (r *registration[T]) tellDeleted(c *change[T]) {
 		}
 	}
 	ev := event(Deleted, final, r.core)
-	ev.old, ev.before, ev.StateUnknown = final, c.gone, unknown
+	ev.old, ev.before, ev.StateUnknown = final, c.deleted, unknown
 	r.call(ev)
 	runtime.KeepAlive(obj)
 }
 
-func (r *registration[T]) tellState(c *change[T]) {
+func (r *registration[T]) deliverState(c *change[T]) {
 	before, now := c.before, c.now
 	known, differs := r.known[c.key]
 	if differs {
@@ -320,7 +320,7 @@ func (r *registration[T]) decoded(o *object[T]) (T, bool) {
 func event[T metav1.Object](typ EventType, o *object[T], c *core[T]) Event[T] {
 	return Event[T]{
 		Type: typ, Key: o.key, UID: o.uid, Labels: o.labelMap(), Generation: o.generation,
-		ResourceVersion: o.version, Terminating: o.deleting, core: c,
+		ResourceVersion: o.version, Terminating: o.terminating, core: c,
 	}
 }
 

@@ -80,11 +80,11 @@ type Set struct {
 
 // identity tells collections apart.
 type identity struct {
-	resource          client.Resource
-	typ               any
-	namespaces, l, f  string
-	decoded, tranform bool
-	share             string
+	resource           client.Resource
+	typ                any
+	namespaces, l, f   string
+	decoded, transform bool
+	share              string
 }
 
 // member is what a set needs of an informer.
@@ -92,15 +92,15 @@ type member interface {
 	resource() client.Resource
 	begin()
 	waitForSync(ctx context.Context) error
-	waitForServed(ctx context.Context) error
-	own(w client.Write)
+	waitForSyncOrAbsent(ctx context.Context) error
+	observe(w client.Write)
 	hasSynced() bool
 }
 
 // NewSet returns an empty set over a connection.
 func NewSet(c client.Conn, o SetOptions) *Set {
 	s := &Set{o: o, informers: map[identity]member{}}
-	s.conn = s.Through(c)
+	s.conn = s.Observe(c)
 	return s
 }
 
@@ -110,21 +110,21 @@ func (s *Set) Conn() client.Conn { return s.conn }
 
 // Through returns a connection that is like the set's, but writes (and reads) through c: that of another user
 // of the same server.
-func (s *Set) Through(c client.Conn) client.Conn {
+func (s *Set) Observe(c client.Conn) client.Conn {
 	if s.o.NoOverlay {
 		return c
 	}
-	return client.Observe(c, s.saw)
+	return client.Observe(c, s.observe)
 }
 
 // saw shows an own write to the informers of its resource.
-func (s *Set) saw(w client.Write) {
+func (s *Set) observe(w client.Write) {
 	s.mu.Lock()
 	list := s.order
 	s.mu.Unlock()
 	for _, m := range list {
 		if m.resource().GVR == w.Resource {
-			m.own(w)
+			m.observe(w)
 		}
 	}
 }
@@ -189,9 +189,11 @@ func (s *Set) running() context.Context {
 // once.
 func (s *Set) WaitForSync(ctx context.Context) error { return s.wait(ctx, member.waitForSync) }
 
-// WaitForServed is WaitForSync for all but the informers whose resource the server does not serve; see
-// [Informer.WaitForServed].
-func (s *Set) WaitForServed(ctx context.Context) error { return s.wait(ctx, member.waitForServed) }
+// WaitForSyncOrAbsent is WaitForSync for all but the informers whose resource the server does not serve; see
+// [Informer.WaitForSyncOrAbsent].
+func (s *Set) WaitForSyncOrAbsent(ctx context.Context) error {
+	return s.wait(ctx, member.waitForSyncOrAbsent)
+}
 
 func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error) error {
 	s.mu.Lock()
@@ -211,7 +213,7 @@ func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error
 func (s *Set) Ready() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("not yet"))
-	return s.WaitForServed(ctx)
+	return s.WaitForSyncOrAbsent(ctx)
 }
 
 // HasSynced reports whether every informer the set has now holds its whole collection.
@@ -272,7 +274,7 @@ func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], o Opti
 	o.Namespaces = slices.Compact(spaces)
 	id := identity{
 		resource: r, typ: (*T)(nil), namespaces: fmt.Sprint(o.Namespaces), l: o.LabelSelector.String(), f: o.FieldSelector.String(),
-		decoded: o.Decoded, tranform: o.Transform != nil, share: o.Share,
+		decoded: o.Decoded, transform: o.Transform != nil, share: o.Share,
 	}
 	own := o.Transform != nil && o.Share == ""
 	s.mu.Lock()
@@ -295,7 +297,7 @@ func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], o Opti
 }
 
 func newInformer[T metav1.Object](s *Set, c *client.Client[T], o Options[T], err error) *Informer[T] {
-	k := &core[T]{set: s, client: c, o: o, err: err, spaces: map[string]map[string]*object[T]{}, syncGate: make(chan struct{}), absentGate: make(chan struct{})}
+	k := &core[T]{set: s, client: c, o: o, err: err, byNamespace: map[string]map[string]*object[T]{}, syncGate: make(chan struct{}), absentGate: make(chan struct{})}
 	i := &Informer[T]{core: k}
 	spaces := o.Namespaces
 	if len(spaces) == 0 {
@@ -306,7 +308,7 @@ func newInformer[T metav1.Object](s *Set, c *client.Client[T], o Options[T], err
 		src := &source[T]{core: k, namespace: ns}
 		src.r = reflector.New(lw, src, reflector.Options{
 			List:     client.ListOptions{Namespace: ns, LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector},
-			PageSize: s.o.PageSize, Plain: s.o.NoWatchList, Silence: s.o.Silence, OnError: src.failed,
+			PageSize: s.o.PageSize, NoWatchList: s.o.NoWatchList, Silence: s.o.Silence, OnError: src.failed,
 		})
 		k.sources = append(k.sources, src)
 	}

@@ -17,14 +17,14 @@ func (s *source[T]) Begin() reflector.Copy {
 	s.core.mu.Lock()
 	defer s.core.mu.Unlock()
 	s.begun++
-	return &copyIn[T]{s: s, seq: s.begun, spaces: map[string]map[string]*object[T]{}}
+	return &incoming[T]{s: s, seq: s.begun, byNamespace: map[string]map[string]*object[T]{}}
 }
 
-// copyIn is a collection on its way in.
-type copyIn[T metav1.Object] struct {
-	s      *source[T]
-	seq    uint64
-	spaces map[string]map[string]*object[T]
+// incoming is a collection on its way in.
+type incoming[T metav1.Object] struct {
+	s           *source[T]
+	seq         uint64
+	byNamespace map[string]map[string]*object[T]
 	// order holds the objects as the server has listed them, those among them that were replaced or removed
 	// since.
 	order  []*object[T]
@@ -32,20 +32,20 @@ type copyIn[T metav1.Object] struct {
 }
 
 // Add implements reflector.Copy.
-func (n *copyIn[T]) Add(e client.Encoded) {
+func (n *incoming[T]) Add(e client.Encoded) {
 	c := n.s.core
 	c.mu.RLock()
 	known := c.base(e.Key)
 	c.mu.RUnlock()
 	// What is known already is kept, so that a second reading costs no second copy.
 	if known == nil || !known.same(e.UID, e.ResourceVersion) {
-		known = c.admit(e)
+		known = c.accept(e)
 	}
 	n.put(known)
 }
 
 // Unreadable implements reflector.Copy.
-func (n *copyIn[T]) Unreadable(err *client.DecodeError) {
+func (n *incoming[T]) Unreadable(err *client.DecodeError) {
 	if err.Key.Name == "" {
 		n.unread = append(n.unread, err)
 		return
@@ -53,51 +53,51 @@ func (n *copyIn[T]) Unreadable(err *client.DecodeError) {
 	n.put(n.s.core.unreadable(client.Encoded{Key: err.Key}, err))
 }
 
-func (n *copyIn[T]) put(o *object[T]) {
-	m := n.spaces[o.key.Namespace]
+func (n *incoming[T]) put(o *object[T]) {
+	m := n.byNamespace[o.key.Namespace]
 	if m == nil {
 		m = map[string]*object[T]{}
-		n.spaces[strings.Clone(o.key.Namespace)] = m
+		n.byNamespace[strings.Clone(o.key.Namespace)] = m
 	}
 	m[o.key.Name] = o
 	n.order = append(n.order, o)
 }
 
 // has reports whether o is part of the collection.
-func (n *copyIn[T]) has(o *object[T]) bool { return n.spaces[o.key.Namespace][o.key.Name] == o }
+func (n *incoming[T]) has(o *object[T]) bool { return n.byNamespace[o.key.Namespace][o.key.Name] == o }
 
 // Remove implements reflector.Copy.
-func (n *copyIn[T]) Remove(e client.Encoded) { delete(n.spaces[e.Key.Namespace], e.Key.Name) }
+func (n *incoming[T]) Remove(e client.Encoded) { delete(n.byNamespace[e.Key.Namespace], e.Key.Name) }
 
 // Commit implements reflector.Copy.
-func (n *copyIn[T]) Commit(version string) {
+func (n *incoming[T]) Commit(version string) {
 	s, c := n.s, n.s.core
 	n.order = slices.DeleteFunc(n.order, func(o *object[T]) bool { return !n.has(o) })
 	c.lockWith(n.order...)
 	first := !s.synced
-	var back error
+	var regressed error
 	if len(n.unread) == 0 {
 		// Otherwise what is missing may be what could not be read.
-		c.deleteAll(s, func(old *object[T]) bool { return n.spaces[old.key.Namespace][old.key.Name] == nil })
+		c.deleteAll(s, func(old *object[T]) bool { return n.byNamespace[old.key.Namespace][old.key.Name] == nil })
 	}
 	for _, o := range n.order {
 		if old := c.base(o.key); old != o {
 			c.change(old, o, first, false)
 		}
 	}
-	s.commited, s.unread = n.seq, n.unread
+	s.committed, s.unread = n.seq, n.unread
 	s.synced, c.absent = true, false
 	if num, ok := decimal(version); ok && num < s.number {
 		// The server went back, as after its data was restored from a backup: what it says now is what
 		// counts.
 		s.number = num
-		back = &WentBackError{Resource: c.name(), From: s.version, To: strings.Clone(version)}
+		regressed = &RegressedError{Resource: c.name(), From: s.version, To: strings.Clone(version)}
 	}
-	c.over.drop(func(e *own[T]) bool {
+	c.overlay.drop(func(e *ownWrite[T]) bool {
 		if s.namespace != "" && s.namespace != e.key.Namespace {
 			return false
 		}
-		return e.gone && n.seq > e.begun
+		return e.deleted && n.seq > e.begun
 	}, c.reindex)
 	c.reached(s, version)
 	if !c.synced && !slices.ContainsFunc(c.sources, func(s *source[T]) bool { return !s.synced }) {
@@ -110,8 +110,8 @@ func (n *copyIn[T]) Commit(version string) {
 	hs := slices.Clone(c.handlers)
 	c.mu.Unlock()
 	c.signal(hs)
-	if back != nil {
-		c.fail(back)
+	if regressed != nil {
+		c.fail(regressed)
 	}
 	if f := c.set.o.Metrics.Read; f != nil {
 		f(c.name(), !first)
@@ -121,7 +121,7 @@ func (n *copyIn[T]) Commit(version string) {
 // deleteAll takes the selected objects of a source out of the copy, in order. The lock is held.
 func (c *core[T]) deleteAll(s *source[T], which func(*object[T]) bool) {
 	var gone []*object[T]
-	for ns, m := range c.spaces {
+	for ns, m := range c.byNamespace {
 		if s.namespace != "" && s.namespace != ns {
 			continue
 		}
@@ -137,8 +137,8 @@ func (c *core[T]) deleteAll(s *source[T], which func(*object[T]) bool) {
 	}
 }
 
-// WentBackError reports a collection that was read at an earlier version than before.
-type WentBackError struct {
+// RegressedError reports a collection that was read at an earlier version than before.
+type RegressedError struct {
 	// Resource that was read.
 	Resource string
 	// From and To are the versions.
@@ -146,7 +146,7 @@ type WentBackError struct {
 }
 
 // Error names the resource and the versions.
-func (e *WentBackError) Error() string {
+func (e *RegressedError) Error() string {
 	return fmt.Sprintf("informers: %s went back from version %s to %s", e.Resource, e.From, e.To)
 }
 
@@ -168,13 +168,13 @@ func (c *core[T]) change(old, now *object[T], initial, unknown bool) {
 		c.deleteBase(key)
 	}
 	c.reindex(key)
-	c.tell(old, now, nil, initial, unknown)
+	c.notify(old, now, nil, initial, unknown)
 }
 
 // Apply implements reflector.Sink.
 func (s *source[T]) Apply(ev client.EncodedEvent) {
 	c := s.core
-	o := c.admit(ev.Object)
+	o := c.accept(ev.Object)
 	c.lockWith(o)
 	old := c.base(o.key)
 	n, comparable := decimal(o.version)
@@ -182,17 +182,17 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	case comparable && n <= s.number:
 		// Everything up to there has been told; a server that repeats some of it may not repeat all.
 	case ev.Type == client.Deleted && old == nil:
-		c.bury(o)
+		c.noteDeleted(o)
 		c.reindex(o.key)
 	case ev.Type == client.Deleted:
 		// Handlers are told the final state.
 		c.deleteBase(o.key)
-		c.bury(o)
+		c.noteDeleted(o)
 		c.reindex(o.key)
 		if old.uid != o.uid {
-			c.tell(old, nil, nil, false, true)
+			c.notify(old, nil, nil, false, true)
 		} else {
-			c.tell(old, nil, o, false, false)
+			c.notify(old, nil, o, false, false)
 		}
 	case old != nil && old.uid == o.uid && (old.version == o.version || older(o, old)):
 		// Told before.
@@ -208,12 +208,12 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	}
 }
 
-// bury notes that the watch has told the end of an incarnation. With a selector the end may only be that of
+// noteDeleted notes that the watch has told the end of an incarnation. With a selector the end may only be that of
 // its being selected, so that nothing follows. The lock is held.
-func (c *core[T]) bury(o *object[T]) {
+func (c *core[T]) noteDeleted(o *object[T]) {
 	if c.o.LabelSelector.Empty() && c.o.FieldSelector.Empty() {
-		c.buried.add(o.uid)
-		c.over.passed(o.key, o.uid)
+		c.recentlyDeleted.add(o.uid)
+		c.overlay.passed(o.key, o.uid)
 	}
 }
 
@@ -236,8 +236,8 @@ func (s *source[T]) Missed(err *client.DecodeError) {
 	s.core.mu.Unlock()
 }
 
-// Gone implements reflector.Sink.
-func (s *source[T]) Gone() {
+// NotServed implements reflector.Sink.
+func (s *source[T]) NotServed() {
 	c := s.core
 	c.mu.Lock()
 	c.deleteAll(s, func(*object[T]) bool { return true })
@@ -245,7 +245,7 @@ func (s *source[T]) Gone() {
 	held := s.synced && !c.absent
 	c.absent = true
 	c.absentOnce.Do(func() { close(c.absentGate) })
-	c.over.drop(func(e *own[T]) bool { return s.namespace == "" || s.namespace == e.key.Namespace }, c.reindex)
+	c.overlay.drop(func(e *ownWrite[T]) bool { return s.namespace == "" || s.namespace == e.key.Namespace }, c.reindex)
 	hs := slices.Clone(c.handlers)
 	c.mu.Unlock()
 	c.signal(hs)
@@ -280,8 +280,8 @@ func (c *core[T]) reached(s *source[T], version string) {
 			s.number = n
 		}
 	}
-	if len(c.over.byKey) > 0 {
-		c.over.sweep(s, c.reindex)
+	if len(c.overlay.byKey) > 0 {
+		c.overlay.sweep(s, c.reindex)
 	}
 	if c.gate != nil {
 		close(c.gate)

@@ -76,7 +76,7 @@ func (s *source[T]) verify(ctx context.Context) error {
 		c.mu.RLock()
 		version := s.version
 		have := map[types.NamespacedName]string{}
-		for ns, m := range c.spaces {
+		for ns, m := range c.byNamespace {
 			if s.namespace != "" && s.namespace != ns {
 				continue
 			}

@@ -72,7 +72,7 @@ func (h *history) run() {
 			return "", 0
 		}
 		r.observe = func(w client.Write) {
-			if w.Resource.Resource == "pods" && w.Verb == "delete" && w.Gone {
+			if w.Resource.Resource == "pods" && w.Verb == "delete" && w.Removed {
 				for _, running := range r.rt.Running() {
 					require.False(h.t, strings.HasPrefix(running, w.Key.Name+"/"), "seed %d: object of %s goes while it runs", h.seed, running)
 				}

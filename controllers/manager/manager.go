@@ -134,7 +134,7 @@ func New(conn client.Conn, o Options) *Manager {
 // fails.
 func (m *Manager) As(conn client.Conn) *Manager {
 	return &Manager{
-		conn: m.set.Through(conn), set: m.set, opts: m.opts, log: m.log, of: m, all: m.all, led: m.led, events: m.events,
+		conn: m.set.Observe(conn), set: m.set, opts: m.opts, log: m.log, of: m, all: m.all, led: m.led, events: m.events,
 		recorders: map[string]*events.Recorder{},
 	}
 }
@@ -179,7 +179,7 @@ func (m *Manager) Recorder(component string) *events.Recorder {
 // Add registers a runnable that needs leadership, such as a controller. name appears in errors. It runs when
 // all informers of the manager have synced or are found not to be served, unless it is a Waiter.
 func (m *Manager) Add(name string, r Runnable) {
-	wait := m.set.WaitForServed
+	wait := m.set.WaitForSyncOrAbsent
 	if w, ok := r.(Waiter); ok {
 		wait = w.Wait
 	}

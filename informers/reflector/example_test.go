@@ -46,7 +46,7 @@ func (n *names) Apply(ev client.EncodedEvent) {
 	n.tell()
 }
 
-func (n *names) Gone() {
+func (n *names) NotServed() {
 	clear(n.now)
 	n.tell()
 }

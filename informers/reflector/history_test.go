@@ -382,8 +382,8 @@ func (w *witness) Progress(version string) {
 	require.Equal(w.t, w.pos, w.number(version), "changes were left out")
 }
 
-// Gone implements Sink.
-func (w *witness) Gone() {
+// NotServed implements Sink.
+func (w *witness) NotServed() {
 	defer w.alone()()
 	w.s.mu.Lock()
 	absents := w.s.absents
@@ -428,7 +428,7 @@ func (r *reading) Commit(version string) {
 }
 
 // TestRandomHistories runs a reflector against a server that changes and fails at random: its sink must be
-// told exactly what the package comment promises, and everything in the end.
+// sortedBase exactly what the package comment promises, and everything in the end.
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
 		synctest.Test(t, func(t *testing.T) { history(t, seed) })
@@ -460,7 +460,7 @@ func history(t *testing.T, seed uint64) (trace string) {
 	w := &witness{t: t, s: s, state: map[string]uint64{}}
 	var steps strings.Builder
 	r := New(s, w, Options{
-		Plain: rng.IntN(3) == 0, PageSize: int64(1 + rng.IntN(4)), Jitter: rand.New(rand.NewPCG(seed, 3)).Float64,
+		NoWatchList: rng.IntN(3) == 0, PageSize: int64(1 + rng.IntN(4)), Jitter: rand.New(rand.NewPCG(seed, 3)).Float64,
 		Observe: func(in Input, _ Machine, cmd Command) {
 			fmt.Fprintln(&steps, time.Now().Format(time.RFC3339Nano), in.Outcome, in.Version, in.Err, cmd.Do, cmd.Version, cmd.After)
 		},

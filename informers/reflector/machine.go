@@ -27,8 +27,8 @@ const (
 	Watch
 	// Follow goes on reading the watch that is open.
 	Follow
-	// Ask finds out whether the server serves the resource, then report Served, Absent or Failed.
-	Ask
+	// CheckServed finds out whether the server serves the resource, then report Served, Absent or Failed.
+	CheckServed
 )
 
 // Command is what the machine wants done.
@@ -44,7 +44,7 @@ type Command struct {
 	Reread time.Duration
 	// Gone is set when it is certain that the server does not serve the resource: what was known of it is
 	// gone.
-	Gone bool
+	NotServed bool
 }
 
 // Outcome is what happened.
@@ -66,7 +66,7 @@ const (
 	Missed
 	// Failed says that an action ended with Input.Err; for Watch also how it ends normally (io.EOF).
 	Failed
-	// Absent says that the server itself has said, to an Ask, that it does not serve the resource.
+	// Absent says that the server itself has said, to an CheckServed, that it does not serve the resource.
 	Absent
 	// Served says that the server, asked, does serve it.
 	Served
@@ -103,16 +103,16 @@ type Machine struct {
 	// Failures in a row.
 	Failures int
 	// Plain is true once the server has refused watch-list: lists are used from then on.
-	Plain bool
+	NoWatchList bool
 	// AtLeast is the version the next reading must not be older than; empty means the latest.
 	AtLeast string
 	// Missing is true while the server does not serve the resource.
-	Missing bool
+	NotServed bool
 	// held is true from a reading until what it gave is gone.
 	held bool
-	// asking is true while an Ask is under way; absences counts how often in a row the server has answered it
+	// checking is true while an CheckServed is under way; absences counts how often in a row the server has answered it
 	// with Absent.
-	asking   bool
+	checking bool
 	absences int
 	// streaming is true while a watch-list is being read.
 	streaming bool
@@ -126,12 +126,12 @@ type Machine struct {
 	// in a row.
 	missed bool
 	misses int
-	// plainOnce reads a list next time, because watch-list has just failed in a way that may not last.
-	plainOnce bool
+	// listOnce reads a list next time, because watch-list has just failed in a way that may not last.
+	listOnce bool
 }
 
 // NewMachine returns the beginning; plain leaves out watch-list from the start.
-func NewMachine(plain bool) Machine { return Machine{Plain: plain} }
+func NewMachine(noWatchList bool) Machine { return Machine{NoWatchList: noWatchList} }
 
 // Step returns what to do after in, and the state after that. jitter in [0, 1) spreads waits. It has no other
 // inputs.
@@ -148,7 +148,7 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 	case Listed:
 		m = m.whole()
 		m.Phase, m.Version, m.fruitless = Watching, in.Version, true
-		m.plainOnce = false
+		m.listOnce = false
 		return m, Command{Do: Watch, Version: m.Version}
 	case Caught:
 		m = m.whole()
@@ -170,7 +170,7 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		m.misses++
 		return m, Command{Do: Follow, Reread: max(delay(m.misses, jitter), time.Second)}
 	case Relist:
-		m.Phase, m.AtLeast, m.asking = Idle, in.Version, false
+		m.Phase, m.AtLeast, m.checking = Idle, in.Version, false
 		return m.read()
 	case Absent:
 		return m.absent(jitter)
@@ -178,7 +178,7 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		// Whatever answered the request with 404, it was not a server without the resource.
 		return m.unsure(jitter)
 	case Failed:
-		if m.asking {
+		if m.checking {
 			return m.unsure(jitter)
 		}
 		return m.failed(in.Err, jitter)
@@ -188,7 +188,7 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 
 // whole ends what went before the collection was read as a whole.
 func (m Machine) whole() Machine {
-	m.Failures, m.AtLeast, m.Missing, m.held, m.absences = 0, "", false, true, 0
+	m.Failures, m.AtLeast, m.NotServed, m.held, m.absences = 0, "", false, true, 0
 	if !m.missed {
 		m.misses = 0
 	}
@@ -206,7 +206,7 @@ func earlier(a, b string) bool {
 
 // read begins a reading of the whole collection.
 func (m Machine) read() (Machine, Command) {
-	m.Phase, m.streaming = Reading, !m.Plain && !m.plainOnce
+	m.Phase, m.streaming = Reading, !m.NoWatchList && !m.listOnce
 	if !m.streaming {
 		return m, Command{Do: List, Version: m.AtLeast}
 	}
@@ -217,10 +217,10 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 	wasWatching := m.Phase == Watching
 	switch kind := Classify(err); {
 	case m.Phase == Reading && m.streaming && kind == Unsupported:
-		m.plainOnce = true
+		m.listOnce = true
 		return m.read()
 	case m.Phase == Reading && m.streaming && kind == Invalid:
-		m.Plain = true
+		m.NoWatchList = true
 		return m.read()
 	case kind == Expired && wasWatching:
 		// Read again, at once the first time, from the latest version. Whatever failed before, the server is
@@ -231,10 +231,10 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 	case kind == Expired:
 		m.Phase, m.AtLeast = Idle, ""
 		m.Failures++
-	case kind == Missing:
+	case kind == NotFound:
 		// A proxy that has lost its server says 404 too: ask.
-		m.asking = true
-		return m, Command{Do: Ask}
+		m.checking = true
+		return m, Command{Do: CheckServed}
 	case kind == Ended && wasWatching:
 		// A watch that was of use resumes at once; one that closes as soon as it is opened waits.
 		if !m.fruitless {
@@ -273,8 +273,8 @@ const (
 	sureAbsent = 3
 	// minAbsence is the least time between two of these.
 	minAbsence = 2 * time.Second
-	// minMissing is the least wait for a resource that is not served.
-	minMissing = 500 * time.Millisecond
+	// minNotServed is the least wait for a resource that is not served.
+	minNotServed = 500 * time.Millisecond
 )
 
 // absent goes on after the server has said that it does not serve the resource.
@@ -283,14 +283,14 @@ func (m Machine) absent(jitter float64) (Machine, Command) {
 		m.Failures = max(m.Failures, m.relapses)
 		m.relapses++
 	}
-	m.asking, m.Phase, m.Version, m.AtLeast = false, Idle, "", ""
+	m.checking, m.Phase, m.Version, m.AtLeast = false, Idle, "", ""
 	m.Failures++
 	m.absences++
-	wait := Command{Do: Wait, After: max(delay(m.Failures, jitter), minMissing)}
+	wait := Command{Do: Wait, After: max(delay(m.Failures, jitter), minNotServed)}
 	switch {
 	case !m.held || m.absences >= sureAbsent:
-		wait.Gone = !m.Missing
-		m.Missing, m.held = true, false
+		wait.NotServed = !m.NotServed
+		m.NotServed, m.held = true, false
 	default:
 		wait.After = max(wait.After, minAbsence)
 	}
@@ -300,7 +300,7 @@ func (m Machine) absent(jitter float64) (Machine, Command) {
 // unsure goes on after a 404 that says nothing about the resource: what was read stays, and a version that
 // was reached is still good.
 func (m Machine) unsure(jitter float64) (Machine, Command) {
-	m.asking, m.absences = false, 0
+	m.checking, m.absences = false, 0
 	if m.Phase != Watching {
 		m.Phase = Idle
 	}
@@ -333,7 +333,7 @@ const (
 	// Invalid requests are not understood or not accepted by this server.
 	Invalid
 	// Missing resources are not served (404), as before a CRD is installed and after it is removed.
-	Missing
+	NotFound
 	// Unreadable streams hold something at which reading cannot go on.
 	Unreadable
 )
@@ -355,7 +355,7 @@ func Classify(err error) Kind {
 	}
 	switch s.ErrStatus.Code {
 	case http.StatusNotFound:
-		return Missing
+		return NotFound
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return Invalid
 	case http.StatusNotImplemented:

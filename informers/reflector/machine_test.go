@@ -58,11 +58,11 @@ func TestSteps(t *testing.T) {
 		{"expired reads again at once", false, []Input{start, caught, moved("12"), failed(expired)}, Command{Do: WatchList}},
 		{"expired twice waits", false, []Input{start, caught, failed(expired), failed(expired)}, Command{Do: Wait, After: 200 * time.Millisecond}},
 		{"expired after failures reads at once: the server is well", false, []Input{start, caught, failed(broken), woke, failed(broken), woke, failed(broken), woke, failed(expired)}, Command{Do: WatchList}},
-		{"missing asks", false, []Input{start, failed(missing)}, Command{Do: Ask}},
-		{"absent says so once", false, []Input{start, failed(missing), absent}, Command{Do: Wait, After: 500 * time.Millisecond, Gone: true}},
+		{"missing asks", false, []Input{start, failed(missing)}, Command{Do: CheckServed}},
+		{"absent says so once", false, []Input{start, failed(missing), absent}, Command{Do: Wait, After: 500 * time.Millisecond, NotServed: true}},
 		{"and then only waits", false, []Input{start, failed(missing), absent, woke, failed(missing), absent}, Command{Do: Wait, After: 500 * time.Millisecond}},
 		{"what was read is not gone at once", false, []Input{start, failed(missing), absent, woke, caught, failed(missing), absent}, Command{Do: Wait, After: 2 * time.Second}},
-		{"but when the server insists", false, []Input{start, caught, failed(missing), absent, woke, failed(missing), absent, woke, failed(missing), absent}, Command{Do: Wait, After: 800 * time.Millisecond, Gone: true}},
+		{"but when the server insists", false, []Input{start, caught, failed(missing), absent, woke, failed(missing), absent, woke, failed(missing), absent}, Command{Do: Wait, After: 800 * time.Millisecond, NotServed: true}},
 		{"insisting is in a row", false, []Input{start, caught, failed(missing), absent, woke, failed(missing), absent, woke, failed(missing), served, woke, failed(missing), absent}, Command{Do: Wait, After: 2 * time.Second}},
 		{"a 404 of something else resumes", false, []Input{start, caught, moved("12"), failed(missing), served, woke}, Command{Do: Watch, Version: "12"}},
 		{"and one without an answer", false, []Input{start, caught, moved("12"), failed(missing), failed(missing), woke}, Command{Do: Watch, Version: "12"}},
@@ -76,7 +76,7 @@ func TestSteps(t *testing.T) {
 			_, cmd := walk(t, NewMachine(tc.plain), tc.ins...)
 			require.Equal(t, tc.want.Do, cmd.Do)
 			require.Equal(t, tc.want.Version, cmd.Version)
-			require.Equal(t, tc.want.Gone, cmd.Gone)
+			require.Equal(t, tc.want.NotServed, cmd.NotServed)
 			require.InDelta(t, tc.want.After, cmd.After, float64(time.Millisecond))
 		})
 	}
@@ -117,7 +117,7 @@ func TestAServerThatCannotBeWatchedIsNotReadAllTheTime(t *testing.T) {
 					require.Less(t, readings, 200)
 					m, _ = m.Step(read, 0)
 					m, cmd = m.Step(failed(err), 0.999999)
-					if cmd.Do == Ask {
+					if cmd.Do == CheckServed {
 						m, cmd = m.Step(Input{Outcome: Absent}, 0.999999)
 					}
 					if cmd.Do == Wait {
@@ -168,7 +168,7 @@ func FuzzStep(f *testing.F) {
 					in = Input{Outcome: Listed, Version: fmt.Sprint(v)}
 				case WatchList:
 					in = Input{Outcome: Caught, Version: fmt.Sprint(v)}
-				case Ask:
+				case CheckServed:
 					in = Input{Outcome: []Outcome{Absent, Served}[int(x/2)%2]}
 				case Watch, Follow:
 					v++

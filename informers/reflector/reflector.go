@@ -44,7 +44,7 @@ type Sink interface {
 	Missed(err *client.DecodeError)
 	// Gone says that the server does not serve the resource any more, or not yet. It says so itself, and if
 	// there was a Commit before, it has said so several times over some seconds.
-	Gone()
+	NotServed()
 }
 
 // Copy is a collection on its way in.
@@ -68,7 +68,7 @@ type Options struct {
 	// PageSize of plain lists; 0 means 2000.
 	PageSize int64
 	// Plain leaves out watch-list.
-	Plain bool
+	NoWatchList bool
 	// Silence and Timeout are those of client.EncodedWatchOptions.
 	Silence, Timeout time.Duration
 	// OnError is called with every failure, except that a resource that is not served is still not. nil
@@ -119,7 +119,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 	d.reread = time.AfterFunc(time.Hour, func() { r.Relist("") })
 	d.reread.Stop()
 	defer d.reread.Stop()
-	m := NewMachine(r.o.Plain)
+	m := NewMachine(r.o.NoWatchList)
 	in := Input{Outcome: Start}
 	for ctx.Err() == nil {
 		next, cmd := m.Step(in, r.o.Jitter())
@@ -128,7 +128,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 		}
 		m = next
 		in = d.do(ctx, cmd)
-		if in.Err != nil && ctx.Err() == nil && !errors.Is(in.Err, io.EOF) && (!m.Missing || Classify(in.Err) != Missing) {
+		if in.Err != nil && ctx.Err() == nil && !errors.Is(in.Err, io.EOF) && (!m.NotServed || Classify(in.Err) != NotFound) {
 			d.report(in.Err)
 		}
 	}
@@ -143,7 +143,7 @@ type driver struct {
 	stop context.CancelFunc
 	done chan struct{}
 	// asked is a relist request that interrupted the stream.
-	asked *relistRequest
+	relisted *relistRequest
 	// reread has the collection read again when it fires.
 	reread *time.Timer
 }
@@ -169,24 +169,24 @@ func (d *driver) open(ctx context.Context, s Stream) {
 		select {
 		case <-ctx.Done():
 		case q := <-d.relist:
-			d.asked = &q
+			d.relisted = &q
 		}
 		s.Close()
 	}()
 }
 
 func (d *driver) do(ctx context.Context, cmd Command) Input {
-	if cmd.Gone {
-		d.sink.Gone()
+	if cmd.NotServed {
+		d.sink.NotServed()
 	}
 	if cmd.Reread > 0 {
 		d.reread.Reset(cmd.Reread)
 	}
 	if cmd.Do != Follow {
 		d.close()
-		if d.asked != nil {
-			q := *d.asked
-			d.asked = nil
+		if d.relisted != nil {
+			q := *d.relisted
+			d.relisted = nil
 			return Input{Outcome: Relist, Version: q.version}
 		}
 	}
@@ -215,7 +215,7 @@ func (d *driver) do(ctx context.Context, cmd Command) Input {
 		return d.follow()
 	case Follow:
 		return d.follow()
-	case Ask:
+	case CheckServed:
 		served, err := d.lw.Served(ctx)
 		switch {
 		case err != nil:
@@ -332,9 +332,9 @@ func (d *driver) follow() Input {
 func (d *driver) ended(err error) Input {
 	d.stop()
 	<-d.done
-	if d.asked != nil {
-		q := *d.asked
-		d.asked = nil
+	if d.relisted != nil {
+		q := *d.relisted
+		d.relisted = nil
 		return Input{Outcome: Relist, Version: q.version}
 	}
 	return Input{Outcome: Failed, Err: err}

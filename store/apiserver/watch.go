@@ -115,22 +115,18 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 	return wo, o.convert(rt.res, snap, rt.res.ListPrefix(namespace), "")
 }
 
-// bookmarkHeader is how a client asks for bookmarks at least every so many seconds, to notice a watch that is
-// dead. The answer carries what it gets, so that it knows how long silence may last.
-const bookmarkHeader = "Keelson-Bookmark-Seconds"
-
 // minBookmarks is the shortest time between bookmarks a client may ask for.
 const minBookmarks = 3 * time.Second
 
 // bookmarkInterval is the time between bookmarks of a watch.
 func (s *Server) bookmarkInterval(r *request) time.Duration {
 	every := s.options.BookmarkInterval
-	n, err := strconv.Atoi(r.Header.Get(bookmarkHeader))
+	n, err := strconv.Atoi(r.Header.Get(metav1.BookmarkHeader))
 	if err != nil || n <= 0 || n > 3600 || !s.options.bookmarksAsked {
 		return every
 	}
 	every = min(every, max(time.Duration(n)*time.Second, minBookmarks))
-	r.w.Header().Set(bookmarkHeader, strconv.Itoa(int(every/time.Second)))
+	r.w.Header().Set(metav1.BookmarkHeader, strconv.Itoa(int(every/time.Second)))
 	return every
 }
 

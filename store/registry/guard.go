@@ -13,9 +13,6 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// ReasonFenced is the reason of the 409 that a leader's write gets when the leader was replaced.
-const ReasonFenced metav1.StatusReason = "Fenced"
-
 var leasesGVR = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
 // guardsOf returns what must hold for a write under the fence token in ctx, if there is one: that the lease
@@ -65,7 +62,7 @@ func sameTerm(leases *Resource, value []byte, token fence.Token) bool {
 // fencedOff refuses a write, in the same words whether the lease is another's, in another term or missing:
 // whoever may write something may send any token, and need not be allowed to read leases.
 func fencedOff(token fence.Token) error {
-	err := apierrors.New(409, ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d, which does not hold it",
+	err := apierrors.New(409, apierrors.ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d, which does not hold it",
 		token.Holder, token.Lease.Namespace, token.Lease.Name, token.Transitions))
 	err.ErrStatus.Details = &metav1.StatusDetails{Name: token.Lease.Name, Group: leasesGVR.Group, Kind: leasesGVR.Resource}
 	return err

@@ -220,7 +220,7 @@ func (m *Meta) readJSON(meta []byte) error {
 		case "generation":
 			m.Generation, _ = strconv.ParseInt(str(value), 10, 64)
 		case "deletionTimestamp":
-			m.Deleting = len(value) > 0 && value[0] == '"'
+			m.Terminating = len(value) > 0 && value[0] == '"'
 		case "finalizers":
 			inner = Elements(value, func([]byte) bool { m.Finalizers++; return true })
 		case "labels":

@@ -114,7 +114,7 @@ func (m *Meta) readProto(meta []byte) error {
 		case 7:
 			m.Generation = int64(n)
 		case 9:
-			m.Deleting = true
+			m.Terminating = true
 		case 11:
 			if m.Labels == nil {
 				// Entries follow one another: count them once and allocate exactly.

@@ -24,8 +24,8 @@ type Meta struct {
 	Labels           []Pair
 	// InitialEventsEnd is true when the annotation that ends a watch's initial events is set.
 	InitialEventsEnd bool
-	// Deleting is true when a deletion time is set.
-	Deleting bool
+	// Terminating is true when a deletion time is set.
+	Terminating bool
 	// Finalizers is how many finalizers are set.
 	Finalizers int
 }

@@ -24,7 +24,7 @@ func sample() *corev1.ConfigMap {
 }
 
 var want = Meta{Namespace: "ns", Name: "n", UID: "u", ResourceVersion: "42", Generation: 7,
-	Labels: []Pair{{"l1", "v1"}, {"l2", ""}}, InitialEventsEnd: true, Deleting: true, Finalizers: 2}
+	Labels: []Pair{{"l1", "v1"}, {"l2", ""}}, InitialEventsEnd: true, Terminating: true, Finalizers: 2}
 
 func TestMetaAndManagedFields(t *testing.T) {
 	cm := sample()
