@@ -4,14 +4,14 @@ package metav1
 type List[T Object] struct {
 	TypeMeta `json:",inline"`
 	ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Items in the server's order: by namespace and name.
+	// Items of the list, ordered by namespace and name.
 	Items []T `json:"items" protobuf:"bytes,2,rep,name=items"`
 }
 
-// RawList is a list whose items are of any kinds, each with its own apiVersion and kind.
+// RawList is a list whose items may be of different kinds, each with its own apiVersion and kind.
 type RawList struct {
 	TypeMeta `json:",inline"`
 	ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Items as they came.
+	// Items in their original encoding.
 	Items []RawExtension `json:"items" protobuf:"bytes,2,rep,name=items"`
 }

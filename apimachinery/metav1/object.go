@@ -28,11 +28,11 @@ type Object interface {
 	SetFinalizers([]string)
 }
 
-// TypeMeta names an object's kind and API version on the wire.
+// TypeMeta identifies an object's kind and API version on the wire.
 type TypeMeta struct {
-	// Kind is the CamelCase name of the object's type.
+	// Kind of the object, in CamelCase. It is determined by the endpoint and cannot be changed.
 	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
-	// APIVersion is "group/version", or the version alone for the core group.
+	// API version of the object, GROUP/VERSION, or the version alone for the core group.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
 }
 
@@ -58,38 +58,43 @@ func isText(gv schema.GroupVersion, text string) bool {
 	return len(text) == n+1+len(gv.Version) && text[:n] == gv.Group && text[n] == '/' && text[n+1:] == gv.Version
 }
 
-// ObjectMeta is the metadata of every stored object. The field order is that of the wire types,
-// and its memory layout equals theirs: MetaOf relies on it.
+// ObjectMeta is the metadata of every stored object.
 type ObjectMeta struct {
-	// Name is unique among objects of one resource in one namespace and cannot change.
+	// MetaOf relies on the memory layout, which equals that of the types of k8s.io/apimachinery: keep the
+	// order.
+
+	// Name of the object, unique among objects of one resource in one namespace. Cannot be changed.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// GenerateName is a prefix from which the server makes a name when Name is empty.
+	// Prefix from which the server generates a unique name if name is empty.
 	GenerateName string `json:"generateName,omitempty" protobuf:"bytes,2,opt,name=generateName"`
-	// Namespace the object lives in; empty for cluster-scoped objects.
+	// Namespace of the object; empty for cluster-scoped objects. Cannot be changed.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,3,opt,name=namespace"`
-	// SelfLink is no longer set by servers.
+	// Deprecated; no longer populated.
 	SelfLink string `json:"selfLink,omitempty" protobuf:"bytes,4,opt,name=selfLink"`
-	// UID is set by the server and never reused.
+	// Unique identifier of the object, assigned by the server and never reused.
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,5,opt,name=uid"`
-	// ResourceVersion names the version of the object that was read; send it back to write only if unchanged.
+	// Opaque version of the object. An update that specifies it fails with a conflict if the object has been
+	// modified since.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,6,opt,name=resourceVersion"`
-	// Generation counts changes of the desired state.
+	// Sequence number of the desired state, incremented by the server when it changes.
 	Generation int64 `json:"generation,omitempty" protobuf:"varint,7,opt,name=generation"`
-	// CreationTimestamp is when the server stored the object first.
+	// When the object was created, as recorded by the server.
 	CreationTimestamp Time `json:"creationTimestamp,omitempty,omitzero" protobuf:"bytes,8,opt,name=creationTimestamp"`
-	// DeletionTimestamp is when the object will be, or was asked to be, removed; set by the server only.
+	// When the object is to be deleted, set by the server when a graceful deletion is requested. The object
+	// is removed once this time has passed and finalizers is empty.
 	DeletionTimestamp *Time `json:"deletionTimestamp,omitempty" protobuf:"bytes,9,opt,name=deletionTimestamp"`
-	// DeletionGracePeriodSeconds is the time the object may take to end, in seconds.
+	// Seconds the object is given to terminate gracefully; set together with deletionTimestamp.
 	DeletionGracePeriodSeconds *int64 `json:"deletionGracePeriodSeconds,omitempty" protobuf:"varint,10,opt,name=deletionGracePeriodSeconds"`
-	// Labels are indexed key-value pairs that selectors match.
+	// Key-value pairs that organize objects and that selectors match.
 	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,11,rep,name=labels"`
-	// Annotations are key-value pairs for tools; at most 256 KiB in total.
+	// Arbitrary key-value pairs for tools; not queryable. At most 256 KiB in total.
 	Annotations map[string]string `json:"annotations,omitempty" protobuf:"bytes,12,rep,name=annotations"`
-	// OwnerReferences name the objects this one depends on; it is collected when all are gone.
+	// Owners of the object. The object is garbage collected when all of them are deleted.
 	OwnerReferences []OwnerReference `json:"ownerReferences,omitempty" patchStrategy:"merge" patchMergeKey:"uid" listType:"map" listMapKey:"uid" protobuf:"bytes,13,rep,name=ownerReferences"`
-	// Finalizers must be empty before the object is removed from storage.
+	// Identifiers of the components that must act before the object is removed from storage. Each removes its
+	// entry when done.
 	Finalizers []string `json:"finalizers,omitempty" patchStrategy:"merge" listType:"set" protobuf:"bytes,14,rep,name=finalizers"`
-	// ManagedFields record which manager owns which field.
+	// Fields of the object by the manager that owns them, maintained by the server for server-side apply.
 	ManagedFields []ManagedFieldsEntry `json:"managedFields,omitempty" listType:"atomic" protobuf:"bytes,17,rep,name=managedFields"`
 }
 

@@ -6,9 +6,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// RawExtension is any JSON value kept as it came. In protobuf it may also hold an object in the k8s envelope.
+// RawExtension is an arbitrary JSON value kept in its original encoding. In protobuf it may also hold an
+// object in the Kubernetes envelope.
 type RawExtension struct {
-	// Raw is the value's bytes; empty is null.
+	// Raw is the encoded value; empty means null.
 	Raw []byte `json:"-" protobuf:"bytes,1,opt,name=raw"`
 }
 
@@ -33,7 +34,7 @@ func (r RawExtension) AppendProto(b []byte) []byte { return appendRawProto(b, r.
 // ParseProto reads the protobuf form.
 func (r *RawExtension) ParseProto(b []byte) error { return parseRawProto(b, &r.Raw) }
 
-// FieldsV1 is a set of fields in the JSON form of managedFields.
+// FieldsV1 is a set of fields in the JSON format of managedFields.
 type FieldsV1 struct {
 	// Raw is the JSON object; empty is null.
 	Raw []byte `json:"-" protobuf:"bytes,1,opt,name=Raw"`

@@ -4,427 +4,436 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// APIGroup is a group of the API in discovery.
+// APIGroup describes an API group in discovery.
 type APIGroup struct {
 	TypeMeta `json:",inline"`
 	// Name of the group.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Served versions, best first.
+	// Versions served in this group, in order of preference.
 	Versions []GroupVersionForDiscovery `json:"versions" listType:"atomic" protobuf:"bytes,2,rep,name=versions" openapi:"required"`
-	// Version to use unless one has reasons.
+	// The group version clients should prefer.
 	PreferredVersion GroupVersionForDiscovery `json:"preferredVersion,omitempty" protobuf:"bytes,3,opt,name=preferredVersion"`
-	// Addresses of the server by where clients are; usually absent.
+	// Server addresses to use, by the network the client is in; usually absent.
 	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=serverAddressByClientCIDRs"`
 }
 
-// APIGroupList is all groups of the API in discovery.
+// APIGroupList lists the API groups in discovery.
 type APIGroupList struct {
 	TypeMeta `json:",inline"`
-	// The groups, in the order of their priority.
+	// Groups of the API, in order of priority.
 	Groups []APIGroup `json:"groups" listType:"atomic" protobuf:"bytes,1,rep,name=groups" openapi:"required"`
 }
 
-// APIResource is a resource in discovery.
+// APIResource describes a resource or subresource in discovery.
 type APIResource struct {
-	// Plural, and for subresources the path behind it.
+	// Plural name of the resource; for a subresource, the resource and subresource separated by a slash, such
+	// as pods/log.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Name for one object, in lower case, for command lines.
+	// Lower-case singular name, for command line clients.
 	SingularName string `json:"singularName" protobuf:"bytes,6,opt,name=singularName" openapi:"required"`
-	// Whether objects live in a namespace.
+	// Whether objects of the resource are namespaced.
 	Namespaced bool `json:"namespaced" protobuf:"varint,2,opt,name=namespaced" openapi:"required"`
-	// Group of the kind, where it is another.
+	// Group of the kind, if it differs from the group of the resource list.
 	Group string `json:"group,omitempty" protobuf:"bytes,8,opt,name=group"`
-	// Version of the kind, where it is another.
+	// Version of the kind, if it differs from the version of the resource list.
 	Version string `json:"version,omitempty" protobuf:"bytes,9,opt,name=version"`
-	// Kind of the objects.
+	// Kind of the objects of the resource.
 	Kind string `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
-	// What can be done with it.
+	// Verbs the resource supports, such as get, list, watch and create.
 	Verbs Verbs `json:"verbs" protobuf:"bytes,4,opt,name=verbs" openapi:"required"`
-	// Short names that kubectl knows.
+	// Short names accepted by command line clients, such as po for pods.
 	ShortNames []string `json:"shortNames,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=shortNames"`
-	// Groups of resources it belongs to, such as all.
+	// Groups of resources that the resource belongs to, such as all.
 	Categories []string `json:"categories,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=categories"`
-	// Changes when objects are stored in another version.
+	// Opaque hash of the version that objects are stored in; a change means the storage version has changed.
 	StorageVersionHash string `json:"storageVersionHash,omitempty" protobuf:"bytes,10,opt,name=storageVersionHash"`
 }
 
-// APIResourceList is the resources of a version in discovery.
+// APIResourceList lists the resources of a group version in discovery.
 type APIResourceList struct {
 	TypeMeta `json:",inline"`
-	// Group and version, such as apps/v1.
+	// Group and version of the resources, such as apps/v1.
 	GroupVersion string `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
-	// Its resources and their subresources.
+	// Resources and subresources of the group version.
 	APIResources []APIResource `json:"resources" listType:"atomic" protobuf:"bytes,2,rep,name=resources" openapi:"required"`
 }
 
-// APIVersions is the versions of the core group in discovery.
+// APIVersions lists the versions of the core group in discovery.
 type APIVersions struct {
 	TypeMeta `json:",inline"`
-	// Served versions.
+	// Versions that are served.
 	Versions []string `json:"versions" listType:"atomic" protobuf:"bytes,1,rep,name=versions" openapi:"required"`
-	// Addresses of the server by where clients are.
+	// Server addresses to use, by the network the client is in.
 	ServerAddressByClientCIDRs []ServerAddressByClientCIDR `json:"serverAddressByClientCIDRs" listType:"atomic" protobuf:"bytes,2,rep,name=serverAddressByClientCIDRs" openapi:"required"`
 }
 
-// Condition is one fact about an object.
+// Condition is one observed aspect of an object's state.
 type Condition struct {
-	// Name of the fact, in CamelCase or with a domain in front.
+	// Type of the condition, in CamelCase or prefixed with a domain, such as example.com/Healthy.
 	Type string `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// Generation of the spec it was true for.
+	// Generation of the object that the condition was computed from.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime Time `json:"lastTransitionTime" protobuf:"bytes,4,opt,name=lastTransitionTime" openapi:"required"`
-	// Cause of the last change, in one CamelCase word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason" protobuf:"bytes,5,opt,name=reason" openapi:"required"`
-	// Details, for people; may be empty.
+	// Human-readable details of the last transition; may be empty.
 	Message string `json:"message" protobuf:"bytes,6,opt,name=message" openapi:"required"`
 }
 
-// CreateOptions is how to create.
+// CreateOptions are the query options of a create request.
 type CreateOptions struct {
 	TypeMeta `json:",inline"`
-	// All to store nothing.
+	// Dry-run stages to apply; the only value is All: the request is processed but nothing is persisted.
 	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
-	// Name that owns the fields; the program's name unless set.
+	// Name of the field manager that makes the change; the program's name, from the User-Agent, if unset.
 	FieldManager string `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
-	// What of unknown and duplicate fields: Strict, Warn (the default) or Ignore.
+	// How unknown and duplicate fields are handled: Strict, Warn (the default) or Ignore.
 	FieldValidation string `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
-// DeleteOptions is how to delete.
+// DeleteOptions are the options of a delete request.
 type DeleteOptions struct {
 	TypeMeta `json:",inline"`
-	// Seconds the object may take to end; its own unless set, 0 is at once.
+	// Seconds the object is given to terminate gracefully; 0 deletes immediately. The object's or kind's own
+	// grace period if unset.
 	GracePeriodSeconds *int64 `json:"gracePeriodSeconds,omitempty" protobuf:"varint,1,opt,name=gracePeriodSeconds"`
-	// What must hold for the deletion to be done.
+	// Preconditions that must be met before the object is deleted; otherwise the request fails with a
+	// conflict.
 	Preconditions *Preconditions `json:"preconditions,omitempty" protobuf:"bytes,2,opt,name=preconditions"`
-	// Older form of propagationPolicy Orphan.
+	// Deprecated, use propagationPolicy. Whether dependents are orphaned; mutually exclusive with
+	// propagationPolicy.
 	OrphanDependents *bool `json:"orphanDependents,omitempty" protobuf:"varint,3,opt,name=orphanDependents"`
-	// What becomes of dependents: Background, Foreground or Orphan.
+	// How dependents are garbage collected: Background, Foreground or Orphan. The kind's default if unset.
 	PropagationPolicy *DeletionPropagation `json:"propagationPolicy,omitempty" protobuf:"bytes,4,opt,name=propagationPolicy"`
-	// All to change nothing.
+	// Dry-run stages to apply; the only value is All: the request is processed but nothing is persisted.
 	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=dryRun"`
-	// Delete even what cannot be read; may break the cluster.
+	// Delete the object even if it cannot be read from storage, ignoring preconditions and finalizers; may
+	// break the cluster.
 	IgnoreStoreReadErrorWithClusterBreakingPotential *bool `json:"ignoreStoreReadErrorWithClusterBreakingPotential,omitempty" protobuf:"varint,6,opt,name=ignoreStoreReadErrorWithClusterBreakingPotential"`
 }
 
-// FieldSelectorRequirement is one requirement on a field.
+// FieldSelectorRequirement is a requirement on a field.
 type FieldSelectorRequirement struct {
-	// Path of the field.
+	// Path of the field that the requirement applies to.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// In, NotIn, Exists or DoesNotExist.
+	// Relation of the field to the values: In, NotIn, Exists or DoesNotExist.
 	Operator FieldSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required"`
-	// Values to compare with; for In and NotIn, empty otherwise.
+	// Values to compare with; must not be empty for In and NotIn, must be empty otherwise.
 	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
-// GetOptions is how to read one object.
+// GetOptions are the query options of a get request.
 type GetOptions struct {
 	TypeMeta `json:",inline"`
-	// Version the answer must not be older than.
+	// The result is at least as recent as this resource version; the most recent if unset.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,1,opt,name=resourceVersion"`
 }
 
-// GroupKind names a kind in any version.
+// GroupKind identifies a kind regardless of version.
 type GroupKind struct {
 	// API group; empty for the core group.
 	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
-	// Kind name.
+	// Kind of the object.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
 }
 
-// GroupResource names a resource in any version.
+// GroupResource identifies a resource regardless of version.
 type GroupResource struct {
 	// API group; empty for the core group.
 	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
-	// Plural name.
+	// Plural name of the resource.
 	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
 }
 
-// GroupVersionForDiscovery is a version of a group in discovery.
+// GroupVersionForDiscovery describes a version of a group in discovery.
 type GroupVersionForDiscovery struct {
 	// Group and version, such as apps/v1.
 	GroupVersion string `json:"groupVersion" protobuf:"bytes,1,opt,name=groupVersion" openapi:"required"`
-	// The version alone.
+	// The version without the group.
 	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
 }
 
-// GroupVersionKind names a kind.
+// GroupVersionKind identifies a kind in a version.
 type GroupVersionKind struct {
 	// API group; empty for the core group.
 	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
 	// Version of the group.
 	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
-	// Kind name.
+	// Kind of the object.
 	Kind string `json:"kind" protobuf:"bytes,3,opt,name=kind" openapi:"required"`
 }
 
-// GroupVersionResource names a resource.
+// GroupVersionResource identifies a resource in a version.
 type GroupVersionResource struct {
 	// API group; empty for the core group.
 	Group string `json:"group" protobuf:"bytes,1,opt,name=group" openapi:"required"`
 	// Version of the group.
 	Version string `json:"version" protobuf:"bytes,2,opt,name=version" openapi:"required"`
-	// Plural name.
+	// Plural name of the resource.
 	Resource string `json:"resource" protobuf:"bytes,3,opt,name=resource" openapi:"required"`
 }
 
-// LabelSelector selects objects by label; all that is listed must hold, and an empty one selects everything.
+// LabelSelector selects objects by their labels. All requirements must be satisfied; an empty selector
+// matches every object.
 type LabelSelector struct {
-	// Labels and the values they must have.
+	// Labels that must be present with exactly these values.
 	MatchLabels map[string]string `json:"matchLabels,omitempty" protobuf:"bytes,1,rep,name=matchLabels"`
 	// Requirements on labels.
 	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchExpressions"`
 }
 
-// LabelSelectorRequirement is one requirement on a label.
+// LabelSelectorRequirement is a requirement on a label.
 type LabelSelectorRequirement struct {
-	// Label key.
+	// Label key that the requirement applies to.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// In, NotIn, Exists or DoesNotExist.
+	// Relation of the label's value to the values: In, NotIn, Exists or DoesNotExist.
 	Operator LabelSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required"`
-	// Values for In and NotIn; none otherwise.
+	// Values to compare with; must not be empty for In and NotIn, must be empty otherwise.
 	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
-// ListMeta is metadata of lists.
+// ListMeta is the metadata of a list.
 type ListMeta struct {
-	// No longer set.
+	// Deprecated; no longer populated.
 	SelfLink string `json:"selfLink,omitempty" protobuf:"bytes,1,opt,name=selfLink"`
-	// Version of the data the list is of.
+	// Resource version at which the list was read; a watch can start from it.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
-	// Token for the next page; empty at the end.
+	// Token to request the next page with; empty on the last page.
 	Continue string `json:"continue,omitempty" protobuf:"bytes,3,opt,name=continue"`
-	// How many items are left, if that is known.
+	// Number of items on later pages, if known.
 	RemainingItemCount *int64 `json:"remainingItemCount,omitempty" protobuf:"varint,4,opt,name=remainingItemCount"`
-	// Part of the items the list is of.
+	// The shard that the list was restricted to; unset for a complete list.
 	ShardInfo *ShardInfo `json:"shardInfo,omitempty" protobuf:"bytes,5,opt,name=shardInfo"`
 }
 
-// ListOptions is how to list or watch.
+// ListOptions are the query options of a list or watch request.
 type ListOptions struct {
 	TypeMeta `json:",inline"`
-	// Labels to select by.
+	// Restricts the result to objects whose labels match; everything if empty.
 	LabelSelector string `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
-	// Fields to select by.
+	// Restricts the result to objects whose fields match; everything if empty.
 	FieldSelector string `json:"fieldSelector,omitempty" protobuf:"bytes,2,opt,name=fieldSelector"`
-	// Send changes from now on instead of a list.
+	// Stream changes to the objects instead of returning a list.
 	Watch bool `json:"watch,omitempty" protobuf:"varint,3,opt,name=watch"`
-	// Send bookmarks with the version reached when nothing else happens.
+	// Allow BOOKMARK events, which report the resource version reached when no object has changed.
 	AllowWatchBookmarks bool `json:"allowWatchBookmarks,omitempty" protobuf:"varint,9,opt,name=allowWatchBookmarks"`
-	// Version to begin with.
+	// For a list, constrains the resource version it is served from, as resourceVersionMatch says; for a
+	// watch, the version to start after.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
-	// What resourceVersion means to a list: Exact or NotOlderThan.
+	// How resourceVersion applies to a list: Exact or NotOlderThan.
 	ResourceVersionMatch ResourceVersionMatch `json:"resourceVersionMatch,omitempty" protobuf:"bytes,10,opt,name=resourceVersionMatch"`
-	// When the server ends the list or watch, at the latest.
+	// Seconds after which the server ends the request, whether or not it is active.
 	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty" protobuf:"varint,5,opt,name=timeoutSeconds"`
-	// Most items in one answer.
+	// Maximum number of items to return; if there are more, the list has a continue token.
 	Limit int64 `json:"limit,omitempty" protobuf:"varint,7,opt,name=limit"`
-	// Token of the page before.
+	// Continue token of the previous page.
 	Continue string `json:"continue,omitempty" protobuf:"bytes,8,opt,name=continue"`
-	// Begin a watch with what there is.
+	// Begin the watch with an ADDED event per existing object, followed by a bookmark.
 	SendInitialEvents *bool `json:"sendInitialEvents,omitempty" protobuf:"varint,11,opt,name=sendInitialEvents"`
-	// Part of the items to select.
+	// Restricts the result to one shard of the objects.
 	ShardSelector string `json:"shardSelector,omitempty" protobuf:"bytes,15,opt,name=shardSelector"`
 }
 
-// ManagedFieldsEntry is the fields that one manager owns.
+// ManagedFieldsEntry records the fields that one manager owns.
 type ManagedFieldsEntry struct {
-	// Name of the manager.
+	// Name of the field manager.
 	Manager string `json:"manager,omitempty" protobuf:"bytes,1,opt,name=manager"`
-	// Whether the manager applied the fields (Apply) or wrote them in any other way (Update).
+	// How the manager wrote the fields: Apply for server-side apply, Update for any other write.
 	Operation ManagedFieldsOperationType `json:"operation,omitempty" protobuf:"bytes,2,opt,name=operation"`
-	// Version the fields are written in.
+	// API version that the field set refers to.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
-	// When the entry last changed.
+	// When the entry was last changed.
 	Time *Time `json:"time,omitempty" protobuf:"bytes,4,opt,name=time"`
-	// Format of fieldsV1; FieldsV1 is the only one.
+	// Format of fieldsV1; the only value is FieldsV1.
 	FieldsType string `json:"fieldsType,omitempty" protobuf:"bytes,6,opt,name=fieldsType"`
-	// Fields the manager owns.
+	// Set of fields owned by the manager, as JSON.
 	FieldsV1 *FieldsV1 `json:"fieldsV1,omitempty" protobuf:"bytes,7,opt,name=fieldsV1"`
-	// Subresource the fields were written through.
+	// Subresource that the fields were written through; empty for the main resource.
 	Subresource string `json:"subresource,omitempty" protobuf:"bytes,8,opt,name=subresource"`
 }
 
-// OwnerReference names an object that this one belongs to; when all owners are gone, so is this one.
+// OwnerReference identifies an owner of this object, in the same namespace or cluster-scoped. The object is
+// garbage collected when all its owners are deleted.
 type OwnerReference struct {
-	// Version of the owner's kind.
+	// API version of the owner.
 	APIVersion string `json:"apiVersion" protobuf:"bytes,5,opt,name=apiVersion" openapi:"required"`
 	// Kind of the owner.
 	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
 	// Name of the owner.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
-	// Identity of the owner.
+	// UID of the owner.
 	UID types.UID `json:"uid" protobuf:"bytes,4,opt,name=uid" openapi:"required"`
-	// Whether the owner manages this object; true for one owner at most.
+	// Whether the owner is the managing controller; true for at most one owner.
 	Controller *bool `json:"controller,omitempty" protobuf:"varint,6,opt,name=controller"`
-	// Whether a foreground deletion of the owner waits for this object.
+	// Whether a foreground deletion of the owner waits until this object is deleted.
 	BlockOwnerDeletion *bool `json:"blockOwnerDeletion,omitempty" protobuf:"varint,7,opt,name=blockOwnerDeletion"`
 }
 
-// PartialObjectMetadata is an object's metadata alone.
+// PartialObjectMetadata is an object of any kind reduced to its metadata.
 type PartialObjectMetadata struct {
 	TypeMeta   `json:",inline"`
 	ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 }
 
-// PatchOptions is how to patch.
+// PatchOptions are the query options of a patch request.
 type PatchOptions struct {
 	TypeMeta `json:",inline"`
-	// All to store nothing.
+	// Dry-run stages to apply; the only value is All: the request is processed but nothing is persisted.
 	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
-	// Take over fields that others own; for apply only.
+	// Take ownership of fields that conflict with other managers; for apply patches only.
 	Force *bool `json:"force,omitempty" protobuf:"varint,2,opt,name=force"`
-	// Name that owns the fields; required for apply.
+	// Name of the field manager that makes the change; required for apply patches, otherwise the program's
+	// name, from the User-Agent, if unset.
 	FieldManager string `json:"fieldManager,omitempty" protobuf:"bytes,3,opt,name="`
-	// What of unknown and duplicate fields: Strict, Warn (the default) or Ignore.
+	// How unknown and duplicate fields are handled: Strict, Warn (the default) or Ignore.
 	FieldValidation string `json:"fieldValidation,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
-// Preconditions is what must hold for a change.
+// Preconditions must be met before the operation is carried out.
 type Preconditions struct {
-	// Identity the object must have.
+	// UID the object must have.
 	UID *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid"`
-	// Version the object must have.
+	// Resource version the object must have.
 	ResourceVersion *string `json:"resourceVersion,omitempty" protobuf:"bytes,2,opt,name=resourceVersion"`
 }
 
-// ServerAddressByClientCIDR says which clients should use which address of a server.
+// ServerAddressByClientCIDR is the server address to use from a network.
 type ServerAddressByClientCIDR struct {
-	// Addresses of the clients.
+	// Network of the clients, in CIDR notation.
 	ClientCIDR string `json:"clientCIDR" protobuf:"bytes,1,opt,name=clientCIDR" openapi:"required"`
-	// Address to use.
+	// Address of the server, a host name, host:port or IP address.
 	ServerAddress string `json:"serverAddress" protobuf:"bytes,2,opt,name=serverAddress" openapi:"required"`
 }
 
-// ShardInfo is which part of a list a list is.
+// ShardInfo identifies the shard that a list was restricted to.
 type ShardInfo struct {
-	// The shard selector the list was made for, as asked.
+	// The shard selector of the request.
 	Selector string `json:"selector" protobuf:"bytes,1,opt,name=selector" openapi:"required"`
 }
 
-// Status is the answer to a request that returns no object.
+// Status is the response to a request that returns no object, in particular to one that failed.
 type Status struct {
 	TypeMeta `json:",inline"`
 	ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Success or Failure.
+	// Outcome of the request: Success or Failure.
 	Status string `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
-	// What happened, for people.
+	// Human-readable description of the outcome.
 	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	// Why it failed, in one word.
+	// Machine-readable reason for a failure, such as NotFound; empty if there is none.
 	Reason StatusReason `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// More about it, by reason.
+	// Details of the failure; its fields depend on the reason.
 	Details *StatusDetails `json:"details,omitempty" protobuf:"bytes,5,opt,name=details"`
-	// HTTP status code.
+	// HTTP status code of the response.
 	Code int32 `json:"code,omitempty" protobuf:"varint,6,opt,name=code"`
 }
 
-// StatusCause is one thing that is wrong.
+// StatusCause is one of the causes of a failure.
 type StatusCause struct {
-	// What is wrong, in one word.
+	// Machine-readable cause, such as FieldValueRequired.
 	Type CauseType `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
-	// What is wrong, for people.
+	// Human-readable description of the cause.
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	// Path of the field, such as spec.containers[0].name.
+	// Path of the offending field, such as spec.containers[0].name.
 	Field string `json:"field,omitempty" protobuf:"bytes,3,opt,name=field"`
 }
 
-// StatusDetails is more about a failure.
+// StatusDetails holds the details of a failure.
 type StatusDetails struct {
-	// Name of the object.
+	// Name of the object that the failure concerns.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// Group of its kind.
+	// API group of the object.
 	Group string `json:"group,omitempty" protobuf:"bytes,2,opt,name=group"`
-	// Kind, or resource, it is about.
+	// Kind, or sometimes the resource, of the object.
 	Kind string `json:"kind,omitempty" protobuf:"bytes,3,opt,name=kind"`
-	// Identity of the object.
+	// UID of the object.
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
-	// What is wrong, field by field.
+	// Causes of the failure, such as each invalid field.
 	Causes []StatusCause `json:"causes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=causes"`
-	// When to try again.
+	// Seconds to wait before retrying the request.
 	RetryAfterSeconds int32 `json:"retryAfterSeconds,omitempty" protobuf:"varint,5,opt,name=retryAfterSeconds"`
 }
 
-// Table is objects as rows for people.
+// Table presents objects as rows for display.
 type Table struct {
 	TypeMeta `json:",inline"`
 	ListMeta `json:"metadata,omitempty"`
-	// Columns, in the order of the cells.
+	// Columns of the table, in the order of the cells.
 	ColumnDefinitions []TableColumnDefinition `json:"columnDefinitions" listType:"atomic" openapi:"required"`
-	// One per object, in the order of the list.
+	// Rows of the table, one per object, in the order of the list.
 	Rows []TableRow `json:"rows" listType:"atomic" openapi:"required"`
 }
 
-// TableColumnDefinition is a column of a table.
+// TableColumnDefinition describes a column of a table.
 type TableColumnDefinition struct {
 	// Heading of the column.
 	Name string `json:"name" openapi:"required"`
-	// Type of the values.
+	// OpenAPI type of the values: string, integer, number, boolean or date.
 	Type string `json:"type" openapi:"required"`
-	// Format of the type; name for the object's name.
+	// OpenAPI format of the values; name marks the column with the object's name.
 	Format string `json:"format" openapi:"required"`
-	// What the column shows, for readers.
+	// Human-readable description of the column.
 	Description string `json:"description" openapi:"required"`
-	// 0 to show it always, more to show it only in wide output.
+	// Importance of the column: 0 is always shown, larger values only in wide output.
 	Priority int32 `json:"priority" openapi:"required"`
 }
 
-// TableOptions is how to make a table.
+// TableOptions are the query options of a request for a table.
 type TableOptions struct {
 	TypeMeta `json:",inline"`
-	// Leave column definitions out of the answer to a watch.
+	// NoHeaders omits column definitions; the server sets it for all but the first event of a watch.
 	NoHeaders bool `json:"-"`
-	// None, Metadata or Object: what of each object goes with its row.
+	// What is included of the object in each row: None, Metadata (the default) or Object.
 	IncludeObject IncludeObjectPolicy `json:"includeObject,omitempty" protobuf:"bytes,1,opt,name=includeObject"`
 }
 
-// TableRow is one object in a table.
+// TableRow is a row of a table, usually for one object.
 type TableRow struct {
-	// Values, one for each column.
+	// Values of the row, one per column.
 	Cells []any `json:"cells" listType:"atomic" openapi:"required"`
-	// Facts about the row.
+	// Conditions of the row that affect its display.
 	Conditions []TableRowCondition `json:"conditions,omitempty" listType:"atomic"`
-	// The object, its metadata, or nothing, as asked for.
+	// The object of the row: complete, its metadata or absent, as requested by includeObject.
 	Object RawExtension `json:"object,omitempty"`
 }
 
-// TableRowCondition is one fact about a row.
+// TableRowCondition is a condition of a row that affects its display.
 type TableRowCondition struct {
-	// Name of the fact.
+	// Type of the condition; the only value is Completed: the resource of the row has run to completion.
 	Type RowConditionType `json:"type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" openapi:"required"`
-	// Cause, in one word.
+	// Machine-readable reason for the condition.
 	Reason string `json:"reason,omitempty"`
-	// Details, for people.
+	// Human-readable description of the condition.
 	Message string `json:"message,omitempty"`
 }
 
-// UpdateOptions is how to update.
+// UpdateOptions are the query options of an update request.
 type UpdateOptions struct {
 	TypeMeta `json:",inline"`
-	// All to store nothing.
+	// Dry-run stages to apply; the only value is All: the request is processed but nothing is persisted.
 	DryRun []string `json:"dryRun,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=dryRun"`
-	// Name that owns the fields; the program's name unless set.
+	// Name of the field manager that makes the change; the program's name, from the User-Agent, if unset.
 	FieldManager string `json:"fieldManager,omitempty" protobuf:"bytes,2,opt,name="`
-	// What of unknown and duplicate fields: Strict, Warn (the default) or Ignore.
+	// How unknown and duplicate fields are handled: Strict, Warn (the default) or Ignore.
 	FieldValidation string `json:"fieldValidation,omitempty" protobuf:"bytes,3,opt,name="`
 }
 
-// WatchEvent is one change in a watch.
+// WatchEvent is one event of a watch stream.
 type WatchEvent struct {
-	// ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+	// Type of the event: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
 	Type string `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// The object after the change, or before its deletion; for ERROR a Status.
+	// For ADDED and MODIFIED the new state of the object, for DELETED its last state, for BOOKMARK an object
+	// with only a resource version, for ERROR a Status.
 	Object RawExtension `json:"object" protobuf:"bytes,2,opt,name=object" openapi:"required"`
 }
 
-// CauseType is what StatusCause.Type can be.
+// CauseType enumerates the values of StatusCause.Type.
 type CauseType string
 
-// The values of CauseType.
 const (
 	CauseTypeFieldManagerConflict     CauseType = "FieldManagerConflict"
 	CauseTypeFieldValueDuplicate      CauseType = "FieldValueDuplicate"
@@ -441,30 +450,27 @@ const (
 	CauseTypeUnexpectedServerResponse CauseType = "UnexpectedServerResponse"
 )
 
-// ConditionStatus is what Condition.Status and TableRowCondition.Status can be.
+// ConditionStatus enumerates the values of Condition.Status and TableRowCondition.Status.
 type ConditionStatus string
 
-// The values of ConditionStatus.
 const (
 	ConditionFalse   ConditionStatus = "False"
 	ConditionTrue    ConditionStatus = "True"
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// DeletionPropagation is what DeleteOptions.PropagationPolicy can be.
+// DeletionPropagation enumerates the values of DeleteOptions.PropagationPolicy.
 type DeletionPropagation string
 
-// The values of DeletionPropagation.
 const (
 	DeletePropagationBackground DeletionPropagation = "Background"
 	DeletePropagationForeground DeletionPropagation = "Foreground"
 	DeletePropagationOrphan     DeletionPropagation = "Orphan"
 )
 
-// FieldSelectorOperator is what FieldSelectorRequirement.Operator can be.
+// FieldSelectorOperator enumerates the values of FieldSelectorRequirement.Operator.
 type FieldSelectorOperator string
 
-// The values of FieldSelectorOperator.
 const (
 	FieldSelectorOpDoesNotExist FieldSelectorOperator = "DoesNotExist"
 	FieldSelectorOpExists       FieldSelectorOperator = "Exists"
@@ -472,20 +478,18 @@ const (
 	FieldSelectorOpNotIn        FieldSelectorOperator = "NotIn"
 )
 
-// IncludeObjectPolicy is what TableOptions.IncludeObject can be.
+// IncludeObjectPolicy enumerates the values of TableOptions.IncludeObject.
 type IncludeObjectPolicy string
 
-// The values of IncludeObjectPolicy.
 const (
 	IncludeMetadata IncludeObjectPolicy = "Metadata"
 	IncludeNone     IncludeObjectPolicy = "None"
 	IncludeObject   IncludeObjectPolicy = "Object"
 )
 
-// LabelSelectorOperator is what LabelSelectorRequirement.Operator can be.
+// LabelSelectorOperator enumerates the values of LabelSelectorRequirement.Operator.
 type LabelSelectorOperator string
 
-// The values of LabelSelectorOperator.
 const (
 	LabelSelectorOpDoesNotExist LabelSelectorOperator = "DoesNotExist"
 	LabelSelectorOpExists       LabelSelectorOperator = "Exists"
@@ -493,36 +497,32 @@ const (
 	LabelSelectorOpNotIn        LabelSelectorOperator = "NotIn"
 )
 
-// ManagedFieldsOperationType is what ManagedFieldsEntry.Operation can be.
+// ManagedFieldsOperationType enumerates the values of ManagedFieldsEntry.Operation.
 type ManagedFieldsOperationType string
 
-// The values of ManagedFieldsOperationType.
 const (
 	ManagedFieldsOperationApply  ManagedFieldsOperationType = "Apply"
 	ManagedFieldsOperationUpdate ManagedFieldsOperationType = "Update"
 )
 
-// ResourceVersionMatch is what ListOptions.ResourceVersionMatch can be.
+// ResourceVersionMatch enumerates the values of ListOptions.ResourceVersionMatch.
 type ResourceVersionMatch string
 
-// The values of ResourceVersionMatch.
 const (
 	ResourceVersionMatchExact        ResourceVersionMatch = "Exact"
 	ResourceVersionMatchNotOlderThan ResourceVersionMatch = "NotOlderThan"
 )
 
-// RowConditionType is what TableRowCondition.Type can be.
+// RowConditionType enumerates the values of TableRowCondition.Type.
 type RowConditionType string
 
-// The values of RowConditionType.
 const (
 	RowCompleted RowConditionType = "Completed"
 )
 
-// StatusReason is what Status.Reason can be.
+// StatusReason enumerates the values of Status.Reason.
 type StatusReason string
 
-// The values of StatusReason.
 const (
 	StatusReasonAlreadyExists         StatusReason = "AlreadyExists"
 	StatusReasonBadRequest            StatusReason = "BadRequest"
@@ -546,10 +546,10 @@ const (
 	StatusReasonUnsupportedMediaType  StatusReason = "UnsupportedMediaType"
 )
 
-// Verbs is what APIResource.Verbs can be.
+// Verbs is the type of APIResource.Verbs.
 type Verbs []string
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	DryRunAll                  = "All"
 	FieldValidationIgnore      = "Ignore"

@@ -6,329 +6,345 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// ApplyConfiguration is an expression that makes an apply configuration.
+// ApplyConfiguration is an expression that evaluates to an apply configuration.
 type ApplyConfiguration struct {
-	// CEL that gives an object of type Object{} with the fields to set, merged like a server-side apply.
+	// CEL expression that evaluates to an Object{} with the fields to set, which is merged as in server-side
+	// apply.
 	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
 }
 
-// AuditAnnotation is a value to add to the audit log.
+// AuditAnnotation describes an annotation to add to the audit event.
 type AuditAnnotation struct {
-	// Name of the note; the audit event has it as POLICY/KEY.
+	// Name of the annotation; its key in the audit event is POLICY/KEY.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// CEL that gives the note, or null for none; at most 5 KiB, longer results are cut.
+	// CEL expression that evaluates to the value, or to null to omit the annotation. Values longer than 5 KiB
+	// are truncated.
 	ValueExpression string `json:"valueExpression" protobuf:"bytes,2,opt,name=valueExpression" openapi:"required"`
 }
 
-// ExpressionWarning is a finding of the type checker.
+// ExpressionWarning is a warning of the type checker about an expression.
 type ExpressionWarning struct {
 	// Path of the expression in the policy.
 	FieldRef string `json:"fieldRef" protobuf:"bytes,2,opt,name=fieldRef" openapi:"required"`
-	// What the type checker says, kind by kind.
+	// Warning of the type checker, with the types it concerns.
 	Warning string `json:"warning" protobuf:"bytes,3,opt,name=warning" openapi:"required"`
 }
 
-// JSONPatch is an expression that makes a JSON patch.
+// JSONPatch is an expression that evaluates to a JSON patch.
 type JSONPatch struct {
-	// CEL that gives a list of JSONPatch{} operations.
+	// CEL expression that evaluates to a list of JSONPatch{} operations.
 	Expression string `json:"expression,omitempty" protobuf:"bytes,1,opt,name=expression"`
 }
 
-// MatchCondition is a condition in CEL.
+// MatchCondition is a condition in CEL that requests must satisfy.
 type MatchCondition struct {
-	// Name of the condition.
+	// Name of the condition, unique in its list.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Expression that must be true.
+	// CEL expression that must evaluate to true.
 	Expression string `json:"expression" protobuf:"bytes,2,opt,name=expression" openapi:"required"`
 }
 
-// MatchResources is the requests a policy is about.
+// MatchResources selects the requests that a policy applies to.
 type MatchResources struct {
-	// Only objects in namespaces with such labels; cluster-scoped objects always. All unless set.
+	// Selects objects by the labels of their namespace; cluster-scoped objects other than namespaces always
+	// match. All if unset.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,1,opt,name=namespaceSelector"`
-	// Only if the object, new or old, has such labels; all unless set.
+	// Selects objects by label; the object before or after the operation must match. All if unset.
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,2,opt,name=objectSelector"`
-	// Requests that match any of them.
+	// Rules, of which a request must match at least one.
 	ResourceRules []NamedRuleWithOperations `json:"resourceRules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resourceRules"`
-	// Requests that are left alone even so.
+	// Rules that exclude requests which would match otherwise.
 	ExcludeResourceRules []NamedRuleWithOperations `json:"excludeResourceRules,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=excludeResourceRules"`
-	// Exact, or Equivalent, the default, which takes the same object in other groups and versions too.
+	// How the rules are matched: Equivalent (the default) also matches requests through another group or
+	// version of the same resource, Exact does not.
 	MatchPolicy *MatchPolicyType `json:"matchPolicy,omitempty" protobuf:"bytes,7,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
 }
 
-// MutatingAdmissionPolicy is changes in CEL that are made to objects, where a binding puts them in force.
+// MutatingAdmissionPolicy describes mutations of objects in CEL. It takes effect through bindings.
 type MutatingAdmissionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which requests it changes, and how.
+	// Requests that the policy applies to, and its mutations.
 	Spec MutatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
-// MutatingAdmissionPolicyBinding puts a policy in force.
+// MutatingAdmissionPolicyBinding puts a policy into effect, with optional parameters.
 type MutatingAdmissionPolicyBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which policy is in force for which requests, with which parameters.
+	// Policy, parameters and requests of the binding.
 	Spec MutatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
-// MutatingAdmissionPolicyBindingSpec is where a policy is in force.
+// MutatingAdmissionPolicyBindingSpec describes how a policy is put into effect.
 type MutatingAdmissionPolicyBindingSpec struct {
-	// The policy; a binding to one that does not exist has no effect.
+	// Name of the policy; the binding has no effect while the policy does not exist.
 	PolicyName string `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName"`
-	// Objects with parameters; needed exactly if the policy has a paramKind.
+	// Parameter objects of the policy; set if and only if the policy has a paramKind.
 	ParamRef *ParamRef `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
-	// Narrows down the policy's own constraints.
+	// Restricts the binding to some of the requests that the policy matches.
 	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
 }
 
-// MutatingAdmissionPolicySpec is the changes of a policy.
+// MutatingAdmissionPolicySpec describes a mutating policy.
 type MutatingAdmissionPolicySpec struct {
-	// Kind of parameter objects; none unless set, and params is then null.
+	// Kind of the parameter objects; if unset, the policy has no parameters and params is null.
 	ParamKind *ParamKind `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
-	// Requests the policy is about; must be set.
+	// Requests that the policy applies to; required.
 	MatchConstraints *MatchResources `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
-	// Expressions with names, for later ones as variables.NAME; computed when first used.
+	// Named expressions that other expressions can refer to as variables.NAME; evaluated on first use.
 	Variables []Variable `json:"variables,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=variables"`
-	// Changes, one after the other; each sees what those before have done.
+	// Mutations applied in order; each sees the result of the previous ones.
 	Mutations []Mutation `json:"mutations,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=mutations"`
-	// What an error of an expression means: Fail, the default, or Ignore.
+	// What happens if an expression cannot be evaluated: Fail (the default) rejects the request, Ignore skips
+	// the policy.
 	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,5,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	// Expressions that must all be true for the policy to act; at most 64.
+	// Conditions in CEL that must all be true for the policy to apply; at most 64.
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
-	// Never, or IfNeeded to act again after later plugins have changed the object.
+	// Whether the policy is applied again after later plugins have modified the object: Never or IfNeeded.
 	ReinvocationPolicy ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,7,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
 }
 
-// MutatingWebhook is a webhook that may change objects.
+// MutatingWebhook describes a webhook that may modify objects.
 type MutatingWebhook struct {
-	// Its name, a domain of three parts or more.
+	// Fully qualified name of the webhook, such as imagepolicy.example.com.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Where the webhook is: a URL, or a service of the cluster.
+	// How to call the webhook.
 	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
-	// Requests it is asked about.
+	// Requests that the webhook is called for: those that match any of the rules.
 	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
-	// What if it cannot be asked: Fail (the default) or Ignore.
+	// What happens if the call fails: Fail (the default) rejects the request, Ignore skips the webhook.
 	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	// Equivalent (the default) asks about other versions of the same resource too, Exact does not.
+	// How the rules are matched: Equivalent (the default) also matches requests through another group or
+	// version of the same resource, Exact does not.
 	MatchPolicy *MatchPolicyType `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
-	// Namespaces it is asked about.
+	// Selects objects by the labels of their namespace; cluster-scoped objects other than namespaces always
+	// match. All if empty.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
-	// Objects it is asked about, by label, old or new.
+	// Selects objects by label; the object before or after the operation must match. All if empty.
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,11,opt,name=objectSelector"`
-	// None or NoneOnDryRun.
+	// Side effects of the webhook: None, or NoneOnDryRun if it has none in a dry run.
 	SideEffects *SideEffectClass `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
-	// How long to wait, 1 to 30; 10 unless set.
+	// Seconds after which the call fails, 1 to 30; defaults to 10.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
-	// Versions of the review it understands, in order of preference.
+	// Versions of AdmissionReview that the webhook supports, in order of preference.
 	AdmissionReviewVersions []string `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
-	// Whether it is asked again after others changed the object: Never (the default) or IfNeeded.
+	// Whether the webhook is called again after others have modified the object: Never (the default) or
+	// IfNeeded.
 	ReinvocationPolicy *ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,10,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
-	// Conditions in CEL that must all be true for it to be asked.
+	// Conditions in CEL that must all be true for the webhook to be called; at most 64.
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,12,rep,name=matchConditions"`
 }
 
-// MutatingWebhookConfiguration names webhooks that may change objects.
+// MutatingWebhookConfiguration registers webhooks that may modify objects.
 type MutatingWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The webhooks; they are asked one after another, by name.
+	// Webhooks, called one after another in the order of configuration names.
 	Webhooks []MutatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
 }
 
-// Mutation is one change; the field of its type is set.
+// Mutation describes one mutation; the field that corresponds to its type is set.
 type Mutation struct {
-	// ApplyConfiguration or JSONPatch.
+	// Type of the mutation: ApplyConfiguration or JSONPatch.
 	PatchType PatchType `json:"patchType" protobuf:"bytes,2,opt,name=patchType" openapi:"required,enum=ApplyConfiguration|JSONPatch"`
-	// Fields to set.
+	// Apply configuration that is merged into the object.
 	ApplyConfiguration *ApplyConfiguration `json:"applyConfiguration,omitempty" protobuf:"bytes,3,opt,name=applyConfiguration"`
-	// Operations to carry out.
+	// JSON patch that is applied to the object.
 	JSONPatch *JSONPatch `json:"jsonPatch,omitempty" protobuf:"bytes,4,opt,name=jsonPatch"`
 }
 
-// NamedRuleWithOperations is requests by operation, resource and object names.
+// NamedRuleWithOperations matches requests by operation, resource and object name.
 type NamedRuleWithOperations struct {
-	// Only objects of these names; all if empty.
+	// Names of the objects; all objects if empty.
 	ResourceNames      []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=resourceNames"`
 	RuleWithOperations `json:",inline" protobuf:"bytes,2,opt,name=ruleWithOperations"`
 }
 
-// ParamKind is the kind of the objects with a policy's parameters.
+// ParamKind identifies the kind of the parameter objects of a policy.
 type ParamKind struct {
-	// Group and version, such as rules.example.com/v1.
+	// API version of the objects, such as rules.example.com/v1.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
-	// Kind name.
+	// Kind of the objects.
 	Kind string `json:"kind,omitempty" protobuf:"bytes,2,opt,name=kind"`
 }
 
-// ParamRef names the objects with parameters, by name or by labels.
+// ParamRef selects the parameter objects of a policy, by name or by label.
 type ParamRef struct {
-	// Name of one object. Excludes selector.
+	// Name of the object; excludes selector.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// Where to look; the request's namespace if empty. Not for cluster-scoped kinds.
+	// Namespace of the objects; that of the request if empty. Must be empty for cluster-scoped kinds.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
-	// Labels of the objects; the policy runs once for each. Excludes name.
+	// Label selector of the objects; the policy is evaluated once for each of them. Excludes name.
 	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,3,opt,name=selector"`
-	// Allow or Deny: what happens when there is no such object.
+	// What happens if there are no such objects: Allow skips the binding, Deny fails according to
+	// failurePolicy.
 	ParameterNotFoundAction *ParameterNotFoundActionType `json:"parameterNotFoundAction,omitempty" protobuf:"bytes,4,opt,name=parameterNotFoundAction"`
 }
 
-// Rule is resources.
+// Rule matches resources.
 type Rule struct {
-	// Groups; * is all.
+	// API groups of the resources; * matches all.
 	APIGroups []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=apiGroups"`
-	// Versions; * is all.
+	// API versions of the resources; * matches all.
 	APIVersions []string `json:"apiVersions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiVersions"`
-	// Resources, such as pods, pods/log, */scale or *.
+	// Resources, such as pods, pods/log, pods/*, */scale or *; * does not match subresources, */* matches
+	// everything.
 	Resources []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
-	// Cluster, Namespaced, or * (the default).
+	// Scope of the resources: Cluster, Namespaced, or * (the default) for both.
 	Scope *ScopeType `json:"scope,omitempty" protobuf:"bytes,4,opt,name=scope" openapi:"enum=*|Cluster|Namespaced"`
 }
 
-// RuleWithOperations is requests by operation and resource.
+// RuleWithOperations matches requests by operation and resource.
 type RuleWithOperations struct {
-	// CREATE, UPDATE, DELETE, CONNECT, or * for all.
+	// Operations: CREATE, UPDATE, DELETE, CONNECT, or * for all.
 	Operations []OperationType `json:"operations,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=operations"`
 	Rule       `json:",inline" protobuf:"bytes,2,opt,name=rule"`
 }
 
-// ServiceReference names a port and path of a service.
+// ServiceReference identifies a port and path of a service.
 type ServiceReference struct {
 	// Namespace of the service.
 	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
 	// Name of the service.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	// URL path to call; / unless set.
+	// URL path of the requests; defaults to /.
 	Path *string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
-	// Number of its port; 443 unless set.
+	// Port of the service; defaults to 443.
 	Port *int32 `json:"port,omitempty" protobuf:"varint,4,opt,name=port"`
 }
 
-// TypeChecking is what the type checker found.
+// TypeChecking holds the results of type checking a policy.
 type TypeChecking struct {
-	// One entry per expression with findings.
+	// Warnings of the type checker, one per expression.
 	ExpressionWarnings []ExpressionWarning `json:"expressionWarnings,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=expressionWarnings"`
 }
 
-// ValidatingAdmissionPolicy is rules in CEL that may refuse requests, where a binding puts them in force.
+// ValidatingAdmissionPolicy describes validations of requests in CEL. It takes effect through bindings.
 type ValidatingAdmissionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which requests it looks at, and what must be true of them.
+	// Requests that the policy applies to, and its validations.
 	Spec ValidatingAdmissionPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What the type checker found; written by the system.
+	// Results of type checking; populated by the system.
 	Status ValidatingAdmissionPolicyStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ValidatingAdmissionPolicyBinding puts a policy in force.
+// ValidatingAdmissionPolicyBinding puts a policy into effect, with optional parameters.
 type ValidatingAdmissionPolicyBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which policy, where, and with what effect.
+	// Policy, parameters, requests and actions of the binding.
 	Spec ValidatingAdmissionPolicyBindingSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
-// ValidatingAdmissionPolicyBindingSpec is where a policy is in force.
+// ValidatingAdmissionPolicyBindingSpec describes how a policy is put into effect.
 type ValidatingAdmissionPolicyBindingSpec struct {
-	// The policy; a binding to one that does not exist has no effect.
+	// Name of the policy; the binding has no effect while the policy does not exist.
 	PolicyName string `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName" openapi:"required"`
-	// Objects with parameters; needed exactly if the policy has a paramKind.
+	// Parameter objects of the policy; set if and only if the policy has a paramKind.
 	ParamRef *ParamRef `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
-	// Requests, of those the policy is about.
+	// Restricts the binding to some of the requests that the policy matches.
 	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
-	// Deny, Warn, Audit; not Deny and Warn together.
+	// Actions taken if a validation fails: Deny, Warn, Audit. Deny and Warn exclude each other.
 	ValidationActions []ValidationAction `json:"validationActions,omitempty" listType:"set" protobuf:"bytes,4,rep,name=validationActions" openapi:"required"`
 }
 
-// ValidatingAdmissionPolicySpec is the rules of a policy.
+// ValidatingAdmissionPolicySpec describes a validating policy.
 type ValidatingAdmissionPolicySpec struct {
-	// Kind of the objects with parameters.
+	// Kind of the parameter objects; if unset, the policy has no parameters and params is null.
 	ParamKind *ParamKind `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
-	// Requests it is about.
+	// Requests that the policy applies to; required.
 	MatchConstraints *MatchResources `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
-	// Rules; a request must meet all.
+	// Validations that a request must pass; required if there are no audit annotations.
 	Validations []Validation `json:"validations,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=validations"`
-	// What if a rule cannot be evaluated: Fail (the default) or Ignore.
+	// What happens if an expression cannot be evaluated: Fail (the default) counts as a failed validation,
+	// Ignore skips the policy.
 	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	// Values to add to the audit log.
+	// Annotations to add to the audit event of the request.
 	AuditAnnotations []AuditAnnotation `json:"auditAnnotations,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=auditAnnotations"`
-	// Conditions that must all be true for the policy to count.
+	// Conditions in CEL that must all be true for the policy to apply; at most 64.
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
-	// Expressions with names, for use in the others.
+	// Named expressions that other expressions can refer to as variables.NAME; evaluated on first use.
 	Variables []Variable `json:"variables,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=variables"`
 }
 
-// ValidatingAdmissionPolicyStatus is what the type checker found about a policy.
+// ValidatingAdmissionPolicyStatus is the observed state of a policy.
 type ValidatingAdmissionPolicyStatus struct {
-	// Generation of the policy that was looked at.
+	// Generation of the policy that this status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// Findings of the type checker; absent until it has run.
+	// Results of type checking; unset until it has been done.
 	TypeChecking *TypeChecking `json:"typeChecking,omitempty" protobuf:"bytes,2,opt,name=typeChecking"`
-	// Facts about the policy, by type.
+	// Conditions of the policy.
 	Conditions []metav1.Condition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,3,rep,name=conditions"`
 }
 
-// ValidatingWebhook is a webhook that may refuse requests.
+// ValidatingWebhook describes a webhook that may reject requests.
 type ValidatingWebhook struct {
-	// Its name, a domain of three parts or more.
+	// Fully qualified name of the webhook, such as imagepolicy.example.com.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Where the webhook is: a URL, or a service of the cluster.
+	// How to call the webhook.
 	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
-	// Requests it is asked about.
+	// Requests that the webhook is called for: those that match any of the rules.
 	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
-	// What if it cannot be asked: Fail (the default) or Ignore.
+	// What happens if the call fails: Fail (the default) rejects the request, Ignore skips the webhook.
 	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
-	// Equivalent (the default) asks about other versions of the same resource too, Exact does not.
+	// How the rules are matched: Equivalent (the default) also matches requests through another group or
+	// version of the same resource, Exact does not.
 	MatchPolicy *MatchPolicyType `json:"matchPolicy,omitempty" protobuf:"bytes,9,opt,name=matchPolicy" openapi:"enum=Equivalent|Exact"`
-	// Namespaces it is asked about.
+	// Selects objects by the labels of their namespace; cluster-scoped objects other than namespaces always
+	// match. All if empty.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,5,opt,name=namespaceSelector"`
-	// Objects it is asked about, by label, old or new.
+	// Selects objects by label; the object before or after the operation must match. All if empty.
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,10,opt,name=objectSelector"`
-	// None or NoneOnDryRun.
+	// Side effects of the webhook: None, or NoneOnDryRun if it has none in a dry run.
 	SideEffects *SideEffectClass `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
-	// How long to wait, 1 to 30; 10 unless set.
+	// Seconds after which the call fails, 1 to 30; defaults to 10.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
-	// Versions of the review it understands, in order of preference.
+	// Versions of AdmissionReview that the webhook supports, in order of preference.
 	AdmissionReviewVersions []string `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
-	// Conditions in CEL that must all be true for it to be asked.
+	// Conditions in CEL that must all be true for the webhook to be called; at most 64.
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,11,rep,name=matchConditions"`
 }
 
-// ValidatingWebhookConfiguration names webhooks that may refuse requests.
+// ValidatingWebhookConfiguration registers webhooks that may reject requests.
 type ValidatingWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The webhooks; all are asked at the same time.
+	// Webhooks, called in parallel.
 	Webhooks []ValidatingWebhook `json:"webhooks,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=Webhooks"`
 }
 
-// Validation is a rule in CEL.
+// Validation is a validation in CEL.
 type Validation struct {
-	// Expression that must be true.
+	// CEL expression that must evaluate to true.
 	Expression string `json:"expression" protobuf:"bytes,1,opt,name=Expression" openapi:"required"`
-	// What to say when it is not.
+	// Message returned if the validation fails.
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	// Reason of the refusal.
+	// Machine-readable reason returned if the validation fails: Unauthorized, Forbidden, Invalid (the
+	// default) or RequestEntityTooLarge.
 	Reason *metav1.StatusReason `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	// Expression that makes the message.
+	// CEL expression that evaluates to the message; takes precedence over message.
 	MessageExpression string `json:"messageExpression,omitempty" protobuf:"bytes,4,opt,name=messageExpression"`
 }
 
-// Variable is an expression with a name.
+// Variable is a named expression.
 type Variable struct {
-	// Name, by which others use it as variables.name.
+	// Name of the variable; other expressions refer to it as variables.NAME.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=Name" openapi:"required"`
-	// CEL for the value; it sees what conditions see, and the variables before it.
+	// CEL expression that evaluates to the value; it can use what conditions can, and the variables before
+	// it.
 	Expression string `json:"expression" protobuf:"bytes,2,opt,name=Expression" openapi:"required"`
 }
 
-// WebhookClientConfig is how to call a webhook; URL or service is set.
+// WebhookClientConfig describes how to call a webhook; exactly one of url and service is set.
 type WebhookClientConfig struct {
-	// Its URL, with https.
+	// URL of the webhook; must use https.
 	URL *string `json:"url,omitempty" protobuf:"bytes,3,opt,name=url"`
-	// A service in the cluster.
+	// Service of the webhook.
 	Service *ServiceReference `json:"service,omitempty" protobuf:"bytes,1,opt,name=service"`
-	// Certificates to trust, PEM; those of the system unless set.
+	// PEM-encoded CA certificates that the webhook's certificate is verified with; those of the system if
+	// unset.
 	CABundle []byte `json:"caBundle,omitempty" protobuf:"bytes,2,opt,name=caBundle"`
 }
 
@@ -350,29 +366,27 @@ type ValidatingAdmissionPolicyList = metav1.List[*ValidatingAdmissionPolicy]
 // ValidatingWebhookConfigurationList is a list of ValidatingWebhookConfiguration objects.
 type ValidatingWebhookConfigurationList = metav1.List[*ValidatingWebhookConfiguration]
 
-// FailurePolicyType is what MutatingAdmissionPolicySpec.FailurePolicy, MutatingWebhook.FailurePolicy and
-// others can be.
+// FailurePolicyType enumerates the values of MutatingAdmissionPolicySpec.FailurePolicy,
+// MutatingWebhook.FailurePolicy and other fields.
 type FailurePolicyType string
 
-// The values of FailurePolicyType.
 const (
 	Fail   FailurePolicyType = "Fail"
 	Ignore FailurePolicyType = "Ignore"
 )
 
-// MatchPolicyType is what MatchResources.MatchPolicy, MutatingWebhook.MatchPolicy and others can be.
+// MatchPolicyType enumerates the values of MatchResources.MatchPolicy, MutatingWebhook.MatchPolicy and other
+// fields.
 type MatchPolicyType string
 
-// The values of MatchPolicyType.
 const (
 	Equivalent MatchPolicyType = "Equivalent"
 	Exact      MatchPolicyType = "Exact"
 )
 
-// OperationType is what RuleWithOperations.Operations can be.
+// OperationType enumerates the values of RuleWithOperations.Operations.
 type OperationType string
 
-// The values of OperationType.
 const (
 	Connect      OperationType = "CONNECT"
 	Create       OperationType = "CREATE"
@@ -381,48 +395,43 @@ const (
 	Update       OperationType = "UPDATE"
 )
 
-// ParameterNotFoundActionType is what ParamRef.ParameterNotFoundAction can be.
+// ParameterNotFoundActionType enumerates the values of ParamRef.ParameterNotFoundAction.
 type ParameterNotFoundActionType string
 
-// The values of ParameterNotFoundActionType.
 const (
 	AllowAction ParameterNotFoundActionType = "Allow"
 	DenyAction  ParameterNotFoundActionType = "Deny"
 )
 
-// PatchType is what Mutation.PatchType can be.
+// PatchType enumerates the values of Mutation.PatchType.
 type PatchType string
 
-// The values of PatchType.
 const (
 	PatchTypeApplyConfiguration PatchType = "ApplyConfiguration"
 	PatchTypeJSONPatch          PatchType = "JSONPatch"
 )
 
-// ReinvocationPolicyType is what MutatingAdmissionPolicySpec.ReinvocationPolicy and
-// MutatingWebhook.ReinvocationPolicy can be.
+// ReinvocationPolicyType enumerates the values of MutatingAdmissionPolicySpec.ReinvocationPolicy and
+// MutatingWebhook.ReinvocationPolicy.
 type ReinvocationPolicyType string
 
-// The values of ReinvocationPolicyType.
 const (
 	IfNeededReinvocationPolicy ReinvocationPolicyType = "IfNeeded"
 	NeverReinvocationPolicy    ReinvocationPolicyType = "Never"
 )
 
-// ScopeType is what Rule.Scope can be.
+// ScopeType enumerates the values of Rule.Scope.
 type ScopeType string
 
-// The values of ScopeType.
 const (
 	AllScopes       ScopeType = "*"
 	ClusterScope    ScopeType = "Cluster"
 	NamespacedScope ScopeType = "Namespaced"
 )
 
-// SideEffectClass is what MutatingWebhook.SideEffects and ValidatingWebhook.SideEffects can be.
+// SideEffectClass enumerates the values of MutatingWebhook.SideEffects and ValidatingWebhook.SideEffects.
 type SideEffectClass string
 
-// The values of SideEffectClass.
 const (
 	SideEffectClassNone         SideEffectClass = "None"
 	SideEffectClassNoneOnDryRun SideEffectClass = "NoneOnDryRun"
@@ -430,10 +439,9 @@ const (
 	SideEffectClassUnknown      SideEffectClass = "Unknown"
 )
 
-// ValidationAction is what ValidatingAdmissionPolicyBindingSpec.ValidationActions can be.
+// ValidationAction enumerates the values of ValidatingAdmissionPolicyBindingSpec.ValidationActions.
 type ValidationAction string
 
-// The values of ValidationAction.
 const (
 	Audit ValidationAction = "Audit"
 	Deny  ValidationAction = "Deny"

@@ -7,71 +7,71 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// AdmissionRequest is a request that a webhook is asked about.
+// AdmissionRequest describes the request that a webhook decides on.
 type AdmissionRequest struct {
-	// Names this call; the answer repeats it.
+	// Identifier of this call, to be copied to the response.
 	UID types.UID `json:"uid" protobuf:"bytes,1,opt,name=uid"`
-	// Kind of the object as the webhook gets it.
+	// Kind of the object as sent to the webhook.
 	Kind metav1.GroupVersionKind `json:"kind" protobuf:"bytes,2,opt,name=kind"`
-	// Resource as the webhook is registered for it.
+	// Resource as sent to the webhook, matching its rules.
 	Resource metav1.GroupVersionResource `json:"resource" protobuf:"bytes,3,opt,name=resource"`
-	// Such as status or scale; empty for the object itself.
+	// Subresource of the request, such as status or scale; empty for the main resource.
 	SubResource string `json:"subResource,omitempty" protobuf:"bytes,4,opt,name=subResource"`
-	// Kind the client used; differs from kind after a conversion for matchPolicy Equivalent.
+	// Kind of the original request; differs from kind if the object was converted for matchPolicy Equivalent.
 	RequestKind *metav1.GroupVersionKind `json:"requestKind,omitempty" protobuf:"bytes,13,opt,name=requestKind"`
-	// Resource the client used; differs from resource after such a conversion.
+	// Resource of the original request; differs from resource if the object was converted for matchPolicy
+	// Equivalent.
 	RequestResource *metav1.GroupVersionResource `json:"requestResource,omitempty" protobuf:"bytes,14,opt,name=requestResource"`
-	// Subresource the client used.
+	// Subresource of the original request.
 	RequestSubResource string `json:"requestSubResource,omitempty" protobuf:"bytes,15,opt,name=requestSubResource"`
-	// Name of the object; may be empty on a create with a generated name.
+	// Name of the object; may be empty on creation with a generated name.
 	Name string `json:"name,omitempty" protobuf:"bytes,5,opt,name=name"`
 	// Namespace of the request; empty for cluster-scoped resources.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,6,opt,name=namespace"`
-	// CREATE, UPDATE, DELETE or CONNECT.
+	// Operation being performed: CREATE, UPDATE, DELETE or CONNECT.
 	Operation Operation `json:"operation" protobuf:"bytes,7,opt,name=operation"`
-	// Who makes the request.
+	// User who makes the request.
 	UserInfo authenticationv1.UserInfo `json:"userInfo" protobuf:"bytes,8,opt,name=userInfo"`
-	// The object as it would be stored; null on DELETE.
+	// Object of the request; null for DELETE.
 	Object metav1.RawExtension `json:"object,omitempty" protobuf:"bytes,9,opt,name=object"`
-	// The stored object; null on CREATE and CONNECT.
+	// Existing object; null for CREATE and CONNECT.
 	OldObject metav1.RawExtension `json:"oldObject,omitempty" protobuf:"bytes,10,opt,name=oldObject"`
-	// Nothing will be stored, so the webhook must have no side effects.
+	// Whether nothing will be persisted; the webhook must then have no side effects.
 	DryRun *bool `json:"dryRun,omitempty" protobuf:"varint,11,opt,name=dryRun"`
 	// Options of the operation, such as CreateOptions.
 	Options metav1.RawExtension `json:"options,omitempty" protobuf:"bytes,12,opt,name=options"`
 }
 
-// AdmissionResponse is what a webhook answers.
+// AdmissionResponse is the decision of a webhook.
 type AdmissionResponse struct {
-	// Copied from the request.
+	// UID of the request.
 	UID types.UID `json:"uid" protobuf:"bytes,1,opt,name=uid"`
-	// Whether the request goes on.
+	// Whether the request is admitted.
 	Allowed bool `json:"allowed" protobuf:"varint,2,opt,name=allowed"`
-	// Why it was refused; ignored when allowed.
+	// Why the request is denied; ignored if allowed.
 	Result *metav1.Status `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
-	// Change to the object, a JSON patch; of mutating webhooks only.
+	// Patch to apply to the object; from mutating webhooks only.
 	Patch []byte `json:"patch,omitempty" protobuf:"bytes,4,opt,name=patch"`
-	// JSONPatch; set exactly when patch is.
+	// Type of the patch; only JSONPatch is supported. Set if and only if patch is.
 	PatchType *PatchType `json:"patchType,omitempty" protobuf:"bytes,5,opt,name=patchType"`
-	// Put into the audit event, each key prefixed with the webhook's name.
+	// Annotations to add to the audit event; the keys are prefixed with the name of the webhook.
 	AuditAnnotations map[string]string `json:"auditAnnotations,omitempty" protobuf:"bytes,6,rep,name=auditAnnotations"`
-	// Sent to the client as warning headers; best under 120 characters each.
+	// Warnings to return to the client; at most 120 characters each are recommended.
 	Warnings []string `json:"warnings,omitempty" protobuf:"bytes,7,rep,name=warnings"`
 }
 
-// AdmissionReview carries a request to a webhook, and its answer back.
+// AdmissionReview carries the request to a webhook and its response.
 type AdmissionReview struct {
 	metav1.TypeMeta `json:",inline"`
-	// The question; set by the server.
+	// Request to decide on; set by the server.
 	Request *AdmissionRequest `json:"request,omitempty" protobuf:"bytes,1,opt,name=request"`
-	// The answer; set by the webhook.
+	// Decision; set by the webhook.
 	Response *AdmissionResponse `json:"response,omitempty" protobuf:"bytes,2,opt,name=response"`
 }
 
-// Operation is what AdmissionRequest.Operation can be.
+// Operation enumerates the values of AdmissionRequest.Operation.
 type Operation string
 
-// The values of Operation.
 const (
 	Connect Operation = "CONNECT"
 	Create  Operation = "CREATE"
@@ -79,10 +79,9 @@ const (
 	Update  Operation = "UPDATE"
 )
 
-// PatchType is what AdmissionResponse.PatchType can be.
+// PatchType enumerates the values of AdmissionResponse.PatchType.
 type PatchType string
 
-// The values of PatchType.
 const (
 	PatchTypeJSONPatch PatchType = "JSONPatch"
 )

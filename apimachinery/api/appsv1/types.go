@@ -8,333 +8,352 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// ControllerRevision is an old state of a stateful or daemon set, kept to go back to.
+// ControllerRevision is an immutable snapshot of the state of a stateful set or daemon set, kept for updates
+// and rollback.
 type ControllerRevision struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The state; cannot change.
+	// Serialized state. Cannot be changed.
 	Data metav1.RawExtension `json:"data,omitempty" protobuf:"bytes,2,opt,name=data"`
-	// Number of the state; higher is newer.
+	// Number of the revision; a higher number is more recent.
 	Revision int64 `json:"revision" protobuf:"varint,3,opt,name=revision" openapi:"required"`
 }
 
-// DaemonSet runs one pod on every node, or on those that fit.
+// DaemonSet runs one pod on every node that matches its template.
 type DaemonSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What the pods run, and how they are replaced.
+	// Desired behavior of the daemon set.
 	Spec DaemonSetSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status DaemonSetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// DaemonSetCondition is one fact about a daemon set.
+// DaemonSetCondition describes one aspect of the state of a daemon set.
 type DaemonSetCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type DaemonSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// DaemonSetSpec is what a daemon set should look like.
+// DaemonSetSpec describes the desired behavior of a daemon set.
 type DaemonSetSpec struct {
-	// Labels of its pods; must match the template, and cannot change.
+	// Selector of the pods; must match the labels of the template and cannot be changed.
 	Selector *metav1.LabelSelector `json:"selector" protobuf:"bytes,1,opt,name=selector" openapi:"required"`
-	// What pods look like; its node selector and affinity choose the nodes.
+	// Template of the pods; its node selector and node affinity determine the nodes, all nodes if there are
+	// none.
 	Template corev1.PodTemplateSpec `json:"template" protobuf:"bytes,2,opt,name=template" openapi:"required"`
-	// How pods are replaced when the template changes.
+	// How existing pods are replaced when the template changes.
 	UpdateStrategy DaemonSetUpdateStrategy `json:"updateStrategy,omitempty" protobuf:"bytes,3,opt,name=updateStrategy"`
-	// Seconds a pod must be ready before it counts as available.
+	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
+	// defaults to 0.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,4,opt,name=minReadySeconds"`
-	// How many old revisions are kept to go back to; 10 unless set.
+	// Number of old revisions to retain for rollback; defaults to 10.
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty" protobuf:"varint,6,opt,name=revisionHistoryLimit"`
 }
 
-// DaemonSetStatus is on which nodes a daemon set runs.
+// DaemonSetStatus is the observed state of a daemon set.
 type DaemonSetStatus struct {
-	// Nodes that run the pod and should.
+	// Number of nodes that run a pod of the set and are supposed to.
 	CurrentNumberScheduled int32 `json:"currentNumberScheduled" protobuf:"varint,1,opt,name=currentNumberScheduled" openapi:"required"`
-	// Nodes that run the pod and should not.
+	// Number of nodes that run a pod of the set and are not supposed to.
 	NumberMisscheduled int32 `json:"numberMisscheduled" protobuf:"varint,2,opt,name=numberMisscheduled" openapi:"required"`
-	// Nodes that should run the pod.
+	// Number of nodes that should run a pod of the set.
 	DesiredNumberScheduled int32 `json:"desiredNumberScheduled" protobuf:"varint,3,opt,name=desiredNumberScheduled" openapi:"required"`
-	// Nodes where it is ready.
+	// Number of nodes that should run a pod of the set and have one that is ready.
 	NumberReady int32 `json:"numberReady" protobuf:"varint,4,opt,name=numberReady" openapi:"required"`
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,5,opt,name=observedGeneration"`
-	// Nodes that run the pod of the present template.
+	// Number of nodes that run a pod of the current template.
 	UpdatedNumberScheduled int32 `json:"updatedNumberScheduled,omitempty" protobuf:"varint,6,opt,name=updatedNumberScheduled"`
-	// Nodes where it has been ready for minReadySeconds.
+	// Number of nodes that should run a pod of the set and have one that is available.
 	NumberAvailable int32 `json:"numberAvailable,omitempty" protobuf:"varint,7,opt,name=numberAvailable"`
-	// Nodes where it is missing or not available.
+	// Number of nodes that should run a pod of the set and have none that is available.
 	NumberUnavailable int32 `json:"numberUnavailable,omitempty" protobuf:"varint,8,opt,name=numberUnavailable"`
-	// How often a name for a revision was taken already.
+	// Number of hash collisions so far; it varies the names of new controller revisions.
 	CollisionCount *int32 `json:"collisionCount,omitempty" protobuf:"varint,9,opt,name=collisionCount"`
-	// Facts about the set, by type; no built-in controller reports any.
+	// Conditions of the set; the built-in controller reports none.
 	Conditions []DaemonSetCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,10,rep,name=conditions"`
 }
 
-// DaemonSetUpdateStrategy is how pods are replaced.
+// DaemonSetUpdateStrategy describes how the pods of a daemon set are replaced.
 type DaemonSetUpdateStrategy struct {
-	// RollingUpdate (the default), or OnDelete to wait until somebody deletes them.
+	// RollingUpdate (the default), or OnDelete to replace a pod only when it has been deleted manually.
 	Type DaemonSetUpdateStrategyType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type" openapi:"enum=OnDelete|RollingUpdate"`
-	// Bounds of a rolling update.
+	// Parameters of a rolling update; only if type is RollingUpdate.
 	RollingUpdate *RollingUpdateDaemonSet `json:"rollingUpdate,omitempty" protobuf:"bytes,2,opt,name=rollingUpdate"`
 }
 
-// Deployment keeps a number of equal pods running and replaces them step by step when their template changes.
+// Deployment keeps a number of identical pods running and replaces them gradually when their template
+// changes.
 type Deployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// How many pods, what they run, and how they are replaced.
+	// Desired behavior of the deployment.
 	Spec DeploymentSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status DeploymentStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// DeploymentCondition is one fact about a deployment.
+// DeploymentCondition describes one aspect of the state of a deployment.
 type DeploymentCondition struct {
-	// Available, Progressing or ReplicaFailure.
+	// Type of the condition: Available, Progressing or ReplicaFailure.
 	Type DeploymentConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When it was last written.
+	// Time the condition was last updated.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty" protobuf:"bytes,6,opt,name=lastUpdateTime"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,7,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// DeploymentSpec is what a deployment should look like.
+// DeploymentSpec describes the desired behavior of a deployment.
 type DeploymentSpec struct {
-	// How many pods; 1 unless set.
+	// Number of desired pods; defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
-	// Labels of its pods; must match the template, and cannot change.
+	// Selector of the pods; must match the labels of the template and cannot be changed.
 	Selector *metav1.LabelSelector `json:"selector" protobuf:"bytes,2,opt,name=selector" openapi:"required"`
-	// What new pods look like; a change of it starts a rollout.
+	// Template of the pods; a change of it starts a rollout. restartPolicy must be Always.
 	Template corev1.PodTemplateSpec `json:"template" protobuf:"bytes,3,opt,name=template" openapi:"required"`
-	// How old pods are replaced by new ones.
+	// How existing pods are replaced by new ones.
 	Strategy DeploymentStrategy `json:"strategy,omitempty" patchStrategy:"retainKeys" protobuf:"bytes,4,opt,name=strategy"`
-	// Seconds a pod must be ready before it counts as available.
+	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
+	// defaults to 0.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,5,opt,name=minReadySeconds"`
-	// How many old replica sets are kept to go back to; 10 unless set.
+	// Number of old replica sets to retain for rollback; defaults to 10.
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty" protobuf:"varint,6,opt,name=revisionHistoryLimit"`
-	// Changes of the template do not start a rollout.
+	// Whether rollouts are paused: changes of the template then do not start one.
 	Paused bool `json:"paused,omitempty" protobuf:"varint,7,opt,name=paused"`
-	// Seconds without progress after which the rollout is reported as failed; 600 unless set.
+	// Seconds a rollout may go without progress before it is reported as failed, in the Progressing
+	// condition; defaults to 600.
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty" protobuf:"varint,9,opt,name=progressDeadlineSeconds"`
 }
 
-// DeploymentStatus is what pods a deployment has.
+// DeploymentStatus is the observed state of a deployment.
 type DeploymentStatus struct {
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// Pods that exist, of old and new replica sets, ending ones excluded.
+	// Number of existing pods of all replica sets of the deployment, not counting terminating pods.
 	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
-	// Those made from the present template.
+	// Number of pods of the current template, not counting terminating pods.
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty" protobuf:"varint,3,opt,name=updatedReplicas"`
-	// Those that are ready.
+	// Number of pods that are ready.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty" protobuf:"varint,7,opt,name=readyReplicas"`
-	// Those ready for at least minReadySeconds.
+	// Number of pods that have been ready for at least minReadySeconds.
 	AvailableReplicas int32 `json:"availableReplicas,omitempty" protobuf:"varint,4,opt,name=availableReplicas"`
-	// How many are still missing.
+	// Number of pods still required for full availability: not yet created, or not yet available.
 	UnavailableReplicas int32 `json:"unavailableReplicas,omitempty" protobuf:"varint,5,opt,name=unavailableReplicas"`
-	// Those that are ending.
+	// Number of pods that are terminating: their deletionTimestamp is set and they have not ended. Unset if
+	// not reported.
 	TerminatingReplicas *int32 `json:"terminatingReplicas,omitempty" protobuf:"varint,9,opt,name=terminatingReplicas"`
-	// Facts such as Available and Progressing.
+	// Conditions of the deployment, such as Available and Progressing.
 	Conditions []DeploymentCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
-	// How often a name for a replica set was taken already.
+	// Number of hash collisions so far; it varies the names of new replica sets.
 	CollisionCount *int32 `json:"collisionCount,omitempty" protobuf:"varint,8,opt,name=collisionCount"`
 }
 
-// DeploymentStrategy is how pods are replaced.
+// DeploymentStrategy describes how the pods of a deployment are replaced.
 type DeploymentStrategy struct {
-	// RollingUpdate (the default), or Recreate to end all old pods first.
+	// RollingUpdate (the default), or Recreate to end all old pods before new ones are created.
 	Type DeploymentStrategyType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type" openapi:"enum=Recreate|RollingUpdate"`
-	// Bounds of a rolling update.
+	// Parameters of a rolling update; only if type is RollingUpdate.
 	RollingUpdate *RollingUpdateDeployment `json:"rollingUpdate,omitempty" protobuf:"bytes,2,opt,name=rollingUpdate"`
 }
 
-// ReplicaSet keeps a number of equal pods running; normally a deployment makes it.
+// ReplicaSet keeps a number of identical pods running. It is usually managed by a deployment.
 type ReplicaSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// How many pods, and what they run.
+	// Desired behavior of the replica set.
 	Spec ReplicaSetSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status ReplicaSetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ReplicaSetCondition is one fact about a replica set.
+// ReplicaSetCondition describes one aspect of the state of a replica set.
 type ReplicaSetCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type ReplicaSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// ReplicaSetSpec is what a replica set should look like.
+// ReplicaSetSpec describes the desired behavior of a replica set.
 type ReplicaSetSpec struct {
-	// How many pods; 1 unless set.
+	// Number of desired pods; defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
-	// Seconds a pod must be ready before it counts as available.
+	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
+	// defaults to 0.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,4,opt,name=minReadySeconds"`
-	// Labels of its pods; must match the template, and cannot change.
+	// Selector of the pods; must match the labels of the template and cannot be changed.
 	Selector *metav1.LabelSelector `json:"selector" protobuf:"bytes,2,opt,name=selector" openapi:"required"`
-	// What new pods look like; existing ones stay.
+	// Template of new pods; a change does not affect existing pods.
 	Template corev1.PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,3,opt,name=template"`
 }
 
-// ReplicaSetStatus is what pods a replica set has.
+// ReplicaSetStatus is the observed state of a replica set.
 type ReplicaSetStatus struct {
-	// Pods of the set that exist, ending ones excluded.
+	// Number of existing pods of the replica set, not counting terminating pods.
 	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
-	// Those with all labels of the template.
+	// Number of pods that have all labels of the template.
 	FullyLabeledReplicas int32 `json:"fullyLabeledReplicas,omitempty" protobuf:"varint,2,opt,name=fullyLabeledReplicas"`
-	// Those that are ready.
+	// Number of pods that are ready.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty" protobuf:"varint,4,opt,name=readyReplicas"`
-	// Those ready for at least minReadySeconds.
+	// Number of pods that have been ready for at least minReadySeconds.
 	AvailableReplicas int32 `json:"availableReplicas,omitempty" protobuf:"varint,5,opt,name=availableReplicas"`
-	// Those that are ending.
+	// Number of pods that are terminating: their deletionTimestamp is set and they have not ended. Unset if
+	// not reported.
 	TerminatingReplicas *int32 `json:"terminatingReplicas,omitempty" protobuf:"varint,7,opt,name=terminatingReplicas"`
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
-	// Facts about the set, such as ReplicaFailure.
+	// Conditions of the replica set, such as ReplicaFailure.
 	Conditions []ReplicaSetCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
-// RollingUpdateDaemonSet bounds a rolling update; exactly one of the two is above zero.
+// RollingUpdateDaemonSet limits the rolling update of a daemon set; exactly one of the two limits must be
+// above zero.
 type RollingUpdateDaemonSet struct {
-	// On how many nodes the pod may be missing, as a number or a percentage; 1 unless set.
+	// Maximum number or percentage of nodes whose pod may be unavailable during the update; percentages are
+	// rounded up. Defaults to 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty" protobuf:"bytes,1,opt,name=maxUnavailable"`
-	// On how many nodes old and new pod may run together, as a number or a percentage; 0 unless set.
+	// Maximum number or percentage of nodes that may run an old and a new pod together during the update;
+	// percentages are rounded up. Defaults to 0.
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty" protobuf:"bytes,2,opt,name=maxSurge"`
 }
 
-// RollingUpdateDeployment bounds a rolling update.
+// RollingUpdateDeployment limits the rolling update of a deployment.
 type RollingUpdateDeployment struct {
-	// How many pods may be missing, as a number or a percentage rounded down; 25% unless set.
+	// Maximum number or percentage of pods that may be unavailable during the update; percentages are rounded
+	// down. Defaults to 25%.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty" protobuf:"bytes,1,opt,name=maxUnavailable"`
-	// How many pods there may be too many, as a number or a percentage rounded up; 25% unless set.
+	// Maximum number or percentage of pods above the desired number during the update; percentages are
+	// rounded up. Defaults to 25%.
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty" protobuf:"bytes,2,opt,name=maxSurge"`
 }
 
-// RollingUpdateStatefulSetStrategy bounds a rolling update.
+// RollingUpdateStatefulSetStrategy limits the rolling update of a stateful set.
 type RollingUpdateStatefulSetStrategy struct {
-	// Pods with lower numbers are left as they are; 0 unless set.
+	// Ordinal from which on pods are updated; pods with a lower ordinal keep the old revision. Defaults to 0.
 	Partition *int32 `json:"partition,omitempty" protobuf:"varint,1,opt,name=partition"`
-	// How many pods may be missing, as a number or a percentage; 1 unless set.
+	// Maximum number or percentage of pods that may be unavailable during the update; percentages are rounded
+	// up. Defaults to 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty" protobuf:"bytes,2,opt,name=maxUnavailable"`
 }
 
-// StatefulSet keeps pods running that are not alike: each has a name, a number and storage of its own.
+// StatefulSet runs pods with stable identities: each has its own name, ordinal and storage.
 type StatefulSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// How many pods, what they run and what they store.
+	// Desired identities and behavior of the pods.
 	Spec StatefulSetSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status StatefulSetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// StatefulSetCondition is one fact about a stateful set.
+// StatefulSetCondition describes one aspect of the state of a stateful set.
 type StatefulSetCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type StatefulSetConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// StatefulSetOrdinals is how pods are numbered.
+// StatefulSetOrdinals describes how the pods of a stateful set are numbered.
 type StatefulSetOrdinals struct {
-	// The first number; 0 unless set.
+	// Ordinal of the first pod; defaults to 0.
 	Start int32 `json:"start" protobuf:"varint,1,opt,name=start"`
 }
 
-// StatefulSetPersistentVolumeClaimRetentionPolicy is what becomes of claims.
+// StatefulSetPersistentVolumeClaimRetentionPolicy describes when claims made from volumeClaimTemplates are
+// deleted.
 type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
-	// When the set is deleted: Retain (the default) or Delete.
+	// What happens to the claims when the stateful set is deleted: Retain (the default) or Delete.
 	WhenDeleted PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty" protobuf:"bytes,1,opt,name=whenDeleted"`
-	// When the set shrinks: Retain (the default) or Delete.
+	// What happens to the claims of pods removed by scaling down: Retain (the default) or Delete.
 	WhenScaled PersistentVolumeClaimRetentionPolicyType `json:"whenScaled,omitempty" protobuf:"bytes,2,opt,name=whenScaled"`
 }
 
-// StatefulSetSpec is what a stateful set should look like.
+// StatefulSetSpec describes the desired behavior of a stateful set.
 type StatefulSetSpec struct {
-	// How many pods; 1 unless set.
+	// Number of desired pods; defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
-	// Labels of its pods; must match the template, and cannot change.
+	// Selector of the pods; must match the labels of the template and cannot be changed.
 	Selector *metav1.LabelSelector `json:"selector" protobuf:"bytes,2,opt,name=selector" openapi:"required"`
-	// What pods look like; they are named after the set with a number behind.
+	// Template of the pods; each is named after the set and its ordinal, such as web-0.
 	Template corev1.PodTemplateSpec `json:"template" protobuf:"bytes,3,opt,name=template" openapi:"required"`
-	// Claims made for each pod; they outlive it.
+	// Claims to create for each pod. By default they are retained when the pod is deleted.
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=volumeClaimTemplates"`
-	// Headless service that gives each pod a DNS name.
+	// Name of the headless service that provides the DNS names of the pods. It must exist before the stateful
+	// set.
 	ServiceName string `json:"serviceName" protobuf:"bytes,5,opt,name=serviceName"`
-	// OrderedReady (the default) makes and ends pods one by one, Parallel all at once.
+	// OrderedReady (the default) creates and ends pods one at a time in order when scaling, Parallel all at
+	// once. Cannot be changed.
 	PodManagementPolicy PodManagementPolicyType `json:"podManagementPolicy,omitempty" protobuf:"bytes,6,opt,name=podManagementPolicy" openapi:"enum=OrderedReady|Parallel"`
-	// How pods are replaced when the template changes.
+	// How existing pods are replaced when the template changes.
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty" protobuf:"bytes,7,opt,name=updateStrategy"`
-	// How many old revisions are kept to go back to; 10 unless set.
+	// Number of old revisions to retain for rollback; defaults to 10.
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty" protobuf:"varint,8,opt,name=revisionHistoryLimit"`
-	// Seconds a pod must be ready before it counts as available.
+	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
+	// defaults to 0.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,9,opt,name=minReadySeconds"`
-	// What becomes of claims when the set shrinks or is deleted.
+	// Whether claims are deleted when the set is scaled down or deleted.
 	PersistentVolumeClaimRetentionPolicy *StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty" protobuf:"bytes,10,opt,name=persistentVolumeClaimRetentionPolicy"`
-	// Where numbering begins.
+	// How the pods are numbered; from 0 if unset.
 	Ordinals *StatefulSetOrdinals `json:"ordinals,omitempty" protobuf:"bytes,11,opt,name=ordinals"`
 }
 
-// StatefulSetStatus is what pods a stateful set has.
+// StatefulSetStatus is the observed state of a stateful set.
 type StatefulSetStatus struct {
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// Pods of the set that exist.
+	// Number of existing pods of the set.
 	Replicas int32 `json:"replicas" protobuf:"varint,2,opt,name=replicas" openapi:"required"`
-	// Those that are ready.
+	// Number of pods that are ready.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty" protobuf:"varint,3,opt,name=readyReplicas"`
-	// Those of the current revision.
+	// Number of pods of the revision currentRevision.
 	CurrentReplicas int32 `json:"currentReplicas,omitempty" protobuf:"varint,4,opt,name=currentReplicas"`
-	// Those of the update revision.
+	// Number of pods of the revision updateRevision.
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty" protobuf:"varint,5,opt,name=updatedReplicas"`
-	// Revision of the pods not yet updated.
+	// Name of the revision of the pods that have not been updated.
 	CurrentRevision string `json:"currentRevision,omitempty" protobuf:"bytes,6,opt,name=currentRevision"`
-	// Revision the pods are updated to.
+	// Name of the revision that the pods are being updated to.
 	UpdateRevision string `json:"updateRevision,omitempty" protobuf:"bytes,7,opt,name=updateRevision"`
-	// How often a name for a revision was taken already.
+	// Number of hash collisions so far; it varies the names of new controller revisions.
 	CollisionCount *int32 `json:"collisionCount,omitempty" protobuf:"varint,9,opt,name=collisionCount"`
-	// Facts about the set, by type; no built-in controller reports any.
+	// Conditions of the set; the built-in controller reports none.
 	Conditions []StatefulSetCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,10,rep,name=conditions"`
-	// Those ready for at least minReadySeconds.
+	// Number of pods that have been ready for at least minReadySeconds.
 	AvailableReplicas int32 `json:"availableReplicas" protobuf:"varint,11,opt,name=availableReplicas"`
 }
 
-// StatefulSetUpdateStrategy is how pods are replaced.
+// StatefulSetUpdateStrategy describes how the pods of a stateful set are replaced.
 type StatefulSetUpdateStrategy struct {
-	// RollingUpdate (the default), or OnDelete to wait until somebody deletes them.
+	// RollingUpdate (the default), or OnDelete to replace a pod only when it has been deleted manually.
 	Type StatefulSetUpdateStrategyType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type" openapi:"enum=OnDelete|RollingUpdate"`
-	// Bounds of a rolling update.
+	// Parameters of a rolling update; only if type is RollingUpdate.
 	RollingUpdate *RollingUpdateStatefulSetStrategy `json:"rollingUpdate,omitempty" protobuf:"bytes,2,opt,name=rollingUpdate"`
 }
 
@@ -353,78 +372,71 @@ type ReplicaSetList = metav1.List[*ReplicaSet]
 // StatefulSetList is a list of StatefulSet objects.
 type StatefulSetList = metav1.List[*StatefulSet]
 
-// DaemonSetConditionType is what DaemonSetCondition.Type can be.
+// DaemonSetConditionType is the type of DaemonSetCondition.Type.
 type DaemonSetConditionType string
 
-// DaemonSetUpdateStrategyType is what DaemonSetUpdateStrategy.Type can be.
+// DaemonSetUpdateStrategyType enumerates the values of DaemonSetUpdateStrategy.Type.
 type DaemonSetUpdateStrategyType string
 
-// The values of DaemonSetUpdateStrategyType.
 const (
 	OnDeleteDaemonSetStrategyType      DaemonSetUpdateStrategyType = "OnDelete"
 	RollingUpdateDaemonSetStrategyType DaemonSetUpdateStrategyType = "RollingUpdate"
 )
 
-// DeploymentConditionType is what DeploymentCondition.Type can be.
+// DeploymentConditionType enumerates the values of DeploymentCondition.Type.
 type DeploymentConditionType string
 
-// The values of DeploymentConditionType.
 const (
 	DeploymentAvailable      DeploymentConditionType = "Available"
 	DeploymentProgressing    DeploymentConditionType = "Progressing"
 	DeploymentReplicaFailure DeploymentConditionType = "ReplicaFailure"
 )
 
-// DeploymentStrategyType is what DeploymentStrategy.Type can be.
+// DeploymentStrategyType enumerates the values of DeploymentStrategy.Type.
 type DeploymentStrategyType string
 
-// The values of DeploymentStrategyType.
 const (
 	RecreateDeploymentStrategyType      DeploymentStrategyType = "Recreate"
 	RollingUpdateDeploymentStrategyType DeploymentStrategyType = "RollingUpdate"
 )
 
-// PersistentVolumeClaimRetentionPolicyType is what
+// PersistentVolumeClaimRetentionPolicyType enumerates the values of
 // StatefulSetPersistentVolumeClaimRetentionPolicy.WhenDeleted and
-// StatefulSetPersistentVolumeClaimRetentionPolicy.WhenScaled can be.
+// StatefulSetPersistentVolumeClaimRetentionPolicy.WhenScaled.
 type PersistentVolumeClaimRetentionPolicyType string
 
-// The values of PersistentVolumeClaimRetentionPolicyType.
 const (
 	DeletePersistentVolumeClaimRetentionPolicyType PersistentVolumeClaimRetentionPolicyType = "Delete"
 	RetainPersistentVolumeClaimRetentionPolicyType PersistentVolumeClaimRetentionPolicyType = "Retain"
 )
 
-// PodManagementPolicyType is what StatefulSetSpec.PodManagementPolicy can be.
+// PodManagementPolicyType enumerates the values of StatefulSetSpec.PodManagementPolicy.
 type PodManagementPolicyType string
 
-// The values of PodManagementPolicyType.
 const (
 	OrderedReadyPodManagement PodManagementPolicyType = "OrderedReady"
 	ParallelPodManagement     PodManagementPolicyType = "Parallel"
 )
 
-// ReplicaSetConditionType is what ReplicaSetCondition.Type can be.
+// ReplicaSetConditionType enumerates the values of ReplicaSetCondition.Type.
 type ReplicaSetConditionType string
 
-// The values of ReplicaSetConditionType.
 const (
 	ReplicaSetReplicaFailure ReplicaSetConditionType = "ReplicaFailure"
 )
 
-// StatefulSetConditionType is what StatefulSetCondition.Type can be.
+// StatefulSetConditionType is the type of StatefulSetCondition.Type.
 type StatefulSetConditionType string
 
-// StatefulSetUpdateStrategyType is what StatefulSetUpdateStrategy.Type can be.
+// StatefulSetUpdateStrategyType enumerates the values of StatefulSetUpdateStrategy.Type.
 type StatefulSetUpdateStrategyType string
 
-// The values of StatefulSetUpdateStrategyType.
 const (
 	OnDeleteStatefulSetStrategyType      StatefulSetUpdateStrategyType = "OnDelete"
 	RollingUpdateStatefulSetStrategyType StatefulSetUpdateStrategyType = "RollingUpdate"
 )
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	DefaultDeploymentUniqueLabelKey = "pod-template-hash"
 	ControllerRevisionHashLabelKey  = "controller-revision-hash"

@@ -6,106 +6,106 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// BoundObjectReference names the object a token lives as long as.
+// BoundObjectReference identifies the object that a token is bound to.
 type BoundObjectReference struct {
-	// Pod, Secret or Node.
+	// Kind of the object: Pod, Secret or Node.
 	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
-	// Version of the kind.
+	// API version of the object.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
-	// Object whose deletion ends the token, in the account's namespace.
+	// Name of the object; the token becomes invalid when the object is deleted.
 	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
-	// Which object of that name; any unless set.
+	// UID of the object; not checked if empty.
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uID"`
 }
 
-// SelfSubjectReview asks who one is.
+// SelfSubjectReview returns the user attributes of the requester.
 type SelfSubjectReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What there is; written by the system.
+	// Result of the request; populated by the server.
 	Status SelfSubjectReviewStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
 }
 
-// SelfSubjectReviewStatus is who one is.
+// SelfSubjectReviewStatus holds the user attributes of the requester.
 type SelfSubjectReviewStatus struct {
-	// User, groups and further attributes the server sees.
+	// User attributes as determined by the server, after impersonation.
 	UserInfo UserInfo `json:"userInfo,omitempty" protobuf:"bytes,1,opt,name=userInfo"`
 }
 
-// TokenRequest asks for a token of a service account.
+// TokenRequest requests a token for a service account.
 type TokenRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Audiences and life time of the token, and what it is bound to.
+	// Audiences and validity of the requested token.
 	Spec TokenRequestSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Result of the request; populated by the server.
 	Status TokenRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// TokenRequestSpec is what token is asked for.
+// TokenRequestSpec describes the requested token.
 type TokenRequestSpec struct {
-	// Who it is for; the API server if empty.
+	// Intended audiences of the token; that of the API server if empty.
 	Audiences []string `json:"audiences" listType:"atomic" protobuf:"bytes,1,rep,name=audiences"`
-	// How long it should be valid; at least 600.
+	// Requested validity in seconds, at least 600; the server may choose another.
 	ExpirationSeconds *int64 `json:"expirationSeconds" protobuf:"varint,4,opt,name=expirationSeconds"`
-	// Object the token ends with.
+	// Object that the token is bound to; its deletion invalidates the token.
 	BoundObjectRef *BoundObjectReference `json:"boundObjectRef" protobuf:"bytes,3,opt,name=boundObjectRef"`
 }
 
-// TokenRequestStatus is the token.
+// TokenRequestStatus holds the issued token.
 type TokenRequestStatus struct {
-	// The signed token, for the header Authorization: Bearer.
+	// Signed token, for use as a bearer token.
 	Token string `json:"token" protobuf:"bytes,1,opt,name=token"`
-	// When the token is no longer taken; may be sooner than asked for.
+	// When the token expires.
 	ExpirationTimestamp metav1.Time `json:"expirationTimestamp" protobuf:"bytes,2,opt,name=expirationTimestamp"`
 }
 
-// TokenReview asks whose a token is.
+// TokenReview authenticates a bearer token.
 type TokenReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The token to look into.
+	// Token to authenticate.
 	Spec TokenReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What there is; written by the system.
+	// Result of the request; populated by the server.
 	Status TokenReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// TokenReviewSpec is the token in question.
+// TokenReviewSpec describes the token to authenticate.
 type TokenReviewSpec struct {
-	// Bearer token to look into, as a client sent it.
+	// Bearer token to authenticate.
 	Token string `json:"token,omitempty" protobuf:"bytes,1,opt,name=token" openapi:"required"`
-	// Who it should be for.
+	// Audiences that the requester identifies as; that of the API server if empty.
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=audiences"`
 }
 
-// TokenReviewStatus is whose the token is.
+// TokenReviewStatus is the result of authenticating a token.
 type TokenReviewStatus struct {
-	// The token is valid and somebody's.
+	// Whether the token is valid and belongs to a known user.
 	Authenticated bool `json:"authenticated,omitempty" protobuf:"varint,1,opt,name=authenticated"`
-	// Whose token it is; set if authenticated.
+	// User that the token belongs to; set if authenticated.
 	User UserInfo `json:"user,omitempty" protobuf:"bytes,2,opt,name=user"`
-	// Of those asked about, who it is for.
+	// Requested audiences that the token is valid for.
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=audiences"`
-	// Why it could not be checked.
+	// Why the token could not be checked.
 	Error string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
-// UserInfo is who somebody is.
+// UserInfo holds the attributes of a user.
 type UserInfo struct {
-	// Name that identifies the user among all active ones.
+	// Name that uniquely identifies the user among all active users.
 	Username string `json:"username,omitempty" protobuf:"bytes,1,opt,name=username"`
-	// Identity that is never given twice.
+	// Identifier of the user that is not reused when a user of the same name is deleted and added.
 	UID string `json:"uid,omitempty" protobuf:"bytes,2,opt,name=uid"`
-	// Names of the groups the user is in, system:authenticated among them.
+	// Names of the groups that the user is a member of.
 	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=groups"`
-	// More, from the authenticator.
+	// Additional attributes provided by the authenticator.
 	Extra map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,4,rep,name=extra"`
 }
 
-// ExtraValue is what UserInfo.Extra can be.
+// ExtraValue is the type of UserInfo.Extra.
 type ExtraValue []string
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	ImpersonateGroupHeader           = "Impersonate-Group"
 	ImpersonateUIDHeader             = "Impersonate-Uid"

@@ -5,165 +5,167 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// FieldSelectorAttributes is the field selector of a request.
+// FieldSelectorAttributes is the field selector that a request is limited by.
 type FieldSelectorAttributes struct {
-	// The selector as the client wrote it, only for webhooks; excludes requirements.
+	// Field selector as in the query of a request, for use by webhooks only; excludes requirements.
 	RawSelector string `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
-	// The selector term by term; all must hold.
+	// Requirements of the parsed selector; all must be satisfied.
 	Requirements []metav1.FieldSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
 }
 
-// LabelSelectorAttributes is the label selector of a request.
+// LabelSelectorAttributes is the label selector that a request is limited by.
 type LabelSelectorAttributes struct {
-	// The selector as the client wrote it, only for webhooks; excludes requirements.
+	// Label selector as in the query of a request, for use by webhooks only; excludes requirements.
 	RawSelector string `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
-	// The selector term by term; all must hold.
+	// Requirements of the parsed selector; all must be satisfied.
 	Requirements []metav1.LabelSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
 }
 
-// LocalSubjectAccessReview asks whether somebody may do something in one namespace.
+// LocalSubjectAccessReview checks whether a user is allowed to perform an action in one namespace.
 type LocalSubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Who would do what; namespace is that of the review.
+	// User and action to check; the namespace of the action must be that of the review.
 	Spec SubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What there is; written by the system.
+	// Result of the review; populated by the server.
 	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// NonResourceAttributes is a request for a URL path.
+// NonResourceAttributes describes an action on a URL path outside the resource API.
 type NonResourceAttributes struct {
 	// URL path of the request.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
-	// The method in lower case.
+	// HTTP method of the request in lower case.
 	Verb string `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
 }
 
-// NonResourceRule is what somebody may do with URL paths.
+// NonResourceRule lists verbs that are allowed on URL paths.
 type NonResourceRule struct {
-	// What; * is everything.
+	// HTTP methods in lower case; * matches all.
 	Verbs []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	// With which paths; * at the end is all below.
+	// URL paths; * is allowed as the final path segment and matches everything below.
 	NonResourceURLs []string `json:"nonResourceURLs,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceURLs"`
 }
 
-// ResourceAttributes is a request for a resource.
+// ResourceAttributes describes an action on a resource.
 type ResourceAttributes struct {
-	// Namespace of the request; empty means all namespaces, or none for cluster-scoped resources.
+	// Namespace of the action; empty for all namespaces, and for cluster-scoped resources.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
-	// What is done, such as get; * is everything.
+	// Kubernetes verb of the action, such as get; * matches all.
 	Verb string `json:"verb,omitempty" protobuf:"bytes,2,opt,name=verb"`
-	// API group; * is all.
+	// API group of the resource; * matches all.
 	Group string `json:"group,omitempty" protobuf:"bytes,3,opt,name=group"`
-	// API version; * is all.
+	// API version of the resource; * matches all.
 	Version string `json:"version,omitempty" protobuf:"bytes,4,opt,name=version"`
-	// Resource; * is all.
+	// Plural name of the resource; * matches all.
 	Resource string `json:"resource,omitempty" protobuf:"bytes,5,opt,name=resource"`
-	// Such as status or log; empty for the object itself, * for all.
+	// Subresource of the action, such as status or log; empty for the main resource.
 	Subresource string `json:"subresource,omitempty" protobuf:"bytes,6,opt,name=subresource"`
-	// Name of the object; empty is all.
+	// Name of the object; empty for all objects.
 	Name string `json:"name,omitempty" protobuf:"bytes,7,opt,name=name"`
-	// Fields that narrow the request.
+	// Field selector that the action is limited by.
 	FieldSelector *FieldSelectorAttributes `json:"fieldSelector,omitempty" protobuf:"bytes,8,opt,name=fieldSelector"`
-	// Labels that narrow the request.
+	// Label selector that the action is limited by.
 	LabelSelector *LabelSelectorAttributes `json:"labelSelector,omitempty" protobuf:"bytes,9,opt,name=labelSelector"`
 }
 
-// ResourceRule is what somebody may do with resources.
+// ResourceRule lists verbs that are allowed on resources.
 type ResourceRule struct {
-	// What; * is everything.
+	// Kubernetes verbs, such as get; * matches all.
 	Verbs []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	// In which groups; * is all.
+	// API groups of the resources; * matches all.
 	APIGroups []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
-	// With which resources; * is all.
+	// Plural names of the resources; * matches all.
 	Resources []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
-	// With which objects; all if empty.
+	// Names of the objects; all objects if empty.
 	ResourceNames []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=resourceNames"`
 }
 
-// SelfSubjectAccessReview asks whether one may do something.
+// SelfSubjectAccessReview checks whether the requester is allowed to perform an action.
 type SelfSubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What one would do.
+	// Action to check.
 	Spec SelfSubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What there is; written by the system.
+	// Result of the review; populated by the server.
 	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// SelfSubjectAccessReviewSpec is what is asked; one of its fields is set.
+// SelfSubjectAccessReviewSpec describes the action to check; exactly one of its fields is set.
 type SelfSubjectAccessReviewSpec struct {
-	// A request for a resource. Excludes nonResourceAttributes.
+	// Action on a resource.
 	ResourceAttributes *ResourceAttributes `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
-	// A request for another URL path. Excludes resourceAttributes.
+	// Action on a URL path outside the resource API.
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
 }
 
-// SelfSubjectRulesReview asks for all one may do in a namespace.
+// SelfSubjectRulesReview lists the actions that the requester is allowed to perform in a namespace.
 type SelfSubjectRulesReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// For which namespace to list what one may do.
+	// Namespace to list the allowed actions for.
 	Spec SelfSubjectRulesReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What there is; written by the system.
+	// Result of the review; populated by the server.
 	Status SubjectRulesReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// SelfSubjectRulesReviewSpec is the namespace that is asked about.
+// SelfSubjectRulesReviewSpec describes what to list.
 type SelfSubjectRulesReviewSpec struct {
-	// Where the rules are to hold; must be set.
+	// Namespace to list the allowed actions for; required.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,1,opt,name=namespace"`
 }
 
-// SubjectAccessReview asks whether somebody may do something.
+// SubjectAccessReview checks whether a user is allowed to perform an action.
 type SubjectAccessReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Who would do what.
+	// User and action to check.
 	Spec SubjectAccessReviewSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What there is; written by the system.
+	// Result of the review; populated by the server.
 	Status SubjectAccessReviewStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// SubjectAccessReviewSpec is who and what is asked about.
+// SubjectAccessReviewSpec describes the user and action to check; exactly one of resourceAttributes and
+// nonResourceAttributes is set, and user, groups or both.
 type SubjectAccessReviewSpec struct {
-	// A resource; this or the next is set.
+	// Action on a resource.
 	ResourceAttributes *ResourceAttributes `json:"resourceAttributes,omitempty" protobuf:"bytes,1,opt,name=resourceAttributes"`
-	// A request for another URL path. Excludes resourceAttributes.
+	// Action on a URL path outside the resource API.
 	NonResourceAttributes *NonResourceAttributes `json:"nonResourceAttributes,omitempty" protobuf:"bytes,2,opt,name=nonResourceAttributes"`
-	// Name of the user; without groups it is the only thing known of the user.
+	// Name of the user; if set without groups, the user is considered a member of no group.
 	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	// Groups of that user.
+	// Groups that the user is a member of.
 	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
-	// More about that user.
+	// Additional attributes of the user, as provided by an authenticator.
 	Extra map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,5,rep,name=extra"`
-	// Identity of that user.
+	// UID of the user.
 	UID string `json:"uid,omitempty" protobuf:"bytes,6,opt,name=uid"`
 }
 
-// SubjectAccessReviewStatus is whether it is allowed.
+// SubjectAccessReviewStatus is the result of an access review.
 type SubjectAccessReviewStatus struct {
-	// The request would be let through.
+	// Whether the action is allowed.
 	Allowed bool `json:"allowed" protobuf:"varint,1,opt,name=allowed" openapi:"required"`
-	// It is refused, whatever others say.
+	// Whether the action is explicitly denied, so that no other authorizer may allow it. If neither allowed
+	// nor denied is true, the authorizer has no opinion.
 	Denied bool `json:"denied,omitempty" protobuf:"varint,4,opt,name=denied"`
-	// Why it was allowed or not, for people.
+	// Human-readable reason for the result.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
-	// What went wrong on the way; the answer may still be right.
+	// Error that occurred during the check; the result may be valid nonetheless.
 	EvaluationError string `json:"evaluationError,omitempty" protobuf:"bytes,3,opt,name=evaluationError"`
 }
 
-// SubjectRulesReviewStatus is all one may do; it may be incomplete.
+// SubjectRulesReviewStatus lists allowed actions; the list may be incomplete.
 type SubjectRulesReviewStatus struct {
-	// What one may do with resources; in no particular order, may overlap.
+	// Actions allowed on resources, in no particular order; rules may overlap.
 	ResourceRules []ResourceRule `json:"resourceRules" listType:"atomic" protobuf:"bytes,1,rep,name=resourceRules" openapi:"required"`
-	// What one may do with other URL paths.
+	// Actions allowed on URL paths outside the resource API.
 	NonResourceRules []NonResourceRule `json:"nonResourceRules" listType:"atomic" protobuf:"bytes,2,rep,name=nonResourceRules" openapi:"required"`
-	// There may be more.
+	// Whether the lists are incomplete, for example because an authorizer cannot enumerate its rules.
 	Incomplete bool `json:"incomplete" protobuf:"varint,3,opt,name=incomplete" openapi:"required"`
-	// What went wrong on the way.
+	// Error that occurred while evaluating the rules.
 	EvaluationError string `json:"evaluationError,omitempty" protobuf:"bytes,4,opt,name=evaluationError"`
 }
 
-// ExtraValue is what SubjectAccessReviewSpec.Extra can be.
+// ExtraValue is the type of SubjectAccessReviewSpec.Extra.
 type ExtraValue []string

@@ -5,83 +5,82 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// CrossVersionObjectReference names an object of any kind in the namespace.
+// CrossVersionObjectReference identifies an object of any kind in the namespace of the referrer.
 type CrossVersionObjectReference struct {
-	// Kind name in apiVersion, such as Deployment.
+	// Kind of the object, such as Deployment.
 	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	// Object of that kind in the autoscaler's namespace.
+	// Name of the object.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	// Version of the kind.
+	// API version of the object.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
 }
 
-// HorizontalPodAutoscaler sets the number of pods of a workload by their cpu.
+// HorizontalPodAutoscaler adjusts the number of pods of a workload to their CPU utilization.
 type HorizontalPodAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is scaled, between which numbers of pods.
+	// Workload to scale, and its limits and target.
 	Spec HorizontalPodAutoscalerSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// HorizontalPodAutoscalerSpec is how a workload is scaled.
+// HorizontalPodAutoscalerSpec describes how a workload is scaled.
 type HorizontalPodAutoscalerSpec struct {
-	// The workload, which must have a scale subresource.
+	// Workload to scale; its resource must have a scale subresource.
 	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
-	// Fewest pods; 1 unless set.
+	// Minimum number of pods; defaults to 1.
 	MinReplicas *int32 `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
-	// Most pods it scales to; at least minReplicas.
+	// Maximum number of pods; must not be less than minReplicas.
 	MaxReplicas int32 `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
-	// Cpu the pods should use, in percent of what they request.
+	// Target for the average CPU utilization of the pods, as a percentage of their requests.
 	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty" protobuf:"varint,4,opt,name=targetCPUUtilizationPercentage"`
 }
 
-// HorizontalPodAutoscalerStatus is what an autoscaler did.
+// HorizontalPodAutoscalerStatus is the observed state of an autoscaler.
 type HorizontalPodAutoscalerStatus struct {
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// When it last changed the number.
+	// When the autoscaler last changed the number of pods.
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
-	// How many pods there were.
+	// Number of pods last observed.
 	CurrentReplicas int32 `json:"currentReplicas" protobuf:"varint,3,opt,name=currentReplicas" openapi:"required"`
-	// How many it wants.
+	// Number of pods last computed.
 	DesiredReplicas int32 `json:"desiredReplicas" protobuf:"varint,4,opt,name=desiredReplicas" openapi:"required"`
-	// Cpu the pods used, in percent of what they request.
+	// Observed average CPU utilization of the pods, as a percentage of their requests.
 	CurrentCPUUtilizationPercentage *int32 `json:"currentCPUUtilizationPercentage,omitempty" protobuf:"varint,5,opt,name=currentCPUUtilizationPercentage"`
 }
 
-// Scale is the number of pods of a workload, read and written alike for all kinds.
+// Scale is the common representation of the number of replicas of a scalable resource.
 type Scale struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// How many pods there should be.
+	// Desired number of replicas.
 	Spec ScaleSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status ScaleStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ScaleSpec is how many pods are wanted.
+// ScaleSpec is the desired state of a scalable resource.
 type ScaleSpec struct {
-	// Pods wanted.
+	// Desired number of replicas.
 	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
 }
 
-// ScaleStatus is how many pods there are.
+// ScaleStatus is the observed state of a scalable resource.
 type ScaleStatus struct {
-	// Pods that exist.
+	// Observed number of replicas.
 	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
-	// Selector of the pods, as text.
+	// Label selector of the pods, in string form.
 	Selector string `json:"selector,omitempty" protobuf:"bytes,2,opt,name=selector"`
 }
 
 // HorizontalPodAutoscalerList is a list of HorizontalPodAutoscaler objects.
 type HorizontalPodAutoscalerList = metav1.List[*HorizontalPodAutoscaler]
 
-// HorizontalPodAutoscalerConditionType is a name that programs use beside the fields here.
+// HorizontalPodAutoscalerConditionType enumerates the types of the conditions of an autoscaler.
 type HorizontalPodAutoscalerConditionType string
 
-// The values of HorizontalPodAutoscalerConditionType.
 const (
 	AbleToScale    HorizontalPodAutoscalerConditionType = "AbleToScale"
 	ScaledToZero   HorizontalPodAutoscalerConditionType = "ScaledToZero"
@@ -89,10 +88,9 @@ const (
 	ScalingLimited HorizontalPodAutoscalerConditionType = "ScalingLimited"
 )
 
-// MetricSourceType is a name that programs use beside the fields here.
+// MetricSourceType enumerates the types of metric sources.
 type MetricSourceType string
 
-// The values of MetricSourceType.
 const (
 	ContainerResourceMetricSourceType MetricSourceType = "ContainerResource"
 	ExternalMetricSourceType          MetricSourceType = "External"

@@ -7,266 +7,270 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// ContainerResourceMetricSource is cpu or memory of one container.
+// ContainerResourceMetricSource is a metric of the usage of a resource by one container of each pod.
 type ContainerResourceMetricSource struct {
-	// Resource of the container: cpu or memory.
+	// Name of the resource, such as cpu or memory.
 	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What it should be.
+	// Target of the metric.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 	// Name of the container.
 	Container string `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
 }
 
-// ContainerResourceMetricStatus is what cpu or memory of one container was.
+// ContainerResourceMetricStatus is the observed usage of a resource by one container of each pod.
 type ContainerResourceMetricStatus struct {
-	// cpu or memory.
+	// Name of the resource, such as cpu or memory.
 	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What was measured.
+	// Last observed value of the metric.
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// Name of the container; the only one unless set.
+	// Name of the container.
 	Container string `json:"container" protobuf:"bytes,3,opt,name=container" openapi:"required"`
 }
 
-// CrossVersionObjectReference names an object of any kind in the namespace.
+// CrossVersionObjectReference identifies an object of any kind in the namespace of the autoscaler.
 type CrossVersionObjectReference struct {
-	// Kind name in apiVersion, such as Deployment.
+	// Kind of the object, such as Deployment.
 	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	// Object of that kind in the autoscaler's namespace.
+	// Name of the object.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	// Version of the kind.
+	// API version of the object.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,3,opt,name=apiVersion"`
 }
 
-// ExternalMetricSource is a metric from outside of the cluster.
+// ExternalMetricSource is a metric that is not associated with any object of the cluster.
 type ExternalMetricSource struct {
-	// Which metric, by name and labels.
+	// Identifies the metric by name and labels.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What it should be.
+	// Target of the metric.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// ExternalMetricStatus is what a metric from outside was.
+// ExternalMetricStatus is the observed value of an external metric.
 type ExternalMetricStatus struct {
-	// Which metric.
+	// Identifies the metric.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What was measured.
+	// Last observed value of the metric.
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// HPAScalingPolicy is one bound.
+// HPAScalingPolicy limits a change in a period of time.
 type HPAScalingPolicy struct {
-	// Whether value counts pods (Pods) or percents of them (Percent).
+	// Unit of value: Pods, or Percent of the current number of pods.
 	Type HPAScalingPolicyType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// How many pods, or percent of them.
+	// Maximum change in the period; must be greater than 0.
 	Value int32 `json:"value" protobuf:"varint,2,opt,name=value" openapi:"required"`
-	// In how many seconds, at most 1800.
+	// Length of the period in seconds; at most 1800.
 	PeriodSeconds int32 `json:"periodSeconds" protobuf:"varint,3,opt,name=periodSeconds" openapi:"required"`
 }
 
-// HPAScalingRules bounds scaling in one direction.
+// HPAScalingRules limits scaling in one direction.
 type HPAScalingRules struct {
-	// Seconds to look back, so that short changes do not count; at most 3600.
+	// Seconds for which earlier recommendations are considered, to prevent flapping; at most 3600. Defaults
+	// to 0 for scaling up and 300 for scaling down.
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty" protobuf:"varint,3,opt,name=stabilizationWindowSeconds"`
-	// Which policy counts: Max (the default), Min, or Disabled for none.
+	// Which policy applies: Max (the default) the one that allows the largest change, Min the smallest,
+	// Disabled turns off scaling in this direction.
 	SelectPolicy *ScalingPolicySelect `json:"selectPolicy,omitempty" protobuf:"bytes,1,opt,name=selectPolicy"`
-	// Bounds on one change; selectPolicy says which of them counts.
+	// Limits on the rate of change; selectPolicy chooses among them.
 	Policies []HPAScalingPolicy `json:"policies,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=policies"`
-	// How far the metric may be off before anything is done, as a fraction.
+	// Deviation from the target, as a fraction, up to which no action is taken; a cluster-wide value if
+	// unset.
 	Tolerance *resource.Quantity `json:"tolerance,omitempty" protobuf:"bytes,4,opt,name=tolerance"`
 }
 
-// HorizontalPodAutoscaler sets the number of pods of a workload by what they use.
+// HorizontalPodAutoscaler adjusts the number of pods of a workload to observed metrics.
 type HorizontalPodAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which workload, and by what.
+	// Workload to scale, and its limits and metrics.
 	Spec HorizontalPodAutoscalerSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What it did; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status HorizontalPodAutoscalerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// HorizontalPodAutoscalerBehavior is how fast to scale.
+// HorizontalPodAutoscalerBehavior limits how fast a workload is scaled.
 type HorizontalPodAutoscalerBehavior struct {
-	// Upwards; by 4 pods or 100% in 15 seconds unless set.
+	// Rules for scaling up. By default by 4 pods or 100%, whichever is more, per 15 seconds.
 	ScaleUp *HPAScalingRules `json:"scaleUp,omitempty" protobuf:"bytes,1,opt,name=scaleUp"`
-	// Downwards; to the minimum after 5 steady minutes unless set.
+	// Rules for scaling down. By default down to minReplicas, considering the recommendations of the last 300
+	// seconds.
 	ScaleDown *HPAScalingRules `json:"scaleDown,omitempty" protobuf:"bytes,2,opt,name=scaleDown"`
 }
 
-// HorizontalPodAutoscalerCondition is one fact about an autoscaler.
+// HorizontalPodAutoscalerCondition describes one aspect of the state of an autoscaler.
 type HorizontalPodAutoscalerCondition struct {
-	// Name of the fact.
+	// Type of the condition, such as AbleToScale, ScalingActive or ScalingLimited.
 	Type HorizontalPodAutoscalerConditionType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// HorizontalPodAutoscalerSpec is how a workload is scaled.
+// HorizontalPodAutoscalerSpec describes how a workload is scaled.
 type HorizontalPodAutoscalerSpec struct {
-	// The workload, which must have a scale subresource.
+	// Workload to scale; its resource must have a scale subresource.
 	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef" protobuf:"bytes,1,opt,name=scaleTargetRef" openapi:"required"`
-	// Fewest pods; 1 unless set.
+	// Minimum number of pods; defaults to 1.
 	MinReplicas *int32 `json:"minReplicas,omitempty" protobuf:"varint,2,opt,name=minReplicas"`
-	// Most pods it scales to; at least minReplicas.
+	// Maximum number of pods; must not be less than minReplicas.
 	MaxReplicas int32 `json:"maxReplicas" protobuf:"varint,3,opt,name=maxReplicas" openapi:"required"`
-	// What to look at; the largest result counts. 80% of requested cpu unless set.
+	// Metrics to scale by; the one that requires the most pods determines their number. Defaults to 80%
+	// average CPU utilization.
 	Metrics []MetricSpec `json:"metrics,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=metrics"`
-	// How fast to go up and down.
+	// Limits on how fast the workload is scaled up and down.
 	Behavior *HorizontalPodAutoscalerBehavior `json:"behavior,omitempty" protobuf:"bytes,5,opt,name=behavior"`
 }
 
-// HorizontalPodAutoscalerStatus is what an autoscaler did.
+// HorizontalPodAutoscalerStatus is the observed state of an autoscaler.
 type HorizontalPodAutoscalerStatus struct {
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// When it last changed the number.
+	// When the autoscaler last changed the number of pods.
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty" protobuf:"bytes,2,opt,name=lastScaleTime"`
-	// How many pods there were.
+	// Number of pods last observed.
 	CurrentReplicas int32 `json:"currentReplicas,omitempty" protobuf:"varint,3,opt,name=currentReplicas"`
-	// How many it wants.
+	// Number of pods last computed.
 	DesiredReplicas int32 `json:"desiredReplicas" protobuf:"varint,4,opt,name=desiredReplicas" openapi:"required"`
-	// What the metrics were.
+	// Last observed values of the metrics.
 	CurrentMetrics []MetricStatus `json:"currentMetrics" listType:"atomic" protobuf:"bytes,5,rep,name=currentMetrics"`
-	// Facts such as AbleToScale.
+	// Conditions of the autoscaler, such as AbleToScale.
 	Conditions []HorizontalPodAutoscalerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
-// MetricIdentifier names a metric.
+// MetricIdentifier identifies a metric.
 type MetricIdentifier struct {
-	// Name of the metric at the metrics API.
+	// Name of the metric in the metrics API.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Labels that narrow it.
+	// Label selector that restricts the metric; only the name matters if unset.
 	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,2,opt,name="`
 }
 
-// MetricSpec is one thing to look at; the field of its type is set.
+// MetricSpec is a metric to scale by; the field that corresponds to its type is set.
 type MetricSpec struct {
-	// Resource, ContainerResource, Pods, Object or External.
+	// Type of the metric source: Resource, ContainerResource, Pods, Object or External.
 	Type MetricSourceType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// A metric of one object.
+	// Metric of a single object.
 	Object *ObjectMetricSource `json:"object,omitempty" protobuf:"bytes,2,opt,name=object"`
-	// A metric of each pod, averaged.
+	// Metric of each pod, averaged over the pods.
 	Pods *PodsMetricSource `json:"pods,omitempty" protobuf:"bytes,3,opt,name=pods"`
-	// Cpu or memory of the pods.
+	// Usage of a resource, such as cpu or memory, by the pods.
 	Resource *ResourceMetricSource `json:"resource,omitempty" protobuf:"bytes,4,opt,name=resource"`
-	// Cpu or memory of one container of the pods.
+	// Usage of a resource, such as cpu or memory, by one container of each pod.
 	ContainerResource *ContainerResourceMetricSource `json:"containerResource,omitempty" protobuf:"bytes,7,opt,name=containerResource"`
-	// A metric from outside of the cluster.
+	// Metric that is not associated with any object of the cluster.
 	External *ExternalMetricSource `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
 }
 
-// MetricStatus is what a metric was; the field of its type is set.
+// MetricStatus is the observed value of a metric; the field that corresponds to its type is set.
 type MetricStatus struct {
-	// ContainerResource, External, Object, Pods or Resource.
+	// Type of the metric source: Resource, ContainerResource, Pods, Object or External.
 	Type MetricSourceType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// A metric of one object.
+	// Metric of a single object.
 	Object *ObjectMetricStatus `json:"object,omitempty" protobuf:"bytes,2,opt,name=object"`
-	// A metric averaged over the pods.
+	// Metric of each pod, averaged over the pods.
 	Pods *PodsMetricStatus `json:"pods,omitempty" protobuf:"bytes,3,opt,name=pods"`
-	// cpu or memory of whole pods.
+	// Usage of a resource, such as cpu or memory, by the pods.
 	Resource *ResourceMetricStatus `json:"resource,omitempty" protobuf:"bytes,4,opt,name=resource"`
-	// cpu or memory of one container of each pod.
+	// Usage of a resource, such as cpu or memory, by one container of each pod.
 	ContainerResource *ContainerResourceMetricStatus `json:"containerResource,omitempty" protobuf:"bytes,7,opt,name=containerResource"`
-	// A metric that belongs to no object of the cluster.
+	// Metric that is not associated with any object of the cluster.
 	External *ExternalMetricStatus `json:"external,omitempty" protobuf:"bytes,5,opt,name=external"`
 }
 
-// MetricTarget is what a metric should be.
+// MetricTarget is the target of a metric; the field that corresponds to its type is set.
 type MetricTarget struct {
-	// Utilization, Value or AverageValue.
+	// Type of the target: Utilization, Value or AverageValue.
 	Type MetricTargetType `json:"type" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Value to keep the metric at; of type Value.
+	// Target of the metric itself.
 	Value *resource.Quantity `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
-	// The value for each pod.
+	// Target of the metric's average over the pods.
 	AverageValue *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,3,opt,name=averageValue"`
-	// Percentage of what the pods request.
+	// Target of the average utilization of a resource, as a percentage of the pods' requests; for resource
+	// metrics only.
 	AverageUtilization *int32 `json:"averageUtilization,omitempty" protobuf:"varint,4,opt,name=averageUtilization"`
 }
 
-// MetricValueStatus is the value of a metric.
+// MetricValueStatus is an observed value of a metric.
 type MetricValueStatus struct {
-	// The metric itself.
+	// Value of the metric itself.
 	Value *resource.Quantity `json:"value,omitempty" protobuf:"bytes,1,opt,name=value"`
-	// The metric divided by the number of pods.
+	// Average of the metric over the pods.
 	AverageValue *resource.Quantity `json:"averageValue,omitempty" protobuf:"bytes,2,opt,name=averageValue"`
-	// Average use in percent of what the pods request; for cpu and memory only.
+	// Average utilization of a resource, as a percentage of the pods' requests; for resource metrics only.
 	AverageUtilization *int32 `json:"averageUtilization,omitempty" protobuf:"varint,3,opt,name=averageUtilization"`
 }
 
-// ObjectMetricSource is a metric of one object.
+// ObjectMetricSource is a metric of a single object.
 type ObjectMetricSource struct {
-	// Object that the metric is about, in the same namespace.
+	// Object that the metric describes, in the namespace of the autoscaler.
 	DescribedObject CrossVersionObjectReference `json:"describedObject" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What the metric should be.
+	// Target of the metric.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// Which metric of the object, by name and labels.
+	// Identifies the metric by name and labels.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
-// ObjectMetricStatus is what a metric of one object was.
+// ObjectMetricStatus is the observed value of a metric of a single object.
 type ObjectMetricStatus struct {
-	// Which metric.
+	// Identifies the metric.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What was measured.
+	// Last observed value of the metric.
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// The object it is a metric of.
+	// Object that the metric describes.
 	DescribedObject CrossVersionObjectReference `json:"describedObject" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
-// PodsMetricSource is a metric of each pod.
+// PodsMetricSource is a metric of each pod, averaged over the pods.
 type PodsMetricSource struct {
-	// Which metric of each pod, by name and labels.
+	// Identifies the metric by name and labels.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What its average should be.
+	// Target of the average; of type AverageValue.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// PodsMetricStatus is what a metric of the pods was.
+// PodsMetricStatus is the observed average of a metric of the pods.
 type PodsMetricStatus struct {
-	// Which metric.
+	// Identifies the metric.
 	Metric MetricIdentifier `json:"metric" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What was measured.
+	// Last observed value of the metric.
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// ResourceMetricSource is cpu or memory of the pods.
+// ResourceMetricSource is a metric of the usage of a resource by the pods.
 type ResourceMetricSource struct {
-	// Resource of the pods: cpu or memory.
+	// Name of the resource, such as cpu or memory.
 	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What it should be.
+	// Target of the metric.
 	Target MetricTarget `json:"target" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// ResourceMetricStatus is what cpu or memory of the pods was.
+// ResourceMetricStatus is the observed usage of a resource by the pods.
 type ResourceMetricStatus struct {
-	// cpu or memory.
+	// Name of the resource, such as cpu or memory.
 	Name corev1.ResourceName `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What was measured.
+	// Last observed value of the metric.
 	Current MetricValueStatus `json:"current" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
 // HorizontalPodAutoscalerList is a list of HorizontalPodAutoscaler objects.
 type HorizontalPodAutoscalerList = metav1.List[*HorizontalPodAutoscaler]
 
-// HPAScalingPolicyType is what HPAScalingPolicy.Type can be.
+// HPAScalingPolicyType enumerates the values of HPAScalingPolicy.Type.
 type HPAScalingPolicyType string
 
-// The values of HPAScalingPolicyType.
 const (
 	PercentScalingPolicy HPAScalingPolicyType = "Percent"
 	PodsScalingPolicy    HPAScalingPolicyType = "Pods"
 )
 
-// HorizontalPodAutoscalerConditionType is what HorizontalPodAutoscalerCondition.Type can be.
+// HorizontalPodAutoscalerConditionType enumerates the values of HorizontalPodAutoscalerCondition.Type.
 type HorizontalPodAutoscalerConditionType string
 
-// The values of HorizontalPodAutoscalerConditionType.
 const (
 	AbleToScale    HorizontalPodAutoscalerConditionType = "AbleToScale"
 	ScaledToZero   HorizontalPodAutoscalerConditionType = "ScaledToZero"
@@ -274,10 +278,9 @@ const (
 	ScalingLimited HorizontalPodAutoscalerConditionType = "ScalingLimited"
 )
 
-// MetricSourceType is what MetricSpec.Type and MetricStatus.Type can be.
+// MetricSourceType enumerates the values of MetricSpec.Type and MetricStatus.Type.
 type MetricSourceType string
 
-// The values of MetricSourceType.
 const (
 	ContainerResourceMetricSourceType MetricSourceType = "ContainerResource"
 	ExternalMetricSourceType          MetricSourceType = "External"
@@ -286,20 +289,18 @@ const (
 	ResourceMetricSourceType          MetricSourceType = "Resource"
 )
 
-// MetricTargetType is what MetricTarget.Type can be.
+// MetricTargetType enumerates the values of MetricTarget.Type.
 type MetricTargetType string
 
-// The values of MetricTargetType.
 const (
 	AverageValueMetricType MetricTargetType = "AverageValue"
 	UtilizationMetricType  MetricTargetType = "Utilization"
 	ValueMetricType        MetricTargetType = "Value"
 )
 
-// ScalingPolicySelect is what HPAScalingRules.SelectPolicy can be.
+// ScalingPolicySelect enumerates the values of HPAScalingRules.SelectPolicy.
 type ScalingPolicySelect string
 
-// The values of ScalingPolicySelect.
 const (
 	DisabledPolicySelect  ScalingPolicySelect = "Disabled"
 	MaxChangePolicySelect ScalingPolicySelect = "Max"

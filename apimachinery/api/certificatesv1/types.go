@@ -6,70 +6,69 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// CertificateSigningRequest asks a signer for a certificate.
+// CertificateSigningRequest requests a certificate from a signer.
 type CertificateSigningRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is asked for; cannot change.
+	// Requested certificate. Cannot be changed.
 	Spec CertificateSigningRequestSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// The verdict and the certificate.
+	// Approval and the issued certificate.
 	Status CertificateSigningRequestStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// CertificateSigningRequestCondition is a verdict on a request, or a failure of its signer.
+// CertificateSigningRequestCondition records an approval, a denial, or a failure of the signer.
 type CertificateSigningRequestCondition struct {
-	// Name of the fact.
+	// Type of the condition: Approved, Denied or Failed.
 	Type RequestConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition; always True for the types Approved, Denied and Failed.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,6,opt,name=status" openapi:"required"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	// When it was last written.
+	// Time the condition was last updated.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty" protobuf:"bytes,4,opt,name=lastUpdateTime"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,5,opt,name=lastTransitionTime"`
 }
 
-// CertificateSigningRequestSpec is what certificate is asked for; it cannot change.
+// CertificateSigningRequestSpec describes the requested certificate; it cannot be changed.
 type CertificateSigningRequestSpec struct {
-	// The PKCS#10 request, PEM.
+	// PKCS#10 certificate request in PEM format.
 	Request []byte `json:"request" protobuf:"bytes,1,opt,name=request" openapi:"required"`
-	// Who is to sign, domain/path.
+	// Name of the requested signer, domain/path.
 	SignerName string `json:"signerName" protobuf:"bytes,7,opt,name=signerName" openapi:"required"`
-	// How long it should be valid, at least 600; the signer decides.
+	// Requested validity of the certificate in seconds, at least 600; the signer may choose another.
 	ExpirationSeconds *int32 `json:"expirationSeconds,omitempty" protobuf:"varint,8,opt,name=expirationSeconds"`
-	// What the key may be used for.
+	// Requested key usages of the certificate.
 	Usages []KeyUsage `json:"usages,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=usages"`
-	// Who asked; filled in by the server.
+	// Name of the user who created the request; set by the server.
 	Username string `json:"username,omitempty" protobuf:"bytes,2,opt,name=username"`
-	// Identity of who asked; filled in by the server.
+	// UID of the user who created the request; set by the server.
 	UID string `json:"uid,omitempty" protobuf:"bytes,3,opt,name=uid"`
-	// Groups of who asked; filled in by the server.
+	// Groups of the user who created the request; set by the server.
 	Groups []string `json:"groups,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=groups"`
-	// More about who asked; filled in by the server.
+	// Additional attributes of the user who created the request; set by the server.
 	Extra map[string]ExtraValue `json:"extra,omitempty" protobuf:"bytes,6,rep,name=extra"`
 }
 
-// CertificateSigningRequestStatus is the verdict and the certificate.
+// CertificateSigningRequestStatus holds the approval and the issued certificate.
 type CertificateSigningRequestStatus struct {
-	// Approved, Denied or Failed.
+	// Conditions of the request: Approved, Denied or Failed.
 	Conditions []CertificateSigningRequestCondition `json:"conditions,omitempty" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
-	// The certificate with its chain, PEM.
+	// Issued certificate with its chain, in PEM format; set by the signer. Cannot be changed once set.
 	Certificate []byte `json:"certificate,omitempty" protobuf:"bytes,2,opt,name=certificate"`
 }
 
 // CertificateSigningRequestList is a list of CertificateSigningRequest objects.
 type CertificateSigningRequestList = metav1.List[*CertificateSigningRequest]
 
-// ExtraValue is what CertificateSigningRequestSpec.Extra can be.
+// ExtraValue is the type of CertificateSigningRequestSpec.Extra.
 type ExtraValue []string
 
-// KeyUsage is what CertificateSigningRequestSpec.Usages can be.
+// KeyUsage enumerates the values of CertificateSigningRequestSpec.Usages.
 type KeyUsage string
 
-// The values of KeyUsage.
 const (
 	UsageAny               KeyUsage = "any"
 	UsageCRLSign           KeyUsage = "crl sign"
@@ -96,17 +95,16 @@ const (
 	UsageTimestamping      KeyUsage = "timestamping"
 )
 
-// RequestConditionType is what CertificateSigningRequestCondition.Type can be.
+// RequestConditionType enumerates the values of CertificateSigningRequestCondition.Type.
 type RequestConditionType string
 
-// The values of RequestConditionType.
 const (
 	CertificateApproved RequestConditionType = "Approved"
 	CertificateDenied   RequestConditionType = "Denied"
 	CertificateFailed   RequestConditionType = "Failed"
 )
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	KubeAPIServerClientKubeletSignerName = "kubernetes.io/kube-apiserver-client-kubelet"
 	KubeAPIServerClientSignerName        = "kubernetes.io/kube-apiserver-client"

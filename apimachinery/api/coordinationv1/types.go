@@ -5,39 +5,38 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Lease says who holds something, and until when.
+// Lease records the holder of a lock or leadership, or the last heartbeat of a component.
 type Lease struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The holder and the times.
+	// Holder of the lease and its times.
 	Spec LeaseSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
-// LeaseSpec is who holds a lease.
+// LeaseSpec describes the holder of a lease.
 type LeaseSpec struct {
-	// The holder; nobody if empty.
+	// Identity of the current holder; empty if the lease is not held.
 	HolderIdentity *string `json:"holderIdentity,omitempty" protobuf:"bytes,1,opt,name=holderIdentity"`
-	// Seconds after the last renewal when others may take it.
+	// Seconds after renewTime for which candidates must wait before they take over the lease.
 	LeaseDurationSeconds *int32 `json:"leaseDurationSeconds,omitempty" protobuf:"varint,2,opt,name=leaseDurationSeconds"`
-	// When the holder took it.
+	// When the current holder acquired the lease.
 	AcquireTime *metav1.MicroTime `json:"acquireTime,omitempty" protobuf:"bytes,3,opt,name=acquireTime"`
-	// When the holder last renewed it.
+	// When the current holder last renewed the lease.
 	RenewTime *metav1.MicroTime `json:"renewTime,omitempty" protobuf:"bytes,4,opt,name=renewTime"`
-	// How often the holder changed.
+	// Number of times the lease has passed from one holder to another.
 	LeaseTransitions *int32 `json:"leaseTransitions,omitempty" protobuf:"varint,5,opt,name=leaseTransitions"`
-	// How the holder is chosen, in coordinated elections.
+	// Strategy for choosing the holder, in coordinated leader election.
 	Strategy *CoordinatedLeaseStrategy `json:"strategy,omitempty" protobuf:"bytes,6,opt,name=strategy"`
-	// Who should take it next, in coordinated elections.
+	// Identity of the candidate that should take over, in coordinated leader election.
 	PreferredHolder *string `json:"preferredHolder,omitempty" protobuf:"bytes,7,opt,name=preferredHolder"`
 }
 
 // LeaseList is a list of Lease objects.
 type LeaseList = metav1.List[*Lease]
 
-// CoordinatedLeaseStrategy is what LeaseSpec.Strategy can be.
+// CoordinatedLeaseStrategy enumerates the values of LeaseSpec.Strategy.
 type CoordinatedLeaseStrategy string
 
-// The values of CoordinatedLeaseStrategy.
 const (
 	OldestEmulationVersion CoordinatedLeaseStrategy = "OldestEmulationVersion"
 )

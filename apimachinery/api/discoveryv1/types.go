@@ -6,94 +6,94 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Endpoint is one place that serves.
+// Endpoint is one backend of a service.
 type Endpoint struct {
-	// Its addresses, which must be interchangeable; clients use the first.
+	// Addresses of the endpoint, of the type addressType. They are interchangeable; clients may use only the
+	// first.
 	Addresses []string `json:"addresses" listType:"set" protobuf:"bytes,1,rep,name=addresses" openapi:"required"`
-	// Whether it serves.
+	// Conditions of the endpoint.
 	Conditions EndpointConditions `json:"conditions,omitempty" protobuf:"bytes,2,opt,name=conditions"`
-	// Label under the service's DNS name; for headless services.
+	// Host name of the endpoint, used for its DNS name below that of a headless service.
 	Hostname *string `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
-	// Object behind it, normally a pod.
+	// Object that the endpoint represents, usually a pod.
 	TargetRef *corev1.ObjectReference `json:"targetRef,omitempty" protobuf:"bytes,4,opt,name=targetRef"`
-	// Labels from the older version; read only.
+	// Topology labels of endpoints created through v1beta1; read-only.
 	DeprecatedTopology map[string]string `json:"deprecatedTopology,omitempty" protobuf:"bytes,5,rep,name=deprecatedTopology"`
-	// Node that the endpoint is on.
+	// Name of the node that hosts the endpoint.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,6,opt,name=nodeName"`
-	// Zone that the endpoint is in.
+	// Name of the zone that the endpoint is in.
 	Zone *string `json:"zone,omitempty" protobuf:"bytes,7,opt,name=zone"`
-	// Who should use it.
+	// Which clients should use the endpoint.
 	Hints *EndpointHints `json:"hints,omitempty" protobuf:"bytes,8,opt,name=hints"`
 }
 
-// EndpointConditions is whether an endpoint serves.
+// EndpointConditions describes whether an endpoint can be used.
 type EndpointConditions struct {
-	// It takes new traffic; unset counts as true.
+	// Whether the endpoint accepts new traffic; unset means true. Normally serving and not terminating.
 	Ready *bool `json:"ready,omitempty" protobuf:"varint,1,opt,name="`
-	// It answers, even while it is ending.
+	// Whether the endpoint responds to requests, even if it is terminating; unset means the value of ready.
 	Serving *bool `json:"serving,omitempty" protobuf:"varint,2,opt,name="`
-	// The endpoint is ending; it may still be serving.
+	// Whether the endpoint is terminating; unset means false.
 	Terminating *bool `json:"terminating,omitempty" protobuf:"varint,3,opt,name="`
 }
 
-// EndpointHints is who should use an endpoint.
+// EndpointHints describes which clients should use an endpoint.
 type EndpointHints struct {
-	// Clients in these zones, at most 8.
+	// Zones whose clients should use the endpoint; at most 8.
 	ForZones []ForZone `json:"forZones,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name="`
-	// Clients on these nodes, at most 8.
+	// Nodes whose clients should use the endpoint; at most 8.
 	ForNodes []ForNode `json:"forNodes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name="`
 }
 
-// EndpointPort is one port.
+// EndpointPort is a port of the endpoints.
 type EndpointPort struct {
-	// Name of the service's port.
+	// Name of the port, that of the service's port; may be empty if there is only one.
 	Name *string `json:"name,omitempty" protobuf:"bytes,1,opt,name="`
-	// TCP (the default), UDP or SCTP.
+	// Protocol of the port: TCP (the default), UDP or SCTP.
 	Protocol *corev1.Protocol `json:"protocol,omitempty" protobuf:"bytes,2,opt,name=" openapi:"enum=SCTP|TCP|UDP"`
-	// The number; all ports if unset.
+	// Port number; unset means all ports.
 	Port *int32 `json:"port,omitempty" protobuf:"varint,3,opt,name=port"`
-	// What is spoken there.
+	// Application protocol of the port, such as kubernetes.io/h2c.
 	AppProtocol *string `json:"appProtocol,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
-// EndpointSlice is some of the addresses behind a service.
+// EndpointSlice holds a subset of the endpoints of a service.
 type EndpointSlice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// IPv4, IPv6 or FQDN; cannot change.
+	// Type of the addresses: IPv4, IPv6 or FQDN. Cannot be changed.
 	AddressType AddressType `json:"addressType" protobuf:"bytes,4,opt,name=addressType" openapi:"required,enum=FQDN|IPv4|IPv6"`
-	// The endpoints, at most 1000.
+	// Endpoints of the slice; at most 1000.
 	Endpoints []Endpoint `json:"endpoints" listType:"atomic" protobuf:"bytes,2,rep,name=endpoints"`
-	// The ports, which all the endpoints have.
+	// Ports that all endpoints of the slice provide; at most 100.
 	Ports []EndpointPort `json:"ports" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
 }
 
-// ForNode names a node whose clients should use an endpoint.
+// ForNode identifies a node whose clients should use an endpoint.
 type ForNode struct {
-	// Node the clients run on.
+	// Name of the node.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
 
-// ForZone names a zone whose clients should use an endpoint.
+// ForZone identifies a zone whose clients should use an endpoint.
 type ForZone struct {
-	// Zone the clients run in.
+	// Name of the zone.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
 
 // EndpointSliceList is a list of EndpointSlice objects.
 type EndpointSliceList = metav1.List[*EndpointSlice]
 
-// AddressType is what EndpointSlice.AddressType can be.
+// AddressType enumerates the values of EndpointSlice.AddressType.
 type AddressType string
 
-// The values of AddressType.
 const (
 	AddressTypeFQDN AddressType = "FQDN"
 	AddressTypeIPv4 AddressType = "IPv4"
 	AddressTypeIPv6 AddressType = "IPv6"
 )
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	LabelManagedBy   = "endpointslice.kubernetes.io/managed-by"
 	LabelServiceName = "kubernetes.io/service-name"

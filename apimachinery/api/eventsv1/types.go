@@ -6,45 +6,46 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Event is a report about an object.
+// Event reports an occurrence that concerns an object. Events are informational and expire after a limited
+// time.
 type Event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
-	// When it was first observed, to the microsecond.
+	// When the event was first observed, with microsecond precision.
 	EventTime metav1.MicroTime `json:"eventTime" protobuf:"bytes,2,opt,name=eventTime" openapi:"required"`
-	// How often since, when it goes on.
+	// Data on the recurrence of the event; unset if it has occurred once.
 	Series *EventSeries `json:"series,omitempty" protobuf:"bytes,3,opt,name=series"`
-	// Name of the controller that reports it.
+	// Name of the controller that reports the event.
 	ReportingController string `json:"reportingController,omitempty" protobuf:"bytes,4,opt,name=reportingController"`
-	// Which of its instances.
+	// Identity of the instance of the controller.
 	ReportingInstance string `json:"reportingInstance,omitempty" protobuf:"bytes,5,opt,name=reportingInstance"`
-	// What was done or failed.
+	// What was done or failed, machine-readable; at most 128 characters.
 	Action string `json:"action,omitempty" protobuf:"bytes,6,opt,name="`
-	// Why, in one word for programs.
+	// Why the action was taken, machine-readable; at most 128 characters.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,7,opt,name="`
-	// Object the event is about.
+	// Object that the event is about.
 	Regarding corev1.ObjectReference `json:"regarding,omitempty" protobuf:"bytes,8,opt,name=regarding"`
-	// A second object it is about.
+	// Secondary object, if the event involves one.
 	Related *corev1.ObjectReference `json:"related,omitempty" protobuf:"bytes,9,opt,name=related"`
-	// What happened, for people; at most 1 kB.
+	// Human-readable description; at most 1 kB.
 	Note string `json:"note,omitempty" protobuf:"bytes,10,opt,name=note"`
-	// Normal or Warning.
+	// Type of the event: Normal or Warning.
 	Type string `json:"type,omitempty" protobuf:"bytes,11,opt,name=type"`
-	// Reporter of an event made through core/v1.
+	// Reporter of the event, if it was created through the core API.
 	DeprecatedSource corev1.EventSource `json:"deprecatedSource,omitempty" protobuf:"bytes,12,opt,name=deprecatedSource"`
-	// First occurrence, of an event made through core/v1.
+	// First occurrence, if the event was created through the core API.
 	DeprecatedFirstTimestamp metav1.Time `json:"deprecatedFirstTimestamp,omitempty" protobuf:"bytes,13,opt,name=deprecatedFirstTimestamp"`
-	// Last occurrence, of an event made through core/v1.
+	// Last occurrence, if the event was created through the core API.
 	DeprecatedLastTimestamp metav1.Time `json:"deprecatedLastTimestamp,omitempty" protobuf:"bytes,14,opt,name=deprecatedLastTimestamp"`
-	// Number of occurrences, of an event made through core/v1.
+	// Number of occurrences, if the event was created through the core API.
 	DeprecatedCount int32 `json:"deprecatedCount,omitempty" protobuf:"varint,15,opt,name=deprecatedCount"`
 }
 
-// EventSeries is an event that goes on.
+// EventSeries describes the recurrence of an event.
 type EventSeries struct {
-	// How often it happened.
+	// Number of occurrences so far.
 	Count int32 `json:"count" protobuf:"varint,1,opt,name=count" openapi:"required"`
-	// When it happened last.
+	// When the event last occurred.
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime" protobuf:"bytes,2,opt,name=lastObservedTime" openapi:"required"`
 }
 

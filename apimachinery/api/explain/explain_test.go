@@ -20,7 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/internal/typefacts"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write texts/ anew from the comments of the types")
+var rewrite = flag.Bool("rewrite", false, "rewrite texts/ from the comments of the types")
 
 const module = "github.com/keelson-dev/keelson/"
 
@@ -158,7 +158,7 @@ func TestTextsAreTheComments(t *testing.T) {
 		}
 		kept, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Equal(t, text, string(kept), "%s differs from the comments in %s; go test ./apimachinery/api/explain -rewrite writes it anew", file, folder)
+		require.Equal(t, text, string(kept), "%s differs from the comments in %s; go test ./apimachinery/api/explain -rewrite rewrites it", file, folder)
 	}
 	kept, err := filepath.Glob("texts/*")
 	require.NoError(t, err)

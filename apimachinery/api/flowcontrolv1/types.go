@@ -5,199 +5,206 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// ExemptPriorityLevelConfiguration is a level without limits of its own.
+// ExemptPriorityLevelConfiguration describes a priority level whose requests are never limited.
 type ExemptPriorityLevelConfiguration struct {
-	// Share of the server set aside for the level, which others can borrow; 0 unless set.
+	// Weight of the level in the division of the server's concurrency; other levels can borrow it. Defaults
+	// to 0.
 	NominalConcurrencyShares *int32 `json:"nominalConcurrencyShares,omitempty" protobuf:"varint,1,opt,name=nominalConcurrencyShares"`
-	// Part of the share, 0 to 100, that other levels can borrow; 0 unless set.
+	// Percentage, 0 to 100, of the level's concurrency that other levels can borrow; defaults to 0.
 	LendablePercent *int32 `json:"lendablePercent,omitempty" protobuf:"varint,2,opt,name=lendablePercent"`
 }
 
-// FlowDistinguisherMethod is how requests of a schema are split into flows.
+// FlowDistinguisherMethod describes how the requests of a flow schema are divided into flows.
 type FlowDistinguisherMethod struct {
-	// ByUser or ByNamespace: what makes requests one flow.
+	// What distinguishes flows: ByUser or ByNamespace.
 	Type FlowDistinguisherMethodType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
 }
 
-// FlowSchema puts requests into a priority level.
+// FlowSchema assigns matching requests to a priority level and to flows within it.
 type FlowSchema struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which requests it is for, and their level.
+	// Requests that the schema matches, and their priority level.
 	Spec FlowSchemaSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status FlowSchemaStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// FlowSchemaCondition is one fact about a schema.
+// FlowSchemaCondition describes one aspect of the state of a flow schema.
 type FlowSchemaCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type FlowSchemaConditionType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// FlowSchemaSpec is which requests go into which level.
+// FlowSchemaSpec describes the requests of a flow schema and how they are handled.
 type FlowSchemaSpec struct {
-	// Level that requests go into; while it does not exist the schema is skipped.
+	// Priority level of the requests; the schema has no effect while the level does not exist.
 	PriorityLevelConfiguration PriorityLevelConfigurationReference `json:"priorityLevelConfiguration" protobuf:"bytes,1,opt,name=priorityLevelConfiguration" openapi:"required"`
-	// Schemas are tried from the lowest number up, 1 to 10000; 1000 unless set. Equal ones go by name.
+	// Order in which schemas are tried, 1 to 10000, lowest first; schemas of the same precedence are ordered
+	// by name. Defaults to 1000.
 	MatchingPrecedence int32 `json:"matchingPrecedence" protobuf:"varint,2,opt,name=matchingPrecedence"`
-	// How requests are split into flows that are served in turn; one flow unless set.
+	// How the requests are divided into flows, which are queued fairly; a single flow if unset.
 	DistinguisherMethod *FlowDistinguisherMethod `json:"distinguisherMethod,omitempty" protobuf:"bytes,3,opt,name=distinguisherMethod"`
-	// A request of which any rule says yes belongs to the schema; none belongs to it if empty.
+	// Rules that describe the requests; a request matches the schema if it matches any of them.
 	Rules []PolicyRulesWithSubjects `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=rules"`
 }
 
-// FlowSchemaStatus is the state of a schema.
+// FlowSchemaStatus is the observed state of a flow schema.
 type FlowSchemaStatus struct {
-	// Dangling is true while the level does not exist.
+	// Conditions of the schema; Dangling is true while its priority level does not exist.
 	Conditions []FlowSchemaCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 }
 
-// GroupSubject is a group of users.
+// GroupSubject identifies a group of users.
 type GroupSubject struct {
-	// The group; * for every group.
+	// Name of the group; * matches all groups.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
-// LimitResponse is what becomes of requests beyond a limit.
+// LimitResponse describes how requests that cannot be executed immediately are handled.
 type LimitResponse struct {
-	// Queue, to let them wait, or Reject, to answer 429.
+	// Queue to queue the requests, Reject to reject them with status 429.
 	Type LimitResponseType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// How requests wait; with Queue only.
+	// Configuration of the queues; only if type is Queue.
 	Queuing *QueuingConfiguration `json:"queuing,omitempty" protobuf:"bytes,2,opt,name=queuing"`
 }
 
-// LimitedPriorityLevelConfiguration is a level with a share of the server.
+// LimitedPriorityLevelConfiguration describes a priority level whose requests are limited.
 type LimitedPriorityLevelConfiguration struct {
-	// Weight by which the server's concurrency is dealt out among levels; 30 unless set.
+	// Weight of the level in the division of the server's concurrency; defaults to 30.
 	NominalConcurrencyShares *int32 `json:"nominalConcurrencyShares" protobuf:"varint,1,opt,name=nominalConcurrencyShares"`
-	// What becomes of a request that finds all seats of the level taken.
+	// How requests are handled when all seats of the level are in use.
 	LimitResponse LimitResponse `json:"limitResponse,omitempty" protobuf:"bytes,2,opt,name=limitResponse"`
-	// Part of the level's seats, 0 to 100, that others use while it does not; 0 unless set.
+	// Percentage, 0 to 100, of the level's seats that other levels can borrow while it does not use them;
+	// defaults to 0.
 	LendablePercent *int32 `json:"lendablePercent,omitempty" protobuf:"varint,3,opt,name=lendablePercent"`
-	// How far above its own seats the level can go with borrowed ones, in percent; no limit unless set.
+	// Maximum number of seats that the level can borrow, as a percentage of its own; not limited if unset.
 	BorrowingLimitPercent *int32 `json:"borrowingLimitPercent,omitempty" protobuf:"varint,4,opt,name=borrowingLimitPercent"`
 }
 
-// NonResourcePolicyRule is requests for URL paths.
+// NonResourcePolicyRule matches requests for URL paths outside the resource API.
 type NonResourcePolicyRule struct {
-	// HTTP methods in lower case; * alone for all.
+	// HTTP methods in lower case; * matches all and must be the only entry.
 	Verbs []string `json:"verbs" listType:"set" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	// Paths, such as /healthz or /metrics/*; * alone for all.
+	// URL paths, such as /healthz or /metrics/*; * matches all and must be the only entry.
 	NonResourceURLs []string `json:"nonResourceURLs" listType:"set" protobuf:"bytes,6,rep,name=nonResourceURLs" openapi:"required"`
 }
 
-// PolicyRulesWithSubjects is requests by who makes them and what for.
+// PolicyRulesWithSubjects matches requests by subject and by resource or path. One of the subjects and one of
+// the resource or non-resource rules must match.
 type PolicyRulesWithSubjects struct {
-	// Who makes the request: any of them; must not be empty.
+	// Users, groups and service accounts that the rule matches; must not be empty.
 	Subjects []Subject `json:"subjects" listType:"atomic" protobuf:"bytes,1,rep,name=subjects" openapi:"required"`
-	// What the request is for: any of these resources, or any of nonResourceRules.
+	// Rules that match requests for resources; this or nonResourceRules must not be empty.
 	ResourceRules []ResourcePolicyRule `json:"resourceRules,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=resourceRules"`
-	// URL paths outside the API of resources.
+	// Rules that match requests for other URL paths.
 	NonResourceRules []NonResourcePolicyRule `json:"nonResourceRules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=nonResourceRules"`
 }
 
-// PriorityLevelConfiguration is a share of the server for some requests.
+// PriorityLevelConfiguration describes a priority level: its share of the server's concurrency and how excess
+// requests are handled.
 type PriorityLevelConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Share of the server, and what happens beyond it.
+	// Share of the level and its queues.
 	Spec PriorityLevelConfigurationSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status PriorityLevelConfigurationStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// PriorityLevelConfigurationCondition is one fact about a level.
+// PriorityLevelConfigurationCondition describes one aspect of the state of a priority level.
 type PriorityLevelConfigurationCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type PriorityLevelConfigurationConditionType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// PriorityLevelConfigurationReference names a level.
+// PriorityLevelConfigurationReference identifies a priority level.
 type PriorityLevelConfigurationReference struct {
-	// Name of the level; must be set.
+	// Name of the priority level; required.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
-// PriorityLevelConfigurationSpec is the share of a level.
+// PriorityLevelConfigurationSpec describes a priority level.
 type PriorityLevelConfigurationSpec struct {
-	// Exempt, never made to wait, or Limited.
+	// Exempt if requests of the level are never limited, otherwise Limited.
 	Type PriorityLevelEnablement `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// Seats and queues; for Limited and only then.
+	// Limits of the level; required if type is Limited, otherwise unset.
 	Limited *LimitedPriorityLevelConfiguration `json:"limited,omitempty" protobuf:"bytes,2,opt,name=limited"`
-	// What is set aside; for Exempt only.
+	// Concurrency reserved for the level; only if type is Exempt.
 	Exempt *ExemptPriorityLevelConfiguration `json:"exempt,omitempty" protobuf:"bytes,3,opt,name=exempt"`
 }
 
-// PriorityLevelConfigurationStatus is the state of a level.
+// PriorityLevelConfigurationStatus is the observed state of a priority level.
 type PriorityLevelConfigurationStatus struct {
-	// What was found out about the level, by type.
+	// Conditions of the priority level.
 	Conditions []PriorityLevelConfigurationCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 }
 
-// QueuingConfiguration is how requests wait in a level.
+// QueuingConfiguration describes the queues of a priority level.
 type QueuingConfiguration struct {
-	// Queues that flows are spread over; 64 unless set. More make it rarer that flows share one.
+	// Number of queues; defaults to 64. More queues reduce the chance that flows share one.
 	Queues int32 `json:"queues" protobuf:"varint,1,opt,name=queues"`
-	// Queues dealt to each flow, of which it joins the shortest; 8 unless set, at most queues.
+	// Number of queues that a flow is dealt; a request joins the shortest of them. Defaults to 8, must not
+	// exceed queues.
 	HandSize int32 `json:"handSize" protobuf:"varint,2,opt,name=handSize"`
-	// Requests that one queue holds before it refuses; 50 unless set.
+	// Maximum number of requests waiting in a queue; further ones are rejected. Defaults to 50.
 	QueueLengthLimit int32 `json:"queueLengthLimit" protobuf:"varint,3,opt,name=queueLengthLimit"`
 }
 
-// ResourcePolicyRule is requests for resources.
+// ResourcePolicyRule matches requests for resources. All its fields must match.
 type ResourcePolicyRule struct {
-	// Verbs of the API, such as get and list; * alone for all.
+	// API verbs, such as get and list; * matches all and must be the only entry.
 	Verbs []string `json:"verbs" listType:"set" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	// Groups of the resources, "" for the core group; * alone for all.
+	// API groups, the empty string for the core group; * matches all and must be the only entry.
 	APIGroups []string `json:"apiGroups" listType:"set" protobuf:"bytes,2,rep,name=apiGroups" openapi:"required"`
-	// Plural names, a subresource as resource/subresource; * alone for all.
+	// Resources, a subresource as resource/subresource; * matches all and must be the only entry.
 	Resources []string `json:"resources" listType:"set" protobuf:"bytes,3,rep,name=resources" openapi:"required"`
-	// Requests without a namespace: for cluster-scoped resources, or across all namespaces.
+	// Whether requests without a namespace match: for cluster-scoped resources, or across all namespaces.
 	ClusterScope bool `json:"clusterScope,omitempty" protobuf:"varint,4,opt,name=clusterScope"`
-	// Requests in these namespaces; * alone for all. Empty only with clusterScope.
+	// Namespaces of the requests; * matches all and must be the only entry. May be empty only with
+	// clusterScope.
 	Namespaces []string `json:"namespaces" listType:"set" protobuf:"bytes,5,rep,name=namespaces"`
 }
 
-// ServiceAccountSubject is a service account.
+// ServiceAccountSubject identifies service accounts.
 type ServiceAccountSubject struct {
-	// Namespace of the account.
+	// Namespace of the service account.
 	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
-	// Name of the account; * for all of the namespace.
+	// Name of the service account; * matches all of the namespace.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
 }
 
-// Subject is who makes requests; the field of its kind is set.
+// Subject matches the originator of a request; the field that corresponds to its kind is set.
 type Subject struct {
-	// User, Group or ServiceAccount.
+	// Kind of the subject: User, Group or ServiceAccount.
 	Kind SubjectKind `json:"kind" protobuf:"bytes,1,opt,name=kind" openapi:"required"`
-	// The user; for User only.
+	// Matches a user; only if kind is User.
 	User *UserSubject `json:"user,omitempty" protobuf:"bytes,2,opt,name=user"`
-	// The group; for Group only.
+	// Matches a group; only if kind is Group.
 	Group *GroupSubject `json:"group,omitempty" protobuf:"bytes,3,opt,name=group"`
-	// The account; for ServiceAccount only.
+	// Matches service accounts; only if kind is ServiceAccount.
 	ServiceAccount *ServiceAccountSubject `json:"serviceAccount,omitempty" protobuf:"bytes,4,opt,name=serviceAccount"`
 }
 
-// UserSubject is a user.
+// UserSubject identifies a user.
 type UserSubject struct {
-	// The user; * for every user.
+	// Name of the user; * matches all users.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
@@ -207,60 +214,56 @@ type FlowSchemaList = metav1.List[*FlowSchema]
 // PriorityLevelConfigurationList is a list of PriorityLevelConfiguration objects.
 type PriorityLevelConfigurationList = metav1.List[*PriorityLevelConfiguration]
 
-// ConditionStatus is what FlowSchemaCondition.Status and PriorityLevelConfigurationCondition.Status can be.
+// ConditionStatus enumerates the values of FlowSchemaCondition.Status and
+// PriorityLevelConfigurationCondition.Status.
 type ConditionStatus string
 
-// The values of ConditionStatus.
 const (
 	ConditionFalse   ConditionStatus = "False"
 	ConditionTrue    ConditionStatus = "True"
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// FlowDistinguisherMethodType is what FlowDistinguisherMethod.Type can be.
+// FlowDistinguisherMethodType enumerates the values of FlowDistinguisherMethod.Type.
 type FlowDistinguisherMethodType string
 
-// The values of FlowDistinguisherMethodType.
 const (
 	FlowDistinguisherMethodByNamespaceType FlowDistinguisherMethodType = "ByNamespace"
 	FlowDistinguisherMethodByUserType      FlowDistinguisherMethodType = "ByUser"
 )
 
-// FlowSchemaConditionType is what FlowSchemaCondition.Type can be.
+// FlowSchemaConditionType is the type of FlowSchemaCondition.Type.
 type FlowSchemaConditionType string
 
-// LimitResponseType is what LimitResponse.Type can be.
+// LimitResponseType enumerates the values of LimitResponse.Type.
 type LimitResponseType string
 
-// The values of LimitResponseType.
 const (
 	LimitResponseTypeQueue  LimitResponseType = "Queue"
 	LimitResponseTypeReject LimitResponseType = "Reject"
 )
 
-// PriorityLevelConfigurationConditionType is what PriorityLevelConfigurationCondition.Type can be.
+// PriorityLevelConfigurationConditionType is the type of PriorityLevelConfigurationCondition.Type.
 type PriorityLevelConfigurationConditionType string
 
-// PriorityLevelEnablement is what PriorityLevelConfigurationSpec.Type can be.
+// PriorityLevelEnablement enumerates the values of PriorityLevelConfigurationSpec.Type.
 type PriorityLevelEnablement string
 
-// The values of PriorityLevelEnablement.
 const (
 	PriorityLevelEnablementExempt  PriorityLevelEnablement = "Exempt"
 	PriorityLevelEnablementLimited PriorityLevelEnablement = "Limited"
 )
 
-// SubjectKind is what Subject.Kind can be.
+// SubjectKind enumerates the values of Subject.Kind.
 type SubjectKind string
 
-// The values of SubjectKind.
 const (
 	SubjectKindGroup          SubjectKind = "Group"
 	SubjectKindServiceAccount SubjectKind = "ServiceAccount"
 	SubjectKindUser           SubjectKind = "User"
 )
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	FlowSchemaMaxMatchingPrecedence                      int32 = 10000
 	APIGroupAll                                                = "*"

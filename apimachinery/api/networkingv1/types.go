@@ -7,235 +7,241 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// HTTPIngressPath sends a path to a backend.
+// HTTPIngressPath associates a path with a backend.
 type HTTPIngressPath struct {
-	// The path; must begin with a slash.
+	// Path to match; must begin with a slash for the types Exact and Prefix.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
-	// Exact, Prefix (by path elements) or ImplementationSpecific.
+	// How the path is matched: Exact, Prefix (path element by path element) or ImplementationSpecific.
 	PathType *PathType `json:"pathType" protobuf:"bytes,3,opt,name=pathType" openapi:"required,enum=Exact|ImplementationSpecific|Prefix"`
-	// Where matching requests go.
+	// Backend that matching requests are forwarded to.
 	Backend IngressBackend `json:"backend" protobuf:"bytes,2,opt,name=backend" openapi:"required"`
 }
 
-// HTTPIngressRuleValue is a list of paths.
+// HTTPIngressRuleValue lists the paths of a host.
 type HTTPIngressRuleValue struct {
-	// The paths; the longest match counts.
+	// Paths and their backends; the longest matching path takes precedence.
 	Paths []HTTPIngressPath `json:"paths" listType:"atomic" protobuf:"bytes,1,rep,name=paths" openapi:"required"`
 }
 
-// IPAddress reserves an address for an object.
+// IPAddress represents an IP address that is allocated to an object; its name is the address in canonical
+// form.
 type IPAddress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Object that holds the address.
+	// Desired state of the address.
 	Spec IPAddressSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
 }
 
-// IPAddressSpec is who has an address.
+// IPAddressSpec describes the allocation of an IP address.
 type IPAddressSpec struct {
-	// The object; cannot change.
+	// Object that the address is allocated to. Cannot be changed.
 	ParentRef *ParentReference `json:"parentRef,omitempty" protobuf:"bytes,1,opt,name=parentRef" openapi:"required"`
 }
 
-// IPBlock is a range of addresses.
+// IPBlock selects the addresses of a network, except for some.
 type IPBlock struct {
-	// Range of addresses, such as 10.0.0.0/8.
+	// Network in CIDR notation, such as 10.0.0.0/8.
 	CIDR string `json:"cidr" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Ranges inside it that do not belong.
+	// Networks within cidr that are excluded.
 	Except []string `json:"except,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=except"`
 }
 
-// Ingress routes HTTP requests from outside to services, by host and path.
+// Ingress routes HTTP requests from outside the cluster to services, by host and path.
 type Ingress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Rules by host and path, and certificates.
+	// Desired routing rules and TLS configuration.
 	Spec IngressSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// Where it listens; written by its controller.
+	// Where the ingress can be reached; populated by its controller.
 	Status IngressStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// IngressBackend is where requests go; one of its fields is set.
+// IngressBackend is the destination of requests; exactly one of its fields is set.
 type IngressBackend struct {
-	// Service in the ingress's namespace; excludes resource.
+	// Service in the namespace of the ingress.
 	Service *IngressServiceBackend `json:"service,omitempty" protobuf:"bytes,4,opt,name=service"`
-	// Another object in the namespace that the controller knows.
+	// Object of another kind in the namespace of the ingress, supported by the ingress controller.
 	Resource *corev1.TypedLocalObjectReference `json:"resource,omitempty" protobuf:"bytes,3,opt,name=resource"`
 }
 
-// IngressClass is a kind of ingress, served by one controller.
+// IngressClass defines a class of ingresses that one controller implements.
 type IngressClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which controller, with which settings.
+	// Controller of the class and its parameters.
 	Spec IngressClassSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
-// IngressClassParametersReference names an object with settings.
+// IngressClassParametersReference identifies an object that holds parameters for the controller of a class.
 type IngressClassParametersReference struct {
-	// Group of its kind; the core group unless set.
+	// API group of the object; the core group if unset.
 	APIGroup *string `json:"apiGroup,omitempty" protobuf:"bytes,1,opt,name=aPIGroup"`
-	// Kind name in apiGroup.
+	// Kind of the object.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	// Which object of the kind.
+	// Name of the object.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
-	// Cluster (the default) or Namespace.
+	// Whether the object is cluster-scoped or namespaced: Cluster (the default) or Namespace.
 	Scope *string `json:"scope" protobuf:"bytes,4,opt,name=scope"`
-	// Its namespace, for scope Namespace.
+	// Namespace of the object; required for scope Namespace, otherwise unset.
 	Namespace *string `json:"namespace,omitempty" protobuf:"bytes,5,opt,name=namespace"`
 }
 
-// IngressClassSpec is who serves a class.
+// IngressClassSpec describes the implementation of an ingress class.
 type IngressClassSpec struct {
-	// Name of the controller, domain/path; cannot change.
+	// Name of the controller that implements the class, domain/path. Cannot be changed.
 	Controller string `json:"controller,omitempty" protobuf:"bytes,1,opt,name=controller"`
-	// Object with further settings.
+	// Object with further parameters for the controller.
 	Parameters *IngressClassParametersReference `json:"parameters,omitempty" protobuf:"bytes,2,opt,name=parameters"`
 }
 
-// IngressLoadBalancerIngress is one address of an ingress.
+// IngressLoadBalancerIngress is one entry point of an ingress.
 type IngressLoadBalancerIngress struct {
-	// Address, of load balancers known by address.
+	// IP address, for load balancers that are reached by address.
 	IP string `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
-	// A name instead of an address.
+	// Host name, for load balancers that are reached by name.
 	Hostname string `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
-	// State of its ports.
+	// Status of the ports of the entry point.
 	Ports []IngressPortStatus `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=ports"`
 }
 
-// IngressLoadBalancerStatus is the addresses of an ingress.
+// IngressLoadBalancerStatus lists the entry points of an ingress.
 type IngressLoadBalancerStatus struct {
-	// Points at which traffic enters.
+	// Entry points of the load balancer.
 	Ingress []IngressLoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
-// IngressPortStatus is the state of a port of an ingress.
+// IngressPortStatus is the status of a port of an ingress.
 type IngressPortStatus struct {
-	// Port number of the ingress.
+	// Port number of the entry point.
 	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
-	// TCP, UDP or SCTP.
+	// Protocol of the port: TCP, UDP or SCTP.
 	Protocol corev1.Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
-	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it
-	// does.
+	// Reason why the port does not work: a CamelCase name, or DOMAIN/NAME for a custom one; unset if the port
+	// works.
 	Error *string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
-// IngressRule is the paths of a host.
+// IngressRule routes the requests for a host.
 type IngressRule struct {
-	// Host name, with *. in front for all one level below; all hosts unless set.
+	// Host name that the rule applies to; a leading *. matches exactly one label. All hosts if unset.
 	Host             string `json:"host,omitempty" protobuf:"bytes,1,opt,name=host"`
 	IngressRuleValue `json:",inline" protobuf:"bytes,2,opt,name=ingressRuleValue"`
 }
 
-// IngressRuleValue is what a rule does.
+// IngressRuleValue holds the routing of a rule.
 type IngressRuleValue struct {
-	// Where HTTP requests go.
+	// Backends of HTTP requests, by path.
 	HTTP *HTTPIngressRuleValue `json:"http,omitempty" protobuf:"bytes,1,opt,name=http"`
 }
 
-// IngressServiceBackend is a port of a service.
+// IngressServiceBackend identifies a port of a service.
 type IngressServiceBackend struct {
-	// Service in the ingress' namespace.
+	// Name of the service, in the namespace of the ingress.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	// Port of the service, by name or number.
 	Port ServiceBackendPort `json:"port,omitempty" protobuf:"bytes,2,opt,name=port"`
 }
 
-// IngressSpec is the rules of an ingress.
+// IngressSpec describes the routing of an ingress.
 type IngressSpec struct {
-	// Class, and so controller, that serves it; the default class unless set.
+	// Name of the ingress class, which determines the controller. If unset on creation, the default class, if
+	// there is one.
 	IngressClassName *string `json:"ingressClassName,omitempty" protobuf:"bytes,4,opt,name=ingressClassName"`
-	// Where requests go that match no rule.
+	// Backend of requests that match no rule.
 	DefaultBackend *IngressBackend `json:"defaultBackend,omitempty" protobuf:"bytes,1,opt,name=defaultBackend"`
-	// Certificates by host.
+	// TLS certificates by host.
 	TLS []IngressTLS `json:"tls,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=tls"`
-	// Where requests go, by host and path; what none matches goes to defaultBackend.
+	// Routing rules by host and path; requests that match none go to defaultBackend.
 	Rules []IngressRule `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
 }
 
-// IngressStatus is where an ingress listens.
+// IngressStatus is the observed state of an ingress.
 type IngressStatus struct {
-	// Where the ingress can be reached.
+	// Load balancer of the ingress.
 	LoadBalancer IngressLoadBalancerStatus `json:"loadBalancer,omitempty" protobuf:"bytes,1,opt,name=loadBalancer"`
 }
 
-// IngressTLS is a certificate for hosts.
+// IngressTLS is the TLS configuration of some hosts.
 type IngressTLS struct {
-	// Hosts of the certificate; all hosts of the rules unless set.
+	// Hosts that the certificate is valid for; all hosts of the ingress if unset.
 	Hosts []string `json:"hosts,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=hosts"`
-	// Secret of type kubernetes.io/tls with the certificate and its key.
+	// Name of a secret of type kubernetes.io/tls with the certificate and its private key.
 	SecretName string `json:"secretName,omitempty" protobuf:"bytes,2,opt,name=secretName"`
 }
 
-// NetworkPolicy restricts who can talk to pods, and to whom pods can talk.
+// NetworkPolicy restricts the network traffic of pods. A pod that no policy selects is not restricted.
 type NetworkPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which pods, and what is allowed.
+	// Selected pods and the traffic allowed for them.
 	Spec NetworkPolicySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
-// NetworkPolicyEgressRule allows traffic to go out.
+// NetworkPolicyEgressRule allows outgoing traffic that matches both ports and to.
 type NetworkPolicyEgressRule struct {
-	// To these ports; all unless set.
+	// Destination ports; all ports if empty.
 	Ports []NetworkPolicyPort `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ports"`
-	// To these peers; anywhere unless set.
+	// Destinations of the traffic; all destinations if empty.
 	To []NetworkPolicyPeer `json:"to,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=to"`
 }
 
-// NetworkPolicyIngressRule allows traffic to come in.
+// NetworkPolicyIngressRule allows incoming traffic that matches both ports and from.
 type NetworkPolicyIngressRule struct {
-	// To these ports; all unless set.
+	// Ports of the selected pods that may be accessed; all ports if empty.
 	Ports []NetworkPolicyPort `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ports"`
-	// From these peers; anywhere unless set.
+	// Sources of the traffic; all sources if empty.
 	From []NetworkPolicyPeer `json:"from,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=from"`
 }
 
-// NetworkPolicyPeer is pods or addresses; ipBlock stands alone.
+// NetworkPolicyPeer selects the other end of traffic: pods, or addresses; ipBlock excludes the other fields.
 type NetworkPolicyPeer struct {
-	// Pods by label, in the policy's namespace unless namespaces are selected.
+	// Selects pods by label: in the namespaces of namespaceSelector if set, otherwise in the namespace of the
+	// policy. An empty selector selects all pods.
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty" protobuf:"bytes,1,opt,name=podSelector"`
-	// Namespaces by label; all their pods unless pods are selected.
+	// Selects namespaces by label, and in them the pods of podSelector, or all pods if that is unset. An
+	// empty selector selects all namespaces.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,2,opt,name=namespaceSelector"`
-	// A range of addresses.
+	// Range of IP addresses.
 	IPBlock *IPBlock `json:"ipBlock,omitempty" protobuf:"bytes,3,opt,name=ipBlock"`
 }
 
-// NetworkPolicyPort is ports of one protocol.
+// NetworkPolicyPort selects ports of a protocol.
 type NetworkPolicyPort struct {
-	// TCP (the default), UDP or SCTP.
+	// Protocol of the traffic: TCP (the default), UDP or SCTP.
 	Protocol *corev1.Protocol `json:"protocol,omitempty" protobuf:"bytes,1,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	// Number or name; all ports unless set.
+	// Port number, or name of a port of the pods; all ports if unset.
 	Port *intstr.IntOrString `json:"port,omitempty" protobuf:"bytes,2,opt,name=port"`
-	// Last port of a range that begins with port.
+	// Last port of a range that begins with port, which must then be a number.
 	EndPort *int32 `json:"endPort,omitempty" protobuf:"varint,3,opt,name=endPort"`
 }
 
-// NetworkPolicySpec is what is allowed for some pods; policies add up.
+// NetworkPolicySpec describes the traffic allowed for some pods. Policies are additive: traffic is allowed if
+// any policy of the pod allows it.
 type NetworkPolicySpec struct {
-	// Which pods of the namespace; all if empty.
+	// Selects the pods, in the namespace of the policy, that the policy applies to; all of them if empty.
 	PodSelector metav1.LabelSelector `json:"podSelector" protobuf:"bytes,1,opt,name=podSelector"`
-	// What may come in; nothing if empty and Ingress is among the types.
+	// Incoming traffic to allow. If empty and policyTypes includes Ingress, none is allowed.
 	Ingress []NetworkPolicyIngressRule `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=ingress"`
-	// What may go out; nothing if empty and Egress is among the types.
+	// Outgoing traffic to allow. If empty and policyTypes includes Egress, none is allowed.
 	Egress []NetworkPolicyEgressRule `json:"egress,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=egress"`
-	// Ingress, Egress or both; Ingress, and Egress if there are such rules, unless set.
+	// Directions of traffic that the policy restricts: Ingress, Egress or both. If unset, Ingress, and Egress
+	// if there are egress rules.
 	PolicyTypes []PolicyType `json:"policyTypes,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=policyTypes"`
 }
 
-// ParentReference names the object that holds an address.
+// ParentReference identifies the object that an IP address is allocated to.
 type ParentReference struct {
 	// API group of the object; empty for the core group.
 	Group string `json:"group,omitempty" protobuf:"bytes,1,opt,name=group"`
-	// Plural name of its resource.
+	// Plural name of the resource of the object.
 	Resource string `json:"resource,omitempty" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
-	// Its namespace; empty for cluster-scoped ones.
+	// Namespace of the object; empty if it is cluster-scoped.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,3,opt,name=namespace"`
-	// Its name.
+	// Name of the object.
 	Name string `json:"name,omitempty" protobuf:"bytes,4,opt,name=name" openapi:"required"`
 }
 
-// ServiceBackendPort names a port of a service; one of its fields is set.
+// ServiceBackendPort identifies a port of a service; exactly one of its fields is set.
 type ServiceBackendPort struct {
 	// Name of the port.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
@@ -243,25 +249,26 @@ type ServiceBackendPort struct {
 	Number int32 `json:"number,omitempty" protobuf:"varint,2,opt,name=number"`
 }
 
-// ServiceCIDR is a range from which services get addresses.
+// ServiceCIDR defines networks from which cluster IPs of services are allocated.
 type ServiceCIDR struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// One range, or one per address family.
+	// Desired networks.
 	Spec ServiceCIDRSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// Whether it is used.
+	// Observed state of the networks; populated by the system.
 	Status ServiceCIDRStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ServiceCIDRSpec is a range of addresses.
+// ServiceCIDRSpec defines the networks of a ServiceCIDR.
 type ServiceCIDRSpec struct {
-	// One range for each family; a second may be added.
+	// Networks in CIDR notation: one IPv4, one IPv6, or one of each. Cannot be changed, except that the
+	// second one can be added.
 	CIDRs []string `json:"cidrs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=cidrs"`
 }
 
-// ServiceCIDRStatus is the state of a range.
+// ServiceCIDRStatus is the observed state of a ServiceCIDR.
 type ServiceCIDRStatus struct {
-	// Ready says whether addresses are taken from the range.
+	// Conditions of the ServiceCIDR; Ready means that addresses are allocated from it.
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 }
 
@@ -280,26 +287,24 @@ type NetworkPolicyList = metav1.List[*NetworkPolicy]
 // ServiceCIDRList is a list of ServiceCIDR objects.
 type ServiceCIDRList = metav1.List[*ServiceCIDR]
 
-// PathType is what HTTPIngressPath.PathType can be.
+// PathType enumerates the values of HTTPIngressPath.PathType.
 type PathType string
 
-// The values of PathType.
 const (
 	PathTypeExact                  PathType = "Exact"
 	PathTypeImplementationSpecific PathType = "ImplementationSpecific"
 	PathTypePrefix                 PathType = "Prefix"
 )
 
-// PolicyType is what NetworkPolicySpec.PolicyTypes can be.
+// PolicyType enumerates the values of NetworkPolicySpec.PolicyTypes.
 type PolicyType string
 
-// The values of PolicyType.
 const (
 	PolicyTypeEgress  PolicyType = "Egress"
 	PolicyTypeIngress PolicyType = "Ingress"
 )
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	AnnotationIsDefaultIngressClass               = "ingressclass.kubernetes.io/is-default-class"
 	IngressClassParametersReferenceScopeCluster   = "Cluster"

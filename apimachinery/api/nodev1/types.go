@@ -6,29 +6,30 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Overhead is what a runtime needs for each pod.
+// Overhead is the resource overhead of pods that use a runtime class.
 type Overhead struct {
-	// Resources for each pod.
+	// Resources that each pod uses in addition to those of its containers.
 	PodFixed corev1.ResourceList `json:"podFixed,omitempty" protobuf:"bytes,1,rep,name=podFixed"`
 }
 
-// RuntimeClass is a way to run pods that nodes offer.
+// RuntimeClass is a configuration of the container runtime that pods can select.
 type RuntimeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Name of it at the nodes' container runtime; cannot change.
+	// Name of the configuration at the container runtime of the nodes. Cannot be changed.
 	Handler string `json:"handler" protobuf:"bytes,2,opt,name=handler" openapi:"required"`
-	// What it needs for each pod beside the containers.
+	// Resource overhead of the pods of this class.
 	Overhead *Overhead `json:"overhead,omitempty" protobuf:"bytes,3,opt,name=overhead"`
-	// Which nodes offer it.
+	// Constraints on the nodes that pods of this class are scheduled to; all nodes support the class if
+	// unset.
 	Scheduling *Scheduling `json:"scheduling,omitempty" protobuf:"bytes,4,opt,name=scheduling"`
 }
 
-// Scheduling is which nodes offer a runtime.
+// Scheduling describes the nodes that support a runtime class.
 type Scheduling struct {
-	// Labels of the nodes, added to the pods' own.
+	// Labels of the nodes that support the class; merged into the node selector of the pods.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" mapType:"atomic" protobuf:"bytes,1,rep,name=nodeSelector"`
-	// Tolerations added to the pods' own.
+	// Tolerations added to those of the pods.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=tolerations"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Eviction asks to delete a pod if its budgets allow it.
+// Eviction requests the deletion of a pod, subject to the pod disruption budgets that select it.
 type Eviction struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -14,59 +14,63 @@ type Eviction struct {
 	DeleteOptions *metav1.DeleteOptions `json:"deleteOptions,omitempty" protobuf:"bytes,2,opt,name=deleteOptions"`
 }
 
-// PodDisruptionBudget bounds how many pods may be taken away at a time on purpose.
+// PodDisruptionBudget limits how many pods of an application may be disrupted voluntarily at the same time.
 type PodDisruptionBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which pods, and how many.
+	// Desired limit and the pods it applies to.
 	Spec PodDisruptionBudgetSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// How many now; written by the system.
 	Status PodDisruptionBudgetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// PodDisruptionBudgetSpec is a bound; one of the two is set.
+// PodDisruptionBudgetSpec describes a limit; at most one of minAvailable and maxUnavailable is set.
 type PodDisruptionBudgetSpec struct {
-	// How many pods must stay, as a number or a percentage.
+	// Number or percentage of the selected pods that must remain available after an eviction; percentages are
+	// rounded up.
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty" protobuf:"bytes,1,opt,name=minAvailable"`
-	// Which pods; all of the namespace if empty, none if unset.
+	// Selects the pods in the namespace of the budget; an empty selector selects all of them, an unset one
+	// selects none.
 	Selector *metav1.LabelSelector `json:"selector,omitempty" patchStrategy:"replace" protobuf:"bytes,2,opt,name=selector"`
-	// How many pods may be missing, as a number or a percentage.
+	// Maximum number or percentage of the selected pods that may be unavailable after an eviction;
+	// percentages are rounded up.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty" protobuf:"bytes,3,opt,name=maxUnavailable"`
-	// Whether pods that are not ready may always go: IfHealthyBudget (the default) or AlwaysAllow.
+	// When running pods that are not ready can be evicted: IfHealthyBudget (the default) only if
+	// desiredHealthy pods are healthy, or else as the budget allows, AlwaysAllow regardless of the budget.
 	UnhealthyPodEvictionPolicy *UnhealthyPodEvictionPolicyType `json:"unhealthyPodEvictionPolicy,omitempty" protobuf:"bytes,4,opt,name=unhealthyPodEvictionPolicy" openapi:"enum=AlwaysAllow|IfHealthyBudget"`
 }
 
-// PodDisruptionBudgetStatus is how many pods may be taken away now.
+// PodDisruptionBudgetStatus is the observed state of a budget.
 type PodDisruptionBudgetStatus struct {
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects; no eviction is allowed while it is outdated.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// Pods being taken away, with the time it was allowed.
+	// Pods whose eviction has been allowed but whose deletion has not been observed yet, with the time of the
+	// eviction.
 	DisruptedPods map[string]metav1.Time `json:"disruptedPods,omitempty" protobuf:"bytes,2,rep,name=disruptedPods"`
-	// How many more may go.
+	// Number of pods that may be evicted now.
 	DisruptionsAllowed int32 `json:"disruptionsAllowed" protobuf:"varint,3,opt,name=disruptionsAllowed"`
-	// How many are healthy.
+	// Number of pods that are healthy.
 	CurrentHealthy int32 `json:"currentHealthy" protobuf:"varint,4,opt,name=currentHealthy"`
-	// Pods that must be healthy.
+	// Minimum number of pods that must be healthy.
 	DesiredHealthy int32 `json:"desiredHealthy" protobuf:"varint,5,opt,name=desiredHealthy"`
-	// How many there should be.
+	// Number of pods that the budget counts.
 	ExpectedPods int32 `json:"expectedPods" protobuf:"varint,6,opt,name=expectedPods"`
-	// Facts about the budget; DisruptionAllowed says whether a pod can be evicted now.
+	// Conditions of the budget; DisruptionAllowed is true if pods can be evicted now.
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,7,rep,name=conditions"`
 }
 
 // PodDisruptionBudgetList is a list of PodDisruptionBudget objects.
 type PodDisruptionBudgetList = metav1.List[*PodDisruptionBudget]
 
-// UnhealthyPodEvictionPolicyType is what PodDisruptionBudgetSpec.UnhealthyPodEvictionPolicy can be.
+// UnhealthyPodEvictionPolicyType enumerates the values of PodDisruptionBudgetSpec.UnhealthyPodEvictionPolicy.
 type UnhealthyPodEvictionPolicyType string
 
-// The values of UnhealthyPodEvictionPolicyType.
 const (
 	AlwaysAllow     UnhealthyPodEvictionPolicyType = "AlwaysAllow"
 	IfHealthyBudget UnhealthyPodEvictionPolicyType = "IfHealthyBudget"
 )
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	DisruptionAllowedCondition                  = "DisruptionAllowed"
 	InsufficientPodsReason                      = "InsufficientPods"

@@ -8,438 +8,450 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// AllocatedDeviceStatus is what a driver says about a device in use.
+// AllocatedDeviceStatus is the status of an allocated device, as reported by its driver.
 type AllocatedDeviceStatus struct {
-	// Driver of the device, as in the allocation; a DNS subdomain that the driver's vendor owns.
+	// Name of the driver of the device, a DNS subdomain.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	// Pool of the device; with driver and device it names one device of the cluster.
+	// Name of the pool of the device.
 	Pool string `json:"pool" protobuf:"bytes,2,opt,name=pool" openapi:"required"`
 	// Name of the device within its pool.
 	Device string `json:"device" protobuf:"bytes,3,opt,name=device" openapi:"required"`
-	// Which share of a device that several claims use; set exactly when the allocation has one.
+	// Identifier of the share of the device, if it is allocated to several claims; that of the allocation.
 	ShareID *string `json:"shareID,omitempty" protobuf:"bytes,7,opt,name=shareID"`
-	// What the driver found out about the device; at most 8, by type.
+	// Conditions of the device; at most 8.
 	Conditions []metav1.Condition `json:"conditions" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
-	// Any JSON object of the driver's choice; at most 10 KiB.
+	// Arbitrary driver-specific data, a JSON object; at most 10 KiB.
 	Data *metav1.RawExtension `json:"data,omitempty" protobuf:"bytes,5,opt,name=data"`
-	// Addresses the device got; for network interfaces.
+	// Network configuration of the device, if it is a network interface.
 	NetworkData *NetworkDeviceData `json:"networkData,omitempty" protobuf:"bytes,6,opt,name=networkData"`
 }
 
-// AllocationResult is what was allocated for a claim.
+// AllocationResult describes what was allocated for a claim.
 type AllocationResult struct {
-	// What was chosen for each request.
+	// Allocated devices and their configuration.
 	Devices DeviceAllocationResult `json:"devices,omitempty" protobuf:"bytes,1,opt,name=devices"`
-	// Nodes from which the devices can be used; all nodes unless set.
+	// Nodes from which the devices are accessible; all nodes if unset.
 	NodeSelector *corev1.NodeSelector `json:"nodeSelector,omitempty" protobuf:"bytes,3,opt,name=nodeSelector"`
-	// When the scheduler chose; kept only with device binding conditions.
+	// When the devices were allocated; set only if a device has binding conditions.
 	AllocationTimestamp *metav1.Time `json:"allocationTimestamp,omitempty" protobuf:"bytes,5,opt,name=allocationTimestamp"`
 }
 
-// CELDeviceSelector selects devices by an expression.
+// CELDeviceSelector selects devices by a CEL expression.
 type CELDeviceSelector struct {
-	// CEL that must be true for the device; at most 10 KiB. It sees device.driver, device.attributes,
-	// device.capacity and device.allowMultipleAllocations; an error while it runs ends the attempt to
-	// allocate.
+	// CEL expression that must evaluate to true for a device to match; at most 10 KiB. It can use
+	// device.driver, device.attributes, device.capacity and device.allowMultipleAllocations; an evaluation
+	// error aborts the allocation.
 	Expression string `json:"expression" protobuf:"bytes,1,opt,name=" openapi:"required"`
 }
 
-// CapacityRequestPolicy is how much of a capacity can be asked for.
+// CapacityRequestPolicy describes which amounts of a capacity can be requested; at most one of validValues
+// and validRange is set.
 type CapacityRequestPolicy struct {
-	// Amount taken by a request that does not say how much; it satisfies validValues or validRange.
+	// Amount consumed by a request that does not specify one; must be allowed by validValues or validRange.
 	Default *resource.Quantity `json:"default" protobuf:"bytes,1,opt,name=default"`
-	// Amounts that can be had, rising, at most 10; a request gets the next one up. Excludes validRange.
+	// Amounts that can be consumed, in ascending order; at most 10. A request is rounded up to the next one.
 	ValidValues []resource.Quantity `json:"validValues,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=validValues"`
-	// Bounds and step of what can be had. Excludes validValues.
+	// Range of the amounts that can be consumed.
 	ValidRange *CapacityRequestPolicyRange `json:"validRange,omitempty" protobuf:"bytes,4,opt,name=validRange"`
 }
 
-// CapacityRequestPolicyRange is a range of amounts, with steps.
+// CapacityRequestPolicyRange is a range of amounts that can be requested.
 type CapacityRequestPolicyRange struct {
-	// Least amount; a smaller request gets this much.
+	// Minimum amount; a smaller request is rounded up to it.
 	Min *resource.Quantity `json:"min,omitempty" protobuf:"bytes,1,opt,name=min" openapi:"required"`
-	// Greatest amount; a larger request is refused by this device. No bound but the capacity unless set.
+	// Maximum amount; a larger request cannot be satisfied by the device. Limited only by the capacity if
+	// unset.
 	Max *resource.Quantity `json:"max,omitempty" protobuf:"bytes,2,opt,name=max"`
-	// Requests are rounded up to min plus a multiple of this; any amount from min up unless set.
+	// Step of the amounts; a request is rounded up to min plus a multiple of it. Any amount is allowed if
+	// unset.
 	Step *resource.Quantity `json:"step,omitempty" protobuf:"bytes,3,opt,name=step"`
 }
 
-// CapacityRequirements is how much of a device's capacity is asked for.
+// CapacityRequirements describes the capacity required of a device.
 type CapacityRequirements struct {
-	// Least amount of each capacity; a device without the capacity, or with less, does not fit.
+	// Required amount of each capacity; a device that lacks one, or has less, does not match.
 	Requests map[QualifiedName]resource.Quantity `json:"requests,omitempty" protobuf:"bytes,1,rep,name=requests"`
 }
 
-// Counter is an amount that devices share.
+// Counter is an amount of a resource that devices share.
 type Counter struct {
-	// How much there is, or how much is taken.
+	// Available or consumed amount.
 	Value resource.Quantity `json:"value" protobuf:"bytes,1,opt,name=value" openapi:"required"`
 }
 
-// CounterSet is amounts that devices share.
+// CounterSet is a named set of counters from which devices can consume.
 type CounterSet struct {
-	// How devices refer to the set; unique within the pool.
+	// Name of the set, unique within the pool.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// The amounts, by name; at most 32 over all sets of a slice.
+	// Counters by name; at most 32 in all sets of a slice.
 	Counters map[string]Counter `json:"counters,omitempty" protobuf:"bytes,2,rep,name=" openapi:"required"`
 }
 
-// Device is one device of a pool.
+// Device describes a device of a pool and its properties.
 type Device struct {
-	// Unique within the pool; a DNS label.
+	// Name of the device, unique within the pool; a DNS label.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Properties that selectors and constraints compare; together with capacity at most 32.
+	// Attributes of the device, for selectors and constraints; at most 32 together with capacity.
 	Attributes map[QualifiedName]DeviceAttribute `json:"attributes,omitempty" protobuf:"bytes,2,rep,name=attributes"`
-	// Amounts the device has, by name; names without a domain are in the driver's.
+	// Capacities of the device by name; a name without a domain is in the domain of the driver.
 	Capacity map[QualifiedName]DeviceCapacity `json:"capacity,omitempty" protobuf:"bytes,3,rep,name=capacity"`
-	// What the device takes from sharedCounters of its pool while it is allocated.
+	// Counters of the pool's sharedCounters that the device consumes while it is allocated.
 	ConsumesCounters []DeviceCounterConsumption `json:"consumesCounters,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=consumesCounters"`
-	// The one node that has the device; only with perDeviceNodeSelection.
+	// Name of the node that has access to the device; only with perDeviceNodeSelection.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,5,opt,name=nodeName"`
-	// Nodes that can reach the device, one term; only with perDeviceNodeSelection.
+	// Selects the nodes that have access to the device, with a single term; only with perDeviceNodeSelection.
 	NodeSelector *corev1.NodeSelector `json:"nodeSelector,omitempty" protobuf:"bytes,6,opt,name=nodeSelector"`
-	// Every node can reach the device; only with perDeviceNodeSelection.
+	// Whether all nodes have access to the device; only with perDeviceNodeSelection.
 	AllNodes *bool `json:"allNodes,omitempty" protobuf:"varint,7,opt,name=allNodes"`
-	// Keep away claims without a matching toleration; at most 16 over a device.
+	// Taints of the device, which claims must tolerate; at most 16.
 	Taints []DeviceTaint `json:"taints,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=taints"`
-	// Once allocated, the claim can be used only on the node its pod was scheduled to.
+	// Whether an allocation of the device limits the claim to the node chosen for its pod.
 	BindsToNode *bool `json:"bindsToNode,omitempty" protobuf:"varint,9,opt,name=bindsToNode"`
-	// Condition types that must be true in the claim's status before the pod is bound; at most 4.
+	// Types of conditions that must be true in the status of the device before the pod is bound; at most 4.
 	BindingConditions []string `json:"bindingConditions,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=bindingConditions"`
-	// Condition types of which one true gives the allocation up; at most 4.
+	// Types of conditions of which one being true makes the binding fail, so that the devices are
+	// deallocated; at most 4.
 	BindingFailureConditions []string `json:"bindingFailureConditions,omitempty" listType:"atomic" protobuf:"bytes,11,rep,name=bindingFailureConditions"`
-	// Several claims can hold the device at once, each with its share of the capacity.
+	// Whether the device can be allocated to several claims or requests, each consuming some of its capacity.
 	AllowMultipleAllocations *bool `json:"allowMultipleAllocations,omitempty" protobuf:"varint,12,opt,name=allowMultipleAllocations"`
-	// What using the device takes from the node's cpu, memory and other allocatable resources.
+	// Allocatable resources of the node, such as cpu and memory, that the device consumes.
 	NodeAllocatableResourceMappings map[corev1.ResourceName]NodeAllocatableResourceMapping `json:"nodeAllocatableResourceMappings,omitempty" protobuf:"bytes,13,rep,name=nodeAllocatableResourceMappings"`
 }
 
-// DeviceAllocationConfiguration is configuration that goes with an allocation.
+// DeviceAllocationConfiguration is configuration that applies to allocated devices.
 type DeviceAllocationConfiguration struct {
-	// FromClass or FromClaim: whose configuration this was.
+	// Origin of the configuration: FromClass or FromClaim.
 	Source AllocationConfigSource `json:"source" protobuf:"bytes,1,opt,name=" openapi:"required,enum=FromClaim|FromClass"`
-	// Requests of the claim it applies to, a subrequest as request/subrequest; all of them if empty.
+	// Requests that the configuration applies to, a subrequest as REQUEST/SUBREQUEST; all requests if empty.
 	Requests            []string `json:"requests,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requests"`
 	DeviceConfiguration `json:",inline" protobuf:"bytes,3,opt,name="`
 }
 
-// DeviceAllocationResult is the devices allocated for a claim.
+// DeviceAllocationResult lists the devices allocated for a claim.
 type DeviceAllocationResult struct {
-	// One entry per device; several for a request that got several.
+	// Allocated devices; a request may have several.
 	Results []DeviceRequestAllocationResult `json:"results,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=results"`
-	// Configuration of class and claim together, class first; a later entry for the same driver wins.
+	// Configuration from classes and claim, classes first; a later entry for the same driver takes
+	// precedence.
 	Config []DeviceAllocationConfiguration `json:"config,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=config"`
 }
 
-// DeviceAttribute is a property of a device; one of its fields is set.
+// DeviceAttribute is the value of an attribute of a device; exactly one of its fields is set.
 type DeviceAttribute struct {
-	// A number.
+	// Integer value.
 	IntValue *int64 `json:"int,omitempty" protobuf:"varint,2,opt,name=int"`
-	// True or false.
+	// Boolean value.
 	BoolValue *bool `json:"bool,omitempty" protobuf:"varint,3,opt,name=bool"`
-	// A text; at most 64 bytes.
+	// String value; at most 64 bytes.
 	StringValue *string `json:"string,omitempty" protobuf:"bytes,4,opt,name=string"`
-	// A semantic version 2.0.0; at most 64 bytes.
+	// Semantic version, according to semver.org 2.0.0; at most 64 bytes.
 	VersionValue *string `json:"version,omitempty" protobuf:"bytes,5,opt,name=version"`
-	// Several numbers.
+	// List of integers.
 	IntValues []int64 `json:"ints,omitempty" listType:"atomic" protobuf:"varint,6,rep,name=ints"`
-	// Several truth values.
+	// List of booleans.
 	BoolValues []bool `json:"bools,omitempty" listType:"atomic" protobuf:"varint,7,rep,name=bools"`
-	// Several texts; each at most 64 bytes.
+	// List of strings, each at most 64 bytes.
 	StringValues []string `json:"strings,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=strings"`
-	// Several semantic versions; each at most 64 bytes.
+	// List of semantic versions, each at most 64 bytes.
 	VersionValues []string `json:"versions,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=versions"`
 }
 
-// DeviceCapacity is an amount a device has.
+// DeviceCapacity describes one capacity of a device.
 type DeviceCapacity struct {
-	// The whole amount; shares of it add up to at most this.
+	// Total amount; if the device is allocated several times, the amounts consumed do not exceed it.
 	Value resource.Quantity `json:"value" protobuf:"bytes,1,opt,name=value" openapi:"required"`
-	// How requests are rounded and bounded; only for devices that allow several allocations.
+	// Which amounts can be requested; only for devices that allow multiple allocations.
 	RequestPolicy *CapacityRequestPolicy `json:"requestPolicy,omitempty" protobuf:"bytes,2,opt,name=requestPolicy"`
 }
 
-// DeviceClaim is the devices a claim asks for.
+// DeviceClaim describes the devices that a claim requests.
 type DeviceClaim struct {
-	// Devices to allocate, at most 32; all of them or none are.
+	// Requests for devices; either all or none of them are satisfied. At most 32.
 	Requests []DeviceRequest `json:"requests" listType:"atomic" protobuf:"bytes,1,rep,name="`
-	// Conditions between the devices of different requests.
+	// Constraints that the devices of different requests must satisfy together.
 	Constraints []DeviceConstraint `json:"constraints,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=constraints"`
-	// Parameters handed to the drivers; they have no say in what is allocated.
+	// Configuration for the drivers; it does not affect the allocation.
 	Config []DeviceClaimConfiguration `json:"config,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=config"`
 }
 
-// DeviceClaimConfiguration is configuration for requests of a claim.
+// DeviceClaimConfiguration is configuration for the devices of some requests of a claim.
 type DeviceClaimConfiguration struct {
-	// Requests it applies to, a subrequest as request/subrequest; all of them if empty.
+	// Requests that the configuration applies to, a subrequest as REQUEST/SUBREQUEST; all requests if empty.
 	Requests            []string `json:"requests,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requests"`
 	DeviceConfiguration `json:",inline" protobuf:"bytes,2,opt,name="`
 }
 
-// DeviceClass is a kind of devices, by selectors and configuration.
+// DeviceClass describes a class of devices that claims can request.
 type DeviceClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which devices are of the class, and their configuration.
+	// Selectors and configuration of the class.
 	Spec DeviceClassSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// DeviceClassConfiguration is configuration for all devices of a class.
+// DeviceClassConfiguration is configuration for all devices allocated through a class.
 type DeviceClassConfiguration struct {
 	DeviceConfiguration `json:",inline" protobuf:"bytes,1,opt,name=deviceConfiguration"`
 }
 
-// DeviceClassSpec is what devices a class has.
+// DeviceClassSpec describes a class of devices.
 type DeviceClassSpec struct {
-	// All of them must hold for a device to be of this class.
+	// Selectors that a device of the class must all match.
 	Selectors []DeviceSelector `json:"selectors,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=selectors"`
-	// Parameters handed to the drivers of devices that are allocated through this class.
+	// Configuration for the drivers of devices allocated through the class.
 	Config []DeviceClassConfiguration `json:"config,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=config"`
-	// Pods that ask for this extended resource get devices of this class.
+	// Name of an extended resource; pods that request it are allocated devices of this class.
 	ExtendedResourceName *string `json:"extendedResourceName,omitempty" protobuf:"bytes,4,opt,name=extendedResourceName"`
 }
 
 // DeviceConfiguration is configuration for a driver.
 type DeviceConfiguration struct {
-	// Parameters that are not looked at on the way to the driver.
+	// Driver-specific configuration.
 	Opaque *OpaqueDeviceConfiguration `json:"opaque,omitempty" protobuf:"bytes,1,opt,name=opaque"`
 }
 
-// DeviceConstraint is what devices of several requests must have in common, or not.
+// DeviceConstraint is a constraint on the devices of several requests; exactly one of matchAttribute and
+// distinctAttribute is set.
 type DeviceConstraint struct {
-	// Requests it ties together, a subrequest as request/subrequest; all of the claim if empty.
+	// Requests that the constraint applies to, a subrequest as REQUEST/SUBREQUEST; all requests of the claim
+	// if empty.
 	Requests []string `json:"requests,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requests"`
-	// Attribute, with its domain, that has the same value on all the devices; one that lacks it does not fit.
+	// Fully qualified name of an attribute that must have the same value on all the devices; a device without
+	// it does not match.
 	MatchAttribute *FullyQualifiedName `json:"matchAttribute,omitempty" protobuf:"bytes,2,opt,name=matchAttribute"`
-	// Attribute, with its domain, that has a different value on each of the devices.
+	// Fully qualified name of an attribute that must have a different value on each of the devices.
 	DistinctAttribute *FullyQualifiedName `json:"distinctAttribute,omitempty" protobuf:"bytes,3,opt,name=distinctAttribute"`
 }
 
-// DeviceCounterConsumption is what a device takes from shared amounts.
+// DeviceCounterConsumption describes what a device consumes from a counter set.
 type DeviceCounterConsumption struct {
-	// Name of the set in the pool's sharedCounters.
+	// Name of the set in sharedCounters.
 	CounterSet string `json:"counterSet" protobuf:"bytes,1,opt,name=counterSet" openapi:"required"`
-	// How much is taken of each counter of the set.
+	// Consumed amounts by counter.
 	Counters map[string]Counter `json:"counters,omitempty" protobuf:"bytes,2,rep,name=counters" openapi:"required"`
 }
 
-// DeviceRequest asks for devices: exactly some, or the first of several that can be had.
+// DeviceRequest is a request for devices; exactly one of exactly and firstAvailable is set.
 type DeviceRequest struct {
-	// How constraints, configuration and containers refer to the request; a DNS label.
+	// Name of the request, used by constraints, configuration and containers; a DNS label.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// The request itself. Excludes firstAvailable.
+	// Request without alternatives.
 	Exactly *ExactDeviceRequest `json:"exactly,omitempty" protobuf:"bytes,2,opt,name="`
-	// Ways to meet the request, best first; the first that can be had is taken. Excludes exactly.
+	// Alternatives in order of preference; the first that can be satisfied is chosen.
 	FirstAvailable []DeviceSubRequest `json:"firstAvailable,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name="`
 }
 
-// DeviceRequestAllocationResult is one device allocated for a request.
+// DeviceRequestAllocationResult describes a device allocated for a request.
 type DeviceRequestAllocationResult struct {
-	// The request it is for; request/subrequest if it was one of firstAvailable.
+	// Name of the request, or REQUEST/SUBREQUEST for an alternative of firstAvailable.
 	Request string `json:"request" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Driver that prepares the device on the node.
+	// Name of the driver that prepares the device on the node.
 	Driver string `json:"driver" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// Pool of the device.
+	// Name of the pool of the device.
 	Pool string `json:"pool" protobuf:"bytes,3,opt,name=" openapi:"required"`
 	// Name of the device within its pool.
 	Device string `json:"device" protobuf:"bytes,4,opt,name=" openapi:"required"`
-	// Allocated for monitoring, beside whoever uses the device.
+	// Whether the device was allocated for administrative access, regardless of other allocations.
 	AdminAccess *bool `json:"adminAccess,omitempty" protobuf:"varint,5,opt,name=adminAccess"`
-	// Tolerations of the request at the time, for evictions by taints that come later.
+	// Tolerations of the request when the device was allocated; they apply to taints added later.
 	Tolerations []DeviceToleration `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=tolerations"`
-	// Copied from the device: what must be true before the pod is bound.
+	// Binding conditions of the device when it was allocated.
 	BindingConditions []string `json:"bindingConditions,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=bindingConditions"`
-	// Copied from the device: what gives the allocation up.
+	// Binding failure conditions of the device when it was allocated.
 	BindingFailureConditions []string `json:"bindingFailureConditions,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=bindingFailureConditions"`
-	// Tells apart the shares of one device that several claims hold.
+	// Identifier of this share of the device, if it can be allocated several times.
 	ShareID *types.UID `json:"shareID,omitempty" protobuf:"bytes,9,opt,name=shareID"`
-	// How much of the device's capacity this share takes, rounded as its policy says.
+	// Capacity of the device that this share consumes, rounded according to its request policy.
 	ConsumedCapacity map[QualifiedName]resource.Quantity `json:"consumedCapacity,omitempty" protobuf:"bytes,10,rep,name=consumedCapacity"`
 }
 
 // DeviceSelector selects devices.
 type DeviceSelector struct {
-	// The expression that decides.
+	// CEL expression that devices must match.
 	CEL *CELDeviceSelector `json:"cel,omitempty" protobuf:"bytes,1,opt,name=cel"`
 }
 
-// DeviceSubRequest is one of several ways to meet a request.
+// DeviceSubRequest is one of the alternatives of a request.
 type DeviceSubRequest struct {
-	// Unique among the alternatives of the request; a DNS label.
+	// Name of the alternative, unique within the request; a DNS label.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Class the device is of; must be set.
+	// Name of the device class; required.
 	DeviceClassName string `json:"deviceClassName" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// What the device must satisfy beyond the selectors of its class.
+	// Selectors that a device must match in addition to those of its class.
 	Selectors []DeviceSelector `json:"selectors,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name="`
-	// ExactCount, the default, or All devices of the pool that fit.
+	// How the number of devices is determined: ExactCount (the default) by count, All to allocate all
+	// matching devices.
 	AllocationMode DeviceAllocationMode `json:"allocationMode,omitempty" protobuf:"bytes,4,opt,name=allocationMode" openapi:"enum=All|ExactCount"`
-	// How many devices, with ExactCount; 1 unless set.
+	// Number of devices, if allocationMode is ExactCount; defaults to 1.
 	Count int64 `json:"count,omitempty" protobuf:"varint,5,opt,name=count"`
-	// Taints that do not matter to this alternative; at most 16.
+	// Taints of devices that the alternative tolerates; at most 16.
 	Tolerations []DeviceToleration `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=tolerations"`
-	// How much of each capacity is needed.
+	// Capacity required of each device.
 	Capacity *CapacityRequirements `json:"capacity,omitempty" protobuf:"bytes,7,opt,name=capacity"`
 }
 
-// DeviceTaint keeps claims away from a device that do not tolerate it.
+// DeviceTaint is a taint of a device. Claims that do not tolerate it cannot be allocated the device.
 type DeviceTaint struct {
-	// Name of the taint; a label key.
+	// Key of the taint, a label key.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Value to compare with a toleration's; a label value.
+	// Value of the taint, a label value.
 	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
-	// None, NoSchedule (no new claims) or NoExecute (pods that use the device are evicted too).
+	// Effect on claims that do not tolerate the taint: None, NoSchedule to prevent allocation, or NoExecute
+	// to evict pods that use the device, too.
 	Effect DeviceTaintEffect `json:"effect" protobuf:"bytes,3,opt,name=" openapi:"required,enum=NoExecute|NoSchedule|None"`
-	// When the taint came, for tolerationSeconds; filled in if left out.
+	// When the taint was added, from which tolerationSeconds is counted; set by the server if unset.
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty" protobuf:"bytes,4,opt,name=timeAdded"`
 }
 
-// DeviceToleration lets a claim use devices with a taint.
+// DeviceToleration tolerates taints of devices.
 type DeviceToleration struct {
-	// Taint it is about; all taints if empty, with operator Exists.
+	// Key of the tolerated taints; if empty, operator must be Exists and all keys match.
 	Key string `json:"key,omitempty" protobuf:"bytes,1,opt,name=key"`
-	// Exists, or Equal, which is the default, to compare values.
+	// Relation of the taint's value to value: Equal (the default), or Exists to match any value.
 	Operator DeviceTolerationOperator `json:"operator,omitempty" default:"Equal" protobuf:"bytes,2,opt,name=operator" openapi:"enum=Equal|Exists"`
-	// Value of the taint; empty with Exists.
+	// Value of the tolerated taints; must be empty if operator is Exists.
 	Value string `json:"value,omitempty" protobuf:"bytes,3,opt,name=value"`
-	// Effect of the taint; any if empty.
+	// Effect of the tolerated taints; all effects if empty.
 	Effect DeviceTaintEffect `json:"effect,omitempty" protobuf:"bytes,4,opt,name=effect" openapi:"enum=NoExecute|NoSchedule|None"`
-	// How long a NoExecute taint is borne; for ever unless set, not at all at 0 and below.
+	// How long a NoExecute taint is tolerated; forever if unset, not at all if zero or negative.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
 }
 
-// ExactDeviceRequest asks for devices of a class.
+// ExactDeviceRequest is a request for devices of one class.
 type ExactDeviceRequest struct {
-	// Class the device is of; must be set.
+	// Name of the device class; required.
 	DeviceClassName string `json:"deviceClassName" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// What the device must satisfy beyond the selectors of its class.
+	// Selectors that a device must match in addition to those of its class.
 	Selectors []DeviceSelector `json:"selectors,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name="`
-	// ExactCount, the default, or All devices of the pool that fit.
+	// How the number of devices is determined: ExactCount (the default) by count, All to allocate all
+	// matching devices.
 	AllocationMode DeviceAllocationMode `json:"allocationMode,omitempty" protobuf:"bytes,3,opt,name=allocationMode" openapi:"enum=All|ExactCount"`
-	// How many devices, with ExactCount; 1 unless set.
+	// Number of devices, if allocationMode is ExactCount; defaults to 1.
 	Count int64 `json:"count,omitempty" protobuf:"varint,4,opt,name=count"`
-	// Ask for access beside other users; only in namespaces labelled for it.
+	// Request administrative access, regardless of other allocations; allowed only in namespaces labelled for
+	// it.
 	AdminAccess *bool `json:"adminAccess,omitempty" protobuf:"varint,5,opt,name=adminAccess"`
-	// Taints that do not matter to this request; at most 16.
+	// Taints of devices that the request tolerates; at most 16.
 	Tolerations []DeviceToleration `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=tolerations"`
-	// How much of each capacity is needed.
+	// Capacity required of each device.
 	Capacity *CapacityRequirements `json:"capacity,omitempty" protobuf:"bytes,7,opt,name=capacity"`
 }
 
-// NetworkDeviceData is addresses of a network device.
+// NetworkDeviceData is the configuration of an allocated network interface.
 type NetworkDeviceData struct {
-	// Name of the interface inside the pod; at most 256 bytes.
+	// Name of the interface in the pod; at most 256 bytes.
 	InterfaceName string `json:"interfaceName,omitempty" protobuf:"bytes,1,opt,name=interfaceName"`
-	// Addresses in CIDR form; at most 16.
+	// IP addresses of the interface in CIDR notation; at most 16.
 	IPs []string `json:"ips,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=ips"`
-	// Link-layer address; at most 128 bytes.
+	// Hardware address of the interface, such as its MAC address; at most 128 bytes.
 	HardwareAddress string `json:"hardwareAddress,omitempty" protobuf:"bytes,3,opt,name=hardwareAddress"`
 }
 
-// NodeAllocatableResourceMapping says what a device takes from a node's own resources.
+// NodeAllocatableResourceMapping maps a device to the allocatable node resource that it consumes.
 type NodeAllocatableResourceMapping struct {
-	// Capacity of the device of which the consumed amount counts; the device as one unless set.
+	// Capacity of the device whose consumed amount is counted; the device counts as one if unset.
 	CapacityKey *QualifiedName `json:"capacityKey,omitempty" protobuf:"bytes,1,opt,name=capacityKey"`
-	// Amount of the node's resource for one unit; 1 unless set.
+	// Amount of the node resource per unit; defaults to 1.
 	AllocationMultiplier *resource.Quantity `json:"allocationMultiplier,omitempty" protobuf:"bytes,2,opt,name=allocationMultiplier"`
 }
 
-// OpaqueDeviceConfiguration is configuration that only the driver understands.
+// OpaqueDeviceConfiguration is driver-specific configuration.
 type OpaqueDeviceConfiguration struct {
-	// Driver the parameters are for; others ignore them.
+	// Name of the driver that the configuration is intended for.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Any JSON object, best with apiVersion and kind; at most 10 KiB.
+	// Arbitrary JSON object, which should have apiVersion and kind; at most 10 KiB.
 	Parameters metav1.RawExtension `json:"parameters" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// ResourceClaim asks for devices and stands for those it got.
+// ResourceClaim requests devices and records their allocation.
 type ResourceClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The devices wanted; cannot change.
+	// Requested devices. Cannot be changed.
 	Spec ResourceClaimSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status ResourceClaimStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ResourceClaimConsumerReference names who uses a claim.
+// ResourceClaimConsumerReference identifies a consumer of a claim, usually a pod.
 type ResourceClaimConsumerReference struct {
-	// Group of the consumer; empty for the core group, so for pods.
+	// API group of the consumer; empty for the core group.
 	APIGroup string `json:"apiGroup,omitempty" protobuf:"bytes,1,opt,name=apiGroup"`
 	// Plural name of the consumer's resource, such as pods.
 	Resource string `json:"resource" protobuf:"bytes,3,opt,name=" openapi:"required"`
-	// Name of the consumer in the claim's namespace.
+	// Name of the consumer, in the namespace of the claim.
 	Name string `json:"name" protobuf:"bytes,4,opt,name=" openapi:"required"`
-	// Which object of that name; a new one does not inherit the reservation.
+	// UID of the consumer; another object of the same name does not inherit the reservation.
 	UID types.UID `json:"uid" protobuf:"bytes,5,opt,name=" openapi:"required"`
 }
 
-// ResourceClaimSpec is what a claim asks for; it cannot change.
+// ResourceClaimSpec describes what is requested; it cannot be changed.
 type ResourceClaimSpec struct {
-	// The devices asked for.
+	// Requested devices.
 	Devices DeviceClaim `json:"devices" protobuf:"bytes,1,opt,name="`
 }
 
-// ResourceClaimStatus is what a claim has got, and who uses it.
+// ResourceClaimStatus is the allocation of a claim and its use.
 type ResourceClaimStatus struct {
-	// Set once devices are reserved; taken away when nobody needs the claim any more.
+	// Allocated devices; unset while nothing is allocated.
 	Allocation *AllocationResult `json:"allocation,omitempty" protobuf:"bytes,1,opt,name=allocation"`
-	// Who may use the claim, at most 256; pods start only while they are in it.
+	// Consumers that may use the claim, at most 256; a pod can start only if it is listed.
 	ReservedFor []ResourceClaimConsumerReference `json:"reservedFor,omitempty" patchStrategy:"merge" patchMergeKey:"uid" listType:"map" listMapKey:"uid" protobuf:"bytes,2,rep,name=reservedFor"`
-	// What drivers say about the allocated devices.
+	// Status of the allocated devices, as reported by their drivers.
 	Devices []AllocatedDeviceStatus `json:"devices,omitempty" listType:"map" listMapKey:"driver,device,pool,shareID" protobuf:"bytes,4,rep,name=devices"`
 }
 
-// ResourceClaimTemplate describes claims to make for pods.
+// ResourceClaimTemplate is the template of claims that are created for pods.
 type ResourceClaimTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Labels, annotations and spec for claims; cannot change.
+	// Metadata and spec of the claims. Cannot be changed.
 	Spec ResourceClaimTemplateSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// ResourceClaimTemplateSpec is metadata and spec of claims to make.
+// ResourceClaimTemplateSpec holds the metadata and spec of the claims to create.
 type ResourceClaimTemplateSpec struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The devices wanted by each claim.
+	// Devices that each claim requests.
 	Spec ResourceClaimSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// ResourcePool is the pool a slice is part of.
+// ResourcePool describes the pool that a slice belongs to.
 type ResourcePool struct {
-	// Unique for the driver; often the node's name.
+	// Name of the pool, unique for the driver; often the name of the node.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Counts changes; only slices of the highest generation are looked at.
+	// Generation of the pool, incremented when it changes. Slices of older generations are ignored.
 	Generation int64 `json:"generation" protobuf:"varint,2,opt,name=" openapi:"required"`
-	// How many slices of this generation make up the pool; until all are there nothing is allocated.
+	// Number of slices of this generation in the pool; no devices are allocated until all of them exist.
 	ResourceSliceCount int64 `json:"resourceSliceCount" protobuf:"varint,3,opt,name=" openapi:"required"`
 }
 
-// ResourceSlice is some devices of a driver.
+// ResourceSlice publishes devices of a pool that a driver manages.
 type ResourceSlice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The devices, and which nodes can use them.
+	// Devices of the slice and the nodes that have access to them.
 	Spec ResourceSliceSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// ResourceSliceSpec is devices, and which nodes can use them.
+// ResourceSliceSpec describes the devices of a slice. Exactly one of nodeName, nodeSelector, allNodes and
+// perDeviceNodeSelection is set.
 type ResourceSliceSpec struct {
-	// Driver that publishes the slice; cannot change.
+	// Name of the driver that publishes the slice. Cannot be changed.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Pool the devices are in.
+	// Pool that the devices belong to.
 	Pool ResourcePool `json:"pool" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// The one node that has the devices. One of nodeName, nodeSelector, allNodes and perDeviceNodeSelection
-	// is set; cannot change.
+	// Name of the node that has access to the devices. Cannot be changed.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,3,opt,name=nodeName"`
-	// Nodes that can reach the devices, one term.
+	// Selects the nodes that have access to the devices, with a single term.
 	NodeSelector *corev1.NodeSelector `json:"nodeSelector,omitempty" protobuf:"bytes,4,opt,name=nodeSelector"`
-	// Every node can reach the devices.
+	// Whether all nodes have access to the devices.
 	AllNodes *bool `json:"allNodes,omitempty" protobuf:"varint,5,opt,name=allNodes"`
-	// The devices; at most 128, or 64 when one has taints or uses counters.
+	// Devices of the slice; at most 128, or 64 if any of them has taints or consumes counters.
 	Devices []Device `json:"devices,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name="`
-	// Each device says itself which nodes can reach it.
+	// Whether each device specifies the nodes that have access to it.
 	PerDeviceNodeSelection *bool `json:"perDeviceNodeSelection,omitempty" protobuf:"varint,7,opt,name="`
-	// Amounts that devices of the pool share; a slice that has them has no devices.
+	// Counters that devices of the pool share; a slice that has them must not have devices.
 	SharedCounters []CounterSet `json:"sharedCounters,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name="`
 }
 
@@ -455,50 +467,47 @@ type ResourceClaimTemplateList = metav1.List[*ResourceClaimTemplate]
 // ResourceSliceList is a list of ResourceSlice objects.
 type ResourceSliceList = metav1.List[*ResourceSlice]
 
-// AllocationConfigSource is what DeviceAllocationConfiguration.Source can be.
+// AllocationConfigSource enumerates the values of DeviceAllocationConfiguration.Source.
 type AllocationConfigSource string
 
-// The values of AllocationConfigSource.
 const (
 	AllocationConfigSourceClaim AllocationConfigSource = "FromClaim"
 	AllocationConfigSourceClass AllocationConfigSource = "FromClass"
 )
 
-// DeviceAllocationMode is what DeviceSubRequest.AllocationMode and ExactDeviceRequest.AllocationMode can be.
+// DeviceAllocationMode enumerates the values of DeviceSubRequest.AllocationMode and
+// ExactDeviceRequest.AllocationMode.
 type DeviceAllocationMode string
 
-// The values of DeviceAllocationMode.
 const (
 	DeviceAllocationModeAll        DeviceAllocationMode = "All"
 	DeviceAllocationModeExactCount DeviceAllocationMode = "ExactCount"
 )
 
-// DeviceTaintEffect is what DeviceTaint.Effect and DeviceToleration.Effect can be.
+// DeviceTaintEffect enumerates the values of DeviceTaint.Effect and DeviceToleration.Effect.
 type DeviceTaintEffect string
 
-// The values of DeviceTaintEffect.
 const (
 	DeviceTaintEffectNoExecute  DeviceTaintEffect = "NoExecute"
 	DeviceTaintEffectNoSchedule DeviceTaintEffect = "NoSchedule"
 	DeviceTaintEffectNone       DeviceTaintEffect = "None"
 )
 
-// DeviceTolerationOperator is what DeviceToleration.Operator can be.
+// DeviceTolerationOperator enumerates the values of DeviceToleration.Operator.
 type DeviceTolerationOperator string
 
-// The values of DeviceTolerationOperator.
 const (
 	DeviceTolerationOpEqual  DeviceTolerationOperator = "Equal"
 	DeviceTolerationOpExists DeviceTolerationOperator = "Exists"
 )
 
-// FullyQualifiedName is what DeviceConstraint.MatchAttribute and DeviceConstraint.DistinctAttribute can be.
+// FullyQualifiedName is the type of DeviceConstraint.MatchAttribute and DeviceConstraint.DistinctAttribute.
 type FullyQualifiedName string
 
-// QualifiedName is what CapacityRequirements.Requests, Device.Attributes and others can be.
+// QualifiedName is the type of CapacityRequirements.Requests, Device.Attributes and other fields.
 type QualifiedName string
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	AllocatedDeviceStatusDataMaxLength                  = 10240
 	AllocatedDeviceStatusMaxConditions                  = 8

@@ -6,17 +6,18 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// PriorityClass is a name for a priority of pods.
+// PriorityClass assigns a priority to the pods that name it.
 type PriorityClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The priority; higher goes first. Cannot change.
+	// Priority of the pods; a higher value takes precedence. Cannot be changed.
 	Value int32 `json:"value" protobuf:"varint,2,opt,name=value"`
-	// For pods that name no class; for one class at most.
+	// Whether the class applies to pods that name no class; true for at most one class.
 	GlobalDefault bool `json:"globalDefault,omitempty" protobuf:"varint,3,opt,name=globalDefault"`
-	// When to use it, for people.
+	// Human-readable description of when to use the class.
 	Description string `json:"description,omitempty" protobuf:"bytes,4,opt,name=description"`
-	// Whether its pods push out others: PreemptLowerPriority (the default) or Never. Cannot change.
+	// Whether pods of the class preempt pods of lower priority: PreemptLowerPriority (the default) or Never.
+	// Cannot be changed.
 	PreemptionPolicy *corev1.PreemptionPolicy `json:"preemptionPolicy,omitempty" protobuf:"bytes,5,opt,name=preemptionPolicy" openapi:"enum=Never|PreemptLowerPriority"`
 }
 
