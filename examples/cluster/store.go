@@ -137,14 +137,16 @@ func lockDir(dir string) (unlock func(), err error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("%s is in use by process %s; end it first or choose another --data-dir", dir, strings.TrimSpace(string(owner)))
 	}
-	if err := f.Truncate(0); err == nil {
+	err = f.Truncate(0)
+	if err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
 		_ = f.Close()
 		return nil, err
 	}
-	return func() { _ = f.Close() }, nil // closing releases the lock; so does the end of the process, however it comes
+	// Closing releases the lock, and so does any end of the process.
+	return func() { _ = f.Close() }, nil
 }
 
 // freePort asks the system for a port that nobody listens on.
