@@ -202,7 +202,7 @@ func (c *cluster) addDNS(m *manager.Manager, gateway netip.Addr, dnsIP string) e
 	// Other names go to the resolvers of this machine; without any they are refused.
 	upstreams, err := clusterdns.ResolvConf("/etc/resolv.conf", net.JoinHostPort(dnsIP, "53"))
 	if err != nil {
-		c.log.Warn("cluster DNS knows only names of the cluster", "error", err)
+		c.log.Warn("configure upstream of cluster DNS failed", "err", err)
 	}
 	if err := clusterdns.Add(m, clusterdns.Options{PacketConns: []net.PacketConn{pc}, Listeners: []net.Listener{l}, Upstreams: upstreams}); err != nil {
 		return errors.Join(err, pc.Close(), l.Close())

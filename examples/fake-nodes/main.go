@@ -1,6 +1,6 @@
 // Command fake-nodes adds simulated nodes to any cluster: they are Ready, renew their Leases, and pods bound
-// to them run, end and are deleted without containers. See package controllers/fakenode for what pods can be
-// told to do.
+// to them run, end and are deleted without containers. Package controllers/fakenode documents the
+// annotations that choose what a pod does.
 package main
 
 import (

@@ -452,7 +452,8 @@ func TestEviction(t *testing.T) {
 	require.NoError(t, evict(ctx, "free"))
 	_, err = cs.CoreV1().Pods("default").Get(ctx, "free", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
-	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond) // client-go itself repeats what answers Retry-After
+	// client-go repeats what is answered with Retry-After.
+	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	require.Error(t, evict(short, "held"))
 	_, err = cs.CoreV1().Pods("default").Get(ctx, "held", metav1.GetOptions{})

@@ -46,7 +46,8 @@ func TestCodecParity(t *testing.T) {
 				t.Parallel()
 				rounds := all
 				if gvk.kind != info.GVK.Kind {
-					rounds = all[:max(1, len(all)/10)] // lists are three objects each, of a type that has its own test
+					// A list has three objects of a type that has a test of its own.
+					rounds = all[:max(1, len(all)/10)]
 				}
 				for _, seed := range rounds {
 					parity(t, seed, typ, gvk.ours)

@@ -76,7 +76,8 @@ func TestControllerRuntimeMetadataWatch(t *testing.T) {
 		// The reconciler's reads of Deployments start another informer, which polls too.
 		c.Sleep(time.Second)
 		require.NoError(t, cs.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}))
-		c.Sleep(2 * time.Minute) // the other informer may be told later than the watch: then the next pass makes it
+		// The other informer may get the event after this watch; then the next pass recreates it.
+		c.Sleep(2 * time.Minute)
 		_, err = cs.AppsV1().Deployments("default").Get(t.Context(), "web", metav1.GetOptions{})
 		require.NoError(t, err, "the deployment is made again")
 	})

@@ -68,7 +68,8 @@ func TestUpstreamTypesInOurClientAndInformers(t *testing.T) {
 	require.Equal(t, made, got)
 	require.Len(t, must(byImage.List("app:1")), 1)
 	require.Len(t, must(inf.Lister().List(informers.ListOptions{Selector: labels.MustParse("app=a")})), 1)
-	eventually(t, "an added event", func() bool { return added.Load() == 1 }) // of what is gone before the handler runs it hears nothing
+	// An object that is deleted before the handler runs causes no event.
+	eventually(t, "an added event", func() bool { return added.Load() == 1 })
 	zero := int64(0)
 	require.NoError(t, pods.Delete(ctx, types.NamespacedName{Namespace: "default", Name: "a"}, client.DeleteOptions{GracePeriodSeconds: &zero}))
 	_, err = pods.Get(ctx, types.NamespacedName{Namespace: "default", Name: "a"})
@@ -80,7 +81,7 @@ func TestUpstreamTypesInOurClientAndInformers(t *testing.T) {
 	d, err := ds.Create(ctx, deployment("web", 2))
 	require.NoError(t, err)
 	d.Labels = map[string]string{"x": "y"}
-	d, err = ds.Update(ctx, d)
+	_, err = ds.Update(ctx, d)
 	require.NoError(t, err)
 	three := int32(3)
 	d, err = ds.Apply(ctx, &upappsv1.Deployment{ObjectMeta: upmetav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: upappsv1.DeploymentSpec{Replicas: &three}},

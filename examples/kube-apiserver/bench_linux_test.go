@@ -158,7 +158,8 @@ func BenchmarkProcess(b *testing.B) {
 				last := len(phases) - 1 // deletes the pods
 				writes := slices.Index(phases, "update")
 				results := p.put(b, o, phases[:writes]...)
-				p.floorOf(b, o, "get", "list", "list-protobuf", "list-label") // with answers of the size just measured
+				// With answers of the size just measured.
+				p.floorOf(b, o, "get", "list", "list-protobuf", "list-label")
 				results = append(results, p.put(b, o, phases[writes:last]...)...)
 				p.floorOf(b, o, "update", "patch", "watch")
 				results = append(results, p.put(b, o, phases[last:]...)...)

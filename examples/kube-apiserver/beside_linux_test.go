@@ -213,7 +213,8 @@ func deliberate(path string, theirs, ours verdict) bool {
 		return true
 	case theirs.Code == 405 && ours.Code == 404: // a path that is none is not found, whatever the method
 		return true
-	case ours.Code == 400 && (strings.Contains(path, "/.") || strings.Contains(path, "timeout=x")): // names and times are looked at first
+	// Names and durations are checked first.
+	case ours.Code == 400 && (strings.Contains(path, "/.") || strings.Contains(path, "timeout=x")):
 		return true
 	case refused && theirs.Code >= 400 && strings.Contains(path, "//"): // nothing in a path is skipped
 		return true

@@ -62,7 +62,8 @@ func run(args []string) error {
 		if err != nil {
 			return fmt.Errorf("--cluster-signing-cert-file and --cluster-signing-key-file: %w", err)
 		}
-		c.Signing.Cert, c.Signing.Key = pair.Leaf, pair.PrivateKey.(crypto.Signer) // all keys crypto/tls knows can sign
+		// Every private key that crypto/tls loads is a crypto.Signer.
+		c.Signing.Cert, c.Signing.Key = pair.Leaf, pair.PrivateKey.(crypto.Signer)
 	}
 	ctx, stop := component.Context()
 	defer stop()

@@ -23,8 +23,8 @@ import (
 )
 
 // configuration is KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), whole, so that files that
-// kubeadm writes load. An unknown field is an error, and so is a value that asks for what this proxy does not
-// do; see refuse. What other modes and other systems need is read and, as upstream, has no effect.
+// kubeadm writes load. An unknown field is an error, and so is a value that this proxy does not
+// support; see refuse. What other modes and other systems need is read and, as upstream, has no effect.
 type configuration struct {
 	metav1.TypeMeta    `json:",inline"`
 	ClientConnection   clientConnection `json:"clientConnection"`
@@ -190,7 +190,9 @@ func (c *configuration) load(path string) error {
 	if err := c.refuse(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	d := defaults() // in a file an explicit null, an empty address and a time of zero are the default too, as upstream; kubeadm writes them
+	// In a file an explicit null, an empty address and a time of zero mean the default too, as upstream; kubeadm
+	// writes them.
+	d := defaults()
 	if c.HealthzBindAddress == "" {
 		c.HealthzBindAddress = d.HealthzBindAddress
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// asTable asks for tables, and takes plain JSON from servers that have none.
+// asTable prefers tables and accepts plain JSON.
 const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 type getFlags struct {

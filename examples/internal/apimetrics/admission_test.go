@@ -106,7 +106,8 @@ func TestAccess(t *testing.T) {
 		`authorization_attempts_total{result="allowed"} 4`,
 		`authorization_attempts_total{result="no-opinion"} 1`,
 		`authorization_duration_seconds_count{result="allowed"} 4`,
-		`apiserver_authorization_decisions_total{decision="allowed",name="rbac",type="RBAC"} 2`, // /version: masters need no policy
+		// /version needs no policy for masters
+		`apiserver_authorization_decisions_total{decision="allowed",name="rbac",type="RBAC"} 2`,
 	)
 }
 
@@ -267,7 +268,8 @@ func TestMutationsAndConditions(t *testing.T) {
 		`apiserver_mutating_admission_policy_check_total{error_type="no_error",policy="sets",policy_binding="sets-b"} 1`,
 		`apiserver_mutating_admission_policy_check_total{error_type="invalid_error",policy="fails",policy_binding="fails-b"} 2`,
 		`apiserver_mutating_admission_policy_check_duration_seconds_count{error_type="no_error",policy="sets",policy_binding="sets-b"} 1`,
-		`apiserver_admission_match_condition_exclusions_total{kind="webhook",name="never.a.test",operation="CREATE",type="admit"} 3`, // once more in the second round
+		// Once more in the second round.
+		`apiserver_admission_match_condition_exclusions_total{kind="webhook",name="never.a.test",operation="CREATE",type="admit"} 3`,
 		`apiserver_admission_match_condition_exclusions_total{kind="webhook",name="broken.a.test",operation="CREATE",type="validate"} 2`,
 		`apiserver_admission_match_condition_evaluation_errors_total{kind="webhook",name="broken.a.test",operation="CREATE",type="validating"} 2`,
 		`apiserver_admission_match_condition_evaluation_seconds_count{kind="policy",name="sets",operation="CREATE",type="validate"} 2`,

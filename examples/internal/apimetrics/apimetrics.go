@@ -292,7 +292,7 @@ func (m *Metrics) Features(g *featuregate.Gate) {
 	}
 }
 
-// Watch adds what is measured when somebody asks: the number and size of stored objects, where caches are,
+// Watch adds what is measured on each scrape: the number and size of stored objects, where caches are,
 // and the seats of priority levels; and which build of the server it is.
 func (m *Metrics) Watch(s *apiserver.Server) error {
 	m.stored.resources.Store(s.Registry())

@@ -36,7 +36,7 @@ type Options struct {
 	Changes int
 	// PIDs are the server's processes, whose usage is measured (needs /proc).
 	PIDs []int
-	// Progress is told how far the load is; nil tells nobody.
+	// Progress receives progress messages; nil discards them.
 	Progress *os.File
 }
 
