@@ -123,7 +123,6 @@ func BenchmarkInformerSync50k(b *testing.B) {
 		size += len(objs[i])
 	}
 	body := frames(objs, "100000", true)
-	objs = nil
 	for _, mode := range []string{"lazy", "handler reads spec"} {
 		b.Run(mode, func(b *testing.B) {
 			for b.Loop() {

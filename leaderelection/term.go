@@ -60,7 +60,7 @@ func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Co
 		}
 		return ErrNotDrained
 	}
-	t.setLed(nil, time.Time{})
+	t.setLed(nil, time.Time{}) //nolint:staticcheck // nil: there is no led context any longer
 	if led.Err() == nil {
 		t.status(false)
 	}

@@ -42,7 +42,7 @@ func NewGenericServerResponse(code int, verb string, gr schema.GroupResource, na
 	}
 	e := New(code, reason, message).about(gr, name).retryAfter(retryAfterSeconds)
 	if unexpected {
-		e.causes(metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: body})
+		e = e.causes(metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: body})
 	}
 	return e
 }

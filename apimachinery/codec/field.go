@@ -132,7 +132,8 @@ type level struct {
 // one wins over untagged ones of the same depth, and further ties hide all.
 func (b *builder) jsonFields(n *node) {
 	var found []candidate
-	current, next := []level(nil), []level{{typ: n.typ}}
+	var current []level
+	next := []level{{typ: n.typ}}
 	visited := map[reflect.Type]bool{}
 	for len(next) > 0 {
 		current, next = next, current[:0]

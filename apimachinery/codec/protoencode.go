@@ -193,9 +193,7 @@ func (w *protoWriter) text(at int, s string) int {
 			binary.LittleEndian.PutUint32(dst, first)
 			binary.LittleEndian.PutUint32(dst[n-4:], last)
 		default:
-			for i, c := range raw {
-				dst[i] = c
-			}
+			copy(dst, raw)
 		}
 	}
 	at--
@@ -378,7 +376,7 @@ func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer, at int) int {
 	}
 	s := f.n.borrow(count)
 	defer f.n.giveBack(s)
-	s.load(f.n, f.n.at(p), nil) // without keyText there is no error
+	_ = s.load(f.n, f.n.at(p), nil) // without keyText there is no error
 	for i := len(s.entries) - 1; i >= 0; i-- {
 		end := len(w.buf) - at
 		if q := s.entries[i].value; f.scalar != opBytes || (*sliceHeader)(q).data != nil {

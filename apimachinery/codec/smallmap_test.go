@@ -47,7 +47,7 @@ func TestSmallMapsAreMaps(t *testing.T) {
 		t.Skip("maps are allocated one by one with this version of Go")
 	}
 	for _, seed := range seeds.Of(t, 40) {
-		rnd := rand.New(rand.NewPCG(uint64(seed), 1))
+		rnd := rand.New(rand.NewPCG(seed, 1))
 		want := map[string]string{}
 		m := new(smallMap[string]).asMap()
 		for step := range 120 {

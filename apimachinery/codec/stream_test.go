@@ -284,9 +284,9 @@ func TestEnvelope(t *testing.T) {
 		require.ErrorAs(t, err, &de, "%q", bad)
 	}
 	// Fields of later versions are skipped.
-	_, kind, raw, err := codec.DecodeEnvelope([]byte("k8s\x00\x0a\x06\x12\x01K\x18\x05\x20\x01\x12\x01z\x28\x01"))
+	_, _, _, err = codec.DecodeEnvelope([]byte("k8s\x00\x0a\x06\x12\x01K\x18\x05\x20\x01\x12\x01z\x28\x01"))
 	require.Error(t, err)
-	_, kind, raw, err = codec.DecodeEnvelope([]byte("k8s\x00\x0a\x05\x12\x01K\x18\x05\x12\x01z\x28\x01"))
+	_, kind, raw, err := codec.DecodeEnvelope([]byte("k8s\x00\x0a\x05\x12\x01K\x18\x05\x12\x01z\x28\x01"))
 	require.NoError(t, err)
 	require.Equal(t, "K", kind)
 	require.Equal(t, "z", string(raw))

@@ -226,7 +226,7 @@ func splitTerm(term string) (field string, op Operator, value string, ok bool) {
 	if i < 0 {
 		return "", "", "", false
 	}
-	field, value, op = term[:i], term[i+1:], Equals
+	field, value = term[:i], term[i+1:]
 	if strings.HasSuffix(field, "!") {
 		return field[:i-1], NotEquals, value, true
 	}

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Tags of message IntOrString: 1 type (int64), 2 intVal (int32), 3 strVal. All
+// Tags of message IntOrString: 1 type (int64), 2 intVal (int32), both varints, 3 strVal. All
 // three are always written, in this order.
 const (
-	tagType   = 1<<3 | 0
-	tagIntVal = 2<<3 | 0
+	tagType   = 1 << 3
+	tagIntVal = 2 << 3
 	tagStrVal = 3<<3 | 2
 )
 

@@ -229,10 +229,9 @@ func TestHistoriesAgreeWithModel(t *testing.T) {
 	for _, seed := range seeds.Of(t, 1500) {
 		r := seeds.Rand(seed)
 		m := &model{values: map[string]int64{}, owners: map[string]map[string]bool{}}
-		var live metav1.Object = m.object()
 		first := m.object()
 		require.NoError(t, typ.Update(nil, first, managedfields.Write{Manager: "one", APIVersion: "a/v1"}))
-		live = first
+		var live metav1.Object = first
 		for n := range 12 {
 			values := map[string]int64{}
 			for _, leaf := range leaves {
@@ -277,7 +276,7 @@ func TestHistoriesAgreeWithModel(t *testing.T) {
 					continue
 				}
 				require.NoError(t, err, at)
-				require.Equal(t, changed, merged != metav1.Object(live), at)
+				require.Equal(t, changed, merged != live, at)
 				live = merged
 			}
 			require.Equal(t, m.text(), dropStructures(entriesText(t, live)), at)

@@ -3,7 +3,6 @@ package openapi
 // parameter is a query or path parameter.
 type parameter struct {
 	typ, description string
-	list             bool
 }
 
 // parameters describes every parameter the operations use.

@@ -171,27 +171,6 @@ func (s *Schema) treeV2() map[string]any {
 	return m
 }
 
-// refs collects the names of the schemas s refers to.
-func (s *Schema) refs(visit func(name string)) {
-	if s == nil {
-		return
-	}
-	if s.Ref != "" {
-		visit(s.Ref)
-	}
-	for _, p := range s.Properties {
-		p.refs(visit)
-	}
-	s.AdditionalProperties.refs(visit)
-	s.Items.refs(visit)
-	for _, list := range [][]*Schema{s.AllOf, s.OneOf, s.AnyOf} {
-		for _, c := range list {
-			c.refs(visit)
-		}
-	}
-	s.Not.refs(visit)
-}
-
 // FriendlyName is the schema name of a kind that has no Go type: the group with its labels reversed, version
 // and kind.
 func FriendlyName(group, version, kind string) string {

@@ -41,7 +41,6 @@ type entry struct {
 type group struct {
 	messages map[string]struct{}
 	last     time.Time
-	name     string
 }
 
 type bucket struct {

@@ -458,7 +458,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		err = fmt.Errorf("Failed to create pod sandbox: %w", err) //nolint:staticcheck // the wording is an event's
+		err = fmt.Errorf("Failed to create pod sandbox: %w", err) // the wording of an event
 		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
 		return nil, err
 	}
@@ -471,7 +471,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		err = fmt.Errorf("Failed to create pod sandbox: %s", status.Convert(err).Message()) //nolint:staticcheck // the wording is an event's
+		err = fmt.Errorf("Failed to create pod sandbox: %s", status.Convert(err).Message()) // the wording of an event
 		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
 		return nil, err
 	}

@@ -28,14 +28,6 @@ func (f Family) String() string {
 // of reports whether an address is of the family.
 func (f Family) of(a netip.Addr) bool { return a.IsValid() && a.Unmap().Is4() == (f == IPv4) }
 
-// Bits is the length of an address.
-func (f Family) bits() int {
-	if f == IPv6 {
-		return 128
-	}
-	return 32
-}
-
 // PortName names one port of one Service.
 type PortName struct {
 	Service types.NamespacedName

@@ -55,7 +55,6 @@ func TestALostAnswerKeepsTheRoom(t *testing.T) {
 	withFaults(t, scheduler.Options{}, func(ctx context.Context, r *client.Request, send func() (*client.Response, error)) (*client.Response, error) {
 		if isBinding(r) && first {
 			first = false
-			ctx = context.WithoutCancel(ctx)
 			go func() {
 				time.Sleep(time.Second)
 				_, _ = send()

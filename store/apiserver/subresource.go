@@ -61,11 +61,6 @@ func (s *Server) part(rt *route, r *request, o registry.UpdateOptions) {
 	}
 }
 
-// about adapts a rule about one Go type.
-func about[T metav1.Object](rule func(obj, old T) validation.ErrorList) func(obj, old metav1.Object) validation.ErrorList {
-	return func(obj, old metav1.Object) validation.ErrorList { return rule(obj.(T), old.(T)) }
-}
-
 // noRules is the validation of a write that can change nothing a rule is about.
 func noRules(metav1.Object, metav1.Object) validation.ErrorList { return nil }
 

@@ -26,7 +26,7 @@ func filled(b *testing.B, n int) (*memory.Store, *cache.Cache, []string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := cache.New(s, "/pods/", cache.Options{Attributes: func(kv store.KV) (cache.Attrs, error) {
-		return cache.Attrs{Labels: map[string]string{"app": string(kv.Key[len(kv.Key)-1:])}}, nil
+		return cache.Attrs{Labels: map[string]string{"app": kv.Key[len(kv.Key)-1:]}}, nil
 	}})
 	done := make(chan error)
 	go func() { done <- c.Run(ctx) }()

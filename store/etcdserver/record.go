@@ -83,19 +83,6 @@ func (s span) contains(key string) bool {
 
 func (s span) empty() bool { return !s.single && !s.open && s.from >= s.to }
 
-// overlaps reports whether a key may be in both.
-func (s span) overlaps(o span) bool {
-	switch {
-	case s.single:
-		return o.contains(s.from)
-	case o.single:
-		return s.contains(o.from)
-	case s.empty() || o.empty():
-		return false
-	}
-	return (s.open || o.from < s.to) && (o.open || s.from < o.to)
-}
-
 // prefix returns the longest prefix that all its keys have, and whether every key from s.from on that has it
 // is in the span: then no other bound is needed.
 func (s span) prefix() (prefix string, exact bool) {

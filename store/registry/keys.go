@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"strings"
-
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
@@ -42,14 +40,4 @@ func keyOf(prefix string, key types.NamespacedName) string {
 		return prefix + key.Name
 	}
 	return prefix + key.Namespace + "/" + key.Name
-}
-
-// splitKey is the reverse of keyOf.
-func splitKey(prefix, key string, namespaced bool) types.NamespacedName {
-	rest := strings.TrimPrefix(key, prefix)
-	if !namespaced {
-		return types.NamespacedName{Name: rest}
-	}
-	ns, name, _ := strings.Cut(rest, "/")
-	return types.NamespacedName{Namespace: ns, Name: name}
 }

@@ -34,9 +34,6 @@ func shapeOf(t reflect.Type) shape {
 
 func (s shape) value(obj metav1.Object) reflect.Value { return reflect.ValueOf(obj).Elem() }
 
-// hasStatus reports whether objects have a status of their own.
-func (s shape) hasStatus() bool { return s.unstructured || s.status >= 0 }
-
 // clearStatus removes the status.
 func (s shape) clearStatus(obj metav1.Object) {
 	switch {
@@ -147,21 +144,6 @@ func setTypeMeta(obj metav1.Object, gvk schema.GroupVersionKind) {
 	apiVersion := gvk.GroupVersion().String()
 	v.FieldByName("Kind").SetString(gvk.Kind)
 	v.FieldByName("APIVersion").SetString(apiVersion)
-}
-
-// typeMetaOf returns apiVersion and kind.
-func typeMetaOf(obj metav1.Object) (apiVersion, kind string) {
-	if k, ok := obj.(interface {
-		GroupVersionKind() schema.GroupVersionKind
-	}); ok {
-		gvk := k.GroupVersionKind()
-		return gvk.GroupVersion().String(), gvk.Kind
-	}
-	v := reflect.ValueOf(obj).Elem().FieldByName("TypeMeta")
-	if !v.IsValid() {
-		return "", ""
-	}
-	return v.FieldByName("APIVersion").String(), v.FieldByName("Kind").String()
 }
 
 var noKind schema.GroupVersionKind

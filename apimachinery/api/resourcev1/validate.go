@@ -253,7 +253,7 @@ func validateQualified(name string, p *path) validation.ErrorList {
 	var r check.Report
 	domain, id, ok := strings.Cut(name, "/")
 	if !ok {
-		domain, id = "", name
+		id = name
 	} else {
 		if domain == "" {
 			r.Invalid(p, "", "the domain must not be empty")

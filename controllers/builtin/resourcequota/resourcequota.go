@@ -140,7 +140,7 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 	used := corev1.ResourceList{}
 	needs := map[schema.GroupResource]bool{}
 	for name := range rq.Spec.Hard {
-		used[name] = used[name] // zero is said, too
+		used[name] = resource.Quantity{} // reported even if nothing is used
 		needs[resourceOf(name)] = true
 	}
 	charge := func(kind string, obj metav1.Object) {
