@@ -31,22 +31,22 @@ type Store interface {
 
 	// List returns the keys under prefix in ascending order, as of one revision.
 	// Errors: *ExpiredError, *FutureRevisionError.
-	List(ctx context.Context, prefix string, o ListOptions) (ListResult, error)
+	List(ctx context.Context, prefix string, opts ListOptions) (ListResult, error)
 
 	// Create stores a key that does not exist and returns the commit's revision.
 	// Errors: *ExistsError, *GuardError, *TooLargeError.
-	Create(ctx context.Context, key string, value []byte, o WriteOptions) (int64, error)
+	Create(ctx context.Context, key string, value []byte, opts WriteOptions) (int64, error)
 
 	// Update replaces the value of a key whose revision is expected (or AnyRevision;
 	// with Absent it creates the key, and a key that exists is a *ConflictError). The
-	// key's TTL becomes o.TTL: zero takes an earlier one away.
+	// key's TTL becomes opts.TTL: zero takes an earlier one away.
 	// Errors: *ConflictError, *GuardError, *TooLargeError.
-	Update(ctx context.Context, key string, value []byte, expected int64, o WriteOptions) (int64, error)
+	Update(ctx context.Context, key string, value []byte, expected int64, opts WriteOptions) (int64, error)
 
 	// Delete removes a key whose revision is expected (or AnyRevision; Absent is
-	// ErrInvalid). It returns the revision of the deletion. o.TTL is ignored.
+	// ErrInvalid). It returns the revision of the deletion. opts.TTL is ignored.
 	// Errors: *ConflictError, *GuardError.
-	Delete(ctx context.Context, key string, expected int64, o WriteOptions) (int64, error)
+	Delete(ctx context.Context, key string, expected int64, opts WriteOptions) (int64, error)
 
 	// Txn commits all operations at one revision, or none. No key may occur in two
 	// operations, and operations and guards together are at most MaxTxnOps, else
@@ -59,7 +59,7 @@ type Store interface {
 	// (which is returned unchanged), the store is closed (ErrClosed), or events
 	// are no longer available (*ExpiredError). A from beyond the current revision
 	// is waited for. Connection loss is retried inside.
-	Watch(ctx context.Context, prefix string, from int64, o WatchOptions, deliver func(Batch) error) error
+	Watch(ctx context.Context, prefix string, from int64, opts WatchOptions, deliver func(Batch) error) error
 
 	// Progress returns the current revision as a linearizable read and, where
 	// Capabilities().Progress holds, asks the watches open on exactly prefix (all

@@ -22,7 +22,7 @@ type compactor struct {
 }
 
 func (s *Store) compactForever(ctx context.Context) {
-	tick := time.NewTicker(s.options.CompactInterval)
+	tick := time.NewTicker(s.opts.CompactInterval)
 	defer tick.Stop()
 	var c compactor
 	for {
@@ -39,9 +39,9 @@ func (s *Store) compactForever(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.options.Logger.Error("etcd compaction failed", "err", err)
+			s.opts.Logger.Error("etcd compaction failed", "err", err)
 		case won && old > 0:
-			s.options.Logger.Info("etcd compacted", "revision", old)
+			s.opts.Logger.Info("etcd compacted", "revision", old)
 		}
 		c = next
 	}

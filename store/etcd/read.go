@@ -20,7 +20,7 @@ const (
 
 func (s *Store) kv(kv *mvccpb.KeyValue) store.KV {
 	return store.KV{
-		Key:            strings.TrimPrefix(string(kv.Key), s.options.Prefix),
+		Key:            strings.TrimPrefix(string(kv.Key), s.opts.Prefix),
 		Value:          kv.Value,
 		Revision:       kv.ModRevision,
 		CreateRevision: kv.CreateRevision,
@@ -45,44 +45,44 @@ func (s *Store) Get(ctx context.Context, key string) (store.KV, int64, error) {
 }
 
 // List implements store.Store.
-func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (store.ListResult, error) {
+func (s *Store) List(ctx context.Context, prefix string, opts store.ListOptions) (store.ListResult, error) {
 	bounded, cancel, err := s.begin(ctx, listTimeout)
 	if err != nil {
 		return store.ListResult{}, err
 	}
 	defer cancel()
 	from, to := s.rangeOf(prefix)
-	if o.After != "" {
-		if after := s.full(o.After) + "\x00"; after > from {
+	if opts.After != "" {
+		if after := s.full(opts.After) + "\x00"; after > from {
 			from = after
 		}
 	}
 	options := []clientv3.OpOption{clientv3.WithRange(to)}
-	if o.Revision > 0 {
-		options = append(options, clientv3.WithRev(o.Revision))
+	if opts.Revision > 0 {
+		options = append(options, clientv3.WithRev(opts.Revision))
 	}
-	if o.Since > 0 {
-		options = append(options, clientv3.WithMinModRev(o.Since+1))
+	if opts.Since > 0 {
+		options = append(options, clientv3.WithMinModRev(opts.Since+1))
 	}
 	switch {
 	case from >= to: // behind the whole prefix: ask for the revision only
 		from, options = s.full("/\x00"), append(options[1:], clientv3.WithCountOnly())
-		o.Since = 0
-	case o.Limit > 0:
-		options = append(options, clientv3.WithLimit(int64(o.Limit)))
+		opts.Since = 0
+	case opts.Limit > 0:
+		options = append(options, clientv3.WithLimit(int64(opts.Limit)))
 	}
-	if o.KeysOnly {
+	if opts.KeysOnly {
 		options = append(options, clientv3.WithKeysOnly())
 	}
 	resp, err := s.client.Get(bounded, from, options...)
 	if err != nil {
-		return store.ListResult{}, s.listFailure(ctx, o.Revision, err)
+		return store.ListResult{}, s.listFailure(ctx, opts.Revision, err)
 	}
 	result := store.ListResult{Revision: resp.Header.Revision}
-	if o.Revision > 0 {
-		result.Revision = o.Revision
+	if opts.Revision > 0 {
+		result.Revision = opts.Revision
 	}
-	if o.Since > 0 {
+	if opts.Since > 0 {
 		result.Total, result.More = resp.Count, resp.More
 	}
 	if len(resp.Kvs) == 0 {
@@ -92,7 +92,7 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	for i, kv := range resp.Kvs {
 		result.Items[i] = s.kv(kv)
 	}
-	if o.Since == 0 {
+	if opts.Since == 0 {
 		result.Remaining = resp.Count - int64(len(resp.Kvs))
 		result.More = result.Remaining > 0
 	}
@@ -176,7 +176,7 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 // Size implements store.Sized: the bytes of the database file of the first endpoint that answers.
 func (s *Store) Size(ctx context.Context) (int64, error) {
 	var failures []error
-	for _, endpoint := range s.options.Endpoints {
+	for _, endpoint := range s.opts.Endpoints {
 		bounded, cancel, err := s.begin(ctx, requestTimeout)
 		if err != nil {
 			return 0, err

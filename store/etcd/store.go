@@ -83,7 +83,7 @@ func (o Options) withDefaults() Options {
 
 // Store is a store.Store over etcd.
 type Store struct {
-	options  Options
+	opts     Options
 	client   *clientv3.Client
 	leases   leases
 	progress atomic.Bool   // every member known reports progress reliably
@@ -98,20 +98,20 @@ var _ store.Store = (*Store)(nil)
 
 // New connects to etcd and waits until a member answers, for at most Options.DialTimeout.
 // The store has no goroutine of its own besides those of etcd's client; Run compacts.
-func New(ctx context.Context, o Options) (*Store, error) {
+func New(ctx context.Context, opts Options) (*Store, error) {
 	if inBubble() {
 		return nil, ErrBubble
 	}
-	if len(o.Endpoints) == 0 {
+	if len(opts.Endpoints) == 0 {
 		return nil, errors.New("etcd: no endpoints")
 	}
-	o = o.withDefaults()
+	opts = opts.withDefaults()
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints:            o.Endpoints,
-		TLS:                  o.TLS,
-		Username:             o.Username,
-		Password:             o.Password,
-		DialTimeout:          o.DialTimeout,
+		Endpoints:            opts.Endpoints,
+		TLS:                  opts.TLS,
+		Username:             opts.Username,
+		Password:             opts.Password,
+		DialTimeout:          opts.DialTimeout,
 		DialKeepAliveTime:    30 * time.Second,
 		DialKeepAliveTimeout: 10 * time.Second,
 		Logger:               zap.NewNop(),
@@ -120,7 +120,7 @@ func New(ctx context.Context, o Options) (*Store, error) {
 		return nil, &store.UnavailableError{Op: "connect", Err: err}
 	}
 	s := &Store{
-		options: o, client: client,
+		opts: opts, client: client,
 		leases:  leases{client: client, byTTL: map[int64]*lease{}},
 		done:    make(chan struct{}),
 		streams: map[*stream]struct{}{},
@@ -145,7 +145,7 @@ func inBubble() bool {
 func (s *Store) Run(ctx context.Context) error {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	if s.options.CompactInterval > 0 {
+	if s.opts.CompactInterval > 0 {
 		tasks.Go(func() { s.compactForever(ctx) })
 	}
 	tick := time.NewTicker(time.Minute)
@@ -193,7 +193,7 @@ func (s *Store) begin(ctx context.Context, standard time.Duration) (context.Cont
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	timeout := s.options.Timeout
+	timeout := s.opts.Timeout
 	if timeout <= 0 {
 		timeout = standard
 	}
@@ -201,7 +201,7 @@ func (s *Store) begin(ctx context.Context, standard time.Duration) (context.Cont
 	return bounded, cancel, nil
 }
 
-func (s *Store) full(key string) string { return s.options.Prefix + key }
+func (s *Store) full(key string) string { return s.opts.Prefix + key }
 
 func (s *Store) rangeOf(prefix string) (from, to string) {
 	if prefix == "" {

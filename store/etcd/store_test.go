@@ -18,9 +18,9 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-func open(t testing.TB, o etcd.Options) *etcd.Store {
+func open(t testing.TB, opts etcd.Options) *etcd.Store {
 	t.Helper()
-	s, err := etcd.New(context.Background(), o)
+	s, err := etcd.New(context.Background(), opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -12,7 +12,7 @@ import (
 // waitForMember probes until a member answers.
 func (s *Store) waitForMember(ctx context.Context) error {
 	outer := ctx
-	ctx, cancel := context.WithTimeout(outer, s.options.DialTimeout)
+	ctx, cancel := context.WithTimeout(outer, s.opts.DialTimeout)
 	defer cancel()
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
@@ -36,7 +36,7 @@ func (s *Store) waitForMember(ctx context.Context) error {
 func (s *Store) probe(ctx context.Context) error {
 	answered, progress := 0, true
 	var failures []error
-	for _, endpoint := range s.options.Endpoints {
+	for _, endpoint := range s.opts.Endpoints {
 		bounded, cancel := context.WithTimeout(ctx, 3*time.Second)
 		status, err := s.client.Status(bounded, endpoint)
 		cancel()

@@ -39,7 +39,7 @@ type stream struct {
 }
 
 // Watch implements store.Store.
-func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
+func (s *Store) Watch(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) error {
 	retry := minRetry
 	for {
 		select {
@@ -50,7 +50,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.Wa
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		last, failed, err := s.watchOnce(ctx, prefix, from, o, deliver)
+		last, failed, err := s.watchOnce(ctx, prefix, from, opts, deliver)
 		if failed != nil {
 			return failed
 		}
@@ -66,7 +66,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.Wa
 		case errors.Is(err, errBehind):
 			continue
 		}
-		s.options.Logger.Warn("etcd watch opens again", "prefix", prefix, "revision", from, "err", err)
+		s.opts.Logger.Warn("etcd watch opens again", "prefix", prefix, "revision", from, "err", err)
 		timer := time.NewTimer(retry/2 + rand.N(retry))
 		select {
 		case <-timer.C:
@@ -80,7 +80,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.Wa
 
 // watchOnce runs one stream to its end and returns the last revision delivered, the error of deliver,
 // and that of the stream.
-func (s *Store) watchOnce(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) (last int64, failed, err error) {
+func (s *Store) watchOnce(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) (last int64, failed, err error) {
 	st, err := s.open(ctx, prefix)
 	if err != nil {
 		return from, nil, err
@@ -88,7 +88,7 @@ func (s *Store) watchOnce(ctx context.Context, prefix string, from int64, o stor
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer s.close(st)
-	tasks.Go(func() { st.pump(from, o) })
+	tasks.Go(func() { st.pump(from, opts) })
 	tasks.Go(st.answerProgress)
 	last = from
 	for {
@@ -151,12 +151,12 @@ func (s *Store) openStreams(prefix string) []*stream {
 
 // pump moves responses from etcd's client, whose own buffer has no bound and must
 // therefore be emptied at once, to the queue, which has one.
-func (st *stream) pump(from int64, o store.WatchOptions) {
+func (st *stream) pump(from int64, opts store.WatchOptions) {
 	defer close(st.queue)
 	defer st.cancel() // nobody reads on: let etcd's client stop buffering
 	start, end := st.store.rangeOf(st.prefix)
 	options := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithRev(from + 1)}
-	if o.Prev {
+	if opts.Prev {
 		options = append(options, clientv3.WithPrevKV())
 	}
 	st.err = errors.New("etcd closed the watch")
@@ -173,7 +173,7 @@ func (st *stream) pump(from int64, o store.WatchOptions) {
 		if !ok {
 			continue
 		}
-		if st.queued.Load() > int64(st.store.options.WatchBuffer) {
+		if st.queued.Load() > int64(st.store.opts.WatchBuffer) {
 			st.err = errBehind
 			return
 		}

@@ -13,22 +13,22 @@ import (
 )
 
 // Create implements store.Store.
-func (s *Store) Create(ctx context.Context, key string, value []byte, o store.WriteOptions) (int64, error) {
+func (s *Store) Create(ctx context.Context, key string, value []byte, opts store.WriteOptions) (int64, error) {
 	op := store.CreateOp(key, value)
-	op.TTL = o.TTL
-	return s.txn(ctx, "create", []store.Op{op}, o.Guards)
+	op.TTL = opts.TTL
+	return s.txn(ctx, "create", []store.Op{op}, opts.Guards)
 }
 
 // Update implements store.Store.
-func (s *Store) Update(ctx context.Context, key string, value []byte, expected int64, o store.WriteOptions) (int64, error) {
+func (s *Store) Update(ctx context.Context, key string, value []byte, expected int64, opts store.WriteOptions) (int64, error) {
 	op := store.UpdateOp(key, value, expected)
-	op.TTL = o.TTL
-	return s.txn(ctx, "update", []store.Op{op}, o.Guards)
+	op.TTL = opts.TTL
+	return s.txn(ctx, "update", []store.Op{op}, opts.Guards)
 }
 
 // Delete implements store.Store.
-func (s *Store) Delete(ctx context.Context, key string, expected int64, o store.WriteOptions) (int64, error) {
-	return s.txn(ctx, "delete", []store.Op{store.DeleteOp(key, expected)}, o.Guards)
+func (s *Store) Delete(ctx context.Context, key string, expected int64, opts store.WriteOptions) (int64, error) {
+	return s.txn(ctx, "delete", []store.Op{store.DeleteOp(key, expected)}, opts.Guards)
 }
 
 // Txn implements store.Store.

@@ -18,22 +18,22 @@ import (
 )
 
 // serve serves a store on loopback until the test ends, and returns its URL.
-func serve(t testing.TB, s store.Store, o etcdserver.Options) string {
+func serve(t testing.TB, s store.Store, opts etcdserver.Options) string {
 	t.Helper()
-	endpoint, stop := serveUntil(t, s, o)
+	endpoint, stop := serveUntil(t, s, opts)
 	t.Cleanup(stop)
 	return endpoint
 }
 
-func serveUntil(t testing.TB, s store.Store, o etcdserver.Options) (endpoint string, stop func()) {
+func serveUntil(t testing.TB, s store.Store, opts etcdserver.Options) (endpoint string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- etcdserver.New(s, o).Serve(ctx, listener) }()
+	go func() { ended <- etcdserver.New(s, opts).Serve(ctx, listener) }()
 	scheme := "http://"
-	if o.TLS != nil {
+	if opts.TLS != nil {
 		scheme = "https://"
 	}
 	return scheme + listener.Addr().String(), func() {

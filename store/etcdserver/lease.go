@@ -364,7 +364,7 @@ func (s *Server) expire(ctx context.Context) {
 			}
 			wait = 0
 			if _, err := s.revoke(ctx, of.id, true); err != nil && !errors.Is(err, rpctypes.ErrGRPCLeaseNotFound) {
-				s.options.Logger.Warn("a lease cannot be ended", "lease", of.id, "err", err)
+				s.opts.Logger.Warn("a lease cannot be ended", "lease", of.id, "err", err)
 				wait = retry
 				break
 			}

@@ -19,8 +19,8 @@ import (
 )
 
 // running serves without a listener: what a server does by itself goes on, and the test calls its methods.
-func running(t testing.TB, s store.Store, o etcdserver.Options) (server *etcdserver.Server, stop func()) {
-	server = etcdserver.New(s, o)
+func running(t testing.TB, s store.Store, opts etcdserver.Options) (server *etcdserver.Server, stop func()) {
+	server = etcdserver.New(s, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()

@@ -18,7 +18,7 @@ func (s *Server) header(revision int64) *pb.ResponseHeader {
 	return &pb.ResponseHeader{ClusterId: number("cluster"), MemberId: s.member(), Revision: revision, RaftTerm: term}
 }
 
-func (s *Server) member() uint64 { return number(s.options.Name) }
+func (s *Server) member() uint64 { return number(s.opts.Name) }
 
 func number(name string) uint64 {
 	h := fnv.New64a()
@@ -35,7 +35,7 @@ func (s *Server) MemberList(ctx context.Context, _ *pb.MemberListRequest) (*pb.M
 	if err != nil {
 		return nil, answer(err)
 	}
-	return &pb.MemberListResponse{Header: s.header(revision), Members: []*pb.Member{{ID: s.member(), Name: s.options.Name, ClientURLs: s.options.ClientURLs}}}, nil
+	return &pb.MemberListResponse{Header: s.header(revision), Members: []*pb.Member{{ID: s.member(), Name: s.opts.Name, ClientURLs: s.opts.ClientURLs}}}, nil
 }
 
 // MemberAdd implements etcdserverpb.ClusterServer: the list of members does not change.

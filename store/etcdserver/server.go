@@ -68,7 +68,7 @@ const (
 // Server answers etcd's clients out of a store. It implements the servers of etcdserverpb.
 type Server struct {
 	store   store.Store
-	options Options
+	opts    Options
 	gate    gate
 	leases  *leases
 	begin   func() // lets writers in: the leases are known
@@ -87,8 +87,8 @@ var (
 
 // New returns a server over a store, which is the server's alone until Serve has returned, and is closed by
 // the caller. Its methods may be called without a connection too; writes wait until Serve has begun.
-func New(s store.Store, o Options) *Server {
-	server := &Server{store: s, options: o.withDefaults(), gate: newGate(), leases: newLeases(), closing: make(chan struct{})}
+func New(s store.Store, opts Options) *Server {
+	server := &Server{store: s, opts: opts.withDefaults(), gate: newGate(), leases: newLeases(), closing: make(chan struct{})}
 	server.begin, _ = server.gate.alone(context.Background()) // nobody else has the gate
 	return server
 }
@@ -151,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 
 // register returns the server of all services.
 func (s *Server) register() *grpc.Server {
-	rpc := grpc.NewServer(grpc.MaxRecvMsgSize(s.options.MaxRequestBytes+overhead), grpc.MaxSendMsgSize(math.MaxInt32))
+	rpc := grpc.NewServer(grpc.MaxRecvMsgSize(s.opts.MaxRequestBytes+overhead), grpc.MaxSendMsgSize(math.MaxInt32))
 	pb.RegisterKVServer(rpc, s)
 	pb.RegisterWatchServer(rpc, s)
 	pb.RegisterLeaseServer(rpc, s)
@@ -175,10 +175,10 @@ func (s *Server) http(rpc *grpc.Server) *http.Server {
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{
 		Handler: s.handler(rpc), Protocols: protocols, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams, SendPingTimeout: quiet, PingTimeout: grace * 5},
-		ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
-	if s.options.TLS != nil {
-		server.TLSConfig = s.options.TLS.Clone()
+	if s.opts.TLS != nil {
+		server.TLSConfig = s.opts.TLS.Clone()
 	}
 	return server
 }

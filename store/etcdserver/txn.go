@@ -79,7 +79,7 @@ func (s *Server) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 // beside others: the commit has a guard on every key that was read. Any other has the store alone: no guard
 // tells of a key that has come into a range.
 func (s *Server) apply(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
-	if r.Size() > s.options.MaxRequestBytes {
+	if r.Size() > s.opts.MaxRequestBytes {
 		return nil, rpctypes.ErrGRPCRequestTooLarge
 	}
 	for range tries {

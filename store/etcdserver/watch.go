@@ -330,7 +330,7 @@ func (ws *watches) ask(wanted func(*watch) bool) error {
 
 // tick tells the watches that want it, and that have had nothing else for an interval, how far they are.
 func (ws *watches) tick() {
-	ticker := time.NewTicker(ws.s.options.ProgressInterval)
+	ticker := time.NewTicker(ws.s.opts.ProgressInterval)
 	defer ticker.Stop()
 	for {
 		select {

@@ -69,12 +69,12 @@ var ErrInUse = errors.New("file: the directory is in use by another store")
 
 // Open opens the store in a directory, which is made if it does not exist. Errors: ErrInUse, *CorruptError,
 // and those of the file system.
-func Open(dir string, o Options) (*Store, error) {
-	if o.RewriteBytes <= 0 {
-		o.RewriteBytes = 64 << 20
+func Open(dir string, opts Options) (*Store, error) {
+	if opts.RewriteBytes <= 0 {
+		opts.RewriteBytes = 64 << 20
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(dir, o)
+	s, err := open(dir, opts)
 	if err != nil {
 		_ = lock.Close()
 		return nil, err
@@ -92,7 +92,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-func open(dir string, o Options) (*Store, error) {
+func open(dir string, opts Options) (*Store, error) {
 	path := filepath.Join(dir, dataName)
 	// What a rewrite did not finish is worth nothing.
 	if err := os.Remove(filepath.Join(dir, newName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -104,18 +104,18 @@ func open(dir string, o Options) (*Store, error) {
 	}
 	c, err := read(f, path)
 	if err == nil {
-		err = trim(f, dir, c, o.Logger)
+		err = trim(f, dir, c, opts.Logger)
 	}
 	if err != nil {
 		_ = f.Close()
 		return nil, err
 	}
 	s := &Store{}
-	s.journal = &journal{dir: dir, file: f, id: c.id, size: c.end, least: o.RewriteBytes, noSync: o.NoSync, base: c.snapshotEnd, last: c.revision, synced: c.revision,
-		ended: make(chan struct{}), log: o.Logger}
+	s.journal = &journal{dir: dir, file: f, id: c.id, size: c.end, least: opts.RewriteBytes, noSync: opts.NoSync, base: c.snapshotEnd, last: c.revision, synced: c.revision,
+		ended: make(chan struct{}), log: opts.Logger}
 	s.journal.full = func() { s.rewrite.Go(s.writeAnew) }
-	o.Memory.Journal = s.journal
-	s.Store = memory.Restore(c.snapshot, c.all, c.entries, o.Memory)
+	opts.Memory.Journal = s.journal
+	s.Store = memory.Restore(c.snapshot, c.all, c.entries, opts.Memory)
 	return s, nil
 }
 

@@ -25,9 +25,9 @@ import (
 
 var none store.WriteOptions
 
-func open(t testing.TB, dir string, o file.Options) *file.Store {
+func open(t testing.TB, dir string, opts file.Options) *file.Store {
 	t.Helper()
-	s, err := file.Open(dir, o)
+	s, err := file.Open(dir, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

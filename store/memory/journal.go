@@ -10,9 +10,9 @@ import (
 
 // Journal keeps the commits of one Store. Its methods may be called concurrently, Append one call at a time.
 type Journal interface {
-	// Append takes the next commit. It must not wait for a disk: the store's writers stand behind it.
+	// Append takes the next commit. It must not wait for a disk, because it blocks all writers of the store.
 	Append(Entry)
-	// Sync returns when every commit up to revision is kept for good. An error is final: what was not kept
+	// Sync returns when every commit up to revision is durable. An error is final: commits that were not synced
 	// may or may not be found after a restart, and the store refuses all further writes.
 	Sync(revision int64) error
 }
@@ -32,13 +32,13 @@ type Change struct {
 	Deadline time.Time
 }
 
-// unseen is a commit on its way to the journal, and the state after it.
-type unseen struct {
+// unsynced is a commit that the journal has not synced, and the state after it.
+type unsynced struct {
 	commit *commit
 	after  *state
 }
 
-var errJournal = errors.New("memory: the journal has failed")
+var errJournal = errors.New("memory: the journal failed")
 
 func entry(c *commit, ttl deadlines) Entry {
 	e := Entry{Revision: c.revision, Changes: make([]Change, len(c.events))}
@@ -51,33 +51,33 @@ func entry(c *commit, ttl deadlines) Entry {
 	return e
 }
 
-// settle returns when the commits up to revision are durable and visible. op says what waits for it.
-func (s *Store) settle(revision int64, op string) error {
-	if s.options.Journal == nil || revision <= s.state.Load().revision {
+// awaitSync returns when the commits up to revision are durable and visible. op names the waiting operation.
+func (s *Store) awaitSync(revision int64, op string) error {
+	if s.opts.Journal == nil || revision <= s.state.Load().revision {
 		return nil
 	}
-	err := s.options.Journal.Sync(revision)
-	var interested []*watcher
+	err := s.opts.Journal.Sync(revision)
+	var interested []*logReader
 	s.mu.Lock()
 	if err != nil {
 		s.failed = true
 	}
-	for err == nil && len(s.unseen) > 0 && s.unseen[0].commit.revision <= revision {
-		interested = s.show(s.unseen[0].commit, s.unseen[0].after, interested)
-		s.unseen[0], s.unseen = unseen{}, s.unseen[1:]
+	for err == nil && len(s.unsynced) > 0 && s.unsynced[0].commit.revision <= revision {
+		interested = s.publish(s.unsynced[0].commit, s.unsynced[0].after, interested)
+		s.unsynced[0], s.unsynced = unsynced{}, s.unsynced[1:]
 	}
 	s.mu.Unlock()
-	wake(interested)
+	wakeAll(interested)
 	if err != nil {
 		return &store.UnavailableError{Op: op, MaybeApplied: op == "write", Err: err}
 	}
 	return nil
 }
 
-// Restore returns a store that holds items, each with its deadline, as of a revision, and then the commits of
-// entries, whose revisions follow on it: those are also its history. The keys of items are unique and have
-// revisions up to the given one.
-func Restore(revision int64, items iter.Seq2[store.KV, time.Time], entries iter.Seq[Entry], o Options) *Store {
+// Restore returns a store with items, each with its deadline, as of revision, to which the commits of entries have
+// been applied, with the revisions that follow. The entries are also its history. The keys of items are unique and
+// their revisions at most revision.
+func Restore(revision int64, items iter.Seq2[store.KV, time.Time], entries iter.Seq[Entry], opts Options) *Store {
 	initial := &state{revision: revision}
 	edit := initial.items.Edit()
 	for kv, deadline := range items {
@@ -85,20 +85,20 @@ func Restore(revision int64, items iter.Seq2[store.KV, time.Time], entries iter.
 		initial.ttl = initial.ttl.set(kv.Key, deadline)
 	}
 	initial.items = edit.Map()
-	s := newStore(o, initial)
+	s := newStore(opts, initial)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	journal := s.options.Journal
-	s.options.Journal = nil
+	journal := s.opts.Journal
+	s.opts.Journal = nil
 	for e := range entries {
 		s.replay(e)
 	}
-	s.options.Journal = journal
+	s.opts.Journal = journal
 	s.startExpiry(&state{})
 	return s
 }
 
-// replay applies a commit that was made before. Called with mu held.
+// replay applies a commit of an earlier process. Called with mu held.
 func (s *Store) replay(e Entry) {
 	ops := make([]store.Op, len(e.Changes))
 	for i, c := range e.Changes {
@@ -110,7 +110,7 @@ func (s *Store) replay(e Entry) {
 	s.commit(ops, time.Time{}, nil)
 	for _, c := range e.Changes {
 		if !c.Deadline.IsZero() {
-			s.head.ttl = s.head.ttl.set(c.Key, c.Deadline) // nobody has seen this state yet
+			s.head.ttl = s.head.ttl.set(c.Key, c.Deadline) // this state is not visible yet
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/ordered"
 )
 
-// checkpointEvery is how many commits apart the log remembers the whole (shared)
-// state, and so the most commits that reading an old revision undoes.
+// checkpointEvery is how many commits apart the log keeps the whole (shared) state, and so the most commits that
+// reading an old revision undoes.
 const checkpointEvery = 64
 
 // commit is one revision's events: immutable once in the log.
@@ -16,20 +16,19 @@ type commit struct {
 	revision int64
 	events   []store.Event // Prev always set
 	bytes    int
-	after    *ordered.Map[*store.KV] // the state after it, in every 64th commit
+	after    *ordered.Map[*store.KV] // the state after it, in every checkpointEvery-th commit
 }
 
-// log holds the latest commits. Revisions are consecutive, so a commit's place follows
-// from its revision.
+// log holds the latest commits. Revisions are consecutive, so a commit's index follows from its revision.
 type log struct {
-	floor   int64     // commits up to floor are gone
+	floor   int64     // commits up to floor have been dropped
 	commits []*commit // commits[i].revision == floor+1+i
 	events  int
 	bytes   int
 }
 
 // add appends a commit and drops old ones beyond the bounds.
-func (l *log) add(c *commit, after ordered.Map[*store.KV], o Options) {
+func (l *log) add(c *commit, after ordered.Map[*store.KV], opts Options) {
 	for _, e := range c.events {
 		c.bytes += len(e.KV.Key) + len(e.KV.Value)
 	}
@@ -40,7 +39,7 @@ func (l *log) add(c *commit, after ordered.Map[*store.KV], o Options) {
 	l.events += len(c.events)
 	l.bytes += c.bytes
 	drop := l.floor
-	for events, bytes := l.events, l.bytes; drop < c.revision-1 && (events > o.LogEvents || bytes > o.LogBytes); drop++ {
+	for events, bytes := l.events, l.bytes; drop < c.revision-1 && (events > opts.LogEvents || bytes > opts.LogBytes); drop++ {
 		old := l.commits[drop-l.floor]
 		events -= len(old.events)
 		bytes -= old.bytes
@@ -48,7 +47,7 @@ func (l *log) add(c *commit, after ordered.Map[*store.KV], o Options) {
 	l.dropTo(drop)
 }
 
-// dropTo forgets the commits up to floor.
+// dropTo drops the commits up to floor.
 func (l *log) dropTo(floor int64) {
 	n := int(floor - l.floor)
 	if n <= 0 {
@@ -57,13 +56,13 @@ func (l *log) dropTo(floor int64) {
 	for i, c := range l.commits[:n] {
 		l.events -= len(c.events)
 		l.bytes -= c.bytes
-		l.commits[i] = nil // append moves the rest to a new array now and then
+		l.commits[i] = nil // append moves the rest to a new array at times
 	}
 	l.commits = l.commits[n:]
 	l.floor = floor
 }
 
-// from returns up to limit commits beginning with a revision above floor.
+// from returns up to limit commits, the first of the given revision, which must be above floor.
 func (l *log) from(revision int64, limit int) []*commit {
 	first := int(revision - l.floor - 1)
 	if first >= len(l.commits) {
@@ -72,7 +71,7 @@ func (l *log) from(revision int64, limit int) []*commit {
 	return slices.Clone(l.commits[first:min(len(l.commits), first+limit)])
 }
 
-// since returns a known state not before revision, and the commits to undo to get there.
+// since returns a state not before revision and the commits to undo from it to get there.
 func (l *log) since(revision int64, current ordered.Map[*store.KV]) (ordered.Map[*store.KV], []*commit) {
 	newer := l.commits[revision-l.floor:]
 	for i, c := range newer {
@@ -83,8 +82,8 @@ func (l *log) since(revision int64, current ordered.Map[*store.KV]) (ordered.Map
 	return current, slices.Clone(newer)
 }
 
-// rewind undoes commits, the last one first.
-func rewind(items ordered.Map[*store.KV], undo []*commit) ordered.Map[*store.KV] {
+// undoCommits undoes commits, the last one first.
+func undoCommits(items ordered.Map[*store.KV], undo []*commit) ordered.Map[*store.KV] {
 	edit := items.Edit()
 	for _, c := range slices.Backward(undo) {
 		for _, e := range c.events {

@@ -1,15 +1,13 @@
-// Package memory is the storage contract in memory: immutable sorted snapshots, one
-// writer at a time, readers without locks, and a bounded log of events for watches.
+// Package memory implements package store in memory: immutable sorted snapshots, one writer at a time, readers
+// without locks, and a bounded log of events for watches.
 //
-// A Store starts in microseconds and has no goroutine of its own until the first key
-// with a TTL is written. It keeps every promise of package store but durability, which a Journal
-// adds (store/file). History
-// reaches back as far as its event log (Options): a watch from, or a list at, a
-// revision that the log has lost ends with *store.ExpiredError. That is also the bound
-// for slow watchers, because watches read from the log and have no buffers.
+// A Store starts in microseconds and has no goroutine of its own until the first key with a TTL is written. It
+// keeps every promise of package store except durability, which a Journal adds (store/file). History reaches
+// back as far as the event log does (Options): a watch from, or a list at, an older revision ends with
+// *store.ExpiredError. That is also the bound for slow watchers, because watches read from the log and have no
+// buffers.
 //
-// Everything waits on channels and package time, so a Store works inside a
-// testing/synctest bubble.
+// Everything waits on channels and package time, so a Store works inside a testing/synctest bubble.
 package memory
 
 import (
@@ -20,6 +18,7 @@ import (
 
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/internal/ordered"
+	"github.com/keelson-dev/keelson/store/internal/wake"
 )
 
 // Options bound a Store. The zero value has useful bounds.
@@ -33,11 +32,11 @@ type Options struct {
 	// MaxBytes is the largest size of a write, keys and values together. Zero
 	// means 1.5 MiB, the limit of etcd; negative means none.
 	MaxBytes int
-	// TxnOps is how many operations and guards a Txn takes. Zero, and all that is less, means
-	// store.MaxTxnOps. What is written for more works over other stores no longer.
+	// TxnOps is the greatest number of operations and guards of a Txn. Less than store.MaxTxnOps, zero included,
+	// means store.MaxTxnOps. Code that relies on more does not work over other stores.
 	TxnOps int
-	// Journal, if not nil, makes commits durable: each is given to it and seen by nobody before the journal
-	// has it. Package store/file is a store made this way.
+	// Journal, if not nil, makes commits durable: a commit becomes visible after the journal has synced it.
+	// Package store/file is such a store.
 	Journal Journal
 }
 
@@ -64,47 +63,47 @@ type state struct {
 
 // Store is a store.Store in memory.
 type Store struct {
-	options Options
-	state   atomic.Pointer[state]
-	origin  int64         // nothing has happened up to here
-	done    chan struct{} // closed by Close
-	tasks   sync.WaitGroup
+	opts   Options
+	state  atomic.Pointer[state]
+	origin int64         // there are no events up to here
+	done   chan struct{} // closed by Close
+	tasks  sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows, and who may swap state
 	closed   bool
-	head     *state   // what the next write is judged by; newer than state by the commits in unseen
-	failed   bool     // the journal has; nothing is written any more
-	unseen   []unseen // commits the journal does not have yet; without a journal there are none
+	head     *state     // what the next write is checked against; newer than state by the commits in unsynced
+	failed   bool       // the journal has failed; all writes are refused
+	unsynced []unsynced // commits that the journal has not synced; empty without a journal
 	log      log
-	watchers map[string]map[*watcher]struct{} // by prefix
-	expiring bool                             // the expiry goroutine runs
-	sooner   chan struct{}                    // tells it that an earlier deadline was written
+	readers  map[string]map[*logReader]struct{} // by prefix
+	expiring bool                               // the expiry goroutine runs
+	sooner   wake.Signal                        // set when an earlier deadline was written
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New returns an empty store at revision 1, as a new etcd has.
-func New(o Options) *Store {
-	return newStore(o, &state{revision: 1})
+func New(opts Options) *Store {
+	return newStore(opts, &state{revision: 1})
 }
 
-func newStore(o Options, initial *state) *Store {
+func newStore(opts Options, initial *state) *Store {
 	s := &Store{
-		options:  o.withDefaults(),
-		done:     make(chan struct{}),
-		log:      log{floor: initial.revision},
-		watchers: map[string]map[*watcher]struct{}{},
-		sooner:   make(chan struct{}, 1),
+		opts:    opts.withDefaults(),
+		done:    make(chan struct{}),
+		log:     log{floor: initial.revision},
+		readers: map[string]map[*logReader]struct{}{},
+		sooner:  wake.New(),
 	}
 	if initial.revision == 1 {
-		s.origin = 1 // a watch from zero has missed nothing
+		s.origin = 1 // a watch from zero misses nothing
 	}
 	s.state.Store(initial)
 	s.head = initial
 	return s
 }
 
-// check is the start of every method.
+// check returns an error if the store is closed or ctx has ended.
 func (s *Store) check(ctx context.Context) error {
 	select {
 	case <-s.done:
@@ -128,32 +127,32 @@ func (s *Store) Get(ctx context.Context, key string) (store.KV, int64, error) {
 }
 
 // List implements store.Store.
-func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (store.ListResult, error) {
+func (s *Store) List(ctx context.Context, prefix string, opts store.ListOptions) (store.ListResult, error) {
 	if err := s.check(ctx); err != nil {
 		return store.ListResult{}, err
 	}
 	st := s.state.Load()
 	items, revision := st.items, st.revision
-	if o.Revision != 0 && o.Revision != revision {
+	if opts.Revision != 0 && opts.Revision != revision {
 		var err error
-		if items, err = s.itemsAt(o.Revision); err != nil {
+		if items, err = s.itemsAt(opts.Revision); err != nil {
 			return store.ListResult{}, err
 		}
-		revision = o.Revision
+		revision = opts.Revision
 	}
 	result := store.ListResult{Revision: revision}
-	from, to, ok := ordered.Bounds(prefix, o.After)
+	from, to, ok := ordered.Bounds(prefix, opts.After)
 	if !ok {
 		return result, nil
 	}
 	count := items.Count(from, to)
-	if o.Since > 0 {
+	if opts.Since > 0 {
 		result.Total = int64(count)
 		for _, kv := range items.Range(from, to) {
-			if kv.Revision <= o.Since {
+			if kv.Revision <= opts.Since {
 				continue
 			}
-			if result.More = o.Limit > 0 && len(result.Items) == o.Limit; result.More {
+			if result.More = opts.Limit > 0 && len(result.Items) == opts.Limit; result.More {
 				break
 			}
 			result.Items = append(result.Items, *kv)
@@ -161,8 +160,8 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 		return result, nil
 	}
 	n := count
-	if o.Limit > 0 && o.Limit < n {
-		n = o.Limit
+	if opts.Limit > 0 && opts.Limit < n {
+		n = opts.Limit
 	}
 	if n == 0 {
 		return result, nil
@@ -179,7 +178,7 @@ func (s *Store) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	return result, nil
 }
 
-// itemsAt returns the items at a revision that the log still reaches.
+// itemsAt returns the items at a revision that is still in the log.
 func (s *Store) itemsAt(revision int64) (ordered.Map[*store.KV], error) {
 	s.mu.Lock()
 	st := s.state.Load()
@@ -194,39 +193,40 @@ func (s *Store) itemsAt(revision int64) (ordered.Map[*store.KV], error) {
 	}
 	items, undo := s.log.since(revision, st.items)
 	s.mu.Unlock()
-	return rewind(items, undo), nil
+	return undoCommits(items, undo), nil
 }
 
-// Progress implements store.Store. The watches report as soon as their goroutines run.
+// Progress implements store.Store. The watches report when their goroutines run next.
 func (s *Store) Progress(ctx context.Context, prefix string) (int64, error) {
 	if err := s.check(ctx); err != nil {
 		return 0, err
 	}
-	var buf [8]*watcher
-	asked := buf[:0]
+	var buf [8]*logReader
+	requested := buf[:0]
 	s.mu.Lock()
 	revision := s.state.Load().revision
 	if prefix != "" {
-		asked = ask(s.watchers[prefix], revision, asked)
+		requested = requestReports(s.readers[prefix], revision, requested)
 	} else {
-		for _, group := range s.watchers {
-			asked = ask(group, revision, asked)
+		for _, group := range s.readers {
+			requested = requestReports(group, revision, requested)
 		}
 	}
 	s.mu.Unlock()
-	wake(asked)
+	wakeAll(requested)
 	return revision, nil
 }
 
-// ask marks the watches that have not yet reported revision. Called with mu held.
-func ask(group map[*watcher]struct{}, revision int64, asked []*watcher) []*watcher {
-	for w := range group {
-		if w.reported < revision {
-			w.progress = true
-			asked = append(asked, w)
+// requestReports marks the readers that have not yet reported revision and appends them to requested. Called with
+// mu held.
+func requestReports(group map[*logReader]struct{}, revision int64, requested []*logReader) []*logReader {
+	for r := range group {
+		if r.reported < revision {
+			r.report = true
+			requested = append(requested, r)
 		}
 	}
-	return asked
+	return requested
 }
 
 // Compact implements store.Store.
@@ -248,9 +248,9 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 
 // Capabilities implements store.Store.
 func (s *Store) Capabilities() store.Capabilities {
-	c := store.Capabilities{Progress: true, Durable: s.options.Journal != nil}
-	if s.options.TxnOps > store.MaxTxnOps {
-		c.TxnOps = s.options.TxnOps
+	c := store.Capabilities{Progress: true, Durable: s.opts.Journal != nil}
+	if s.opts.TxnOps > store.MaxTxnOps {
+		c.TxnOps = s.opts.TxnOps
 	}
 	return c
 }
@@ -267,7 +267,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Size implements store.Sized: the bytes of all keys and values. It looks at every key.
+// Size implements store.Sized: the bytes of all keys and values. It visits every key.
 func (s *Store) Size(ctx context.Context) (int64, error) {
 	if err := s.check(ctx); err != nil {
 		return 0, err

@@ -8,8 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/ordered"
 )
 
-// deadlines says which keys expire when. It is immutable, like the rest of a state, so
-// that a snapshot carries it.
+// deadlines are the times at which keys expire. It is immutable, like the rest of a state, so that a snapshot
+// contains it.
 type deadlines struct {
 	byTime ordered.Map[string]    // big-endian Unix nanoseconds and key -> key
 	byKey  ordered.Map[time.Time] // key -> deadline
@@ -19,7 +19,7 @@ func timeKey(at time.Time, key string) string {
 	return string(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(key)), uint64(at.UnixNano()))) + key
 }
 
-// set gives key a deadline; the zero time takes it away.
+// set sets the deadline of key; the zero time removes it.
 func (d deadlines) set(key string, at time.Time) deadlines {
 	old, had := d.byKey.Get(key)
 	if !had && at.IsZero() {
@@ -46,7 +46,7 @@ func (d deadlines) first() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// due returns up to one transaction's keys whose time has come.
+// due returns the keys whose deadlines have passed, at most as many as one transaction takes.
 func (d deadlines) due(now time.Time) []string {
 	var keys []string
 	for _, key := range d.byTime.Range("", timeKey(now, "\xff")) {
@@ -57,8 +57,8 @@ func (d deadlines) due(now time.Time) []string {
 	return keys
 }
 
-// startExpiry starts the expiry goroutine when the first deadline appears, and
-// reports whether a running one must look again. Called with mu held, after a commit.
+// startExpiry starts the expiry goroutine when the first deadline appears, and reports whether a running one must
+// check the deadlines again. Called with mu held, after a commit.
 func (s *Store) startExpiry(before *state) bool {
 	at, ok := s.head.ttl.first()
 	if !ok {
@@ -73,8 +73,7 @@ func (s *Store) startExpiry(before *state) bool {
 	return !had || at.Before(old)
 }
 
-// expire deletes keys when their time has come and returns when no key has a deadline
-// any more, or at Close.
+// expire deletes keys at their deadlines and returns when no key has one, or at Close.
 func (s *Store) expire() {
 	for {
 		at, ok := s.nextDeadline()
@@ -104,7 +103,7 @@ func (s *Store) nextDeadline() (time.Time, bool) {
 }
 
 func (s *Store) deleteDue() {
-	var interested []*watcher
+	var interested []*logReader
 	var revision int64
 	s.mu.Lock()
 	if keys := s.head.ttl.due(time.Now()); len(keys) > 0 && !s.closed {
@@ -115,6 +114,6 @@ func (s *Store) deleteDue() {
 		revision, interested = s.commit(ops, time.Time{}, nil)
 	}
 	s.mu.Unlock()
-	wake(interested)
-	_ = s.settle(revision, "write") // who writes next is told
+	wakeAll(interested)
+	_ = s.awaitSync(revision, "write") // the next write returns the error
 }

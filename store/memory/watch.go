@@ -5,39 +5,40 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/internal/wake"
 )
 
-// chunk is the number of commits a watch takes from the log at a time.
-const chunk = 256
+// maxCommits is the number of commits that a watch reads from the log at a time.
+const maxCommits = 256
 
-// watcher is one call of Watch. It has no buffer: pending is its place in the log, set by
-// the commit that first concerns it, so a watch whose keys are quiet costs nothing and
-// does not expire however much else is written.
-type watcher struct {
+// logReader is one call of Watch. It has no buffer: pending is its place in the log, set by the first unread commit
+// that concerns it, so a watch whose keys do not change costs nothing and does not expire however much else is
+// written.
+type logReader struct {
 	prefix string
-	wake   chan struct{}
+	wake   wake.Signal
 
 	// Guarded by Store.mu.
-	after    int64 // everything up to here has been taken or is not wanted
-	pending  int64 // first commit that may hold something to take; zero: none
+	after    int64 // everything up to here has been read or is before the watch
+	pending  int64 // first unread commit that may concern the watch; zero: none
 	reported int64 // revision of the last batch
-	progress bool  // an (empty) batch has been asked for
+	report   bool  // a batch, empty if need be, has been requested
 }
 
 // Watch implements store.Store.
-func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
+func (s *Store) Watch(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
 	from = max(from, s.origin)
-	w := &watcher{prefix: prefix, wake: make(chan struct{}, 1), after: from, reported: from}
-	s.register(w)
-	defer s.unregister(w)
+	r := &logReader{prefix: prefix, wake: wake.New(), after: from, reported: from}
+	s.register(r)
+	defer s.unregister(r)
 	for {
 		if err := s.check(ctx); err != nil {
 			return err
 		}
-		batch, taken, err := s.take(w)
+		batch, read, err := s.nextBatch(r)
 		if err != nil {
 			return err
 		}
@@ -46,84 +47,85 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, o store.Wa
 				return err
 			}
 		}
-		if taken {
+		if read {
 			continue
 		}
 		select {
-		case <-w.wake:
+		case <-r.wake:
 		case <-ctx.Done():
 		case <-s.done:
 		}
 	}
 }
 
-func (s *Store) register(w *watcher) {
+func (s *Store) register(r *logReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.after < s.state.Load().revision {
-		// It reports when it has caught up, for who called Progress before it was open asks nobody again.
-		w.pending, w.progress = w.after+1, true
+	if r.after < s.state.Load().revision {
+		// It reports when it has caught up: a caller of Progress from before the watch opened does not repeat
+		// the request.
+		r.pending, r.report = r.after+1, true
 	}
-	group := s.watchers[w.prefix]
+	group := s.readers[r.prefix]
 	if group == nil {
-		group = map[*watcher]struct{}{}
-		s.watchers[w.prefix] = group
+		group = map[*logReader]struct{}{}
+		s.readers[r.prefix] = group
 	}
-	group[w] = struct{}{}
+	group[r] = struct{}{}
 }
 
-func (s *Store) unregister(w *watcher) {
+func (s *Store) unregister(r *logReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.watchers[w.prefix], w)
-	if len(s.watchers[w.prefix]) == 0 {
-		delete(s.watchers, w.prefix)
+	delete(s.readers[r.prefix], r)
+	if len(s.readers[r.prefix]) == 0 {
+		delete(s.readers, r.prefix)
 	}
 }
 
-// take returns the next batch of a watch, with revision zero if there is nothing to
-// deliver, and whether it took anything from the log.
-func (s *Store) take(w *watcher) (store.Batch, bool, error) {
+// nextBatch returns the next batch of a watch, with revision zero if there is nothing to deliver, and whether it
+// read anything from the log.
+func (s *Store) nextBatch(r *logReader) (batch store.Batch, read bool, err error) {
 	s.mu.Lock()
 	upTo := s.state.Load().revision
 	var commits []*commit
-	if w.pending != 0 {
-		if w.pending <= s.log.floor {
+	if r.pending != 0 {
+		if r.pending <= s.log.floor {
 			err := &store.ExpiredError{Compacted: s.log.floor}
 			s.mu.Unlock()
 			return store.Batch{}, false, err
 		}
-		commits = s.log.from(w.pending, chunk)
+		commits = s.log.from(r.pending, maxCommits)
 		last := commits[len(commits)-1].revision
-		w.pending = 0
+		r.pending = 0
 		if last < upTo {
-			w.pending, upTo = last+1, last
+			r.pending, upTo = last+1, last
 		}
 	}
-	report := w.progress && w.pending == 0 && upTo >= w.after
-	if w.pending == 0 {
-		w.progress = false
+	report := r.report && r.pending == 0 && upTo >= r.after
+	if r.pending == 0 {
+		r.report = false
 	}
-	w.after = max(w.after, upTo)
+	r.after = max(r.after, upTo)
 	s.mu.Unlock()
 
-	events := w.filter(commits)
+	events := r.filter(commits)
 	if len(events) == 0 && !report {
 		return store.Batch{}, len(commits) > 0, nil
 	}
 	s.mu.Lock()
-	w.reported = upTo
+	r.reported = upTo
 	s.mu.Unlock()
 	return store.Batch{Revision: upTo, Events: events}, true, nil
 }
 
-// filter returns the events under the watch's prefix. A commit whose events all are, and
-// that comes alone, is shared and not copied.
-func (w *watcher) filter(commits []*commit) []store.Event {
+// filter returns the events under the watch's prefix. The events of a single commit are shared, and not copied, if
+// all of them are under it.
+func (r *logReader) filter(commits []*commit) []store.Event {
 	var out []store.Event
 	shared := false
 	for _, c := range commits {
-		n := c.matching(w.prefix)
+		n := c.matching(r.prefix)
 		if n == 0 {
 			continue
 		}
@@ -135,7 +137,7 @@ func (w *watcher) filter(commits []*commit) []store.Event {
 			out, shared = append(make([]store.Event, 0, 2*len(out)+n), out...), false
 		}
 		for _, e := range c.events {
-			if strings.HasPrefix(e.KV.Key, w.prefix) {
+			if strings.HasPrefix(e.KV.Key, r.prefix) {
 				out = append(out, e)
 			}
 		}
@@ -154,25 +156,18 @@ func (c *commit) matching(prefix string) int {
 	return n
 }
 
-// notice records that a commit has events under the watch's prefix and reports whether the watch must be
-// woken. Called with Store.mu held.
-func (w *watcher) notice(c *commit) bool {
-	if w.pending != 0 || c.revision <= w.after {
+// notice records that a commit has events under the watch's prefix and reports whether the watch must be woken.
+// Called with Store.mu held.
+func (r *logReader) notice(c *commit) bool {
+	if r.pending != 0 || c.revision <= r.after {
 		return false
 	}
-	w.pending = c.revision
+	r.pending = c.revision
 	return true
 }
 
-func wake(ws []*watcher) {
-	for _, w := range ws {
-		poke(w.wake)
-	}
-}
-
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+func wakeAll(rs []*logReader) {
+	for _, r := range rs {
+		r.wake.Set()
 	}
 }

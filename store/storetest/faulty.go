@@ -128,23 +128,23 @@ func (f *Faulty) Get(ctx context.Context, key string) (store.KV, int64, error) {
 }
 
 // List implements store.Store.
-func (f *Faulty) List(ctx context.Context, prefix string, o store.ListOptions) (store.ListResult, error) {
-	return request(f, ctx, "list", prefix, func() (store.ListResult, error) { return f.Store.List(ctx, prefix, o) })
+func (f *Faulty) List(ctx context.Context, prefix string, opts store.ListOptions) (store.ListResult, error) {
+	return request(f, ctx, "list", prefix, func() (store.ListResult, error) { return f.Store.List(ctx, prefix, opts) })
 }
 
 // Create implements store.Store.
-func (f *Faulty) Create(ctx context.Context, key string, value []byte, o store.WriteOptions) (int64, error) {
-	return request(f, ctx, "create", key, func() (int64, error) { return f.Store.Create(ctx, key, value, o) })
+func (f *Faulty) Create(ctx context.Context, key string, value []byte, opts store.WriteOptions) (int64, error) {
+	return request(f, ctx, "create", key, func() (int64, error) { return f.Store.Create(ctx, key, value, opts) })
 }
 
 // Update implements store.Store.
-func (f *Faulty) Update(ctx context.Context, key string, value []byte, expected int64, o store.WriteOptions) (int64, error) {
-	return request(f, ctx, "update", key, func() (int64, error) { return f.Store.Update(ctx, key, value, expected, o) })
+func (f *Faulty) Update(ctx context.Context, key string, value []byte, expected int64, opts store.WriteOptions) (int64, error) {
+	return request(f, ctx, "update", key, func() (int64, error) { return f.Store.Update(ctx, key, value, expected, opts) })
 }
 
 // Delete implements store.Store.
-func (f *Faulty) Delete(ctx context.Context, key string, expected int64, o store.WriteOptions) (int64, error) {
-	return request(f, ctx, "delete", key, func() (int64, error) { return f.Store.Delete(ctx, key, expected, o) })
+func (f *Faulty) Delete(ctx context.Context, key string, expected int64, opts store.WriteOptions) (int64, error) {
+	return request(f, ctx, "delete", key, func() (int64, error) { return f.Store.Delete(ctx, key, expected, opts) })
 }
 
 // Txn implements store.Store.
@@ -168,14 +168,14 @@ func (f *Faulty) Compact(ctx context.Context, revision int64) error {
 }
 
 // Watch implements store.Store.
-func (f *Faulty) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
+func (f *Faulty) Watch(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) error {
 	if _, err := f.before(ctx, "watch", prefix); err != nil {
 		return err
 	}
 	if f.hooks.Batch == nil && f.hooks.Drop == nil {
-		return f.Store.Watch(ctx, prefix, from, o, deliver)
+		return f.Store.Watch(ctx, prefix, from, opts, deliver)
 	}
-	return f.Store.Watch(ctx, prefix, from, o, func(b store.Batch) error {
+	return f.Store.Watch(ctx, prefix, from, opts, func(b store.Batch) error {
 		if f.hooks.Batch != nil {
 			if err := f.hooks.Batch(ctx, prefix, b); err != nil {
 				return err

@@ -8,18 +8,18 @@ import (
 )
 
 // Create implements store.Store.
-func (s *Store) Create(ctx context.Context, key string, value []byte, o store.WriteOptions) (int64, error) {
-	return s.one(ctx, store.Op{Type: store.OpCreate, Key: key, Value: value, TTL: o.TTL}, o.Guards)
+func (s *Store) Create(ctx context.Context, key string, value []byte, opts store.WriteOptions) (int64, error) {
+	return s.one(ctx, store.Op{Type: store.OpCreate, Key: key, Value: value, TTL: opts.TTL}, opts.Guards)
 }
 
 // Update implements store.Store.
-func (s *Store) Update(ctx context.Context, key string, value []byte, expected int64, o store.WriteOptions) (int64, error) {
-	return s.one(ctx, store.Op{Type: store.OpUpdate, Key: key, Value: value, Expected: expected, TTL: o.TTL}, o.Guards)
+func (s *Store) Update(ctx context.Context, key string, value []byte, expected int64, opts store.WriteOptions) (int64, error) {
+	return s.one(ctx, store.Op{Type: store.OpUpdate, Key: key, Value: value, Expected: expected, TTL: opts.TTL}, opts.Guards)
 }
 
 // Delete implements store.Store.
-func (s *Store) Delete(ctx context.Context, key string, expected int64, o store.WriteOptions) (int64, error) {
-	return s.one(ctx, store.Op{Type: store.OpDelete, Key: key, Expected: expected}, o.Guards)
+func (s *Store) Delete(ctx context.Context, key string, expected int64, opts store.WriteOptions) (int64, error) {
+	return s.one(ctx, store.Op{Type: store.OpDelete, Key: key, Expected: expected}, opts.Guards)
 }
 
 func (s *Store) one(ctx context.Context, op store.Op, guards []store.Guard) (int64, error) {
@@ -31,7 +31,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (
 	if err := s.check(ctx); err != nil {
 		return 0, err
 	}
-	if err := store.ValidateTxnWithin(s.options.TxnOps, ops, guards); err != nil {
+	if err := store.ValidateTxnWithin(s.opts.TxnOps, ops, guards); err != nil {
 		return 0, err
 	}
 	if err := s.checkSize(ops); err != nil {
@@ -43,7 +43,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (
 			now = time.Now()
 		}
 	}
-	var buf [8]*watcher
+	var buf [8]*logReader
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -57,8 +57,8 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (
 	refused := before.check(ops, guards)
 	if refused != nil || len(ops) == 0 {
 		s.mu.Unlock()
-		// The answer tells of a state that must be durable first.
-		if err := s.settle(before.revision, "read"); err != nil {
+		// The result depends on commits that must be durable first.
+		if err := s.awaitSync(before.revision, "read"); err != nil {
 			return 0, err
 		}
 		return before.revision, refused
@@ -66,28 +66,28 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op, guards []store.Guard) (
 	revision, interested := s.commit(ops, now, buf[:0])
 	sooner := s.startExpiry(before)
 	s.mu.Unlock()
-	wake(interested)
+	wakeAll(interested)
 	if sooner {
-		poke(s.sooner)
+		s.sooner.Set()
 	}
-	return revision, s.settle(revision, "write")
+	return revision, s.awaitSync(revision, "write")
 }
 
 func (s *Store) checkSize(ops []store.Op) error {
-	if s.options.MaxBytes < 0 {
+	if s.opts.MaxBytes < 0 {
 		return nil
 	}
 	size := 0
 	for _, op := range ops {
 		size += len(op.Key) + len(op.Value)
 	}
-	if size > s.options.MaxBytes {
-		return &store.TooLargeError{Bytes: size, Limit: s.options.MaxBytes}
+	if size > s.opts.MaxBytes {
+		return &store.TooLargeError{Bytes: size, Limit: s.opts.MaxBytes}
 	}
 	return nil
 }
 
-// check judges the guards and the operations against the state.
+// check checks the guards and the operations against the state.
 func (st *state) check(ops []store.Op, guards []store.Guard) error {
 	for _, g := range guards {
 		if current := st.copyOf(g.Key); !g.Holds(current) {
@@ -97,7 +97,7 @@ func (st *state) check(ops []store.Op, guards []store.Guard) error {
 	for _, op := range ops {
 		kv, _ := st.items.Get(op.Key)
 		if op.Check(kv) != nil {
-			return op.Check(st.copyOf(op.Key)) // what callers get is theirs
+			return op.Check(st.copyOf(op.Key)) // the caller owns the KV in the error
 		}
 	}
 	return nil
@@ -112,10 +112,9 @@ func (st *state) copyOf(key string) *store.KV {
 	return &c
 }
 
-// commit applies operations that passed check as the next revision: with a journal they are seen when settle
-// has returned, without one at once. Called with mu held; the watchers it returns are woken after mu is
-// released.
-func (s *Store) commit(ops []store.Op, now time.Time, interested []*watcher) (int64, []*watcher) {
+// commit applies operations that passed check as the next revision. With a journal they become visible in
+// awaitSync, without one at once. Called with mu held; the readers it returns are woken after mu is released.
+func (s *Store) commit(ops []store.Op, now time.Time, interested []*logReader) (int64, []*logReader) {
 	st := s.head
 	next := &state{ttl: st.ttl, revision: st.revision + 1}
 	c := &commit{revision: next.revision, events: make([]store.Event, len(ops))}
@@ -139,25 +138,25 @@ func (s *Store) commit(ops []store.Op, now time.Time, interested []*watcher) (in
 	}
 	next.items = edit.Map()
 	s.head = next
-	if s.options.Journal != nil {
-		s.options.Journal.Append(entry(c, next.ttl))
-		s.unseen = append(s.unseen, unseen{c, next})
+	if s.opts.Journal != nil {
+		s.opts.Journal.Append(entry(c, next.ttl))
+		s.unsynced = append(s.unsynced, unsynced{c, next})
 		return next.revision, interested
 	}
-	return next.revision, s.show(c, next, interested)
+	return next.revision, s.publish(c, next, interested)
 }
 
-// show makes a commit visible. Called with mu held; the watchers it returns are woken after mu is released.
-func (s *Store) show(c *commit, next *state, interested []*watcher) []*watcher {
-	s.log.add(c, next.items, s.options)
+// publish makes a commit visible. Called with mu held; the readers it returns are woken after mu is released.
+func (s *Store) publish(c *commit, next *state, interested []*logReader) []*logReader {
+	s.log.add(c, next.items, s.opts)
 	s.state.Store(next)
-	for prefix, group := range s.watchers {
+	for prefix, group := range s.readers {
 		if c.matching(prefix) == 0 {
 			continue
 		}
-		for w := range group {
-			if w.notice(c) {
-				interested = append(interested, w)
+		for r := range group {
+			if r.notice(c) {
+				interested = append(interested, r)
 			}
 		}
 	}
@@ -168,5 +167,5 @@ func deadline(now time.Time, ttl time.Duration) time.Time {
 	if ttl <= 0 {
 		return time.Time{}
 	}
-	return now.Add(ttl).Round(0) // a wall time: plain data, whichever clock reads it later
+	return now.Add(ttl).Round(0) // without a monotonic reading: plain data for any clock
 }
