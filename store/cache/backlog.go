@@ -9,15 +9,15 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// AtLeast returns a snapshot that has reached revision. Where the store cannot report progress, a quiet cache
-// would wait for ever, and one that has been found wrong is of no use: it reads the store instead, and a
-// revision that the store has not reached is *store.FutureRevisionError.
+// AtLeast returns a snapshot that has reached revision. Where the store cannot report progress, so that a
+// wait could last forever, or where the cache is inconsistent, it reads the store, and a revision that the
+// store has not reached is *store.FutureRevisionError.
 func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) {
-	doubted := c.doubted.Load()
-	if c.store.Capabilities().Progress && !doubted {
+	inconsistent := c.inconsistent.Load()
+	if c.store.Capabilities().Progress && !inconsistent {
 		return c.Wait(ctx, revision)
 	}
-	if snap := c.latest(); snap.revision >= revision && !doubted {
+	if snap := c.latest(); snap.revision >= revision && !inconsistent {
 		return snap, nil
 	}
 	snap, err := c.quorum(ctx)
@@ -27,14 +27,14 @@ func (c *Cache) AtLeast(ctx context.Context, revision int64) (*Snapshot, error) 
 	return snap, err
 }
 
-// At returns the state at exactly that revision: from the event log, or else from the store. Of those read
-// from the store the last few are kept, because the pages of a list ask for the same one again and again.
-// Errors: *store.ExpiredError if the store has forgotten it and it is not one of those,
-// *store.FutureRevisionError if it has not reached it.
+// At returns the state at exactly that revision: from the event log, or else from the store. The last few
+// states are kept, because all pages of a list read the same one. Errors: *store.ExpiredError if the store
+// has compacted the revision and the state is not one of those kept, *store.FutureRevisionError if the store
+// has not reached it.
 func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
-	doubted := c.doubted.Load()
-	if !doubted {
-		snap, err := c.SnapshotAt(revision)
+	inconsistent := c.inconsistent.Load()
+	if !inconsistent {
+		snap, err := c.snapshotAt(revision)
 		if err == nil {
 			return snap, nil
 		}
@@ -50,7 +50,7 @@ func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
 		return nil, err
 	}
 	snap := fromStore(items, at)
-	if doubted {
+	if inconsistent {
 		return snap, nil
 	}
 	c.mu.Lock()
@@ -59,11 +59,11 @@ func (c *Cache) At(ctx context.Context, revision int64) (*Snapshot, error) {
 	return snap, nil
 }
 
-// maxBacklogs is how many watches of one cache read the store at a time for what happened before the cache's
-// log.
+// maxBacklogs is how many watches of one cache may read at a time from the store what happened before the
+// cache's log.
 const maxBacklogs = 16
 
-// backlogs counts them.
+// backlogs counts those watches.
 type backlogs struct {
 	mu sync.Mutex
 	n  int
@@ -88,11 +88,11 @@ func (b *backlogs) leave() {
 // errCaughtUp ends a backlog that has reached the log.
 var errCaughtUp = errors.New("cache: the watch has reached the log")
 
-// backlog delivers what happened between the watch's place and the log, from the store itself, so that
-// clients that outlived a restart of the server need no list. It returns when the log is reached, or with
-// *store.ExpiredError if the store has forgotten too.
+// backlog delivers what happened between WatchOptions.From and the log, read from the store, so that clients
+// that outlived a restart of the server need no list. It returns nil when the log is reached, and
+// *store.ExpiredError if the store has compacted the revision too.
 func (c *Cache) backlog(ctx context.Context, w *watcher, expired error, deliver func([]Event) error) error {
-	if c.hasMissed(w.options.From) || !c.backlogs.enter() {
+	if c.isSuspect(w.opts.From) || !c.backlogs.enter() {
 		return expired
 	}
 	defer c.backlogs.leave()
@@ -101,8 +101,8 @@ func (c *Cache) backlog(ctx context.Context, w *watcher, expired error, deliver 
 	defer tasks.Wait()
 	defer cancel()
 	tasks.Go(func() { c.nudgeUntil(ctx) })
-	w.after = w.options.From
-	err := c.store.Watch(ctx, c.prefix, w.options.From, store.WatchOptions{Prev: true}, func(b store.Batch) error {
+	w.after = w.opts.From
+	err := c.store.Watch(ctx, c.prefix, w.opts.From, store.WatchOptions{Prev: true}, func(b store.Batch) error {
 		events, err := c.replayed(w, b.Events)
 		if err == nil && len(events) > 0 {
 			err = deliver(events)
@@ -110,7 +110,7 @@ func (c *Cache) backlog(ctx context.Context, w *watcher, expired error, deliver 
 		if err != nil {
 			return err
 		}
-		w.options.From = b.Revision
+		w.opts.From = b.Revision
 		if c.reaches(b.Revision) {
 			return errCaughtUp
 		}
@@ -122,14 +122,14 @@ func (c *Cache) backlog(ctx context.Context, w *watcher, expired error, deliver 
 	return err
 }
 
-// reaches reports whether a watch from that revision finds its place in the log.
+// reaches reports whether a watch from that revision can continue from the log.
 func (c *Cache) reaches(revision int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return revision >= c.log.floor
 }
 
-// replayed makes the watch's events of the store's.
+// replayed translates the store's events for the watch.
 func (c *Cache) replayed(w *watcher, from []store.Event) ([]Event, error) {
 	var out []Event
 	for _, e := range from {
@@ -144,14 +144,15 @@ func (c *Cache) replayed(w *watcher, from []store.Event) ([]Event, error) {
 			ch.kind, ch.obj = Deleted, ch.prev.at(e.KV.Revision)
 		}
 		if event, ok := w.event(ch); ok {
-			event.change = nil // nobody else sees this one
+			event.change = nil // not shared with other watches
 			out = append(out, event)
 		}
 	}
 	return out, nil
 }
 
-// nudgeUntil asks the store for progress until ctx ends, so that a backlog without events comes to its end.
+// nudgeUntil requests progress of the store until ctx ends, so that a backlog without events comes to its
+// end.
 func (c *Cache) nudgeUntil(ctx context.Context) {
 	ticker := time.NewTicker(maxNudge)
 	defer ticker.Stop()

@@ -20,8 +20,7 @@ type Options struct {
 	// Attributes reads an object's attributes from its stored bytes. It must be safe
 	// for concurrent use. An error marks the object (Object.Err). Nil leaves Attrs empty.
 	Attributes func(kv store.KV) (Attrs, error)
-	// EventLog is the number of changes kept for watches to start from and for
-	// SnapshotAt. Zero means 16,384.
+	// EventLog is the number of changes kept for watches to start from and for At. Zero means 16,384.
 	EventLog int
 	// EventLogBytes bounds the same log by the size of the objects in it. Zero means
 	// 32 MiB. The latest change is always kept.
@@ -31,12 +30,12 @@ type Options struct {
 	WatcherBuffer int
 	// Backfill is how many revisions before the current one a new cache begins, if the store can report
 	// progress, so that watches of clients that outlived the server's restart, or that began with a write
-	// before the cache was started, go on without a list. Zero means 1,000, negative none.
+	// before the cache was started, continue without a list. Zero means 1,000, negative none.
 	Backfill int64
 	// CheckEvery is about how often the cache is compared with the store: see the package comment. Zero means
 	// five minutes, negative never.
 	CheckEvery time.Duration
-	// Logger receives relists and undecodable objects. Nil discards.
+	// Logger receives relists, inconsistencies and undecodable objects. Nil discards.
 	Logger *slog.Logger
 	// Metrics are called as things happen. Nil functions are skipped.
 	Metrics Metrics
@@ -53,21 +52,21 @@ type Metrics struct {
 	// Listed is called when the state, or what has changed in it, has been read from the store, with the
 	// number of objects read.
 	Listed func(objects int)
-	// Progress is called when the store has told that nothing has changed up to a newer revision.
+	// Progress is called when the store has reported that nothing has changed up to a newer revision.
 	Progress func()
 	// Waited is called when a reader has waited for the cache to reach a revision, or has found it there.
 	Waited func(d time.Duration)
-	// Consistent is called when Consistent has been answered, if the store reports progress: from the store
-	// itself if fallback.
+	// Consistent is called when Consistent returns, if the store reports progress. fallback is true if the
+	// store was read.
 	Consistent func(fallback bool, err error)
-	// Initial is called when a watch begins with objects or with changes that have happened, with their
-	// number, also of those it does not see.
+	// Initial is called when a watch begins with objects or with past changes. n is their number and includes
+	// those that its selector filters out.
 	Initial func(n int)
 	// Watchers is called with +1 and -1 as watches begin and end.
 	Watchers func(delta int)
 	// Slow is called when a watch is cut off.
 	Slow func()
-	// Unreadable is called for each object, or version of one, that cannot be decoded.
+	// Unreadable is called for each revision of an object that cannot be decoded.
 	Unreadable func()
 	// Checked is called after each comparison with the store.
 	Checked func(c Check)
@@ -97,33 +96,35 @@ func (o Options) withDefaults() Options {
 
 // Cache is the watch cache of one prefix of a store. The package comment is its contract.
 type Cache struct {
-	store   store.Store
-	prefix  string
-	options Options
+	store  store.Store
+	prefix string
+	opts   Options
 
-	started  atomic.Bool
-	ready    chan struct{} // closed when the first snapshot is current
-	began    int64         // revision of the store when Run was called, or a later one; set when ready is closed
-	stopped  chan struct{} // closed when Run returns
-	snapshot atomic.Pointer[Snapshot]
-	routes   routes
-	nudger   nudger
-	progress shared[int64]     // questions for the store's revision
-	through  shared[*Snapshot] // reads of the store past the cache
-	past     atomic.Pointer[Snapshot]
-	hints    hints
-	backlogs backlogs
-	doubted  atomic.Bool // the cache has been found wrong and has not been filled again yet
+	started       atomic.Bool
+	ready         chan struct{} // closed when the first snapshot is current
+	startRevision int64         // revision of the store when Run was called, or a later one; set when ready is closed
+	stopped       chan struct{} // closed when Run returns
+	snapshot      atomic.Pointer[Snapshot]
+	routes        routes
+	nudger        nudger
+	progress      sharedCall[int64]        // reads of the store's revision
+	through       sharedCall[*Snapshot]    // reads of the store past the cache
+	past          atomic.Pointer[Snapshot] // the newest state read past the cache, if newer than snapshot
+	hints         hints
+	backlogs      backlogs
+	inconsistent  atomic.Bool // the last comparison failed and the cache has not been filled again yet
 
 	mu      sync.Mutex
 	epoch   int64 // counts the lists of the store; a watch belongs to one
 	log     changeLog
-	routed  int64 // revision up to which every watch has been told of its changes
+	routed  int64 // revision up to which every watch has been notified of its changes
 	waiters []waiter
-	recent  []*Snapshot // states that SnapshotAt made and At read lately
-	refill  func()      // ends the watch of the store and lists it again; nil while that is going on anyway
-	sound   int64       // the latest revision at which the cache was known to be right
-	missed  span        // of revisions
+	recent  []*Snapshot // states that At returned lately
+	refill  func()      // ends the watch of the store and lists it again; nil while the cache is being listed
+	highest int64       // the greatest revision that a snapshot had before the last list of the store
+
+	lastVerified int64 // the latest revision at which the cache was equal to the store
+	suspect      span  // revisions at which a client may have a state that the store never had
 }
 
 // patience is how long a consistent read waits for the cache before it reads the store.
@@ -137,16 +138,16 @@ type waiter struct {
 
 // New returns a cache of the keys of s that begin with prefix, which ends in a slash. It does nothing
 // until Run.
-func New(s store.Store, prefix string, o Options) *Cache {
-	o = o.withDefaults()
+func New(s store.Store, prefix string, opts Options) *Cache {
+	opts = opts.withDefaults()
 	c := &Cache{
-		store: s, prefix: prefix, options: o,
+		store: s, prefix: prefix, opts: opts,
 		ready:   make(chan struct{}),
 		stopped: make(chan struct{}),
 		routes:  newRoutes(prefix),
-		log:     changeLog{limit: o.EventLog, limitBytes: o.EventLogBytes},
+		log:     changeLog{limit: opts.EventLog, limitBytes: opts.EventLogBytes},
 
-		progress: newShared[int64](), through: newShared[*Snapshot](),
+		progress: newSharedCall[int64](), through: newSharedCall[*Snapshot](),
 	}
 	c.snapshot.Store(&Snapshot{})
 	return c
@@ -156,22 +157,22 @@ func New(s store.Store, prefix string, o Options) *Cache {
 func (c *Cache) Prefix() string { return c.prefix }
 
 // Capacity is how many changes the cache may remember: Options.EventLog.
-func (c *Cache) Capacity() int { return c.options.EventLog }
+func (c *Cache) Capacity() int { return c.opts.EventLog }
 
 // Ready returns a channel that is closed when the cache has caught up with the store for the
 // first time.
 func (c *Cache) Ready() <-chan struct{} { return c.ready }
 
-// Began returns, after Ready, a revision of the store that is not older than the call of Run: for who has
-// just had the cache started, a state that has reached it is consistent.
-func (c *Cache) Began() int64 { return c.began }
+// StartRevision returns, after Ready, a revision of the store that is not older than the call of Run. A
+// snapshot at or after it is consistent for the caller whose read started the cache.
+func (c *Cache) StartRevision() int64 { return c.startRevision }
 
 // Snapshot returns the current state, without waiting. Before Ready it is empty or old.
 func (c *Cache) Snapshot() *Snapshot { return c.snapshot.Load() }
 
-// SnapshotAt returns the state at exactly that revision. Errors: *store.ExpiredError if it is
+// snapshotAt returns the state at exactly that revision. Errors: *store.ExpiredError if it is
 // older than the event log, *store.FutureRevisionError if the cache has not reached it.
-func (c *Cache) SnapshotAt(revision int64) (*Snapshot, error) {
+func (c *Cache) snapshotAt(revision int64) (*Snapshot, error) {
 	c.mu.Lock()
 	current := c.snapshot.Load()
 	if revision == current.revision {
@@ -196,7 +197,7 @@ func (c *Cache) SnapshotAt(revision int64) (*Snapshot, error) {
 	base, undo := c.log.since(revision, current)
 	c.mu.Unlock()
 
-	snap := rewind(base, undo, revision)
+	snap := undoChanges(base, undo, revision)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(undo) > 0 && revision >= c.log.floor {
@@ -205,8 +206,8 @@ func (c *Cache) SnapshotAt(revision int64) (*Snapshot, error) {
 	return snap, nil
 }
 
-// remember keeps the last few states made for readers of a revision, because the pages of a list ask for the
-// same one again and again. Called with mu held.
+// remember keeps the last few states made for readers of a revision, because all pages of a list read the
+// same one. Called with mu held.
 func (c *Cache) remember(snap *Snapshot) {
 	const keep = 4
 	if len(c.recent) == keep {
@@ -215,8 +216,8 @@ func (c *Cache) remember(snap *Snapshot) {
 	c.recent = append(c.recent, snap)
 }
 
-// Wait returns the first snapshot seen that has reached revision. It asks the store for progress
-// while it waits, and returns an error when ctx ends or the cache stops.
+// Wait returns the first snapshot that has reached revision. While it waits it requests reports of progress
+// from the store. It returns an error when ctx ends or the cache stops.
 func (c *Cache) Wait(ctx context.Context, revision int64) (*Snapshot, error) {
 	if snap := c.snapshot.Load(); snap.revision >= revision && snap.revision > 0 {
 		c.waited(0)
@@ -227,19 +228,19 @@ func (c *Cache) Wait(ctx context.Context, revision int64) (*Snapshot, error) {
 }
 
 func (c *Cache) waited(d time.Duration) {
-	if hook := c.options.Metrics.Waited; hook != nil {
+	if hook := c.opts.Metrics.Waited; hook != nil {
 		hook(d)
 	}
 }
 
-// wait is Wait after progress has been asked for.
+// wait is Wait after progress has been requested.
 func (c *Cache) wait(ctx context.Context, revision int64) (*Snapshot, error) {
 	reached, snap := c.await(revision)
 	if reached == nil {
 		c.waited(0)
 		return snap, nil
 	}
-	defer func(began time.Time) { c.waited(time.Since(began)) }(time.Now())
+	defer func(start time.Time) { c.waited(time.Since(start)) }(time.Now())
 	pause := minNudge
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -280,30 +281,31 @@ func (c *Cache) forget(reached chan struct{}) {
 	c.waiters = slices.DeleteFunc(c.waiters, func(w waiter) bool { return w.reached == reached })
 }
 
-// Consistent returns a snapshot that includes every write acknowledged before the call: it asks
-// the store for its revision and waits for the cache to reach it. Where the store cannot
-// report progress, or the cache does not get there within three seconds because its watch is in
-// trouble, it asks the store what has changed instead.
+// Consistent returns a snapshot that includes every write acknowledged before the call: it reads the store's
+// revision and waits for the cache to reach it. If the store cannot report progress, if the cache is
+// inconsistent, or if the cache does not reach the revision within three seconds because its watch has
+// failed, it reads from the store what has changed instead.
 func (c *Cache) Consistent(ctx context.Context) (*Snapshot, error) {
 	if !c.store.Capabilities().Progress {
 		return c.quorum(ctx)
 	}
 	snap, fallback, err := c.consistent(ctx)
-	if hook := c.options.Metrics.Consistent; hook != nil {
+	if hook := c.opts.Metrics.Consistent; hook != nil {
 		hook(fallback, err)
 	}
 	return snap, err
 }
 
-// consistent is Consistent over a store that reports progress. fallback says that the cache was not enough.
+// consistent is Consistent over a store that reports progress. fallback is true if the snapshot was read from
+// the store.
 func (c *Cache) consistent(ctx context.Context) (snap *Snapshot, fallback bool, err error) {
-	if c.doubted.Load() {
-		snap, err = c.quorum(ctx)
-		return snap, true, err
-	}
 	revision, err := c.revision(ctx)
 	if err != nil {
 		return nil, false, err
+	}
+	if c.inconsistent.Load() { // also found by reading the revision
+		snap, err = c.quorum(ctx)
+		return snap, true, err
 	}
 	if snap := c.snapshot.Load(); snap.revision >= revision {
 		c.waited(0)

@@ -50,13 +50,13 @@ type fixture struct {
 }
 
 // start runs a cache over a memory store until the test ends.
-func start(t *testing.T, s store.Store, o cache.Options) *fixture {
+func start(t *testing.T, s store.Store, opts cache.Options) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	if o.Attributes == nil {
-		o.Attributes = attributes
+	if opts.Attributes == nil {
+		opts.Attributes = attributes
 	}
-	f := &fixture{t: t, ctx: ctx, s: s, c: cache.New(s, "/pods/", o)}
+	f := &fixture{t: t, ctx: ctx, s: s, c: cache.New(s, "/pods/", opts)}
 	done := make(chan error, 1)
 	go func() { done <- f.c.Run(ctx) }()
 	t.Cleanup(func() {
@@ -98,12 +98,12 @@ type recorder struct {
 	stop  context.CancelFunc
 }
 
-func (f *fixture) watch(o cache.WatchOptions) *recorder {
+func (f *fixture) watch(opts cache.WatchOptions) *recorder {
 	ctx, cancel := context.WithCancel(f.ctx)
 	r := &recorder{done: make(chan struct{}), stop: cancel}
 	go func() {
 		defer close(r.done)
-		err := f.c.Watch(ctx, o, func(events []cache.Event) error {
+		err := f.c.Watch(ctx, opts, func(events []cache.Event) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			for _, e := range events {
@@ -480,7 +480,7 @@ type breakable struct {
 	next chan error
 }
 
-func (b *breakable) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
+func (b *breakable) Watch(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	broken := make(chan error, 1)
@@ -496,7 +496,7 @@ func (b *breakable) Watch(ctx context.Context, prefix string, from int64, o stor
 		case <-stop:
 		}
 	}()
-	err := b.Store.Watch(ctx, prefix, from, o, deliver)
+	err := b.Store.Watch(ctx, prefix, from, opts, deliver)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
@@ -517,8 +517,8 @@ type withoutProgress struct{ store.Store }
 func (withoutProgress) Capabilities() store.Capabilities { return store.Capabilities{} }
 
 // Watch tells of events only.
-func (s withoutProgress) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
-	return s.Store.Watch(ctx, prefix, from, o, func(b store.Batch) error {
+func (s withoutProgress) Watch(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) error {
+	return s.Store.Watch(ctx, prefix, from, opts, func(b store.Batch) error {
 		if len(b.Events) == 0 {
 			return nil
 		}

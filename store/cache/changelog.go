@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// checkpointEvery is about how many changes apart the log remembers a whole
-	// snapshot, and so about the most changes that reading an old revision undoes.
+	// checkpointEvery is about how many changes apart the log keeps a whole snapshot, and so about the most
+	// changes that reading an old revision undoes.
 	checkpointEvery = 256
-	// hotForms is how many of the latest changes keep what was encoded for them: the
-	// events, and the forms of states that are not current any more. What the log holds
-	// beyond that is bounded by the size of the stored objects.
+	// hotForms is how many of the latest changes keep their encoded forms: those of the events and those of
+	// states that are no longer current. What the log holds beyond that is bounded by the size of the stored
+	// objects.
 	hotForms = 1024
 )
 
@@ -20,14 +20,14 @@ const (
 type changeLog struct {
 	limit, limitBytes int
 
-	floor      int64 // every change with a greater revision is here
-	last       int64 // sequence number of the newest change, here or not
+	floor      int64 // every change with a greater revision is in entries
+	last       int64 // sequence number of the newest change, in entries or not
 	entries    []*change
 	bytes      int
 	checkpoint int64 // sequence number of the last one
 }
 
-// first returns the sequence number of the oldest change that is here.
+// first returns the sequence number of the oldest change in the log.
 func (l *changeLog) first() int64 { return l.last - int64(len(l.entries)) + 1 }
 
 // add appends changes after which the state is snap, and drops old ones.
@@ -46,7 +46,7 @@ func (l *changeLog) add(changes []*change, snap *Snapshot) {
 	}
 	cold := len(l.entries) - hotForms
 	for i := max(0, cold-len(changes)); i < cold; i++ {
-		l.entries[i].cool()
+		l.entries[i].dropForms()
 	}
 	n := 0
 	for bytes := l.bytes; n < len(l.entries)-1 && (len(l.entries)-n > l.limit || bytes > l.limitBytes); n++ {
@@ -59,12 +59,12 @@ func (l *changeLog) drop(n int) {
 	for i, c := range l.entries[:n] {
 		l.floor = c.revision()
 		l.bytes -= c.size()
-		l.entries[i] = nil // append moves the rest to a new array now and then
+		l.entries[i] = nil // append moves the rest to a new array at times
 	}
 	l.entries = l.entries[n:]
 }
 
-// reset forgets everything; history begins again at revision floor.
+// reset drops everything; history begins again at revision floor.
 func (l *changeLog) reset(floor int64) {
 	l.entries, l.bytes, l.floor, l.checkpoint = nil, 0, floor, l.last
 }
@@ -75,8 +75,8 @@ func (l *changeLog) upTo(revision int64) int64 {
 	return l.first() + int64(n) - 1
 }
 
-// take appends to buf up to limit changes from seq on, which must not be below first.
-func (l *changeLog) take(buf []*change, seq int64, limit int) []*change {
+// appendFrom appends to buf up to limit changes from seq on, which must not be below first.
+func (l *changeLog) appendFrom(buf []*change, seq int64, limit int) []*change {
 	i := int(seq - l.first())
 	if i >= len(l.entries) {
 		return buf
@@ -95,8 +95,8 @@ func (l *changeLog) since(revision int64, current *Snapshot) (*Snapshot, []*chan
 	return current, slices.Clone(newer)
 }
 
-// rewind undoes changes, the last one first.
-func rewind(snap *Snapshot, undo []*change, revision int64) *Snapshot {
+// undoChanges undoes changes, the last one first.
+func undoChanges(snap *Snapshot, undo []*change, revision int64) *Snapshot {
 	items := snap.items
 	seq := snap.seq
 	if len(undo) > 0 {

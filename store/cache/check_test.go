@@ -19,10 +19,10 @@ import (
 )
 
 // checked is a cache that is compared with its store, whose outcomes are counted.
-func checked(t *testing.T, s store.Store, o cache.Options) (f *fixture, outcomes chan cache.Check) {
+func checked(t *testing.T, s store.Store, opts cache.Options) (f *fixture, outcomes chan cache.Check) {
 	outcomes = make(chan cache.Check, 1000)
-	o.Metrics.Checked = func(c cache.Check) { outcomes <- c }
-	return start(t, s, o), outcomes
+	opts.Metrics.Checked = func(c cache.Check) { outcomes <- c }
+	return start(t, s, opts), outcomes
 }
 
 // losing is a memory store whose watches lose the events of one key while lose is set.
@@ -69,7 +69,7 @@ func TestLostEventIsFoundAndHealed(t *testing.T) {
 				require.Equal(t, cache.CheckFailed, <-outcomes)
 				require.LessOrEqual(t, time.Since(began), 8*time.Minute)
 				// No time passes here, so the cache has not been filled again; but reads are right.
-				require.True(t, f.c.Doubted())
+				require.True(t, f.c.Inconsistent())
 				require.NotEqual(t, want.Items, contents(f.c.Snapshot()))
 				snap, err := f.c.Consistent(f.ctx)
 				require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestLostEventIsFoundAndHealed(t *testing.T) {
 				require.Equal(t, want.Items, contents(snap))
 
 				time.Sleep(time.Second)
-				require.False(t, f.c.Doubted())
+				require.False(t, f.c.Inconsistent())
 				require.Equal(t, want.Items, contents(f.c.Snapshot()))
 				<-watch.done
 				var expired *store.ExpiredError
@@ -171,55 +171,29 @@ func TestCheckOfAQuietCache(t *testing.T) {
 	})
 }
 
-// replaced is a store in whose place another one can be put, as when etcd is restored from a backup.
-type replaced struct {
-	store.Store
-	by atomic.Pointer[memory.Store]
-}
-
-func (r *replaced) now() store.Store {
-	if s := r.by.Load(); s != nil {
-		return s
+// restored returns a cache of ten objects whose store has then been replaced by a backup with one of them,
+// the backup, and the last revision before.
+func restored(t *testing.T) (f *fixture, backup *memory.Store, last int64, outcomes chan cache.Check) {
+	s := storetest.NewReplaceable(memory.New(memory.Options{}))
+	f, outcomes = checked(t, s, cache.Options{})
+	for i := range 10 {
+		last = f.create(fmt.Sprintf("/pods/a/%d", i), "u")
 	}
-	return r.Store
+	backup = memory.New(memory.Options{})
+	_, err := backup.Create(f.ctx, "/pods/a/0", []byte("u"), none)
+	require.NoError(t, err)
+	require.Equal(t, cache.CheckSucceeded, <-outcomes)
+	s.Replace(backup)
+	return f, backup, last, outcomes
 }
 
-func (r *replaced) Close() error {
-	if s := r.by.Load(); s != nil {
-		if err := s.Close(); err != nil {
-			return err
-		}
-	}
-	return r.Store.Close()
-}
-
-func (r *replaced) List(ctx context.Context, prefix string, o store.ListOptions) (store.ListResult, error) {
-	return r.now().List(ctx, prefix, o)
-}
-
-func (r *replaced) Progress(ctx context.Context, prefix string) (int64, error) {
-	return r.now().Progress(ctx, prefix)
-}
-
-func (r *replaced) Watch(ctx context.Context, prefix string, from int64, o store.WatchOptions, deliver func(store.Batch) error) error {
-	return r.now().Watch(ctx, prefix, from, o, deliver)
-}
-
-func TestStoreRestoredFromABackupIsNoticed(t *testing.T) {
+func TestCheckFindsARestoredStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		old, s := memory.New(memory.Options{}), &replaced{Store: memory.New(memory.Options{})}
-		f, outcomes := checked(t, s, cache.Options{})
-		for i := range 10 {
-			f.create(fmt.Sprintf("/pods/a/%d", i), "u")
-		}
-		_, err := old.Create(f.ctx, "/pods/a/0", []byte("u"), none)
-		require.NoError(t, err)
-		require.Equal(t, cache.CheckSucceeded, <-outcomes)
-		s.by.Store(old)
+		f, backup, _, outcomes := restored(t)
 		require.Equal(t, cache.CheckFailed, <-outcomes)
 		time.Sleep(time.Second)
 		require.Equal(t, 1, f.c.Snapshot().Len())
-		_, err = old.Create(f.ctx, "/pods/a/new", []byte("u"), none)
+		_, err := backup.Create(f.ctx, "/pods/a/new", []byte("u"), none)
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, 2, f.c.Snapshot().Len(), "it follows the store there is now")
@@ -227,7 +201,59 @@ func TestStoreRestoredFromABackupIsNoticed(t *testing.T) {
 	})
 }
 
-// A cache that is right is never doubted, whatever happens while it is compared.
+// A consistent read finds out at once, and returns what the restored store holds. A key may have another
+// value at the same revision.
+func TestConsistentReadOfARestoredStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, backup, _, _ := restored(t)
+		_, err := backup.Create(f.ctx, "/pods/a/1", []byte("other"), none)
+		require.NoError(t, err)
+		want, err := backup.List(f.ctx, "/pods/", store.ListOptions{})
+		require.NoError(t, err)
+		snap, err := f.c.Consistent(f.ctx)
+		require.NoError(t, err)
+		require.Equal(t, want.Items, contents(snap))
+		require.True(t, f.c.Inconsistent())
+		time.Sleep(time.Second)
+		require.False(t, f.c.Inconsistent())
+		require.Equal(t, want.Items, contents(f.c.Snapshot()))
+	})
+}
+
+// The watches of a restored store expire, at the latest when their next bookmark is due, and so do those that
+// begin with a revision that the store no longer has: none waits in silence for revisions that its client has
+// seen.
+func TestWatchesOfARestoredStoreExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewReplaceable(memory.New(memory.Options{}))
+		f := start(t, s, cache.Options{CheckEvery: -1})
+		var last int64
+		for i := range 10 {
+			last = f.create(fmt.Sprintf("/pods/a/%d", i), "u")
+		}
+		quiet, marked := f.watch(cache.WatchOptions{}), f.watch(cache.WatchOptions{Bookmarks: time.Minute})
+		synctest.Wait()
+		backup := memory.New(memory.Options{})
+		rev, err := backup.Create(f.ctx, "/pods/a/0", []byte("u"), none)
+		require.NoError(t, err)
+		s.Replace(backup)
+		time.Sleep(2 * time.Minute)
+
+		var expired *store.ExpiredError
+		for _, w := range []*recorder{quiet, marked, f.watch(cache.WatchOptions{From: last}), f.watch(cache.WatchOptions{From: last - 1})} {
+			<-w.done
+			require.ErrorAs(t, w.err, &expired)
+		}
+		w := f.watch(cache.WatchOptions{From: rev})
+		next, err := backup.Create(f.ctx, "/pods/a/new", []byte("u"), none)
+		require.NoError(t, err)
+		require.Equal(t, []string{fmt.Sprintf("ADDED /pods/a/new %d u", next)}, w.take(), "a client of the restored store")
+		w.stop()
+		<-w.done
+	})
+}
+
+// A cache that is right is never inconsistent, whatever happens while it is compared.
 func TestChecksOfRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 3) {
 		synctest.Test(t, func(t *testing.T) {

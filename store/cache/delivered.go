@@ -1,9 +1,9 @@
 package cache
 
 // Delivered reports whether the cache has reached revision and deliver of every open watch has returned with
-// all events up to there. It asks nobody: after a write elsewhere a quiet cache reaches the store's revision
-// only when somebody asks the store for Progress. It is for those who must know that a server has nothing
-// left to say, such as tests; it visits every watch.
+// all events up to it. It does not read the store: a cache of keys that do not change reaches the revision of
+// a write elsewhere only when something calls Progress of the store. It is for callers that must know that a
+// server has nothing left to deliver, such as tests; it visits every watch.
 func (c *Cache) Delivered(revision int64) bool {
 	c.mu.Lock()
 	routed := c.routed
@@ -17,7 +17,7 @@ func (r *routes) idle() bool {
 	defer r.mu.Unlock()
 	for _, group := range r.groups {
 		for _, w := range group {
-			// In this order: a watch is busy before it takes what is pending.
+			// In this order: a watch is busy before it reads what is pending.
 			if w.pending.Load() != 0 || w.busy.Load() {
 				return false
 			}

@@ -1,11 +1,9 @@
 package cache
 
-import "sync/atomic"
-
 // EventType is the kind of an Event.
 type EventType uint8
 
-// The kinds of events, as a watch of the Kubernetes API knows them.
+// The kinds of events are those of a Kubernetes watch, from the point of view of one watch and its selector.
 const (
 	Added EventType = iota + 1
 	Modified
@@ -29,8 +27,8 @@ func (t EventType) String() string {
 	}
 }
 
-// Event is a change as one watch sees it: an object that begins to match its selector is
-// Added, one that stops matching is Deleted.
+// Event is a change as one watch sees it: an object that begins to match its selector is Added, one that no
+// longer matches is Deleted.
 type Event struct {
 	Type EventType
 	// Object is the new state; in a Deleted event the last state that matched, with
@@ -47,11 +45,11 @@ type Event struct {
 	change *change
 }
 
-// Form is Object.Form for the whole event, such as the line of a watch response: made at
-// most once for all watches that see the same event with the same type, and kept only
-// while the event is recent. make must not block.
+// Form is Object.Form for the whole event, such as the line of a watch response: it is made at most once for
+// all watches that see the same event with the same type, and kept only while the event is recent. make must
+// not block.
 //
-// Bookmarks and initial events are not shared: for them make runs every time.
+// Bookmarks and initial events are not shared: for them make is called every time.
 func (e *Event) Form(key FormKey, make func(*Event) ([]byte, error)) ([]byte, error) {
 	if e.change == nil {
 		return make(e)
@@ -65,46 +63,3 @@ func (e *Event) Form(key FormKey, make func(*Event) ([]byte, error)) ([]byte, er
 	}
 	return f.bytes, f.err
 }
-
-// change is one event of the store, decoded: what all watches make their Events of.
-type change struct {
-	seq   int64 // its place in the log, counted from 1
-	kind  EventType
-	obj   *Object // of a deletion: the last state at the revision of the deletion
-	prev  *Object // nil if created
-	after *Snapshot
-	forms forms
-	left  atomic.Pointer[Object]
-}
-
-func (c *change) revision() int64 { return c.obj.Revision }
-
-// gone returns what a watch is sent whose selector the object has left: the previous
-// state with the revision of the change, one for all such watches.
-func (c *change) gone() *Object {
-	if c.kind == Deleted {
-		return c.obj
-	}
-	if o := c.left.Load(); o != nil {
-		return o
-	}
-	c.left.CompareAndSwap(nil, c.prev.at(c.revision()))
-	return c.left.Load()
-}
-
-// cool lets go of encoded forms that hardly anybody will ask for again.
-func (c *change) cool() {
-	c.forms.drop()
-	if c.prev != nil {
-		c.prev.drop()
-	}
-	if c.kind == Deleted {
-		c.obj.drop()
-	}
-	if left := c.left.Load(); left != nil {
-		left.drop()
-	}
-}
-
-// size estimates the bytes that the log keeps alive for the change.
-func (c *change) size() int { return c.obj.size() + 200 }

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// maxHints bounds the hints that wait for their event. Those of writes that fail are
-// pushed out by later ones.
+// maxHints bounds the hints that wait for their event. Those of failed writes are replaced by later ones.
 const maxHints = 1024
 
 // hints are attributes of values that are about to be written.
@@ -20,14 +19,14 @@ type hint struct {
 	attrs Attrs
 }
 
-// Hint tells the attributes of a value that the caller is about to store under key, and has decoded anyway:
-// when the event comes with these very bytes, Options.Attributes is not called. It is never wrong to leave it
-// out, and a hint whose write fails does no harm. Neither value nor attrs may be modified afterwards.
+// Hint passes the attributes of a value that the caller is about to store under key and has decoded anyway:
+// when the event arrives with the same bytes, Options.Attributes is not called. A hint is optional, and one
+// whose write fails does no harm. Neither value nor attrs may be modified afterwards.
 func (c *Cache) Hint(key string, value []byte, attrs Attrs) {
 	select {
 	case <-c.ready:
 	default:
-		return // nobody would take it
+		return // no event will consume it
 	}
 	c.hints.mu.Lock()
 	defer c.hints.mu.Unlock()
@@ -43,7 +42,7 @@ func (c *Cache) Hint(key string, value []byte, attrs Attrs) {
 	c.hints.byKey[key] = hint{value: value, attrs: attrs}
 }
 
-// take returns and forgets the hint for a key, if it is about these bytes.
+// take returns and removes the hint for a key, if it is for these bytes.
 func (h *hints) take(key string, value []byte) (Attrs, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,7 +1,7 @@
 package cache
 
-// LabelSet stands for some labels, each by two of its bits. Whether an object may have them is seen without
-// looking at its labels, which for most objects that a selector leaves out is all there is to see.
+// LabelSet is a Bloom filter of labels with two bits for each. It rules out most objects that a selector does
+// not match without reading their labels.
 type LabelSet uint64
 
 // With returns the set with one more label.
@@ -11,7 +11,7 @@ func (s LabelSet) With(key, value string) LabelSet {
 	for i := range len(key) {
 		h = (h ^ uint64(key[i])) * prime
 	}
-	h *= prime // sets key and value apart
+	h *= prime // separates key and value
 	for i := range len(value) {
 		h = (h ^ uint64(value[i])) * prime
 	}
@@ -27,5 +27,5 @@ func labelSetOf(labels map[string]string) (s LabelSet) {
 
 // MayHave reports false only if the object lacks one of the labels.
 func (o *Object) MayHave(s LabelSet) bool {
-	return o.labels&s == s || o.labels == 0 // zero also if it was not made by a cache
+	return o.labels&s == s || o.labels == 0 // also zero if a cache did not make the object
 }

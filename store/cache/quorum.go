@@ -8,34 +8,33 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/ordered"
 )
 
-// forDeletions is how long a read of the store waits for its watch to say what has been deleted, before it
-// reads everything.
-const forDeletions = 100 * time.Millisecond
+// deletionPatience is how long a read of the store waits for the watch to report deletions before it reads
+// everything.
+const deletionPatience = 100 * time.Millisecond
 
-// quorum returns a state that includes every write acknowledged before the call, from the store itself: for
-// stores that cannot report progress, and for a cache whose watch is in trouble. Concurrent callers share a
-// read, and as long as the store has not moved on the last one is good.
+// quorum returns a state that includes every write acknowledged before the call, read from the store: for
+// stores that cannot report progress, and for a cache whose watch has failed. Concurrent callers share a
+// read, and its result is reused until the store's revision changes.
 func (c *Cache) quorum(ctx context.Context) (*Snapshot, error) {
 	revision, err := c.revision(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if snap := c.latest(); snap.revision >= revision && !c.doubted.Load() {
+	if snap := c.latest(); snap.revision >= revision && !c.inconsistent.Load() {
 		return snap, nil
 	}
 	return c.through.do(ctx, c.readThrough)
 }
 
-// revision returns the store's revision, by a question shared with others.
+// revision is storeRevision, with concurrent callers sharing a call to a remote store.
 func (c *Cache) revision(ctx context.Context) (int64, error) {
-	ask := func(ctx context.Context) (int64, error) { return c.store.Progress(ctx, c.prefix) }
 	if !c.store.Capabilities().Remote {
-		return ask(ctx)
+		return c.storeRevision(ctx)
 	}
-	return c.progress.do(ctx, ask)
+	return c.progress.do(ctx, c.storeRevision)
 }
 
-// latest is the newest state known: that of the watch, or what was read from the store since.
+// latest returns the newest state there is: that of the watch, or one read from the store since.
 func (c *Cache) latest() *Snapshot {
 	snap := c.snapshot.Load()
 	if past := c.past.Load(); past != nil && past.revision > snap.revision {
@@ -44,18 +43,19 @@ func (c *Cache) latest() *Snapshot {
 	return snap
 }
 
-// readThrough asks the store for what has changed since the state known, as one linearizable read, and makes
-// the present state of both.
+// readThrough reads from the store what has changed since the latest state, as one linearizable read, and
+// combines the two into the current state.
 //
-// That is sound without any report of progress. Let S be the exact state at r, D the keys written after r as
-// they are at H, and n the number of keys at H. A key that exists at H was written after r, and is in D, or
-// was not, and is then in S as it is now. So the keys at H are among those of S with D put over it; if those
-// are n as well, none of them is missing, and S with D is the state at H. They are more than n only where
-// keys of S were deleted. The watch tells which soon, and any later state of it may take the place of S.
+// That is correct without any report of progress. Let S be the exact state at r, D the keys written after r
+// as they are at H, and n the number of keys at H. A key that exists at H was written after r, and is in D,
+// or was not, and is then in S as it is now. So the keys at H are among those of S with D put over it; if
+// those are n as well, none of them is missing, and S with D is the state at H. They are more than n only
+// where keys of S were deleted. The watch soon reports which, and any later state of it may take the place of
+// S.
 func (c *Cache) readThrough(ctx context.Context) (*Snapshot, error) {
 	epoch := c.snapshot.Load().epoch // first
 	known := c.latest()
-	if known.revision == 0 || c.doubted.Load() {
+	if known.revision == 0 || c.inconsistent.Load() {
 		return c.readAll(ctx)
 	}
 	page, err := c.store.List(ctx, c.prefix, store.ListOptions{Since: known.revision, Limit: pageSize})
@@ -67,10 +67,10 @@ func (c *Cache) readThrough(ctx context.Context) (*Snapshot, error) {
 	}
 	c.listed(len(page.Items))
 	changed := c.objects(page.Items, known)
-	deadline, cancel := context.WithTimeout(ctx, forDeletions)
+	deadline, cancel := context.WithTimeout(ctx, deletionPatience)
 	defer cancel()
 	for {
-		if snap := over(known, changed, page); snap != nil {
+		if snap := merge(known, changed, page); snap != nil {
 			c.keep(snap, epoch)
 			return snap, nil
 		}
@@ -93,8 +93,9 @@ func (c *Cache) readThrough(ctx context.Context) (*Snapshot, error) {
 	}
 }
 
-// over puts what has changed over a state and returns that of the store, or nil if there are keys too many.
-func over(known *Snapshot, changed []*Object, page store.ListResult) *Snapshot {
+// merge applies changed objects to a state and returns the state of the store, or nil if that would have too
+// many keys.
+func merge(known *Snapshot, changed []*Object, page store.ListResult) *Snapshot {
 	items, edit := known.items, (*ordered.Editor[*Object])(nil)
 	for _, o := range changed {
 		if old, ok := known.Get(o.Key); ok && old.Revision == o.Revision {
@@ -118,7 +119,7 @@ func over(known *Snapshot, changed []*Object, page store.ListResult) *Snapshot {
 	}
 }
 
-// readAll reads everything, using the objects that are known.
+// readAll reads everything; objects that the cache has are reused.
 func (c *Cache) readAll(ctx context.Context) (*Snapshot, error) {
 	epoch := c.snapshot.Load().epoch
 	items, revision, err := c.read(ctx, 0)
@@ -130,12 +131,12 @@ func (c *Cache) readAll(ctx context.Context) (*Snapshot, error) {
 	return snap, nil
 }
 
-// keep remembers a state read from the store until the watch has come further. epoch is that of the cache
-// when the read began: what was made with the help of a cache that has been found wrong since is not kept.
+// keep stores a state read from the store until the watch has passed it. epoch is that of the cache when the
+// read began: a state derived from a cache that was found inconsistent since is not kept.
 func (c *Cache) keep(snap *Snapshot, epoch int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.doubted.Load() || c.epoch != epoch {
+	if c.inconsistent.Load() || c.epoch != epoch {
 		return
 	}
 	if past := c.past.Load(); snap.revision > c.snapshot.Load().revision && (past == nil || snap.revision > past.revision) {

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// routes finds the watches that a change may concern without asking every one: they are
-// kept by the part of the key space they look at (everything, one namespace, one key) and, if
-// they select on a field, by its value. What an event costs therefore depends on the
-// watches that want it and not on all there are.
+// routes finds the watches that a change may concern without visiting all of them: they are grouped by the
+// part of the key space they cover (everything, one namespace, one key) and, if they select on a field, by
+// its value. The cost of an event therefore depends on the watches that it concerns and not on all that are
+// open.
 type routes struct {
 	prefix string
 
@@ -28,15 +28,15 @@ func newRoutes(prefix string) routes {
 	return routes{prefix: prefix, groups: map[route][]*watcher{}, fields: map[string]int{}}
 }
 
-// of returns the group of a watch. Prefixes that are none of the three are kept with
-// everything and filtered by the watch.
-func (r *routes) of(o WatchOptions) route {
-	key := route{field: o.Field, value: o.Value}
-	rest, inside := strings.CutPrefix(o.Prefix, r.prefix)
+// of returns the group of a watch. A watch of any other prefix is in the group of everything and filters by
+// itself.
+func (r *routes) of(opts WatchOptions) route {
+	key := route{field: opts.Field, value: opts.Value}
+	rest, inside := strings.CutPrefix(opts.Prefix, r.prefix)
 	switch {
 	case !inside || rest == "":
 	case !strings.HasSuffix(rest, "/"), strings.IndexByte(rest, '/') == len(rest)-1:
-		key.prefix = o.Prefix
+		key.prefix = opts.Prefix
 	}
 	return key
 }
@@ -85,14 +85,14 @@ func (r *routes) notify(changes []*change) []*watcher {
 	}
 	r.mu.Unlock()
 	for i, w := range r.woken {
-		poke(w.wake)
+		w.wake.Set()
 		r.woken[i] = nil
 	}
 	return r.slow
 }
 
-// match visits the groups that a change belongs to; before is the first change of the
-// same batch. Called with mu held.
+// match visits the groups that a change belongs to; before is the first change of the same batch. Called with
+// mu held.
 func (r *routes) match(ch *change, before int64) {
 	key := ch.obj.Key
 	r.matchPrefix("", ch, before)
@@ -117,8 +117,8 @@ func (r *routes) matchPrefix(prefix string, ch *change, before int64) {
 	}
 }
 
-// mark notes the change for the watches of a group. How far a watch lags is judged by what
-// came before this batch, which it has had no chance to read.
+// mark records the change for the watches of a group. The lag of a watch is measured without this batch,
+// which it could not read yet.
 func (r *routes) mark(group []*watcher, seq, before int64) {
 	for _, w := range group {
 		pending := w.pending.Load()
@@ -130,7 +130,7 @@ func (r *routes) mark(group []*watcher, seq, before int64) {
 	}
 }
 
-// wakeAll makes every watch look at the cache again.
+// wakeAll wakes every watch.
 func (r *routes) wakeAll() {
 	r.mu.Lock()
 	var all []*watcher
@@ -139,13 +139,6 @@ func (r *routes) wakeAll() {
 	}
 	r.mu.Unlock()
 	for _, w := range all {
-		poke(w.wake)
-	}
-}
-
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		w.wake.Set()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/internal/wake"
 )
 
 // FuzzRoutes: whatever a watch's own filter lets through must wake it.
@@ -23,8 +24,8 @@ func FuzzRoutes(f *testing.F) {
 		obj.Attrs.Fields = map[string]string{"node": value}
 		r := newRoutes("/pods/")
 		var watches []*watcher
-		for _, o := range []WatchOptions{{Prefix: prefix}, {Prefix: prefix, Field: "node", Value: value}, {Prefix: prefix, Field: "node", Value: old}, {Prefix: prefix, Field: "other"}} {
-			w := &watcher{options: o, route: r.of(o), wake: make(chan struct{}, 1)}
+		for _, opts := range []WatchOptions{{Prefix: prefix}, {Prefix: prefix, Field: "node", Value: value}, {Prefix: prefix, Field: "node", Value: old}, {Prefix: prefix, Field: "other"}} {
+			w := &watcher{opts: opts, route: r.of(opts), wake: wake.New()}
 			r.add(w)
 			watches = append(watches, w)
 		}
@@ -32,7 +33,7 @@ func FuzzRoutes(f *testing.F) {
 		r.notify([]*change{ch})
 		for _, w := range watches {
 			if _, ok := w.event(ch); ok {
-				require.EqualValues(t, 7, w.pending.Load(), "%+v misses %q", w.options, key)
+				require.EqualValues(t, 7, w.pending.Load(), "%+v misses %q", w.opts, key)
 			}
 			r.remove(w)
 		}

@@ -6,66 +6,67 @@ import (
 	"sync"
 )
 
-// shared lets concurrent readers share one question to the store: those that arrive while one is under way
-// wait for the next, which begins after they came and whose answer is therefore new enough for all of them.
-type shared[T any] struct {
-	slot chan struct{} // held by the question under way
+// sharedCall lets concurrent readers share one call of the store: those that arrive while a call is running
+// wait for the next one, which begins after they arrived and whose result is therefore recent enough for all of
+// them.
+type sharedCall[T any] struct {
+	slot chan struct{} // held by the running call
 
 	mu   sync.Mutex
-	next *question[T] // not begun yet
+	next *call[T] // not begun yet
 }
 
-type question[T any] struct {
+type call[T any] struct {
 	done   chan struct{}
-	answer T
+	result T
 	err    error
 }
 
-func newShared[T any]() shared[T] { return shared[T]{slot: make(chan struct{}, 1)} }
+func newSharedCall[T any]() sharedCall[T] { return sharedCall[T]{slot: make(chan struct{}, 1)} }
 
-// do returns the answer of a call of ask that began after do was called.
-func (s *shared[T]) do(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+// do returns the result of a call of fn that began after do was called.
+func (s *sharedCall[T]) do(ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
 	for {
-		q, leads := s.join()
+		c, leads := s.join()
 		if leads {
-			s.ask(ctx, q, ask)
+			s.run(ctx, c, fn)
 		}
 		select {
-		case <-q.done:
+		case <-c.done:
 		case <-ctx.Done():
 			var zero T
 			return zero, ctx.Err()
 		}
-		if !leads && (errors.Is(q.err, context.Canceled) || errors.Is(q.err, context.DeadlineExceeded)) && ctx.Err() == nil {
-			continue // the one who asked gave up
+		if !leads && (errors.Is(c.err, context.Canceled) || errors.Is(c.err, context.DeadlineExceeded)) && ctx.Err() == nil {
+			continue // the context of the reader that made the call has ended
 		}
-		return q.answer, q.err
+		return c.result, c.err
 	}
 }
 
-// join returns the next question and whether the caller must ask it.
-func (s *shared[T]) join() (*question[T], bool) {
+// join returns the next call and whether the caller must make it.
+func (s *sharedCall[T]) join() (c *call[T], leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next != nil {
 		return s.next, false
 	}
-	s.next = &question[T]{done: make(chan struct{})}
+	s.next = &call[T]{done: make(chan struct{})}
 	return s.next, true
 }
 
-func (s *shared[T]) ask(ctx context.Context, q *question[T], ask func(context.Context) (T, error)) {
-	defer close(q.done)
+func (s *sharedCall[T]) run(ctx context.Context, c *call[T], fn func(context.Context) (T, error)) {
+	defer close(c.done)
 	select {
 	case s.slot <- struct{}{}:
 		defer func() { <-s.slot }()
 	case <-ctx.Done():
-		q.err = ctx.Err()
+		c.err = ctx.Err()
 	}
 	s.mu.Lock()
-	s.next = nil // whoever comes now is too late for this one
+	s.next = nil // readers that arrive from here on need a later call
 	s.mu.Unlock()
-	if q.err == nil {
-		q.answer, q.err = ask(ctx)
+	if c.err == nil {
+		c.result, c.err = fn(ctx)
 	}
 }

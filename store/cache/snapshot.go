@@ -20,7 +20,7 @@ type Snapshot struct {
 // revisions.
 type State struct{ epoch, seq int64 }
 
-// fromStore is the snapshot of what the store held at a revision, which no cache has brought about.
+// fromStore returns a snapshot of a state that was read from the store and not derived from events.
 func fromStore(items ordered.Map[*Object], revision int64) *Snapshot {
 	return &Snapshot{items: items, revision: revision, seq: revision, epoch: -1}
 }
@@ -28,7 +28,7 @@ func fromStore(items ordered.Map[*Object], revision int64) *Snapshot {
 // State names the content of the snapshot.
 func (s *Snapshot) State() State { return State{s.epoch, s.seq} }
 
-// Cached reports whether the state is one that the cache has had; otherwise it was read from the store.
+// Cached reports whether the snapshot is one that the cache had; otherwise it was read from the store.
 func (s *Snapshot) Cached() bool { return s.epoch >= 0 }
 
 // Revision returns the store's revision whose state this is.
@@ -53,9 +53,9 @@ func (s *Snapshot) Range(prefix, after string) iter.Seq[*Object] {
 }
 
 // Changes iterates, in ascending order of keys, over the objects that differ from those of an older or newer
-// snapshot of the same cache: before is nil for a new key, after for one that is not there any more. Without
-// an old snapshot every object is new. The cost follows the changes between the two, unless the cache has
-// listed its store again in between.
+// snapshot of the same cache: before is nil for a new key, after for a deleted one. Without an old
+// snapshot every object is new. The cost is proportional to the changes between the two, unless the cache has
+// listed its store in between.
 func (s *Snapshot) Changes(old *Snapshot) iter.Seq2[*Object, *Object] {
 	var from ordered.Map[*Object]
 	if old != nil {
@@ -70,7 +70,7 @@ func (s *Snapshot) Changes(old *Snapshot) iter.Seq2[*Object, *Object] {
 	}
 }
 
-// unchanged reports whether a key still has what it had: a store that was restored may have used a revision
+// unchanged reports whether two states of a key are the same: a store restored from a backup may use a revision
 // twice.
 func unchanged(a, b *Object) bool {
 	return a == b || a.Revision == b.Revision && a.CreateRevision == b.CreateRevision && bytes.Equal(a.Value, b.Value)

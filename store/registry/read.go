@@ -41,7 +41,7 @@ func (r *Resource) Snapshot(ctx context.Context, f Freshness) (*cache.Snapshot, 
 	case f.AtLeast > 0:
 		snap, err = r.atLeast(ctx, c, f.AtLeast)
 	case fresh:
-		snap, err = c.Wait(ctx, c.Began())
+		snap, err = c.Wait(ctx, c.StartRevision())
 	default:
 		snap, err = c.Consistent(ctx)
 	}
@@ -66,7 +66,7 @@ func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int6
 const patience = 3 * time.Second
 
 func (r *Resource) atLeast(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
-	if snap := c.Snapshot(); snap.Revision() >= revision && !c.Doubted() {
+	if snap := c.Snapshot(); snap.Revision() >= revision && !c.Inconsistent() {
 		return snap, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)

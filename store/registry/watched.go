@@ -131,7 +131,7 @@ func (r *Resource) Warm(ctx context.Context, f Freshness) (Freshness, error) {
 	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
 		return f, apierrors.NewTooManyRequests("storage is (re)initializing: the watch cache of "+r.gr.String()+" is being filled", 1)
 	case err == nil && fresh && f == Freshness{}:
-		f.AtLeast = c.Began()
+		f.AtLeast = c.StartRevision()
 	}
 	return f, err
 }
