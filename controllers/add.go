@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,37 +18,40 @@ import (
 // Options of a controller added to a manager.
 type Options struct {
 	controller.Options
-	// AllReplicas runs the controller, and its Channels, without leadership.
-	AllReplicas bool
+	// WithoutLeaderElection runs the controller and its Channels on every replica, leader or not
+	// (controller-runtime: NeedLeaderElection set to false).
+	WithoutLeaderElection bool
 }
 
-// patience is how long a controller waits for informers that it is not known to need.
-const patience = 10 * time.Second
+// undeclaredWait is how long a controller waits for informers that are not among its sources.
+const undeclaredWait = 10 * time.Second
 
-// Add makes a controller named name out of r and its sources and adds it to m. Workers start when every
-// source has synced, [Reads] included; a kind that is not served has no objects, and its source begins when
-// it is. For the other informers of m, which r may read too, they wait for 10 s at most: so one that cannot
-// sync, for want of a right say, holds up only the controllers that need it, and reading it is an error until
-// it has synced. The controller is returned for Enqueue and for its queue's debug view. A type that the
-// connection's scheme does not know is an error; after an error nothing is left behind.
-func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sources ...Source) (*controller.Controller, error) {
+// Add makes a controller with the given name from r and its sources and adds it to m. The name appears in
+// logs and metrics.
+//
+// Workers start when every source, including [Reads], has synced. A kind that is not served counts as synced
+// and empty; its source starts when the kind is served. Because r may also read other informers of m, workers
+// wait for those too, but for 10 s at most: an informer that cannot sync, for example because a permission is
+// missing, blocks only the controllers that declare it, and reading it returns an error until it has synced.
+//
+// The controller is returned for Enqueue and the debug view of its queue. Add returns an error if there are
+// no sources or if a type is not in the connection's scheme; then m is unchanged.
+func Add(m *manager.Manager, name string, r reconcile.Reconciler, opts Options, sources ...Source) (*controller.Controller, error) {
 	if len(sources) == 0 {
-		return nil, fmt.Errorf("controllers: %s has no sources: pass controllers.For[T]() at least", name)
+		return nil, fmt.Errorf("controllers: %s has no sources: pass at least controllers.For[T]()", name)
 	}
 	if r == nil {
-		return nil, fmt.Errorf("controllers: %s has no reconciler", name)
+		return nil, fmt.Errorf("controllers: the reconciler of %s must not be nil", name)
 	}
-	if o.Logger == nil {
-		o.Logger = m.Logger()
-	}
+	opts.Logger = cmp.Or(opts.Logger, m.Logger())
 	monitor := m.Monitor()
-	if monitor != nil && o.Queue.Metrics == nil {
-		o.Queue.Metrics = monitor.Queue(name)
+	if monitor != nil && opts.Queue.Metrics == nil {
+		opts.Queue.Metrics = monitor.Queue(name)
 	}
-	if monitor != nil && o.Metrics == nil {
-		o.Metrics = monitor.Reconciles()
+	if monitor != nil && opts.Metrics.Reconciled == nil && opts.Metrics.Active == nil {
+		opts.Metrics = monitor.Reconciles()
 	}
-	a := &added{Controller: controller.New(name, m.Wrap(name, r), o.Options), set: m.Informers(), log: o.Logger}
+	a := &added{Controller: controller.New(name, m.Wrap(name, r), opts.Options), set: m.Informers(), log: opts.Logger}
 	var errs []error
 	for _, s := range sources {
 		if err := s.attach(m, a); err != nil {
@@ -62,8 +66,8 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, o Options, sou
 		monitor.Controller(name, a.Queue())
 	}
 	add := m.Add
-	if o.AllReplicas {
-		add = m.AddAlways
+	if opts.WithoutLeaderElection {
+		add = m.AddWithoutLeaderElection
 	}
 	add(name, a)
 	for _, c := range a.channels {
@@ -89,17 +93,17 @@ func (a *added) Wait(ctx context.Context) error {
 			return err
 		}
 	}
-	soon, cancel := context.WithTimeout(ctx, patience)
+	soon, cancel := context.WithTimeout(ctx, undeclaredWait)
 	defer cancel()
 	err := a.set.WaitForSyncOrAbsent(soon)
 	if err != nil && soon.Err() != nil && ctx.Err() == nil {
-		a.log.Warn("controller starts although not all informers have synced: reading those is an error", "controller", a.Name(), "err", err)
+		a.log.Warn("sync of some informers failed: controller starts, reading them returns an error", "controller", a.Name(), "err", err)
 		return nil
 	}
 	return err
 }
 
-// Run works until ctx ends; then the sources feed the queue no more.
+// Run runs the controller until ctx ends and then removes its event handlers.
 func (a *added) Run(ctx context.Context) error {
 	defer a.detach()
 	return a.Controller.Run(ctx)

@@ -1,5 +1,5 @@
-// Package controllers is the reconciler kit: it joins informers, a work queue and a [reconcile.Reconciler] to
-// a controller and adds it to a manager.
+// Package controllers is the reconciler kit: it joins informers, a work queue and a [reconcile.Reconciler]
+// into a controller and adds it to a manager.
 //
 //	m := manager.New(conn, manager.Options{})
 //	websites := informers.For[*Website](m.Informers()).Lister()
@@ -18,20 +18,33 @@
 //	}
 //	return m.Run(ctx)
 //
-// The Example has the rest of it. A controller waits for its sources, and for those that it [Reads]; one that
-// cannot sync, for want of a right, holds up no others.
+// The Example is the complete program. A controller waits for its sources, including those added with
+// [Reads]. A source that cannot sync, for example because a permission is missing, does not block other
+// controllers.
 //
-// Because the manager's connection makes own writes visible in its informers at once, reconcilers
-// read from listers without expectations or sleeps and still never act on a state older than their
-// own last write.
+// The manager's connection makes its own writes visible in its informers immediately. Reconcilers therefore
+// read from listers without expectations or sleeps and never act on a state older than their own last write.
 //
-// What T alone does not name, [From] watches through an informer of the caller's: metadata only, any kind,
-// some namespaces, another cluster. Several clusters are several managers: one is a Runnable, so it can be
-// added to another, at any time, and informers of its set feed controllers of the other.
+// [From] adds an informer that the type alone does not identify: metadata only, any kind, selected
+// namespaces, another cluster. For several clusters, use one manager each: a manager is a Runnable, so it can
+// be added to another one at any time, and its informers can feed controllers of the other.
 //
-// The packages below it: reconcile (the contract), controller (queue and workers), manager (start
-// and stop), health, metrics and webhook (what a program serves), controllertest (a control plane inside go
-// test). The cluster's own parts are made of the same kit: builtin has one package per built-in controller of
-// kube-controller-manager; scheduler, kubelet, proxy and clusterdns are the components of the same names;
-// fakenode simulates nodes, noderuntime starts the container runtime of a real one.
+// # Packages
+//
+// The kit:
+//
+//   - controllers: Add, the sources and predicates, owner references.
+//   - reconcile: the contract between a controller and its reconciler.
+//   - controller: a queue of keys and its workers.
+//   - manager: starts and stops the parts of a program; leader election.
+//   - health, metrics, webhook: the HTTP endpoints of a program.
+//   - controllertest: a control plane inside go test, on virtual time.
+//
+// The components of a cluster, built with the kit:
+//
+//   - builtin/...: one package per controller of kube-controller-manager.
+//   - scheduler, kubelet, proxy, clusterdns: kube-scheduler, kubelet, kube-proxy and the cluster's DNS
+//     server.
+//   - noderuntime: starts the container runtime of a real node.
+//   - fakenode: simulates nodes without containers.
 package controllers

@@ -10,24 +10,26 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 )
 
-// OwnedError says that an object has another controller already.
+// OwnedError is returned by [Own] for an object that already has another controller.
 type OwnedError struct {
 	// Key of the object.
 	Key types.NamespacedName
-	// Owner is its controller.
+	// Owner is the object's controller.
 	Owner metav1.OwnerReference
 }
 
-// Error names both.
+// Error implements error.
 func (e *OwnedError) Error() string {
-	return fmt.Sprintf("controllers: %s is controlled by %s %s already", e.Key, e.Owner.Kind, e.Owner.Name)
+	return fmt.Sprintf("controllers: %s is already controlled by %s %s", e.Key, e.Owner.Kind, e.Owner.Name)
 }
 
-// Own makes owner the controller of obj, in memory: written with it, obj is collected when owner is gone, and
-// [Owns] enqueues owner when obj changes. s names the owner's kind. It fails, and changes nothing, with an
-// *OwnedError if obj has another controller, and with an error that says why if such a reference would not
-// work: owner has no uid because it was not read from a server, or lives in another namespace, where the
-// garbage collector takes it for gone.
+// Own adds an owner reference to obj, in memory, that makes owner its controller. Once obj is written with
+// it, obj is garbage collected after owner is deleted, and [Owns] enqueues owner when obj changes. The kind
+// of owner is looked up in s.
+//
+// Own returns an *OwnedError if obj has another controller. It also fails for references that the garbage
+// collector would treat as dangling: owner has no UID, because it was not read from a server, or owner is in
+// another namespace than obj. In case of an error obj is unchanged.
 func Own(s *scheme.Scheme, owner, obj metav1.Object) error {
 	ref, err := events.Reference(s, owner)
 	if err != nil {
@@ -37,7 +39,7 @@ func Own(s *scheme.Scheme, owner, obj metav1.Object) error {
 		return fmt.Errorf("controllers: %s %s cannot own %s: it has no uid; read it from the server first", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
 	}
 	if ref.Namespace != "" && ref.Namespace != obj.GetNamespace() {
-		return fmt.Errorf("controllers: %s %s cannot own %s: an owner in a namespace owns objects of that namespace only", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
+		return fmt.Errorf("controllers: %s %s cannot own %s: a namespaced owner must be in the same namespace", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
 	}
 	m := metav1.MetaOf(obj)
 	own := metav1.NewControllerRef(owner, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))

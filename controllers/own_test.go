@@ -27,7 +27,7 @@ func TestOwn(t *testing.T) {
 	var owned *controllers.OwnedError
 	err := controllers.Own(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other", UID: "2"}}, secret)
 	require.ErrorAs(t, err, &owned)
-	require.EqualError(t, err, "controllers: a/s is controlled by ConfigMap owner already")
+	require.EqualError(t, err, "controllers: a/s is already controlled by ConfigMap owner")
 	require.Equal(t, want, secret.OwnerReferences)
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "3"}}
@@ -35,10 +35,10 @@ func TestOwn(t *testing.T) {
 		"it has no uid": func() error {
 			return controllers.Own(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "new"}}, &corev1.Secret{})
 		},
-		"objects of that namespace only": func() error {
+		"a namespaced owner must be in the same namespace": func() error {
 			return controllers.Own(s, owner, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b"}})
 		},
-		"cannot own /n: an owner in a namespace": func() error { return controllers.Own(s, owner, node) },
+		"cannot own /n: a namespaced owner": func() error { return controllers.Own(s, owner, node) },
 		"the kind of a *controllers_test.Website is not known": func() error {
 			return controllers.Own(s, &Website{ObjectMeta: metav1.ObjectMeta{Namespace: "a", UID: "1"}}, secret)
 		},

@@ -16,31 +16,31 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Source feeds a controller's queue, or is what its reconciler reads. Made by For, Owns, Watches, From,
-// Channel and Reads.
+// Source feeds a controller's queue, or names what its reconciler reads. Sources are made by [For], [Owns],
+// [Watches], [From], [Channel] and [Reads].
 type Source interface {
-	// attach starts feeding, and notes in a what to wait for before the first reconcile and what to end after
-	// the last.
+	// attach starts feeding the queue. It adds to a what to wait for before the first reconcile and what to
+	// stop after the last.
 	attach(m *manager.Manager, a *added) error
 }
 
-// Predicate says whether an event matters. All of a source's predicates must agree. It may be called from
-// several goroutines.
+// Predicate reports whether an event is passed on. An event is dropped if one of its source's predicates
+// returns false. Predicates may be called concurrently.
 type Predicate[T metav1.Object] func(informers.Event[T]) bool
 
 type sourceFunc func(*manager.Manager, *added) error
 
 func (f sourceFunc) attach(m *manager.Manager, a *added) error { return f(m, a) }
 
-// For enqueues the key of every changed object of type T, and whatever the predicates of those that cannot be
-// decoded: the reconciler gets the error when it reads them.
+// For enqueues the key of every changed object of type T. The predicates do not apply to objects that cannot
+// be decoded; their keys are always enqueued, and the reconciler gets the error when it reads them.
 func For[T metav1.Object](predicates ...Predicate[T]) Source {
 	return watch(Self[T], predicates, func(u informers.Undecodable) []reconcile.Request { return []reconcile.Request{u.Key} })
 }
 
-// Owns enqueues the owner of every changed T whose controlling owner is of type O, whatever the version it
-// names. An object that changed owners enqueues both, and one that cannot be decoded enqueues its owner
-// whatever the predicates.
+// Owns enqueues the owner of every changed T whose controlling owner is of the group and kind of O, in any
+// version. If an object changes owners, both are enqueued. The predicates do not apply to objects that cannot
+// be decoded; their owners are always enqueued.
 func Owns[O, T metav1.Object](predicates ...Predicate[T]) Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		owner, err := scheme.InfoFor[O](m.Conn().Scheme())
@@ -63,9 +63,9 @@ func Self[T metav1.Object](e informers.Event[T]) []reconcile.Request {
 	return []reconcile.Request{e.Key}
 }
 
-// Owner returns the function that maps an event to the controlling owner of the object, and to that of its
-// state before, if they are of the group and kind; see [Owns]. namespaced says whether such owners live in
-// namespaces: then it is the object's own.
+// Owner returns a function that maps an event to the controlling owners of the object's current and previous
+// states, as far as they are of the given group and kind; see [Owns]. If namespaced, the owner is in the
+// object's namespace.
 func Owner[T metav1.Object](owner schema.GroupKind, namespaced bool) func(informers.Event[T]) []reconcile.Request {
 	return func(e informers.Event[T]) []reconcile.Request {
 		var out []reconcile.Request
@@ -79,7 +79,7 @@ func Owner[T metav1.Object](owner schema.GroupKind, namespaced bool) func(inform
 	}
 }
 
-// appendOwner appends the key of an owner of the group and kind, once.
+// appendOwner appends the key of the referenced owner if it is of the group and kind and not yet in out.
 func appendOwner(out []reconcile.Request, ref metav1.OwnerReference, owner schema.GroupKind, namespaced bool, namespace string) []reconcile.Request {
 	if ref.Kind != owner.Kind || group(ref.APIVersion) != owner.Group {
 		return out
@@ -94,27 +94,28 @@ func appendOwner(out []reconcile.Request, ref metav1.OwnerReference, owner schem
 	return append(out, key)
 }
 
-// Watches enqueues what mapTo returns for every changed T that can be decoded.
+// Watches enqueues the requests mapTo returns for every changed T. Objects that cannot be decoded are
+// skipped.
 func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
 	return watch(mapTo, predicates, nil)
 }
 
-// From enqueues what mapTo returns for every change that the informer tells of. It is for informers that T
-// alone does not name: metadata only or any kind ([informers.ForResource]), some namespaces or a selector
+// From enqueues the requests mapTo returns for every event of the informer. It is for informers that T alone
+// does not identify: metadata only or any kind ([informers.ForResource]), selected namespaces or a selector
 // ([informers.Options]), another cluster. With an informer of the manager's own set:
 //
 //	secrets := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), client.Resource{GVR: ..., GVK: ..., Namespaced: true, Metadata: true})
 //	controllers.From(secrets, controllers.Self)
 //
-// An informer of another set runs with that set, which the caller runs: the first reconcile waits for it.
+// An informer of another set runs with that set, which the caller must run. The first reconcile waits for it.
 func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
 	return sourceFunc(func(_ *manager.Manager, a *added) error {
 		return feed(a, inf, inf.Client().Resource().GVK.Kind, mapTo, predicates, nil)
 	})
 }
 
-// Reads makes the controller wait for the informer that the manager has for T, and feeds nothing: for what
-// the reconciler looks up without being run for its changes.
+// Reads makes the controller wait for the manager's informer for T without enqueuing anything. It is for
+// types the reconciler looks up but does not react to.
 func Reads[T metav1.Object]() Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		if _, err := infoFor[T](m); err != nil {
@@ -125,8 +126,8 @@ func Reads[T metav1.Object]() Source {
 	})
 }
 
-// Channel enqueues every request received from ch until it is closed, while the controller runs: on the
-// leader, or with Options.AllReplicas on all.
+// Channel enqueues every request received from ch, until ch is closed or the controller stops. It receives
+// where the controller runs: on the leader, or with Options.WithoutLeaderElection on every replica.
 func Channel(ch <-chan reconcile.Request) Source {
 	return sourceFunc(func(_ *manager.Manager, a *added) error {
 		a.channels = append(a.channels, channel{a, ch})
@@ -134,16 +135,16 @@ func Channel(ch <-chan reconcile.Request) Source {
 	})
 }
 
-// channel is the runnable of a Channel.
+// channel is the Runnable of a Channel source.
 type channel struct {
 	to *added
 	ch <-chan reconcile.Request
 }
 
-// Wait implements manager.Waiter: it need not wait, for the controller does.
+// Wait implements manager.Waiter. The controller waits; the channel need not.
 func (channel) Wait(context.Context) error { return nil }
 
-// Run enqueues what comes until ctx ends.
+// Run implements manager.Runnable.
 func (c channel) Run(ctx context.Context) error {
 	for {
 		select {
@@ -158,7 +159,7 @@ func (c channel) Run(ctx context.Context) error {
 	}
 }
 
-// watch feeds from the informer that the manager has for T.
+// watch returns a source that feeds from the manager's informer for T.
 func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T], undecodable func(informers.Undecodable) []reconcile.Request) Source {
 	return sourceFunc(func(m *manager.Manager, a *added) error {
 		info, err := infoFor[T](m)
@@ -169,21 +170,21 @@ func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, 
 	})
 }
 
-// infoFor is what the connection's scheme knows of T.
+// infoFor returns the entry of T in the connection's scheme.
 func infoFor[T metav1.Object](m *manager.Manager) (*scheme.Info, error) {
 	info, err := scheme.InfoFor[T](m.Conn().Scheme())
 	if err != nil {
 		var obj T
 		switch any(obj).(type) {
 		case *metav1.PartialObjectMetadata, *metav1.Unstructured:
-			err = fmt.Errorf("%T does not say which resource: use controllers.From with informers.ForResource", obj)
+			err = fmt.Errorf("%T does not identify a resource: use controllers.From with informers.ForResource", obj)
 		}
 	}
 	return info, err
 }
 
-// feed adds to the queue of a what mapTo returns for the events of inf, and what undecodable, if not nil,
-// returns for those that cannot be decoded.
+// feed adds to the queue of a the requests mapTo returns for the events of inf. For objects that cannot be
+// decoded it adds those of undecodable, if not nil.
 func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T], undecodable func(informers.Undecodable) []reconcile.Request) error {
 	if mapTo == nil || slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return p == nil }) {
 		return fmt.Errorf("the source of %s has a nil function", kind)
@@ -218,8 +219,8 @@ func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, ma
 	return nil
 }
 
-// GenerationChanged passes creations, deletions and changes of the desired state, not of status or labels; of
-// kinds that count no generations, such as ConfigMap and Secret, it passes every change.
+// GenerationChanged passes creations, deletions and changes of the desired state, but not changes of status
+// or labels. For kinds without generations, such as ConfigMap and Secret, it passes every change.
 func GenerationChanged[T metav1.Object](e informers.Event[T]) bool {
 	return e.SpecChanged()
 }
@@ -240,7 +241,7 @@ func AnnotationsChanged[T metav1.Object](e informers.Event[T]) bool {
 	return !maps.Equal(e.Old().GetAnnotations(), e.New().GetAnnotations())
 }
 
-// Any passes what at least one of the predicates passes.
+// Any passes an event if at least one of the predicates does.
 func Any[T metav1.Object](predicates ...Predicate[T]) Predicate[T] {
 	return func(e informers.Event[T]) bool {
 		for _, p := range predicates {
@@ -252,7 +253,7 @@ func Any[T metav1.Object](predicates ...Predicate[T]) Predicate[T] {
 	}
 }
 
-// Not passes what p does not.
+// Not passes an event if p does not.
 func Not[T metav1.Object](p Predicate[T]) Predicate[T] {
 	return func(e informers.Event[T]) bool { return !p(e) }
 }

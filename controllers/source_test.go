@@ -50,11 +50,11 @@ func (s *seen) take() []string {
 }
 
 // preserving lets Websites hold what the Go type cannot.
-func preserving(t *testing.T, o controllertest.Options) *controllertest.Cluster {
+func preserving(t *testing.T, opts controllertest.Options) *controllertest.Cluster {
 	s, err := withWebsites()
 	require.NoError(t, err)
-	o.CRDs, o.Scheme = os.DirFS("testdata/loose"), s
-	return controllertest.Start(t, o)
+	opts.CRDs, opts.Scheme = os.DirFS("testdata/loose"), s
+	return controllertest.Start(t, opts)
 }
 
 // An owned object that cannot be decoded still tells its owner, and passes predicates that would have to
@@ -162,11 +162,11 @@ func TestAddRefuses(t *testing.T) {
 		m := manager.New(c.Admin(), manager.Options{})
 		var r seen
 		for want, add := range map[string]func() error{
-			"controllers: c has no sources: pass controllers.For[T]()": func() error {
+			"controllers: c has no sources: pass at least controllers.For[T]()": func() error {
 				_, err := controllers.Add(m, "c", &r, controllers.Options{})
 				return err
 			},
-			"controllers: c has no reconciler": func() error {
+			"controllers: the reconciler of c must not be nil": func() error {
 				_, err := controllers.Add(m, "c", nil, controllers.Options{}, controllers.For[*corev1.Pod]())
 				return err
 			},
@@ -174,7 +174,7 @@ func TestAddRefuses(t *testing.T) {
 				_, err := controllers.Add(m, "c", &r, controllers.Options{}, controllers.Watches[*corev1.Pod](nil))
 				return err
 			},
-			"controllers: c: *metav1.PartialObjectMetadata does not say which resource: use controllers.From": func() error {
+			"controllers: c: *metav1.PartialObjectMetadata does not identify a resource: use controllers.From": func() error {
 				_, err := controllers.Add(m, "c", &r, controllers.Options{}, controllers.For[*metav1.PartialObjectMetadata]())
 				return err
 			},

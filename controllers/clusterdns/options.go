@@ -53,39 +53,39 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o Options) withDefaults() (Options, error) {
-	if o.Domain == "" {
-		o.Domain = "cluster.local"
+func (opts Options) withDefaults() (Options, error) {
+	if opts.Domain == "" {
+		opts.Domain = "cluster.local"
 	}
-	if _, ok := dns.IsDomainName(o.Domain); !ok || strings.Trim(o.Domain, ".") == "" {
-		return o, fmt.Errorf("clusterdns: %q is not a domain", o.Domain)
+	if _, ok := dns.IsDomainName(opts.Domain); !ok || strings.Trim(opts.Domain, ".") == "" {
+		return opts, fmt.Errorf("clusterdns: %q is not a domain", opts.Domain)
 	}
-	o.Domain = dns.CanonicalName(o.Domain)
-	if o.UpstreamTimeout <= 0 {
-		o.UpstreamTimeout = 2 * time.Second
+	opts.Domain = dns.CanonicalName(opts.Domain)
+	if opts.UpstreamTimeout <= 0 {
+		opts.UpstreamTimeout = 2 * time.Second
 	}
-	if o.MaxForwards <= 0 {
-		o.MaxForwards = 500
+	if opts.MaxForwards <= 0 {
+		opts.MaxForwards = 500
 	}
-	if o.TTL <= 0 {
-		o.TTL = 5 * time.Second
+	if opts.TTL <= 0 {
+		opts.TTL = 5 * time.Second
 	}
-	switch o.Pods {
+	switch opts.Pods {
 	case "":
-		o.Pods = PodsInsecure
+		opts.Pods = PodsInsecure
 	case PodsInsecure, PodsVerified, PodsDisabled:
 	default:
-		return o, fmt.Errorf("clusterdns: Pods %q is not one of %s, %s, %s", o.Pods, PodsInsecure, PodsVerified, PodsDisabled)
+		return opts, fmt.Errorf("clusterdns: Pods %q is not one of %s, %s, %s", opts.Pods, PodsInsecure, PodsVerified, PodsDisabled)
 	}
-	upstreams := make([]string, len(o.Upstreams))
-	for i, u := range o.Upstreams {
+	upstreams := make([]string, len(opts.Upstreams))
+	for i, u := range opts.Upstreams {
 		if _, _, err := net.SplitHostPort(u); err != nil {
 			u = net.JoinHostPort(strings.Trim(u, "[]"), "53")
 		}
 		upstreams[i] = u
 	}
-	o.Upstreams = upstreams
-	return o, nil
+	opts.Upstreams = upstreams
+	return opts, nil
 }
 
 // ResolvConf returns the resolvers a file such as /etc/resolv.conf names, as host:port, without those in

@@ -19,7 +19,7 @@ import (
 )
 
 // started is a server over an API server with a few Services.
-func started(t *testing.T, o Options) (*controllertest.Cluster, *Server) {
+func started(t *testing.T, opts Options) (*controllertest.Cluster, *Server) {
 	t.Helper()
 	c := controllertest.Start(t, controllertest.Options{})
 	for _, name := range []string{"a", "b"} {
@@ -43,8 +43,8 @@ func started(t *testing.T, o Options) (*controllertest.Cluster, *Server) {
 	}
 	var s *Server
 	c.Run(c.Manager("dns", func(m *manager.Manager) (err error) {
-		if s, err = New(m, o); err == nil {
-			m.AddAlways("dns", s)
+		if s, err = New(m, opts); err == nil {
+			m.AddWithoutLeaderElection("dns", s)
 		}
 		return err
 	}))

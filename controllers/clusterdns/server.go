@@ -51,35 +51,35 @@ type Server struct {
 }
 
 // Add registers a server with m; it runs on every replica, leader or not.
-func Add(m *manager.Manager, o Options) error {
-	s, err := New(m, o)
+func Add(m *manager.Manager, opts Options) error {
+	s, err := New(m, opts)
 	if err != nil {
 		return err
 	}
-	m.AddAlways("cluster DNS", s)
+	m.AddWithoutLeaderElection("cluster DNS", s)
 	return nil
 }
 
-// New makes a server for those who need it as a dns.Handler; m.AddAlways runs it. It watches Services,
-// EndpointSlices and Namespaces through the informers of m, and pods if it is to verify them.
-func New(m *manager.Manager, o Options) (*Server, error) {
-	o, err := o.withDefaults()
+// New makes a server for those who need it as a dns.Handler; m.AddWithoutLeaderElection runs it. It watches
+// Services, EndpointSlices and Namespaces through the informers of m, and pods if it is to verify them.
+func New(m *manager.Manager, opts Options) (*Server, error) {
+	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if o.Logger == nil {
-		o.Logger = m.Logger()
+	if opts.Logger == nil {
+		opts.Logger = m.Logger()
 	}
 	set := m.Informers()
 	services, slices := informers.For[*corev1.Service](set), informers.For[*discoveryv1.EndpointSlice](set)
 	namespaces := informers.For[*corev1.Namespace](set)
 	synced := []func() bool{services.HasSynced, slices.HasSynced, namespaces.HasSynced}
 	s := &Server{
-		opts: o, log: o.Logger, services: services.Lister(), namespaces: namespaces.Lister(),
+		opts: opts, log: opts.Logger, services: services.Lister(), namespaces: namespaces.Lister(),
 		slicesByService: slices.Index(slicesByService), slicesByAddress: slices.Index(slicesByAddress), servicesByIP: services.Index(servicesByIP),
-		forwards: make(chan struct{}, o.MaxForwards), resolvers: newResolvers(o.Upstreams), cache: newCache(),
+		forwards: make(chan struct{}, opts.MaxForwards), resolvers: newResolvers(opts.Upstreams), cache: newCache(),
 	}
-	if o.Pods == PodsVerified {
+	if opts.Pods == PodsVerified {
 		pods := informers.For[*corev1.Pod](set)
 		s.podsByIP = pods.Index(podsByIP)
 		synced = append(synced, pods.HasSynced)

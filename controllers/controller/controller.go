@@ -1,12 +1,17 @@
 // Package controller runs a [reconcile.Reconciler]: it takes keys from a queue, calls the reconciler from a
-// fixed number of goroutines, and puts keys back after errors with growing delays.
+// fixed number of goroutines, and retries keys after errors with growing delays.
 //
-// A [Controller] promises: a key that was enqueued is reconciled after that; a key is never reconciled by two
-// goroutines at once; a panic in the reconciler is an error like any other; a key keeps its priority when it
-// is requeued or retried; Run returns only when no reconcile is running.
+// A [Controller] guarantees that
+//
+//   - a key is reconciled after it was enqueued;
+//   - a key is never reconciled by two goroutines at once;
+//   - a panic in the reconciler is handled like an error;
+//   - a key keeps its priority when it is requeued or retried;
+//   - Run returns only when no reconcile is running.
 package controller
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,64 +29,62 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// ErrReconcileTimeout is the cause of a reconcile context that ended because Options.Timeout passed.
+// ErrReconcileTimeout is the cause of a reconcile context that was canceled after Options.Timeout.
 var ErrReconcileTimeout = errors.New("controller: reconcile timeout")
 
-// Options says how a controller works. The zero value is one worker without a timeout.
+// Options of a Controller. The zero value is one worker without a timeout.
 type Options struct {
-	// Concurrency is how many keys are reconciled at once; below 1 means 1.
+	// Concurrency is the number of keys reconciled at once; values below 1 mean 1.
 	Concurrency int
-	// Timeout ends the context of one reconcile; 0 means none.
+	// Timeout bounds one reconcile: its context is canceled after this time. 0 means no limit.
 	Timeout time.Duration
 	// Queue configures the work queue.
 	Queue workqueue.Options[reconcile.Request]
-	// Logger gets one line per failed reconcile, and what reconcilers log; see reconcile.Logger. Nil
+	// Logger receives one line per failed reconcile and what reconcilers log; see reconcile.Logger. Nil
 	// discards.
 	Logger *slog.Logger
-	// Metrics, if not nil, is told of every reconcile.
-	Metrics *Metrics
+	// Metrics are the metrics hooks of the reconciles.
+	Metrics Metrics
 }
 
-// Metrics are called after what they count. Each may be nil and may be called concurrently.
+// Metrics are hooks that a controller calls. Each may be nil. They may be called concurrently.
 type Metrics struct {
-	// Reconciled gets the outcome ("success", "requeue_after", "error", "terminal_error", "panic") and the
-	// time taken.
+	// Reconciled is called after a reconcile with its outcome ("success", "requeue_after", "error",
+	// "terminal_error" or "panic") and its duration.
 	Reconciled func(controller, outcome string, took time.Duration)
-	// Active gets +1 when a reconcile begins and -1 when it ends.
+	// Active is called with +1 when a reconcile starts and with -1 when it ends.
 	Active func(controller string, delta int)
 }
 
-// Controller is a queue of keys and the workers on it. All methods may be called concurrently.
+// Controller is a queue of keys and its workers. All methods may be called concurrently.
 type Controller struct {
 	name       string
 	reconciler reconcile.Reconciler
 	opts       Options
 	queue      *workqueue.Queue[reconcile.Request]
-	replica    string // part of the ids of reconciles
-	serial     atomic.Uint64
+	replica    string        // random prefix of run IDs
+	serial     atomic.Uint64 // of the last run
 }
 
-// New makes a controller; name is used in logs and metrics.
-func New(name string, r reconcile.Reconciler, o Options) *Controller {
-	o.Concurrency = max(o.Concurrency, 1)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Controller{name: name, reconciler: r, opts: o, queue: workqueue.New(o.Queue), replica: rand.Text()[:8]}
+// New returns a controller; name appears in logs and metrics.
+func New(name string, r reconcile.Reconciler, opts Options) *Controller {
+	opts.Concurrency = max(opts.Concurrency, 1)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	return &Controller{name: name, reconciler: r, opts: opts, queue: workqueue.New(opts.Queue), replica: rand.Text()[:8]}
 }
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return c.name }
 
-// Queue is the controller's work queue, for sources and debug views.
+// Queue returns the controller's work queue, for sources and debug views.
 func (c *Controller) Queue() *workqueue.Queue[reconcile.Request] { return c.queue }
 
 // Enqueue adds req to the queue.
 func (c *Controller) Enqueue(req reconcile.Request) { c.queue.Add(req) }
 
-// Run works until ctx ends, then waits for the running reconciles. Their contexts end with ctx; under a
-// manager that is stopped they may go on for manager.Options.Grace. It returns nil when ctx ended. A
-// Controller runs once.
+// Run reconciles enqueued keys until ctx ends, waits for the reconciles in progress and returns nil. The
+// contexts of those reconciles end with ctx, or, under a manager that is stopping, up to
+// manager.Options.Grace later. Run may be called only once.
 func (c *Controller) Run(ctx context.Context) error {
 	work, stop := grace.Work(ctx)
 	defer stop()
@@ -106,9 +109,9 @@ func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 	defer c.queue.Done(req)
 	id := c.replica + "-" + strconv.FormatUint(c.serial.Add(1), 10)
 	log := c.opts.Logger.With("controller", c.name, "namespace", req.Namespace, "name", req.Name, "reconcileID", id)
-	if m := c.opts.Metrics; m != nil && m.Active != nil {
-		m.Active(c.name, 1)
-		defer m.Active(c.name, -1)
+	if active := c.opts.Metrics.Active; active != nil {
+		active(c.name, 1)
+		defer active(c.name, -1)
 	}
 	began := time.Now()
 	result, outcome, err := c.reconcile(reconcile.NewContext(ctx, &reconcile.Run{Controller: c.name, Request: req, ID: id, Logger: log}), req)
@@ -127,23 +130,23 @@ func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 	case reconcile.IsTerminal(err):
 		outcome = "terminal_error"
 		c.queue.Forget(req)
-		log.Error("reconcile failed for good", "err", err)
-	case ctx.Err() != nil: // cut off: the error says nothing about the object
+		log.Error("reconcile failed, not retrying", "err", err)
+	case ctx.Err() != nil: // canceled: the error says nothing about the object
 		return
 	default:
 		c.queue.AddWith(req, workqueue.AddOptions{RateLimited: true, Priority: c.priority(req)})
 		level := slog.LevelWarn
 		if apierrors.IsConflict(err) {
-			level = slog.LevelDebug // another writer was first: the next run sees what it wrote
+			level = slog.LevelDebug // another writer was faster: the retry reads its write
 		}
 		log.Log(ctx, level, "reconcile failed", "err", err, "requeues", c.queue.NumRequeues(req))
 	}
-	if m := c.opts.Metrics; m != nil && m.Reconciled != nil {
-		m.Reconciled(c.name, outcome, time.Since(began))
+	if reconciled := c.opts.Metrics.Reconciled; reconciled != nil {
+		reconciled(c.name, outcome, time.Since(began))
 	}
 }
 
-// priority is that of a key in processing, or of its pending run.
+// priority returns the priority of a key in processing, or that of its pending run.
 func (c *Controller) priority(req reconcile.Request) int {
 	e, _ := c.queue.Entry(req)
 	return e.Priority

@@ -52,7 +52,7 @@ func TestPanicsAreErrors(t *testing.T) {
 				panic("boom")
 			}
 			return reconcile.Result{}, nil
-		}), controller.Options{Metrics: &controller.Metrics{Reconciled: func(_, outcome string, _ time.Duration) { l.add("%s", outcome) }}})
+		}), controller.Options{Metrics: controller.Metrics{Reconciled: func(_, outcome string, _ time.Duration) { l.add("%s", outcome) }}})
 		run(t, c)
 		c.Enqueue(a)
 		time.Sleep(time.Second)
@@ -77,7 +77,7 @@ func TestOutcomes(t *testing.T) {
 				return reconcile.Result{}, errors.New("not yet")
 			}
 			return reconcile.Result{}, nil
-		}), controller.Options{Metrics: &controller.Metrics{
+		}), controller.Options{Metrics: controller.Metrics{
 			Reconciled: func(name, outcome string, _ time.Duration) { l.add("%s %s", name, outcome) },
 			Active:     func(_ string, d int) { active += d },
 		}})

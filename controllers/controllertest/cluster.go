@@ -1,6 +1,7 @@
 package controllertest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,11 +25,10 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// Host is where the server is reached, through [Cluster.Dial] only.
+// Host is the URL of the server. It is reachable through [Cluster.Dial] only.
 const Host = "https://apiserver.test"
 
-// Cluster is a running API server and the controllers on it. Its methods fail the test instead of returning
-// errors.
+// Cluster is a running API server with controllers. Its methods fail the test instead of returning errors.
 type Cluster struct {
 	t      testing.TB
 	opts   Options
@@ -44,27 +44,25 @@ type Cluster struct {
 
 	mu    sync.Mutex
 	conns []*rest.Conn
-	stops []func() // what Run started, in order
+	stops []func() // of what was started, in order
 	ended bool
 }
 
-// Start starts a server and the controllers of o. They end with the test: in a bubble call it with
-// the T that synctest.Test gives.
-func Start(t testing.TB, o Options) *Cluster {
+// Start starts a server and the controllers of opts. They stop with the test; in a bubble, pass the T of
+// synctest.Test.
+func Start(t testing.TB, opts Options) *Cluster {
 	t.Helper()
-	return start(t, o, Snapshot{})
+	return start(t, opts, Snapshot{})
 }
 
-func start(t testing.TB, o Options, from Snapshot) *Cluster {
+func start(t testing.TB, opts Options, from Snapshot) *Cluster {
 	t.Helper()
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Scheme == nil {
+		opts.Scheme = api.Scheme()
 	}
-	if o.Scheme == nil {
-		o.Scheme = api.Scheme()
-	}
-	c := &Cluster{t: t, opts: o, bubble: inBubble(), net: newNetwork()}
-	c.guard, c.last = newGuard(o.MaxRuns, c.bubble), &failures{next: o.Logger.Handler()}
+	c := &Cluster{t: t, opts: opts, bubble: inBubble(), net: newNetwork()}
+	c.guard, c.last = newGuard(opts.MaxRuns, c.bubble), &failures{next: opts.Logger.Handler()}
 	if from.bubble && !c.bubble {
 		t.Fatalf("controllertest: the snapshot was made in a bubble, at %s: use it in one", from.at.Format(time.DateOnly))
 	}
@@ -87,8 +85,8 @@ func start(t testing.TB, o Options, from Snapshot) *Cluster {
 	if from.store.Revision() <= 1 {
 		c.load()
 	}
-	if len(o.Controllers) > 0 {
-		c.Run(c.Manager("controllers", o.Controllers...))
+	if len(opts.Controllers) > 0 {
+		c.Run(c.Manager("controllers", opts.Controllers...))
 	}
 	return c
 }
@@ -98,7 +96,7 @@ func (c *Cluster) serve() error {
 	so := c.opts.Server
 	so.Store = c.store
 	if so.BookmarkInterval == 0 {
-		// Clients may not ask for more: in memory no watch goes silent, and virtual hours should stay cheap.
+		// In memory no connection is lost silently, so bookmarks are rare to keep virtual hours cheap.
 		so.BookmarkInterval = time.Minute
 	}
 	disable := c.opts.DisableAdmission
@@ -133,8 +131,8 @@ func (c *Cluster) tls() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS13}
 }
 
-// background runs f until the cluster ends; an error before that fails the test. The returned function ends
-// it earlier.
+// background runs f until the cluster is stopped; an error before that fails the test. The returned function
+// stops f earlier.
 func (c *Cluster) background(name string, f func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -151,7 +149,7 @@ func (c *Cluster) background(name string, f func(context.Context) error) (stop f
 	return stop
 }
 
-// end stops everything, the last started first.
+// end stops everything in reverse order of starting.
 func (c *Cluster) end() {
 	c.mu.Lock()
 	stops, conns := c.stops, c.conns
@@ -164,7 +162,7 @@ func (c *Cluster) end() {
 		_ = conn.Close()
 	}
 	c.report()
-	c.net.closeAll() // all clients have ended: the server need not wait for their connections
+	c.net.closeAll() // all clients have stopped: the server need not wait for their connections
 	var both sync.WaitGroup
 	for _, stop := range stops[:2] {
 		both.Go(stop)
@@ -179,23 +177,23 @@ func (c *Cluster) waitReady() {
 	var err error
 	for range 10_000 {
 		if c.bubble {
-			idle() // nothing of the start needs time to pass
+			idle() // no part of the start needs time to pass
 		}
 		if _, err = c.conn.Do(context.Background(), &client.Request{Method: http.MethodGet, Path: "/readyz"}); err == nil {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	c.t.Fatalf("controllertest: the API server does not become ready: %v", err)
+	c.t.Fatalf("controllertest: the API server did not become ready: %v", err)
 }
 
-// Dial connects to the server, whatever the address. It fits the Dial of any rest.Config.
+// Dial connects to the server; the address is ignored. It can be used as the Dial of any rest.Config.
 func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return c.net.Dial(ctx, network, address)
 }
 
-// Transport returns an HTTP transport that reaches the server, as [Host], as user or as an administrator; its
-// idle connections end with the test. For client-go:
+// Transport returns an HTTP transport that connects to the server, at [Host], as user or, without one, as an
+// administrator. Its idle connections are closed when the test ends. For client-go:
 //
 //	&rest.Config{Host: controllertest.Host, Transport: c.Transport()}
 func (c *Cluster) Transport(user ...client.User) *http.Transport {
@@ -209,7 +207,7 @@ func (c *Cluster) Transport(user ...client.User) *http.Transport {
 	return tr
 }
 
-// Access is how to connect, in values that fit every client library. For client-go:
+// Access contains the parameters of a connection, in types that every client library accepts. For client-go:
 //
 //	&rest.Config{Host: a.Host, Dial: a.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
 //
@@ -220,14 +218,15 @@ type Access struct {
 	CA, Cert, Key []byte // PEM
 }
 
-// Access returns how to connect as user, or as an administrator.
+// Access returns the parameters of connections as user or, without one, as an administrator.
 func (c *Cluster) Access(user ...client.User) Access {
 	c.t.Helper()
 	pair := c.certificate(user)
 	return Access{Host: Host, Dial: c.Dial, CA: c.pki.ca.CertPEM(), Cert: pair.CertPEM(), Key: pair.KeyPEM()}
 }
 
-// Config is Access for client/rest.
+// Config returns the configuration of client/rest for connections as user or, without one, as an
+// administrator.
 func (c *Cluster) Config(user ...client.User) rest.Config {
 	c.t.Helper()
 	a := c.Access(user...)
@@ -235,7 +234,8 @@ func (c *Cluster) Config(user ...client.User) rest.Config {
 		TLS: rest.TLSConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
 }
 
-// Conn returns a new connection as user, or as an administrator. It is closed when the test ends.
+// Conn returns a new connection as user or, without one, as an administrator. It is closed when the test
+// ends.
 func (c *Cluster) Conn(user ...client.User) client.Conn {
 	c.t.Helper()
 	return c.connect(c.Config(user...))
@@ -253,14 +253,13 @@ func (c *Cluster) connect(cfg rest.Config) client.Conn {
 	return conn
 }
 
-// Manager returns a manager that acts as Options.As and has the controllers of add. It does not run yet: see
-// Run.
+// Manager returns a manager that acts as Options.As, with the controllers of add. Pass it to [Cluster.Run].
 func (c *Cluster) Manager(name string, add ...Adder) *manager.Manager {
 	c.t.Helper()
 	return c.ManagerOver(c.managerConn(name), name, add...)
 }
 
-// ManagerOver is Manager over another connection, such as one wrapped to delay or to fail.
+// ManagerOver is like Manager with another connection, such as one wrapped to delay or fail requests.
 func (c *Cluster) ManagerOver(conn client.Conn, name string, add ...Adder) *manager.Manager {
 	c.t.Helper()
 	m := manager.New(conn, manager.Options{Logger: slog.New(c.last).With("manager", name), Wrap: c.guard.wrap})
@@ -283,20 +282,20 @@ func (c *Cluster) managerConn(name string) client.Conn {
 	return c.connect(cfg)
 }
 
-// Run runs r until the test ends; an error before that fails the test. The returned function ends it earlier
+// Run runs r until the test ends; an error before that fails the test. The returned function stops it earlier
 // and waits for it.
 func (c *Cluster) Run(r manager.Runnable) (stop func()) { return c.background("manager", r.Run) }
 
-// Server returns the API server, for what goes beyond its API.
+// Server returns the API server, for tests of its Go API.
 func (c *Cluster) Server() *apiserver.Server { return c.server.Server }
 
-// Tokens signs service account tokens that the server accepts.
+// Tokens returns the signer of the service account tokens that the server accepts.
 func (c *Cluster) Tokens() *authn.Tokens { return c.server.Tokens() }
 
-// RootCA is the authority's certificate in PEM.
+// RootCA returns the certificate of the cluster's certificate authority in PEM.
 func (c *Cluster) RootCA() []byte { return c.pki.ca.CertPEM() }
 
-// Authority is what the server trusts: clients with certificates it signed are whom these name.
+// Authority returns the cluster's certificate authority. The server accepts the client certificates it signs.
 func (c *Cluster) Authority() *certs.Authority { return c.pki.ca }
 
 func (c *Cluster) certificate(user []client.User) *certs.Pair {
@@ -309,7 +308,7 @@ func (c *Cluster) certificate(user []client.User) *certs.Pair {
 	ended := c.ended
 	c.mu.Unlock()
 	if ended {
-		c.t.Fatal("controllertest: the cluster has ended with its test")
+		c.t.Fatal("controllertest: the cluster was stopped with its test")
 	}
 	pair, err := c.pki.client(u)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// failures is a log handler that keeps the last warnings and errors, for tests that fail, and passes
-// everything on.
+// failures is a log handler that keeps the last warnings and errors for the log of a failed test and passes
+// all records to the next handler.
 type failures struct {
 	next  slog.Handler
-	attrs []slog.Attr // of With; groups are left out
-	root  *failures   // the one it was made from by With, which keeps; nil for none
+	attrs []slog.Attr // of With; groups are ignored
+	root  *failures   // keeps the list of handlers made by With; nil for the root itself
 
 	mu   sync.Mutex
-	list []*failure // different ones, the latest last
+	list []*failure // without duplicates, the latest last
 }
 
 type failure struct {
@@ -27,10 +27,10 @@ type failure struct {
 	last  time.Time
 }
 
-// keepFailures is how many different ones are kept.
+// keepFailures is the maximum number of failures kept.
 const keepFailures = 20
 
-// unsteady are the attributes that differ each time the same thing happens.
+// unsteady are the attributes that differ between repetitions of the same failure.
 var unsteady = []string{"reconcileID", "requeues"}
 
 // Enabled implements slog.Handler.
@@ -71,7 +71,7 @@ func (f *failures) keep(r slog.Record) {
 	fmt.Fprintf(&b, "%s %s", r.Level, r.Message)
 	add := func(a slog.Attr) bool {
 		if !slices.Contains(unsteady, a.Key) {
-			// As it is: the stack of a panic has lines.
+			// Not quoted, because the stack of a panic has several lines.
 			fmt.Fprintf(&b, " %s=%v", a.Key, a.Value.Resolve())
 		}
 		return true
@@ -98,7 +98,7 @@ func (f *failures) note(text string) {
 	}
 }
 
-// text is what was kept, or nothing.
+// text returns the failures kept, one per line, or "".
 func (f *failures) text() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,7 +113,7 @@ func (f *failures) text() string {
 	return b.String()
 }
 
-// report fails the test with a reconcile that never ended, and logs the last failures if the test has failed.
+// report fails the test if a reconcile never ended, and logs the last failures of a failed test.
 func (c *Cluster) report() {
 	if problem := c.guard.unreported(); problem != "" {
 		c.t.Errorf("controllertest: %s", problem)

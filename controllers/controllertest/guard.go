@@ -10,20 +10,20 @@ import (
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 )
 
-// guard finds reconciles that never end. In a bubble time stands still while one runs, so that a test would
-// hang: the guard counts the runs of each key at one instant, and when there are too many it holds all
-// reconciles until they are stopped.
+// guard detects reconciles that trigger themselves without end. In a bubble time would not advance and the
+// test would hang, so the guard counts the runs of each key at the same instant. If there are too many, it
+// blocks all reconciles until their contexts end.
 type guard struct {
-	most int // 0 outside of bubbles, where time goes on
+	most int // 0 outside of bubbles: no limit
 
 	mu      sync.Mutex
 	at      time.Time
 	runs    map[subject]*runs // at that instant
-	endless string            // what was found
-	told    bool
+	endless string            // the problem found, if any
+	failed  bool              // Settle has failed the test with it
 }
 
-// subject is what is reconciled.
+// subject is a controller and one of its keys.
 type subject struct {
 	controller string
 	request    reconcile.Request
@@ -46,7 +46,7 @@ func newGuard(most int, bubble bool) *guard {
 	return &guard{most: most, runs: map[subject]*runs{}}
 }
 
-// wrap is the Wrap of managers.
+// wrap is the Options.Wrap of managers.
 func (g *guard) wrap(_ string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if !g.pass(ctx, "") {
@@ -57,7 +57,7 @@ func (g *guard) wrap(_ string, r reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// transport is the Wrap of connections: it sees what reconciles write, and through whatever manager.
+// transport is the Config.Wrap of connections. It records the writes of reconciles.
 func (g *guard) transport(next http.RoundTripper) http.RoundTripper { return guarded{g, next} }
 
 type guarded struct {
@@ -77,7 +77,7 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(r)
 }
 
-// pass counts the run of ctx, if it is that of a reconcile, and reports whether it may go on.
+// pass counts the run that ctx belongs to, if any, and reports whether it may continue.
 func (g *guard) pass(ctx context.Context, write string) bool {
 	run := reconcile.FromContext(ctx)
 	if run == nil || g.most == 0 {
@@ -103,35 +103,35 @@ func (g *guard) pass(ctx context.Context, write string) bool {
 		r.written = write
 	}
 	if r.n > g.most && g.endless == "" {
-		g.endless = fmt.Sprintf("the controller %s has reconciled %s %d times at one instant and would never end", s.controller, s.request, g.most)
+		g.endless = fmt.Sprintf("the controller %s has reconciled %s %d times at one instant and would never stop", s.controller, s.request, g.most)
 		if r.written == "" {
-			g.endless += "; it has written nothing, so it adds its key to the queue itself"
+			g.endless += "; it has written nothing, so it enqueues its own key"
 		} else {
-			g.endless += "; its last write was " + r.written + ": a reconcile that writes each time it runs brings about its next run"
+			g.endless += "; its last write was " + r.written + ": a reconcile that writes on every run triggers itself"
 		}
 	}
 	return g.endless == ""
 }
 
-// problem is what was found, or nothing.
+// problem returns the problem found, or "".
 func (g *guard) problem() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.endless
 }
 
-// reported notes that the test was failed with the problem, if there is one.
+// reported records that Settle has failed the test with the problem, if there is one.
 func (g *guard) reported() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told = true
+	g.failed = true
 }
 
-// unreported is the problem if no Settle has seen it.
+// unreported returns the problem if Settle has not reported it.
 func (g *guard) unreported() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.told {
+	if g.failed {
 		return ""
 	}
 	return g.endless

@@ -11,9 +11,9 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// Kubeconfig lets the server listen on a TCP port of the loopback interface and returns the path of a
-// kubeconfig file for it, so that kubectl and programs in other processes can connect. It refuses to work in
-// a bubble, where waiting for a socket would stop time for ever.
+// Kubeconfig makes the server listen on a TCP port of the loopback interface and returns the path of a
+// kubeconfig file for it, so that kubectl and programs in other processes can connect. In a bubble it fails
+// the test, because waiting for a socket would stop virtual time forever.
 func (c *Cluster) Kubeconfig(user ...client.User) string {
 	c.t.Helper()
 	if c.bubble {

@@ -33,10 +33,10 @@ func (c *Cluster) load() {
 			c.t.Fatalf("controllertest: Options.%s: %v", option, err)
 		}
 		if len(list) == 0 {
-			c.t.Fatalf("controllertest: Options.%s holds no objects: is it the right folder? Files end in .yaml, .yml or .json", option)
+			c.t.Fatalf("controllertest: Options.%s contains no objects in files that end in .yaml, .yml or .json", option)
 		}
 		if option == "CRDs" && !slices.ContainsFunc(list, func(u *metav1.Unstructured) bool { return rank(u) == 0 }) {
-			c.t.Fatalf("controllertest: Options.CRDs holds no CustomResourceDefinition: other objects belong in Options.Manifests")
+			c.t.Fatalf("controllertest: Options.CRDs contains no CustomResourceDefinition: use Options.Manifests for other objects")
 		}
 		objs = append(objs, list...)
 	}
@@ -66,7 +66,7 @@ func rank(u *metav1.Unstructured) int {
 	case "Namespace":
 		return 1
 	case mutating, validating:
-		return 3 // so that they are not asked about the other objects
+		return 3 // so that they are not called for the other objects
 	}
 	return 2
 }
@@ -106,7 +106,7 @@ func (c *Cluster) waitEstablished() {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	c.t.Fatalf("controllertest: the definition %s is not established after 10 s", waiting)
+	c.t.Fatalf("controllertest: CustomResourceDefinition %s was not established within 10 s", waiting)
 }
 
 func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
@@ -115,7 +115,7 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	})
 }
 
-// manifests reads every object of every file, or those of the kinds given.
+// manifests reads the objects of all files, or only those of the given kinds.
 func manifests(f fs.FS, kinds ...string) (out []*metav1.Unstructured, err error) {
 	err = fs.WalkDir(f, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {

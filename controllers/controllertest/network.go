@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// network is a pipenet.Listener that remembers its open connections, so that Settle can tell what nobody
-// reads and the end of a test closes what a client left open.
+// network is a pipenet.Listener that tracks its open connections, so that Settle finds unread data and the
+// end of a test closes connections that clients left open.
 type network struct {
 	*pipenet.Listener
 	carried atomic.Int64 // bytes that clients have written and read

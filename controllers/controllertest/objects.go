@@ -9,14 +9,14 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// These functions are the ones of client.Client for tests: as an administrator, and an error fails the test.
+// The functions of this file act as an administrator and fail the test on errors.
 
-// Name is the metadata of an object without labels. The namespace is empty for cluster-wide objects.
+// Name returns object metadata with a namespace, empty for cluster-scoped objects, and a name.
 func Name(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// Admin is the cluster's administrative connection.
+// Admin returns a connection as an administrator.
 func (c *Cluster) Admin() client.Conn { return c.conn }
 
 // Create creates obj and returns it as stored.
@@ -29,7 +29,7 @@ func Create[T metav1.Object](c *Cluster, obj T) T {
 	return out
 }
 
-// Get returns the object as the store has it.
+// Get returns the stored object.
 func Get[T metav1.Object](c *Cluster, namespace, name string) T {
 	c.t.Helper()
 	out, err := client.For[T](c.conn).Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name})
@@ -39,7 +39,7 @@ func Get[T metav1.Object](c *Cluster, namespace, name string) T {
 	return out
 }
 
-// Exists reports whether the object is there.
+// Exists reports whether the object exists.
 func Exists[T metav1.Object](c *Cluster, namespace, name string) bool {
 	c.t.Helper()
 	out, err := client.For[T](c.conn).Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name})
@@ -49,7 +49,7 @@ func Exists[T metav1.Object](c *Cluster, namespace, name string) bool {
 	return err == nil
 }
 
-// List returns the objects of a namespace, or all with namespace "", ordered by key.
+// List returns the objects of a namespace, or of all namespaces if it is empty, ordered by key.
 func List[T metav1.Object](c *Cluster, namespace string) []T {
 	c.t.Helper()
 	list, err := client.For[T](c.conn).List(context.Background(), client.ListOptions{Namespace: namespace})
@@ -60,7 +60,7 @@ func List[T metav1.Object](c *Cluster, namespace string) []T {
 	return list.Items
 }
 
-// Update changes the object with edit and writes it, again if it changed meanwhile.
+// Update changes the object with edit and writes it. On conflicts it retries with the current object.
 func Update[T metav1.Object](c *Cluster, namespace, name string, edit func(T)) T {
 	c.t.Helper()
 	out, err := client.Update(context.Background(), client.For[T](c.conn), types.NamespacedName{Namespace: namespace, Name: name},
@@ -71,7 +71,7 @@ func Update[T metav1.Object](c *Cluster, namespace, name string, edit func(T)) T
 	return out
 }
 
-// UpdateStatus is Update for the status subresource.
+// UpdateStatus is like Update for the status subresource.
 func UpdateStatus[T metav1.Object](c *Cluster, namespace, name string, edit func(T)) T {
 	c.t.Helper()
 	api := client.For[T](c.conn)
@@ -89,16 +89,17 @@ func UpdateStatus[T metav1.Object](c *Cluster, namespace, name string, edit func
 }
 
 // Delete deletes the object.
-func Delete[T metav1.Object](c *Cluster, namespace, name string, o ...client.DeleteOptions) {
+func Delete[T metav1.Object](c *Cluster, namespace, name string, opts ...client.DeleteOptions) {
 	c.t.Helper()
-	if err := client.For[T](c.conn).Delete(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, o...); err != nil {
+	if err := client.For[T](c.conn).Delete(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, opts...); err != nil {
 		var zero T
 		c.t.Fatalf("delete %T %s/%s: %v", zero, namespace, name, err)
 	}
 }
 
-// Watch calls see, from one goroutine and in order, with every object there is and every change after, until
-// the test ends. It returns when the watch is open. In a bubble Settle waits for it too.
+// Watch calls see with an Added event for each existing object and then with every change, in order and from
+// one goroutine at a time, until the test ends. It returns when the watch is established. In a bubble Settle
+// waits for the calls.
 func Watch[T metav1.Object](c *Cluster, namespace string, see func(client.Event[T])) {
 	c.t.Helper()
 	api := client.For[T](c.conn)

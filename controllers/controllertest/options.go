@@ -13,47 +13,47 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// Adder registers a controller with a manager, as the Add functions of the built-in controllers do.
+// Adder adds a controller to a manager, as the Add functions of the built-in controllers do.
 type Adder func(m *manager.Manager) error
 
-// Options say what to start. The zero value is an API server without controllers.
+// Options of a Cluster. The zero value is an API server without controllers.
 type Options struct {
-	// CRDs holds CustomResourceDefinitions in files that end in .yaml, .yml or .json, in any folder; none at
-	// all fails the test. Start returns when all are served.
+	// CRDs contains CustomResourceDefinitions in files that end in .yaml, .yml or .json, in any directory.
+	// Start fails the test if there are none and returns when all are served.
 	CRDs fs.FS
-	// Manifests holds further objects, such as the roles of As, in such files. They are created in the order
-	// of the files' paths, namespaces and definitions first.
+	// Manifests contains other objects, such as the roles of As, in such files. They are created in the order
+	// of the paths of the files, but namespaces and definitions first.
 	Manifests fs.FS
 	// Webhooks are the admission and conversion webhooks of the operator under test.
 	Webhooks Webhooks
-	// As is whom the managers act as, so that a test finds a missing role. The zero value may do everything.
+	// As is the user of the managers, so that a test detects missing roles. The zero value is an
+	// administrator.
 	As client.User
 	// Controllers are added to one manager, which runs until the test ends.
 	Controllers []Adder
 	// Scheme of all connections; nil means the built-in kinds. Add the types of custom resources to a copy.
 	Scheme *scheme.Scheme
-	// Server changes the API server beneath. Its Store is set by this package.
+	// Server configures the API server. Its Store is set by this package.
 	Server apiserver.Options
-	// EnableAdmission and DisableAdmission change which admission plugins run. ServiceAccount is off unless
-	// enabled here: it refuses pods until a controller has made their service account.
+	// EnableAdmission and DisableAdmission change which admission plugins run. ServiceAccount is disabled
+	// unless enabled here, because it rejects pods until a controller has created their service account.
 	EnableAdmission, DisableAdmission []string
-	// Plugins are further admission plugins.
+	// Plugins are additional admission plugins.
 	Plugins []admission.Plugin
-	// MaxRuns is how often, in a bubble, a controller may reconcile one key at one instant; 0 means 10,000. A
-	// reconcile that changes something each time it runs never ends, and as long as it runs time stands
-	// still: then Settle, and Sleep, fail the test and say which controller, which key and what it wrote
-	// last.
+	// MaxRuns is how many times, in a bubble, a controller may reconcile one key at the same instant; 0 means
+	// 10,000. A reconcile that triggers itself never ends, and virtual time does not advance while it runs.
+	// Settle and Sleep then fail the test and report the controller, the key and its last write.
 	MaxRuns int
-	// Logger gets what server and controllers log; nil discards. The last warnings of managers and
-	// connections, such as failures of reconciles, are logged when a test fails in any case.
+	// Logger receives what server and controllers log; nil discards. If the test fails, the last warnings of
+	// managers and connections are written to the test's log in any case.
 	Logger *slog.Logger
 }
 
-// inBubble reports whether the caller runs in a synctest bubble. As a side effect it waits there until all
-// others idle.
+// inBubble reports whether the caller runs in a synctest bubble. As a side effect it then waits until all
+// other goroutines of the bubble are blocked.
 func inBubble() (yes bool) {
 	defer func() {
-		// Any other panic, such as that of two goroutines that wait at once, is the test's to see.
+		// Any other panic, such as that of two concurrent calls of Wait, is the test's.
 		if p := recover(); p != nil && p != "goroutine is not in a bubble" {
 			panic(p)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// pki is the keys of one cluster, made in its bubble or taken from a snapshot.
+// pki holds the keys of one cluster, generated in its bubble or restored from a snapshot.
 type pki struct {
 	ca      *certs.Authority
 	account *certs.Pair // signs service account tokens
@@ -23,7 +23,7 @@ type clientCerts struct {
 	byUser map[string]*certs.Pair
 }
 
-// validity of the certificates of a cluster: no test sleeps as long, and in a bubble time passes at will.
+// validity of the certificates of a cluster, longer than the virtual time any test sleeps.
 const validity = 200 * 365 * 24 * time.Hour
 
 func newPKI(from Snapshot) (pki, error) {
@@ -49,7 +49,7 @@ func newPKI(from Snapshot) (pki, error) {
 // client returns the certificate of a user, one per name and groups.
 func (p *pki) client(u client.User) (*certs.Pair, error) {
 	if u.UID != "" || len(u.Extra) > 0 {
-		return nil, fmt.Errorf("user %s: a certificate carries a name and groups only; use client.Impersonate for more", u.Name)
+		return nil, fmt.Errorf("user %s: a certificate contains only name and groups; use client.Impersonate for UID and Extra", u.Name)
 	}
 	groups := u.Groups
 	if rest, ok := strings.CutPrefix(u.Name, "system:serviceaccount:"); ok && len(groups) == 0 {

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Settle returns when nothing is left to do until time passes. What it promises when it returns:
+// Settle returns when nothing is left to do until time passes. When it returns,
 //
-//   - Every other goroutine of the bubble waits: for another one, or for a time that has not come. Timers
-//     that are due now have fired, those too that were set meanwhile to fire at once, and what they started
-//     is done.
-//   - The server's watch caches have reached the store's revision, and every open watch has written every
-//     event up to there.
-//   - No connection holds bytes that its receiver has not read. So every informer has seen the store's
-//     revision and has called its handlers.
+//   - every other goroutine of the bubble is blocked, waiting for another one or for a later time; timers due
+//     now have fired, including those set meanwhile without delay, and the work they started is done;
+//   - the server's watch caches have reached the store's revision, and every open watch has written all
+//     events up to it;
+//   - no connection holds unread bytes, so every informer has reached the store's revision and called its
+//     handlers.
 //
-// Time does not advance: requeues, back-offs and deadlines stay where they are until the test calls
-// time.Sleep. After a sleep call Settle again: what woke at the same instant as the test has still to run.
+// Time does not advance: requeues, back-offs and deadlines stay pending until the test calls time.Sleep.
+// After a sleep call Settle again, because goroutines that woke at the same instant as the test have yet to
+// run; or use [Cluster.Sleep].
 //
-// If a watch cannot deliver, because an event handler blocks or its client does not read, and nothing but
-// time can change that, Settle fails the test and says which. So it does if a reconcile never ends, see
-// Options.MaxRuns. It needs a bubble, and only one goroutine of the bubble may be in it.
+// If a watch cannot deliver its events without time passing, because an event handler blocks or the client
+// does not read, Settle fails the test and reports the watch. It also fails the test if a reconcile never
+// ends; see Options.MaxRuns. Settle must be called in a bubble, and not concurrently.
 func (c *Cluster) Settle() {
 	c.t.Helper()
 	if !inBubble() {
@@ -36,25 +36,25 @@ func (c *Cluster) Settle() {
 }
 
 const (
-	settled = 2       // rounds in a row that must find nothing changed
-	rounds  = 100_000 // rounds at most
+	settled = 2       // consecutive rounds that must find nothing changed
+	rounds  = 100_000 // maximum number of rounds
 )
 
-// settle does what Settle promises, or says why that cannot be.
+// settle waits as Settle does and returns the reason if it cannot succeed.
 func (c *Cluster) settle() (problem string) {
 	ctx := context.Background()
 	for round, same, last := 0, 0, (activity{}); same < settled; round++ {
 		if round == rounds {
-			return "something is always due at once: a timer without delay is set again whenever it fires"
+			return "a timer without delay is set again each time it fires"
 		}
 		idle()
 		if problem := c.guard.problem(); problem != "" {
 			return problem
 		}
-		// Caches of resources that nobody writes to learn the revision only if asked.
+		// Caches of resources without writes reach the revision only on request.
 		revision, err := c.store.Progress(ctx, "")
 		if err != nil {
-			return "the store does not answer: " + err.Error()
+			return "query progress of the store failed: " + err.Error()
 		}
 		idle()
 		now := activity{revision, c.net.carried.Load()}
@@ -68,26 +68,26 @@ func (c *Cluster) settle() (problem string) {
 	return problem
 }
 
-// activity grows with everything that clients and server do.
+// activity changes whenever clients or the server do something.
 type activity struct {
 	revision int64 // of the store
 	bytes    int64 // carried by the network
 }
 
-// idle waits until every other goroutine of the bubble waits for others or for a time to come, which is
-// synctest.Wait but for one thing: Wait returns before timers fire that are due already. They fire when the
-// whole bubble waits for time, as it does here, for no time at all.
+// idle waits until every other goroutine of the bubble is blocked. Unlike synctest.Wait, it returns after
+// timers that are already due have fired: they fire only when all goroutines of the bubble are blocked, the
+// caller included, so it waits for a timer without delay.
 func idle() {
 	synctest.Wait()
 	<-time.After(0)
 	synctest.Wait()
 }
 
-// undelivered says what has not been delivered up to revision.
+// undelivered describes the connections and watches that have not delivered their data up to revision.
 func (c *Cluster) undelivered(revision int64) string {
 	var what []string
 	if conns, bytes := c.net.unread(); conns > 0 {
-		what = append(what, fmt.Sprintf("%d connection(s) hold %d bytes that the receiver does not read: an event handler or the reader of a watch is blocked", conns, bytes))
+		what = append(what, fmt.Sprintf("%d connection(s) hold %d unread bytes: an event handler or the reader of a watch is blocked", conns, bytes))
 	}
 	if late := c.server.Registry().Undelivered(revision); len(late) > 0 {
 		what = append(what, fmt.Sprintf("the server's watches of %s have not delivered revision %d", strings.Join(late, ", "), revision))
@@ -95,7 +95,7 @@ func (c *Cluster) undelivered(revision int64) string {
 	return strings.Join(what, "; ")
 }
 
-// Sleep lets d pass and settles, so that what woke last has run too.
+// Sleep sleeps for d and then calls Settle.
 func (c *Cluster) Sleep(d time.Duration) {
 	c.t.Helper()
 	time.Sleep(d)

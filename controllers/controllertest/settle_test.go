@@ -186,7 +186,7 @@ func TestAnEndlessReconcileFailsTheTest(t *testing.T) {
 					c := controllertest.Start(r, controllertest.Options{MaxRuns: 200, Controllers: []controllertest.Adder{endless(write)}})
 					controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "loop")})
 					text := r.fatal(func() { run(c) })
-					require.Contains(t, text, "the controller looper has reconciled default/loop 200 times at one instant and would never end")
+					require.Contains(t, text, "the controller looper has reconciled default/loop 200 times at one instant and would never stop")
 					require.Contains(t, text, want)
 				})
 			})
@@ -276,12 +276,12 @@ func TestFailuresAreShownWhenATestFails(t *testing.T) {
 func TestWrongFolders(t *testing.T) {
 	object := fstest.MapFS{"a.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}}
 	for want, o := range map[string]controllertest.Options{
-		"Options.CRDs: stat .: no such file or directory":                                      {CRDs: os.DirFS("testdata/absent")},
-		"Options.CRDs holds no objects: is it the right folder?":                               {CRDs: fstest.MapFS{"doc.md": {}}},
-		"Options.CRDs holds no CustomResourceDefinition: other objects belong in Options.Mani": {CRDs: object},
-		"Options.Manifests holds no objects":                                                   {Manifests: fstest.MapFS{}},
-		"Options.Webhooks.Config holds no objects":                                             {Webhooks: controllertest.Webhooks{Config: object}},
-		"Options.Manifests: a.yaml: an object without apiVersion or kind":                      {Manifests: fstest.MapFS{"a.yaml": {Data: []byte("kind: ConfigMap\n")}}},
+		"Options.CRDs: stat .: no such file or directory":                          {CRDs: os.DirFS("testdata/absent")},
+		"Options.CRDs contains no objects in files":                                {CRDs: fstest.MapFS{"doc.md": {}}},
+		"Options.CRDs contains no CustomResourceDefinition: use Options.Manifests": {CRDs: object},
+		"Options.Manifests contains no objects":                                    {Manifests: fstest.MapFS{}},
+		"Options.Webhooks.Config contains no objects":                              {Webhooks: controllertest.Webhooks{Config: object}},
+		"Options.Manifests: a.yaml: an object without apiVersion or kind":          {Manifests: fstest.MapFS{"a.yaml": {Data: []byte("kind: ConfigMap\n")}}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{TB: t}

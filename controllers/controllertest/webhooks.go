@@ -15,20 +15,18 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// Webhooks are answered inside the test: the API server calls them as it would in a cluster, over TLS and
-// with certificates that verify, but through memory.
+// Webhooks are served inside the test: the API server calls them as in a cluster, over TLS with verified
+// certificates, but through an in-memory network.
 type Webhooks struct {
-	// Config holds webhook configurations, as in the folder config/webhook of an operator, in files that end
-	// in .yaml, .yml or .json; what else is in them is left out. Whatever service or URL a configuration
-	// names, Handler answers; its caBundle is filled in, and so is that of conversion webhooks in
-	// Options.CRDs.
+	// Config contains webhook configurations in files that end in .yaml, .yml or .json, as in the directory
+	// config/webhook of an operator; other objects are ignored. Calls go to Handler whatever service or URL a
+	// configuration names. The caBundle is filled in, also for the conversion webhooks of Options.CRDs.
 	Config fs.FS
-	// Handler answers all calls, by their path; usually a *webhook.Server.
+	// Handler serves all calls; usually a *webhook.Server.
 	Handler http.Handler
 }
 
-// The kinds of Webhooks.Config.
-const (
+const ( // the kinds in Webhooks.Config
 	mutating   = "MutatingWebhookConfiguration"
 	validating = "ValidatingWebhookConfiguration"
 )
@@ -49,19 +47,18 @@ func (c *Cluster) serveWebhooks() {
 	c.background("webhooks", server.Run)
 }
 
-// dialWebhook is how the API server reaches webhooks: those of Options.Webhooks, or outside a bubble any
-// there is.
+// dialWebhook connects the API server to Options.Webhooks or, outside a bubble without those, to the network.
 func (c *Cluster) dialWebhook(ctx context.Context, network, address string) (net.Conn, error) {
 	if c.hooks == nil && !c.bubble {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	if c.hooks == nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("controllertest: Options.Webhooks.Handler is nil: nobody answers at " + address)}
+		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("controllertest: Options.Webhooks.Handler is nil: no server at " + address)}
 	}
 	return c.hooks.net.Dial(ctx, network, address)
 }
 
-// webhookCertificate makes the certificate of whatever server is called.
+// webhookCertificate returns a certificate for the server name that is called.
 func (c *Cluster) webhookCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := hello.ServerName
 	if name == "" { // an IP address is called
@@ -81,7 +78,7 @@ func (c *Cluster) webhookCertificate(hello *tls.ClientHelloInfo) (*tls.Certifica
 	return &cert, nil
 }
 
-// trust makes a manifest accept the certificates of webhookCertificate.
+// trust adds the cluster's certificate authority to the webhooks of a manifest.
 func (c *Cluster) trust(obj *metav1.Unstructured) {
 	if c.hooks == nil {
 		return
@@ -98,7 +95,7 @@ func (c *Cluster) trust(obj *metav1.Unstructured) {
 	}
 }
 
-// trustIn fills in the caBundle of a webhook's clientConfig.
+// trustIn sets the caBundle of a webhook's clientConfig.
 func (c *Cluster) trustIn(hook any) {
 	if m, ok := hook.(map[string]any); ok {
 		if config, ok := m["clientConfig"].(map[string]any); ok {

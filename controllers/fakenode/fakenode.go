@@ -67,39 +67,39 @@ type fakes struct {
 }
 
 // Add registers the simulation with m. It needs permission to write nodes, their leases and pod status.
-func Add(m *manager.Manager, o Options) error {
-	o.Count = max(o.Count, 1)
-	if o.Count > 1<<16 {
-		return fmt.Errorf("fakenode: %d nodes, at most %d", o.Count, 1<<16)
+func Add(m *manager.Manager, opts Options) error {
+	opts.Count = max(opts.Count, 1)
+	if opts.Count > 1<<16 {
+		return fmt.Errorf("fakenode: %d nodes, at most %d", opts.Count, 1<<16)
 	}
-	if o.Prefix == "" {
-		o.Prefix = "node-"
+	if opts.Prefix == "" {
+		opts.Prefix = "node-"
 	}
-	if o.Address == "" {
-		o.Address = "127.0.0.1"
+	if opts.Address == "" {
+		opts.Address = "127.0.0.1"
 	}
-	if o.Capacity == nil {
-		o.Capacity = corev1.ResourceList{
+	if opts.Capacity == nil {
+		opts.Capacity = corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
 			corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"), corev1.ResourcePods: resource.MustParse("110"),
 		}
 	}
-	if !o.PodCIDR.IsValid() {
-		o.PodCIDR = netip.MustParsePrefix("10.244.0.0/16")
-		if o.Count > 256 {
-			o.PodCIDR = netip.MustParsePrefix("10.128.0.0/9")
+	if !opts.PodCIDR.IsValid() {
+		opts.PodCIDR = netip.MustParsePrefix("10.244.0.0/16")
+		if opts.Count > 256 {
+			opts.PodCIDR = netip.MustParsePrefix("10.128.0.0/9")
 		}
 	}
-	f := &fakes{opts: o,
+	f := &fakes{opts: opts,
 		nodes: client.For[*corev1.Node](m.Conn()), lease: client.For[*coordinationv1.Lease](m.Conn()), pods: client.For[*corev1.Pod](m.Conn()),
 	}
-	if err := f.addrs.init(o.PodCIDR, o.Count); err != nil {
+	if err := f.addrs.init(opts.PodCIDR, opts.Count); err != nil {
 		return err
 	}
 	podInformer := informers.For[*corev1.Pod](m.Informers())
 	f.list = podInformer.Lister()
-	index := make(map[string]int, o.Count)
-	for i := range o.Count {
+	index := make(map[string]int, opts.Count)
+	for i := range opts.Count {
 		index[f.name(i)] = i
 	}
 	mine := func(e informers.Event[*corev1.Pod]) bool {

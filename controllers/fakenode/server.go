@@ -131,13 +131,13 @@ func (s *server) PortForward(_ context.Context, namespace, pod string, port uint
 const followEvery = time.Second
 
 // Logs implements nodestream.Backend.
-func (s *server) Logs(ctx context.Context, namespace, name, container string, o *corev1.PodLogOptions, w io.Writer) error {
+func (s *server) Logs(ctx context.Context, namespace, name, container string, opts *corev1.PodLogOptions, w io.Writer) error {
 	pod, st, err := s.container(namespace, name, container)
 	if err != nil {
 		return err
 	}
 	state := st.State
-	if o.Previous || state.Running == nil && state.Terminated == nil {
+	if opts.Previous || state.Running == nil && state.Terminated == nil {
 		state = st.LastTerminationState
 	}
 	var started time.Time
@@ -146,7 +146,7 @@ func (s *server) Logs(ctx context.Context, namespace, name, container string, o 
 		started = state.Running.StartedAt.Time
 	case state.Terminated != nil:
 		started = state.Terminated.StartedAt.Time
-	case o.Previous:
+	case opts.Previous:
 		return nodestream.BadRequest("previous terminated container %q in pod %q not found", container, name)
 	default:
 		reason := "ContainerCreating"
@@ -155,17 +155,17 @@ func (s *server) Logs(ctx context.Context, namespace, name, container string, o 
 		}
 		return nodestream.BadRequest("container %q in pod %q is waiting to start: %s", container, name, reason)
 	}
-	if wantsLine(o, started) {
+	if wantsLine(opts, started) {
 		line := fmt.Sprintf("fake container %s of pod %s/%s: image %s, started at %s (no real output)\n",
 			container, pod.Namespace, pod.Name, st.Image, started.UTC().Format(time.RFC3339))
-		if o.Timestamps {
+		if opts.Timestamps {
 			line = started.UTC().Format(time.RFC3339Nano) + " " + line
 		}
 		if _, err := io.WriteString(w, line); err != nil {
 			return err
 		}
 	}
-	for o.Follow && !o.Previous {
+	for opts.Follow && !opts.Previous {
 		_, now, err := s.container(namespace, name, container)
 		if err != nil || now.State.Running == nil || now.RestartCount != st.RestartCount {
 			return nil
@@ -180,14 +180,14 @@ func (s *server) Logs(ctx context.Context, namespace, name, container string, o 
 }
 
 // wantsLine reports whether the one line there is was asked for.
-func wantsLine(o *corev1.PodLogOptions, written time.Time) bool {
+func wantsLine(opts *corev1.PodLogOptions, written time.Time) bool {
 	switch {
-	case o.TailLines != nil && *o.TailLines == 0, o.LimitBytes != nil && *o.LimitBytes == 0, o.Stream != nil && *o.Stream == "Stderr":
+	case opts.TailLines != nil && *opts.TailLines == 0, opts.LimitBytes != nil && *opts.LimitBytes == 0, opts.Stream != nil && *opts.Stream == "Stderr":
 		return false
-	case o.SinceSeconds != nil:
-		return written.After(time.Now().Add(-time.Duration(*o.SinceSeconds) * time.Second))
-	case o.SinceTime != nil:
-		return !written.Before(o.SinceTime.Time)
+	case opts.SinceSeconds != nil:
+		return written.After(time.Now().Add(-time.Duration(*opts.SinceSeconds) * time.Second))
+	case opts.SinceTime != nil:
+		return !written.Before(opts.SinceTime.Time)
 	}
 	return true
 }

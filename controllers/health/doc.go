@@ -1,21 +1,20 @@
-// Package health tells kubelet's probes whether a program is alive and whether it is ready, by checks that
-// have names.
+// Package health serves liveness and readiness endpoints for the kubelet's probes, made of named checks.
 //
 //	h := health.New(health.Options{Addr: ":8081"})
 //	h.Live("leader-election", func(context.Context) error { return elector.Healthy(20 * time.Second) })
 //	h.Ready("informers", func(context.Context) error { return m.Informers().Ready() })
-//	m.AddAlways("health", h)
+//	m.AddWithoutLeaderElection("health", h)
 //
-// What is promised:
+// It guarantees that
 //
-//   - GET /livez and /healthz answer 200 when all checks of [Server.Live] pass, /readyz when those and all of
-//     [Server.Ready] do, and 500 otherwise. A standby that waits for the lease is ready.
-//   - ?verbose lists every check, ?exclude=NAME leaves one out, /readyz/NAME asks one alone, as with a
-//     Kubernetes API server.
-//   - Why a check failed is logged, once for as long as it goes on, and not told to whoever asks: probes come
-//     without credentials.
-//   - A check that panics or does not return in time has failed, and holds up neither the others nor the end
+//   - GET /livez and /healthz answer 200 if all checks added with [Server.Live] pass, GET /readyz if those
+//     and all checks added with [Server.Ready] pass, and 500 otherwise;
+//   - ?verbose lists every check, ?exclude=NAME skips one, and /readyz/NAME runs only one, as with a
+//     Kubernetes API server;
+//   - the reason of a failed check is logged when it starts to fail, and never sent to clients, because
+//     probes are not authenticated;
+//   - a check that panics or does not return in time fails, and blocks neither the other checks nor the end
 //     of the program.
 //
-// [Server.Handle] serves measurements and the like beside them.
+// [Server.Handle] serves other pages, such as metrics, on the same port.
 package health

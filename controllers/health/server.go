@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,28 +17,28 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/serve"
 )
 
-// Check returns nil if what it looks at is well. Its context ends with the request, or after Options.Timeout.
+// Check returns nil if it passes. Its context ends with the request or after Options.Timeout.
 type Check func(ctx context.Context) error
 
-// Options configure a Server. The zero value serves plain HTTP on port 8081 of all addresses.
+// Options of a Server. The zero value serves plain HTTP on port 8081 of all addresses.
 type Options struct {
 	// Addr is the host and port to listen on; empty means ":8081".
 	Addr string
-	// Listener, if not nil, is used instead of Addr. The server closes it.
+	// Listener, if not nil, is used instead of Addr. Run closes it.
 	Listener net.Listener
-	// Certificate, if not nil, is asked for the certificate of a connection: then it serves HTTPS.
+	// Certificate, if not nil, makes the server use HTTPS with the certificate it returns.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Timeout is how long one check may take; 0 means 5 s.
+	// Timeout bounds one check; 0 means 5 s.
 	Timeout time.Duration
-	// Logger is told of checks that fail and pass again; nil discards.
+	// Logger receives a line when a check starts to fail and when it passes again; nil discards.
 	Logger *slog.Logger
 }
 
-// Server runs checks when it is asked, side by side. It is a manager.Runnable, to be added with AddAlways,
-// and an http.Handler. All methods may be called from many goroutines.
+// Server runs its checks concurrently on each request. It is an http.Handler and a manager.Runnable; add it
+// with AddWithoutLeaderElection. All methods may be called concurrently.
 type Server struct {
-	options Options
-	mux     *http.ServeMux
+	opts Options
+	mux  *http.ServeMux
 
 	mu     sync.Mutex
 	checks []*check
@@ -50,22 +51,19 @@ type check struct {
 
 	mu      sync.Mutex
 	failing bool
-	// running is true while a call has not returned: one that hangs is not called again.
-	running bool
+	running bool // a call has not returned; a check that hangs is not called again
 }
 
-// New returns a server without checks: all is well.
-func New(o Options) *Server {
-	if o.Addr == "" {
-		o.Addr = ":8081"
+// New returns a server without checks; its endpoints answer 200.
+func New(opts Options) *Server {
+	if opts.Addr == "" {
+		opts.Addr = ":8081"
 	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
+	if opts.Timeout == 0 {
+		opts.Timeout = 5 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	s := &Server{options: o, mux: http.NewServeMux()}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	s := &Server{opts: opts, mux: http.NewServeMux()}
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		s.mux.HandleFunc("GET "+path, s.all)
 		s.mux.HandleFunc("GET "+path+"/{name}", s.one)
@@ -73,41 +71,42 @@ func New(o Options) *Server {
 	return s
 }
 
-// Live adds a check without which the program should be started anew. It panics if the name is taken, empty,
-// or has a slash.
+// Live adds a liveness check: if it fails, the program should be restarted. It panics if the name is empty,
+// contains a slash or is already used.
 func (s *Server) Live(name string, c Check) { s.add(&check{name: name, run: c, live: true}) }
 
-// Ready adds a check without which the program should get no requests yet. It panics as Live does.
+// Ready adds a readiness check: while it fails, the program should not receive requests. It panics as Live
+// does.
 func (s *Server) Ready(name string, c Check) { s.add(&check{name: name, run: c}) }
 
 func (s *Server) add(c *check) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.name == "" || strings.Contains(c.name, "/") || c.run == nil || slices.ContainsFunc(s.checks, func(o *check) bool { return o.name == c.name }) {
-		panic(fmt.Sprintf("health: the check %q needs a function and a name of its own without a slash", c.name))
+		panic(fmt.Sprintf("health: check %q: the function must not be nil and the name must be unique and without a slash", c.name))
 	}
 	s.checks = append(s.checks, c)
 }
 
-// Handle serves h beside the checks, at a pattern of http.ServeMux such as "GET /metrics". It panics as that
+// Handle registers h for a pattern of http.ServeMux, such as "GET /metrics". It panics as ServeMux.Handle
 // does.
 func (s *Server) Handle(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
-// ServeHTTP serves the checks.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Run serves until ctx ends. It fails at once if it cannot listen.
+// Run serves until ctx ends and returns nil. It returns an error immediately if it cannot listen.
 func (s *Server) Run(ctx context.Context) error {
-	l := s.options.Listener
+	l := s.opts.Listener
 	if l == nil {
 		var err error
-		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.Addr); err != nil {
+		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.opts.Addr); err != nil {
 			return fmt.Errorf("health: %w", err)
 		}
 	}
-	srv := &http.Server{Handler: s.mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug)}
-	if s.options.Certificate != nil {
-		srv.TLSConfig = &tls.Config{GetCertificate: s.options.Certificate, MinVersion: tls.VersionTLS12}
+	srv := &http.Server{Handler: s.mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug)}
+	if s.opts.Certificate != nil {
+		srv.TLSConfig = &tls.Config{GetCertificate: s.opts.Certificate, MinVersion: tls.VersionTLS12}
 	}
 	if err := serve.Run(ctx, srv, l, time.Second); err != nil {
 		return fmt.Errorf("health: %w", err)
@@ -115,7 +114,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// of returns the checks behind a path.
+// of returns the checks of an endpoint.
 func (s *Server) of(path string) []*check {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,25 +139,25 @@ func (s *Server) all(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	running.Wait()
-	var told strings.Builder
+	var report strings.Builder
 	failed := false
 	for i, c := range checks {
 		switch {
 		case slices.Contains(exclude, c.name):
-			fmt.Fprintf(&told, "[+]%s excluded: ok\n", c.name)
+			fmt.Fprintf(&report, "[+]%s excluded: ok\n", c.name)
 		case results[i] != nil:
 			failed = true
-			fmt.Fprintf(&told, "[-]%s failed: reason withheld\n", c.name)
+			fmt.Fprintf(&report, "[-]%s failed: reason withheld\n", c.name)
 		default:
-			fmt.Fprintf(&told, "[+]%s ok\n", c.name)
+			fmt.Fprintf(&report, "[+]%s ok\n", c.name)
 		}
 	}
 	name := strings.Trim(r.URL.Path, "/")
 	switch {
 	case failed:
-		http.Error(w, told.String()+name+" check failed", http.StatusInternalServerError)
+		http.Error(w, report.String()+name+" check failed", http.StatusInternalServerError)
 	case query.Has("verbose"):
-		fmt.Fprintf(w, "%s%s check passed\n", told.String(), name)
+		fmt.Fprintf(w, "%s%s check passed\n", report.String(), name)
 	default:
 		fmt.Fprint(w, "ok")
 	}
@@ -177,12 +176,12 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errTimeout is a check that is still running.
-var errTimeout = errors.New("no answer in time")
+// errTimeout is the result of a check that did not return in time.
+var errTimeout = errors.New("timed out")
 
-// run runs a check for no longer than it may take and logs when its outcome changes.
+// run runs a check for at most Options.Timeout and logs when its outcome changes.
 func (s *Server) run(ctx context.Context, c *check) error {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	err := c.call(ctx)
 	c.mu.Lock()
@@ -191,14 +190,14 @@ func (s *Server) run(ctx context.Context, c *check) error {
 	c.mu.Unlock()
 	switch {
 	case changed && err != nil:
-		s.options.Logger.Warn("health check fails", "check", c.name, "err", err)
+		s.opts.Logger.Warn("health check failed", "check", c.name, "err", err)
 	case changed:
-		s.options.Logger.Info("health check passes again", "check", c.name)
+		s.opts.Logger.Info("health check passed again", "check", c.name)
 	}
 	return err
 }
 
-// call calls the check, unless an earlier call has not returned in its time and is still under way.
+// call calls the check, unless an earlier call timed out and has still not returned.
 func (c *check) call(ctx context.Context) error {
 	c.mu.Lock()
 	hangs := c.running && c.failing

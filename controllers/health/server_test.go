@@ -96,7 +96,7 @@ func TestChecks(t *testing.T) {
 	broken = nil
 	code, _ := get(h, "/livez")
 	require.Equal(t, 200, code)
-	require.Contains(t, log.String(), "passes again")
+	require.Contains(t, log.String(), "passed again")
 }
 
 // Checks that panic or hang fail alone, over TLS and in a program that ends.

@@ -33,8 +33,8 @@ type cgroups struct {
 // v1Controllers are those with settings for pods; groups are removed from all controllers.
 var v1Controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc", "unified"}
 
-func newCgroups(o Options) *cgroups {
-	c := &cgroups{off: o.NoCgroups, root: o.CgroupRoot, mount: "/sys/fs/cgroup", burstable: -1}
+func newCgroups(opts Options) *cgroups {
+	c := &cgroups{off: opts.NoCgroups, root: opts.CgroupRoot, mount: "/sys/fs/cgroup", burstable: -1}
 	_, err := os.Stat(filepath.Join(c.mount, "cgroup.controllers"))
 	c.v2 = err == nil
 	return c

@@ -29,16 +29,16 @@ type runtime struct {
 	conns  []*grpc.ClientConn
 }
 
-func newRuntime(o Options) (*runtime, error) {
+func newRuntime(opts Options) (*runtime, error) {
 	r := &runtime{}
-	c, err := dialCRI(o.RuntimeEndpoint, o.RuntimeDial)
+	c, err := dialCRI(opts.RuntimeEndpoint, opts.RuntimeDial)
 	if err != nil {
 		return nil, err
 	}
 	r.conns = append(r.conns, c)
 	r.RuntimeServiceClient, r.images = cri.NewRuntimeServiceClient(c), cri.NewImageServiceClient(c)
-	if o.ImageEndpoint != o.RuntimeEndpoint {
-		c, err := dialCRI(o.ImageEndpoint, o.RuntimeDial)
+	if opts.ImageEndpoint != opts.RuntimeEndpoint {
+		c, err := dialCRI(opts.ImageEndpoint, opts.RuntimeDial)
 		if err != nil {
 			r.close()
 			return nil, err

@@ -57,35 +57,35 @@ type Kubelet struct {
 }
 
 // New makes a kubelet that talks to the API server through conn. Nothing happens before Run.
-func New(conn client.Conn, o Options) (*Kubelet, error) {
-	o, err := o.withDefaults()
+func New(conn client.Conn, opts Options) (*Kubelet, error) {
+	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	rt, err := newRuntime(o)
+	rt, err := newRuntime(opts)
 	if err != nil {
 		return nil, err
 	}
-	m := manager.New(conn, manager.Options{Logger: o.Logger})
-	k := &Kubelet{opts: o, log: o.Logger, m: m, rt: rt, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
+	m := manager.New(conn, manager.Options{Logger: opts.Logger})
+	k := &Kubelet{opts: opts, log: opts.Logger, m: m, rt: rt, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticEnded: make(chan struct{}, 1)}
 	k.pods = client.For[*corev1.Pod](m.Conn())
 	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{
-		FieldSelector: fields.OneEqual("spec.nodeName", o.NodeName)})
+		FieldSelector: fields.OneEqual("spec.nodeName", opts.NodeName)})
 	k.services = informers.For[*corev1.Service](m.Informers())
-	k.recorder = events.New(m.Conn(), events.Options{Component: "kubelet", Host: o.NodeName, Instance: o.NodeName, Logger: o.Logger})
-	k.objects = newObjects(m.Conn(), objectTTL(o.SyncInterval))
+	k.recorder = events.New(m.Conn(), events.Options{Component: "kubelet", Host: opts.NodeName, Instance: opts.NodeName, Logger: opts.Logger})
+	k.objects = newObjects(m.Conn(), objectTTL(opts.SyncInterval))
 	k.tokens = newTokens(m.Conn())
 	k.handlers = newHandlers(m.Conn())
-	k.images = &puller{rt: rt, recorder: k.recorder, fallback: o.PullFallback, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
+	k.images = &puller{rt: rt, recorder: k.recorder, fallback: opts.PullFallback, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
 	k.probes = newProbes(k)
 	k.backoffs = newBackoffs(restartBackoffInitial, restartBackoffMax)
 	k.mounts = newMounter()
-	k.cgroups = newCgroups(o)
+	k.cgroups = newCgroups(opts)
 	k.status = newStatuses(k)
 	k.node = newNode(k)
 	k.ledger = newLedger(k.node.allocatable)
-	k.pleg = &pleg{rt: rt, interval: o.RelistInterval, changed: k.wake}
+	k.pleg = &pleg{rt: rt, interval: opts.RelistInterval, changed: k.wake}
 	return k, nil
 }
 
@@ -117,8 +117,8 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	// The manager runs informers, events and status; it ends last, because ending pods still write.
 	managerCtx, stopManager := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopManager()
-	k.m.AddAlways("kubelet events", k.recorder)
-	k.m.AddAlways("pod status", manager.Func(k.status.run))
+	k.m.AddWithoutLeaderElection("kubelet events", k.recorder)
+	k.m.AddWithoutLeaderElection("pod status", manager.Func(k.status.run))
 	managed := make(chan error, 1)
 	parent := ctx
 	ctx, fail := context.WithCancelCause(parent)

@@ -65,19 +65,19 @@ type logWindow struct {
 	stream     string // stdout, stderr or both if empty
 }
 
-func windowOf(o *corev1.PodLogOptions, now time.Time) logWindow {
-	w := logWindow{tail: -1, timestamps: o.Timestamps}
-	if o.TailLines != nil {
-		w.tail = *o.TailLines
+func windowOf(opts *corev1.PodLogOptions, now time.Time) logWindow {
+	w := logWindow{tail: -1, timestamps: opts.Timestamps}
+	if opts.TailLines != nil {
+		w.tail = *opts.TailLines
 	}
 	switch {
-	case o.SinceSeconds != nil:
-		w.since = now.Add(-time.Duration(*o.SinceSeconds) * time.Second)
-	case o.SinceTime != nil:
-		w.since = o.SinceTime.Time
+	case opts.SinceSeconds != nil:
+		w.since = now.Add(-time.Duration(*opts.SinceSeconds) * time.Second)
+	case opts.SinceTime != nil:
+		w.since = opts.SinceTime.Time
 	}
-	if o.Stream != nil && *o.Stream != "All" {
-		w.stream = strings.ToLower(*o.Stream)
+	if opts.Stream != nil && *opts.Stream != "All" {
+		w.stream = strings.ToLower(*opts.Stream)
 	}
 	return w
 }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -96,41 +97,41 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o Options) withDefaults() (Options, error) {
-	if o.NodeName == "" {
+func (opts Options) withDefaults() (Options, error) {
+	if opts.NodeName == "" {
 		name, err := os.Hostname()
 		if err != nil {
-			return o, err
+			return opts, err
 		}
-		o.NodeName = strings.ToLower(strings.TrimSpace(name))
+		opts.NodeName = strings.ToLower(strings.TrimSpace(name))
 	}
-	if o.NodeName == "" {
-		return o, errors.New("kubelet: no node name")
+	if opts.NodeName == "" {
+		return opts, errors.New("kubelet: no node name")
 	}
 	set := func(s *string, value string) {
 		if *s == "" {
 			*s = value
 		}
 	}
-	set(&o.RootDir, "/var/lib/kubelet")
-	set(&o.LogDir, "/var/log/pods")
-	set(&o.RuntimeEndpoint, DefaultRuntimeEndpoint)
-	set(&o.ImageEndpoint, o.RuntimeEndpoint)
-	set(&o.ResolvConf, "/etc/resolv.conf")
-	set(&o.CgroupRoot, "/")
+	set(&opts.RootDir, "/var/lib/kubelet")
+	set(&opts.LogDir, "/var/log/pods")
+	set(&opts.RuntimeEndpoint, DefaultRuntimeEndpoint)
+	set(&opts.ImageEndpoint, opts.RuntimeEndpoint)
+	set(&opts.ResolvConf, "/etc/resolv.conf")
+	set(&opts.CgroupRoot, "/")
 	var err error
-	if o.RootDir, err = filepath.Abs(o.RootDir); err != nil {
-		return o, err
+	if opts.RootDir, err = filepath.Abs(opts.RootDir); err != nil {
+		return opts, err
 	}
-	if o.LogDir, err = filepath.Abs(o.LogDir); err != nil {
-		return o, err
+	if opts.LogDir, err = filepath.Abs(opts.LogDir); err != nil {
+		return opts, err
 	}
-	if o.Listener != nil && o.TLS == nil {
-		return o, errors.New("kubelet: Options.Listener needs Options.TLS")
+	if opts.Listener != nil && opts.TLS == nil {
+		return opts, errors.New("kubelet: Options.Listener needs Options.TLS")
 	}
-	for _, ip := range o.ClusterDNS {
+	for _, ip := range opts.ClusterDNS {
 		if _, err := netip.ParseAddr(ip); err != nil {
-			return o, fmt.Errorf("kubelet: cluster DNS: %w", err)
+			return opts, fmt.Errorf("kubelet: cluster DNS: %w", err)
 		}
 	}
 	duration := func(d *time.Duration, value time.Duration) {
@@ -138,26 +139,24 @@ func (o Options) withDefaults() (Options, error) {
 			*d = value
 		}
 	}
-	duration(&o.StaticPodInterval, 2*time.Second)
-	duration(&o.SyncInterval, time.Minute)
-	duration(&o.NodeStatusInterval, 10*time.Second)
-	duration(&o.LeaseDuration, 40*time.Second)
-	duration(&o.RelistInterval, time.Second)
-	if !o.NodeIP.IsValid() {
-		o.NodeIP = hostAddress()
+	duration(&opts.StaticPodInterval, 2*time.Second)
+	duration(&opts.SyncInterval, time.Minute)
+	duration(&opts.NodeStatusInterval, 10*time.Second)
+	duration(&opts.LeaseDuration, 40*time.Second)
+	duration(&opts.RelistInterval, time.Second)
+	if !opts.NodeIP.IsValid() {
+		opts.NodeIP = hostAddress()
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	capacity := measuredCapacity(o.RootDir)
-	for name, q := range o.Capacity {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	capacity := measuredCapacity(opts.RootDir)
+	for name, q := range opts.Capacity {
 		capacity[name] = q
 	}
 	if _, ok := capacity[corev1.ResourcePods]; !ok {
 		capacity[corev1.ResourcePods] = resource.MustParse("110")
 	}
-	o.Capacity = capacity
-	return o, nil
+	opts.Capacity = capacity
+	return opts, nil
 }
 
 // hostAddress is this host's address as others see it.

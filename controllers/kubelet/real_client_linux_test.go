@@ -169,12 +169,12 @@ func (n *realNode) testClientLogs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	n.until("the second run", is("1"), "get", "pod", "served", "-o", `jsonpath={.status.containerStatuses[?(@.name=="lines")].restartCount}`)
-	read := func(o stream.LogOptions) (lines []string) {
+	read := func(opts stream.LogOptions) (lines []string) {
 		t.Helper()
-		if o.Container == "" {
-			o.Container = "lines"
+		if opts.Container == "" {
+			opts.Container = "lines"
 		}
-		for line, err := range stream.LogLines(ctx, n.conn, servedPod, o) {
+		for line, err := range stream.LogLines(ctx, n.conn, servedPod, opts) {
 			require.NoError(t, err)
 			lines = append(lines, line)
 		}

@@ -223,7 +223,7 @@ func (s streams) PortForward(ctx context.Context, namespace, name string, port u
 }
 
 // Logs implements nodestream.Backend.
-func (s streams) Logs(ctx context.Context, namespace, name, containerName string, o *corev1.PodLogOptions, out io.Writer) error {
+func (s streams) Logs(ctx context.Context, namespace, name, containerName string, opts *corev1.PodLogOptions, out io.Writer) error {
 	w := s.find(namespace, name)
 	if w == nil {
 		return nodestream.NotFound("pod %q does not exist\n", name)
@@ -233,7 +233,7 @@ func (s streams) Logs(ctx context.Context, namespace, name, containerName string
 		return err
 	}
 	runs := v.runs(containerName)
-	if o.Previous {
+	if opts.Previous {
 		if len(runs) > 0 && !runs[0].exited() {
 			runs = runs[1:]
 		} else if len(runs) > 1 {
@@ -267,7 +267,7 @@ func (s streams) Logs(ctx context.Context, namespace, name, containerName string
 		st, err := s.k.rt.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: run.id})
 		return err == nil && st.Status.State == cri.ContainerState_CONTAINER_RUNNING
 	}
-	return copyLog(ctx, run.logPath, windowOf(o, time.Now()), o.Follow, slowly(alive, time.Second), out)
+	return copyLog(ctx, run.logPath, windowOf(opts, time.Now()), opts.Follow, slowly(alive, time.Second), out)
 }
 
 // slowly asks at most once per interval and otherwise repeats the last answer.

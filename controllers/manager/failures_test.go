@@ -54,9 +54,9 @@ func TestPanicsAreLoggedAndCounted(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		})
-		o := controllers.Options{Options: controller.Options{Metrics: &controller.Metrics{
+		opts := controllers.Options{Options: controller.Options{Metrics: controller.Metrics{
 			Reconciled: func(name, outcome string, _ time.Duration) { d.add("%s %s", name, outcome) }}}}
-		_, err := controllers.Add(m, "maps", reconciler, o, controllers.For[*corev1.ConfigMap]())
+		_, err := controllers.Add(m, "maps", reconciler, opts, controllers.For[*corev1.ConfigMap]())
 		require.NoError(t, err)
 		c.Run(m)
 		c.Settle()

@@ -8,19 +8,17 @@ import (
 	"sync"
 )
 
-// group is a growing set of runnables that may be added before or while it runs. It forgets those that have
-// returned.
+// group is a set of runnables that are added before or while it runs and removed when they return.
 type group struct {
 	mu      sync.Mutex
 	members []*member
-	// start starts a member; nil unless the group runs.
-	start func(*member)
+	start   func(*member) // starts a member; nil unless the group runs
 }
 
 type member struct {
 	name string
 	r    Runnable
-	wait func(context.Context) error // before it runs; nil for nothing
+	wait func(context.Context) error // called before r.Run; may be nil
 }
 
 func (g *group) add(m *member) {
@@ -44,7 +42,7 @@ func (g *group) remove(m *member) {
 	g.members = slices.DeleteFunc(g.members, func(o *member) bool { return o == m })
 }
 
-// names are those of the members that have not returned.
+// names returns the names of the members that have not returned.
 func (g *group) names() (names []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,8 +52,8 @@ func (g *group) names() (names []string) {
 	return names
 }
 
-// run runs all members until ctx ends and they have returned. A member that returns nil early is done. failed
-// is given the error of each that fails, at once; it is to end ctx.
+// run runs the members until ctx has ended and all of them have returned. A member may return nil earlier.
+// failed is called with the error of each member that fails, as soon as it does, and should end ctx.
 func (g *group) run(ctx context.Context, failed func(error)) {
 	var wg sync.WaitGroup
 	start := func(m *member) {
@@ -75,12 +73,12 @@ func (g *group) run(ctx context.Context, failed func(error)) {
 	g.mu.Unlock()
 	<-ctx.Done()
 	g.mu.Lock()
-	g.start = nil // a member added from now on is not started
+	g.start = nil // members added from now on do not start
 	g.mu.Unlock()
 	wg.Wait()
 }
 
-// run waits for what the member needs and runs it. An error that only says that ctx has ended is none.
+// run waits for what the member needs and runs it. An error that only reports the end of ctx is dropped.
 func (m *member) run(ctx context.Context) error {
 	var err error
 	if m.wait != nil {
@@ -95,7 +93,7 @@ func (m *member) run(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", m.name, err)
 }
 
-// endOf reports whether err says that ctx ended, or a context made from it.
+// endOf reports whether err is due to the end of ctx or of a context derived from it.
 func endOf(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx))
 }

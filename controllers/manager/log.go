@@ -5,9 +5,10 @@ import (
 	"log/slog"
 )
 
-// warnings logs what is at least a warning to slog.Default() as it is at the time.
+// warnings is a handler that passes records of level Warn and above to the slog.Default() of the time they
+// are logged.
 type warnings struct {
-	with func(slog.Handler) slog.Handler // attributes and groups; nil for none
+	with func(slog.Handler) slog.Handler // adds attributes and groups; may be nil
 }
 
 func (w warnings) handler() slog.Handler {
@@ -37,10 +38,10 @@ func (w warnings) WithGroup(name string) slog.Handler {
 }
 
 func (w warnings) and(more func(slog.Handler) slog.Handler) warnings {
-	before := w.with
+	previous := w.with
 	return warnings{with: func(h slog.Handler) slog.Handler {
-		if before != nil {
-			h = before(h)
+		if previous != nil {
+			h = previous(h)
 		}
 		return more(h)
 	}}

@@ -1,16 +1,18 @@
-// Package manager runs the parts of one program against one API server: shared informers, what runs on
-// every replica, and what runs on the leader only.
+// Package manager runs the parts of one program against one API server: shared informers, runnables of every
+// replica, and runnables of the leader.
 //
-// [Manager.Run] starts informers, then the runnables of all replicas (webhook, health and metrics servers),
-// then leader election and, while leading, the led runnables. A led runnable waits for the informers: a
-// controller for its sources (see controllers.Add), any other for all. One whose resource is not served,
-// because its CustomResourceDefinition is not installed, holds up nothing, and works as soon as it is.
+// [Manager.Run] starts the informers, then the runnables without leader election (webhook, health and metrics
+// servers), then leader election and, while leading, the other runnables. A runnable of the leader waits for
+// informers first: a controller for its sources (see controllers.Add), any other [Waiter] for what its Wait
+// says, and the rest for all informers of the manager. An informer whose resource is not served, because its
+// CustomResourceDefinition is not installed, does not block the others and syncs when the resource is served.
 //
-// When Run's context ends, or a runnable fails, all is stopped in the reverse order, each part when the one
-// before it has returned: the led runnables, and with them the lease is released; the runnables of all
-// replicas; the recorders of events; the informers. So the last events are written, and an operator's own
-// webhook answers while its reconcilers make their last writes. Options.Grace and Options.StopTimeout bound
-// the time. When leadership is lost, the contexts of the led runnables and of their reconciles end at once.
+// When Run's context ends, or a runnable fails, the parts are stopped in reverse order, each after the
+// previous one has returned: the runnables of the leader, which releases the lease; the runnables without
+// leader election; the event recorders; the informers. The last events are therefore written, and an
+// operator's own webhook answers while its reconcilers make their last writes. Options.Grace and
+// Options.StopTimeout bound the time. When leadership is lost, the contexts of the leader's runnables and of
+// their reconciles are canceled immediately.
 package manager
 
 import (
@@ -28,26 +30,26 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Runnable is anything with a life. Run blocks until ctx ends and all it started has returned; an
-// error while ctx is live stops the whole manager.
+// Runnable is a part of a program. Run blocks until ctx ends and every goroutine it started has returned. It
+// returns nil when ctx ends; an error before that stops the manager.
 type Runnable interface {
 	Run(ctx context.Context) error
 }
 
-// Waiter is a Runnable that says itself what it waits for before it runs. An error of Wait while ctx is live
-// stops the whole manager.
+// Waiter is a Runnable whose Wait replaces the default wait for all informers. Wait is called before Run and
+// blocks until Run may be called. An error of Wait before ctx ends stops the manager.
 type Waiter interface {
 	Runnable
 	Wait(ctx context.Context) error
 }
 
-// Func adapts a function to Runnable.
+// Func adapts a function to a Runnable.
 type Func func(ctx context.Context) error
 
 // Run calls f.
 func (f Func) Run(ctx context.Context) error { return f(ctx) }
 
-// Elector holds leadership while it runs lead; *leaderelection.Elector is one. Run returns when ctx
+// Elector runs lead while it holds leadership; *leaderelection.Elector implements it. Run returns when ctx
 // ends or leadership is lost, after lead has returned.
 type Elector interface {
 	Run(ctx context.Context, lead func(ctx context.Context) error) error
@@ -59,97 +61,96 @@ const (
 	DefaultStopTimeout = 25 * time.Second
 )
 
-// Options of a Manager; the zero value runs everything at once without leader election.
+// Options of a Manager. The zero value runs everything without leader election.
 type Options struct {
-	// Elector decides when the led runnables run; nil runs them at once.
+	// Elector elects the leader among replicas. If nil, the manager leads as soon as it runs.
 	Elector Elector
-	// Informers configures the shared informers. Without a Logger and OnError of its own their failures go to
-	// Logger.
+	// Informers configures the shared informers. Unless it has its own Logger or OnError, failures of
+	// informers are logged to Logger.
 	Informers informers.SetOptions
-	// Logger gets what controllers and informers log, such as a missing right. Nil logs warnings and errors
-	// to slog.Default(); a logger of slog.DiscardHandler logs nothing.
+	// Logger receives what controllers and informers log, such as missing permissions. If nil, warnings and
+	// errors are logged to slog.Default(); use slog.DiscardHandler to log nothing.
 	Logger *slog.Logger
-	// Grace is how long reconciles under way may go on after the end of Run's context before their own
-	// contexts end. 0 means 10 s; negative ends them at once.
+	// Grace is how long reconciles in progress may continue after the end of Run's context before their own
+	// contexts are canceled. 0 means 10 s; a negative value cancels them immediately.
 	Grace time.Duration
-	// StopTimeout is how long everything may take to return after the end of Run's context. What has not
-	// returned by then is left behind: Run stops the rest, which may take it 5 s more, and returns
-	// ErrNotDrained with the names. 0 means 25 s, so that it is over before a pod is killed; negative means
-	// no limit.
+	// StopTimeout is how long runnables may take to return after the end of Run's context. Those that have
+	// not returned by then are abandoned: Run stops the rest, which may take 5 s more, and returns
+	// ErrNotDrained with their names. 0 means 25 s, which is within the default termination grace period of
+	// a pod; a negative value means no limit.
 	StopTimeout time.Duration
-	// Monitor, if not nil, is told of every controller that is added; package controllers/metrics has one.
+	// Monitor, if not nil, measures the controllers of the manager; see package controllers/metrics.
 	Monitor Monitor
-	// Wrap, if not nil, is given the reconciler of every controller that is added and returns the one to run:
-	// for traces, or to change the context of all reconciles. reconcile.FromContext names the run.
+	// Wrap, if not nil, wraps the reconciler of every controller, for example to trace reconciles or to
+	// change their contexts. reconcile.FromContext returns the run.
 	Wrap func(controller string, r reconcile.Reconciler) reconcile.Reconciler
 }
 
-// Monitor watches over the work of a manager's controllers, for metrics and debug views. Calls come from one
-// goroutine at a time for each controller, before it runs.
+// Monitor measures a manager's controllers, for metrics and debug views. For each controller the methods are
+// called once, from one goroutine, before it runs.
 type Monitor interface {
-	// Queue returns what is to be told about the work queue of a controller of that name; nil is nothing.
+	// Queue returns the metrics hooks of the controller's work queue, or nil for none.
 	Queue(controller string) *workqueue.Metrics
-	// Reconciles returns what is to be told about the reconciles of all controllers; nil is nothing.
-	Reconciles() *controller.Metrics
-	// Controller is given the queue to look into.
+	// Reconciles returns the metrics hooks of the reconciles of all controllers.
+	Reconciles() controller.Metrics
+	// Controller receives the controller's work queue for inspection.
 	Controller(controller string, q *workqueue.Queue[types.NamespacedName])
 }
 
-// Manager is a set of runnables around one connection. Add may be called before and during Run.
+// Manager is a set of runnables that share one connection. Runnables may be added before and during Run.
 type Manager struct {
-	conn client.Conn
-	set  *informers.Set
-	opts Options
-	log  *slog.Logger
-	of   *Manager // the one that is to be run, if this one is not
+	conn   client.Conn
+	set    *informers.Set
+	opts   Options
+	log    *slog.Logger
+	parent *Manager // of a Manager returned by As
 
-	all, led, events *group
+	all, led, events *group // all: the runnables without leader election
 
 	mu        sync.Mutex
 	recorders map[string]*events.Recorder // by component
 }
 
-// New makes a manager for conn.
-func New(conn client.Conn, o Options) *Manager {
-	if o.Logger == nil {
-		o.Logger = slog.New(warnings{})
+// New returns a manager for conn.
+func New(conn client.Conn, opts Options) *Manager {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(warnings{})
 	}
-	if o.Grace == 0 {
-		o.Grace = DefaultGrace
+	if opts.Grace == 0 {
+		opts.Grace = DefaultGrace
 	}
-	if o.StopTimeout == 0 {
-		o.StopTimeout = DefaultStopTimeout
+	if opts.StopTimeout == 0 {
+		opts.StopTimeout = DefaultStopTimeout
 	}
-	if o.Informers.Logger == nil {
-		o.Informers.Logger = o.Logger
+	if opts.Informers.Logger == nil {
+		opts.Informers.Logger = opts.Logger
 	}
-	set := informers.NewSet(conn, o.Informers)
+	set := informers.NewSet(conn, opts.Informers)
 	return &Manager{
-		conn: set.Conn(), set: set, opts: o, log: o.Logger, all: &group{}, led: &group{}, events: &group{}, recorders: map[string]*events.Recorder{},
+		conn: set.Conn(), set: set, opts: opts, log: opts.Logger, all: &group{}, led: &group{}, events: &group{}, recorders: map[string]*events.Recorder{},
 	}
 }
 
-// As returns m for controllers that act as another user, the one of conn: the same informers and the same
-// life, but [Manager.Conn] and the events are conn's. Only m itself is to be run: Run of what As returns
-// fails.
+// As returns a view of m for controllers that act as the user of conn. It shares the informers and runnables
+// of m, but writes and records events through conn. What is added to it runs with m; its own Run fails.
 func (m *Manager) As(conn client.Conn) *Manager {
 	return &Manager{
-		conn: m.set.Observe(conn), set: m.set, opts: m.opts, log: m.log, of: m, all: m.all, led: m.led, events: m.events,
+		conn: m.set.Observe(conn), set: m.set, opts: m.opts, log: m.log, parent: m, all: m.all, led: m.led, events: m.events,
 		recorders: map[string]*events.Recorder{},
 	}
 }
 
-// Conn is the connection controllers use. What is written through it is visible at once in the listers of
+// Conn returns the connection for controllers. Writes through it are immediately visible in the listers of
 // Informers.
 func (m *Manager) Conn() client.Conn { return m.conn }
 
-// Informers are the shared informers; the manager runs them.
+// Informers returns the shared informers, which the manager runs.
 func (m *Manager) Informers() *informers.Set { return m.set }
 
-// Monitor is that of the options, nil if there is none.
+// Monitor returns Options.Monitor.
 func (m *Manager) Monitor() Monitor { return m.opts.Monitor }
 
-// Wrap returns r as Options.Wrap has it.
+// Wrap returns r wrapped by Options.Wrap, or r if that is nil.
 func (m *Manager) Wrap(controller string, r reconcile.Reconciler) reconcile.Reconciler {
 	if m.opts.Wrap == nil {
 		return r
@@ -157,11 +158,11 @@ func (m *Manager) Wrap(controller string, r reconcile.Reconciler) reconcile.Reco
 	return m.opts.Wrap(controller, r)
 }
 
-// Logger returns the one of the options, or what stands in for it; never nil.
+// Logger returns Options.Logger or its default. It is never nil.
 func (m *Manager) Logger() *slog.Logger { return m.log }
 
-// Recorder returns a recorder of events for a component, which the manager runs. Calls with one name share
-// one.
+// Recorder returns the event recorder of a component, which the manager runs. Calls with the same name return
+// the same recorder.
 func (m *Manager) Recorder(component string) *events.Recorder {
 	m.mu.Lock()
 	r, ok := m.recorders[component]
@@ -171,13 +172,14 @@ func (m *Manager) Recorder(component string) *events.Recorder {
 	}
 	m.mu.Unlock()
 	if !ok {
-		m.AddAlways(component+" events", r)
+		m.AddWithoutLeaderElection(component+" events", r)
 	}
 	return r
 }
 
-// Add registers a runnable that needs leadership, such as a controller. name appears in errors. It runs when
-// all informers of the manager have synced or are found not to be served, unless it is a Waiter.
+// Add adds a runnable that runs while the manager leads, such as a controller. name appears in errors. Unless
+// r is a Waiter, it runs after every informer of the manager has synced or its resource was found not to be
+// served.
 func (m *Manager) Add(name string, r Runnable) {
 	wait := m.set.WaitForSyncOrAbsent
 	if w, ok := r.(Waiter); ok {
@@ -186,13 +188,14 @@ func (m *Manager) Add(name string, r Runnable) {
 	m.led.add(&member{name: name, r: r, wait: wait})
 }
 
-// Has reports whether a runnable of that name is registered with Add, so that what a manager can have only
-// once is not added twice.
+// Has reports whether a runnable with that name was added with Add and has not returned. Controllers of which
+// a manager must have only one use it to avoid adding themselves twice.
 func (m *Manager) Has(name string) bool { return m.led.has(name) }
 
-// AddAlways registers a runnable that runs on every replica, leader or not. It waits for nothing, unless it
-// is a Waiter. A recorder of events is stopped after the others, so that it writes what they record last.
-func (m *Manager) AddAlways(name string, r Runnable) {
+// AddWithoutLeaderElection adds a runnable that runs on every replica, leader or not. Unless r is a Waiter,
+// it does not wait for informers. Event recorders are stopped after the other runnables, so that they write
+// the last events of those.
+func (m *Manager) AddWithoutLeaderElection(name string, r Runnable) {
 	g := m.all
 	if _, ok := r.(*events.Recorder); ok {
 		g = m.events

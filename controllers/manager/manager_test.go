@@ -97,7 +97,7 @@ func TestOrder(t *testing.T) {
 		e := &elector{d: d, start: make(chan struct{}), lose: make(chan struct{})}
 		m := manager.New(c.Conn(), manager.Options{Elector: e})
 		inf := informers.For[*corev1.Namespace](m.Informers())
-		m.AddAlways("web", d.runnable("web"))
+		m.AddWithoutLeaderElection("web", d.runnable("web"))
 		m.Add("led", manager.Func(func(ctx context.Context) error {
 			d.add("led starts, synced %v", inf.HasSynced())
 			<-ctx.Done()
@@ -132,7 +132,7 @@ func TestLeadershipLost(t *testing.T) {
 		e := &elector{d: d, start: make(chan struct{}), lose: make(chan struct{})}
 		close(e.start)
 		m := manager.New(c.Conn(), manager.Options{Elector: e})
-		m.AddAlways("web", d.runnable("web"))
+		m.AddWithoutLeaderElection("web", d.runnable("web"))
 		m.Add("led", d.runnable("led"))
 		done := make(chan error, 1)
 		go func() { done <- m.Run(t.Context()) }()
@@ -150,7 +150,7 @@ func TestAFailureStopsEverything(t *testing.T) {
 		d := &diary{}
 		broken := errors.New("broken")
 		m := manager.New(c.Conn(), manager.Options{})
-		m.AddAlways("web", d.runnable("web"))
+		m.AddWithoutLeaderElection("web", d.runnable("web"))
 		m.Add("bad", manager.Func(func(context.Context) error {
 			time.Sleep(time.Minute)
 			return broken

@@ -72,7 +72,7 @@ func TestStandbysServeWebhooks(t *testing.T) {
 		for _, name := range []string{"one", "two"} {
 			m := replica(t, c.Conn(), name)
 			server, call := hooked(t, name)
-			m.AddAlways("webhooks", server)
+			m.AddWithoutLeaderElection("webhooks", server)
 			reconciler := reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				if req.Namespace == "default" {
 					d.add("%s %s", name, req.Name)

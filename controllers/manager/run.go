@@ -11,26 +11,27 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/grace"
 )
 
-// ErrNotDrained is returned by Run, wrapped with their names, when runnables did not return within
-// Options.StopTimeout. They may still be working, so the lease was not released, and the process should exit.
-var ErrNotDrained = errors.New("manager: not all returned in time")
+// ErrNotDrained is wrapped, together with their names, in the error that Run returns when runnables did not
+// return within Options.StopTimeout. They may still be working, so the lease was not released, and the
+// process should exit.
+var ErrNotDrained = errors.New("manager: some runnables did not return in time")
 
-// lastStop is how long each part that is stopped after the time is over may take.
+// lastStop is how long each remaining part may take to stop after StopTimeout.
 const lastStop = 2 * time.Second
 
-// Run runs everything until ctx ends or something fails, and returns when all has returned, or ErrNotDrained.
-// It returns nil if ctx ended, else what failed, joined with what failed while the rest stopped. A Manager
-// runs once.
+// Run runs the manager until ctx ends or a runnable fails, then stops every part and waits for it. It returns
+// nil if ctx ended and every part stopped without error. Otherwise it returns the error that stopped the
+// manager joined with those of the stop; see also [ErrNotDrained]. Run may be called only once.
 func (m *Manager) Run(ctx context.Context) error {
-	if m.of != nil {
-		return errors.New("manager: what As returns runs with the manager it was made from")
+	if m.parent != nil {
+		return errors.New("manager: a Manager returned by As runs with its parent")
 	}
-	r := &run{Manager: m}
-	r.stopping, r.stop = context.WithCancel(ctx)
-	defer r.stop()
+	stopping, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &run{Manager: m, stop: stop}
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	if later := grace.Later(ctx); later != nil { // a manager above this one
+	if later := grace.Later(ctx); later != nil { // m runs in another manager
 		defer context.AfterFunc(later, cut)()
 	}
 	parts := []*part{ // in the order they are stopped in
@@ -43,7 +44,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			}
 		}),
 	}
-	<-r.stopping.Done()
+	<-stopping.Done()
 	if left := r.end(parts); len(left) > 0 {
 		r.fail(fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(left, ", ")))
 	}
@@ -53,14 +54,13 @@ func (m *Manager) Run(ctx context.Context) error {
 // run is one call of Run.
 type run struct {
 	*Manager
-	stopping context.Context
-	stop     context.CancelFunc
+	stop context.CancelFunc // begins the stop of all parts
 
 	mu   sync.Mutex
 	errs []error
 }
 
-// fail notes an error and stops everything.
+// fail adds an error to the result of Run and stops the manager.
 func (r *run) fail(err error) {
 	r.mu.Lock()
 	r.errs = append(r.errs, err)
@@ -77,17 +77,16 @@ func (r *run) err() error {
 	return errors.Join(r.errs...)
 }
 
-// part is what is stopped as one.
+// part is a group of runnables that are stopped together.
 type part struct {
-	name    string // for what is not a member; empty if there is nothing else
+	name    string // reported if the part does not return although its members have
 	members *group
-	stop    context.CancelFunc // nothing new is begun
-	cut     context.CancelFunc // what is under way ends
+	stop    context.CancelFunc // no new work is started
+	cut     context.CancelFunc // work in progress is canceled
 	done    chan struct{}
 }
 
-// begin starts f, with the context that ends when the part is stopped and the one that ends when it is cut
-// off.
+// begin starts f. Its ctx ends when the part is stopped, work when it is cut off.
 func (r *run) begin(base context.Context, name string, g *group, f func(ctx, work context.Context)) *part {
 	p := &part{name: name, members: g, done: make(chan struct{})}
 	work, cut := context.WithCancel(base)
@@ -100,8 +99,8 @@ func (r *run) begin(base context.Context, name string, g *group, f func(ctx, wor
 	return p
 }
 
-// end stops the parts, each when the one before it has returned, and returns the names of what did not return
-// in time.
+// end stops the parts, each after the previous one has returned, and returns the names of the runnables that
+// did not return in time.
 func (r *run) end(parts []*part) (left []string) {
 	never := context.Background()
 	graceOver, stopGrace := context.WithTimeout(never, r.opts.Grace)
@@ -124,7 +123,8 @@ func (r *run) end(parts []*part) (left []string) {
 	return left
 }
 
-// end stops the part, cuts it off when the grace is over, and waits until the limit.
+// end stops the part, cuts it off when graceOver ends, and waits for it until limit ends. It returns the
+// names of the runnables that have not returned.
 func (p *part) end(graceOver, limit context.Context) (left []string) {
 	p.stop()
 	defer p.cut()
@@ -145,8 +145,8 @@ func (p *part) end(graceOver, limit context.Context) (left []string) {
 	return left
 }
 
-// lead takes part in the election until ctx ends, and runs the led runnables while leading. When ctx ends, a
-// leader leads on until they have returned, or work ends.
+// lead takes part in the election until ctx ends, and runs the runnables of the leader while leading. After
+// ctx ends, a leader keeps the lease until they have returned or work ends.
 func (r *run) lead(ctx, work context.Context) {
 	if r.opts.Elector == nil {
 		r.led.run(ctx, r.fail)
@@ -155,7 +155,7 @@ func (r *run) lead(ctx, work context.Context) {
 	candidate, withdraw := context.WithCancel(work)
 	defer withdraw()
 	var mu sync.Mutex
-	leading, closed := false, false
+	leading, closed := false, false // closed: ctx has ended, no term may begin
 	defer context.AfterFunc(ctx, func() {
 		mu.Lock()
 		defer mu.Unlock()

@@ -38,14 +38,14 @@ func TestATimeoutOfARunnableIsAFailure(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						c := controllertest.Start(t, controllertest.Options{})
 						d := &diary{}
-						o := manager.Options{}
+						opts := manager.Options{}
 						if elect {
 							e := &elector{d: d, start: make(chan struct{}), lose: make(chan struct{})}
 							close(e.start)
-							o.Elector = e
+							opts.Elector = e
 						}
-						m := manager.New(c.Conn(), o)
-						add := m.AddAlways
+						m := manager.New(c.Conn(), opts)
+						add := m.AddWithoutLeaderElection
 						if led {
 							add = m.Add
 						}
@@ -74,11 +74,11 @@ func TestFailuresOfTheStopAreReturned(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		m := manager.New(c.Conn(), manager.Options{})
 		flush, broken := errors.New("cannot flush"), errors.New("broken")
-		m.AddAlways("buffer", manager.Func(func(ctx context.Context) error {
+		m.AddWithoutLeaderElection("buffer", manager.Func(func(ctx context.Context) error {
 			<-ctx.Done()
 			return flush
 		}))
-		m.AddAlways("quiet", manager.Func(func(ctx context.Context) error {
+		m.AddWithoutLeaderElection("quiet", manager.Func(func(ctx context.Context) error {
 			<-ctx.Done()
 			return fmt.Errorf("watch: %w", ctx.Err()) // what an ended context looks like
 		}))
@@ -98,8 +98,8 @@ func TestTheStopIsInOrder(t *testing.T) {
 		d := &diary{}
 		m := replica(t, c.Conn(), "one")
 		server, ask := hooked(t, "one")
-		m.AddAlways("webhooks", server)
-		m.AddAlways("web", d.runnable("web"))
+		m.AddWithoutLeaderElection("webhooks", server)
+		m.AddWithoutLeaderElection("web", d.runnable("web"))
 		recorder := m.Recorder("maps")
 		maps := client.For[*corev1.ConfigMap](m.Conn())
 		list := informers.For[*corev1.ConfigMap](m.Informers()).Lister()
@@ -173,7 +173,7 @@ func TestNotDrained(t *testing.T) {
 		let := make(chan struct{})
 		m.Add("stuck", manager.Func(func(context.Context) error { <-let; return nil }))
 		m.Add("good", d.runnable("good"))
-		m.AddAlways("web", d.runnable("web"))
+		m.AddWithoutLeaderElection("web", d.runnable("web"))
 		stop := runManager(m)
 		c.Sleep(5 * time.Second)
 		began := time.Now()
@@ -267,7 +267,7 @@ func TestWhatAsReturnsIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		m := manager.New(c.Conn(), manager.Options{})
-		require.ErrorContains(t, m.As(c.Conn()).Run(t.Context()), "runs with the manager it was made from")
+		require.ErrorContains(t, m.As(c.Conn()).Run(t.Context()), "returned by As runs with its parent")
 	})
 }
 
@@ -314,7 +314,7 @@ func TestAMissingRightHoldsUpOneController(t *testing.T) {
 		require.Contains(t, d.all(), "list: false")
 		require.NotContains(t, d.all(), "reads secrets")
 		require.NotContains(t, d.all(), "list: true")
-		require.Regexp(t, `controller starts although not all informers have synced.*controller=maps.*secrets`, log.String())
+		require.Regexp(t, `sync of some informers failed.*controller=maps.*secrets`, log.String())
 		controllertest.Update(c, "", "maps", func(r *rbacv1.ClusterRole) {
 			r.Rules[0].Resources = append(r.Rules[0].Resources, "secrets")
 		})
@@ -335,7 +335,7 @@ func TestChannelsOfAllReplicas(t *testing.T) {
 		_, err := controllers.Add(m, "everywhere", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 			d.add("%s", req.Name)
 			return reconcile.Result{}, nil
-		}), controllers.Options{AllReplicas: true}, controllers.Channel(ch))
+		}), controllers.Options{WithoutLeaderElection: true}, controllers.Channel(ch))
 		require.NoError(t, err)
 		c.Run(m)
 		c.Sleep(time.Second)

@@ -1,6 +1,6 @@
-// Package metrics measures a program made with package manager for Prometheus, under the names and labels
-// that dashboards and alerts for Kubernetes components and controller-runtime know, and shows what waits in
-// its queues.
+// Package metrics exports Prometheus metrics of a program that uses package manager, and a debug page of its
+// work queues. Names and labels are those of Kubernetes components and controller-runtime, so that existing
+// dashboards and alerts work.
 //
 //	m := metrics.New()
 //	elector, err := leaderelection.New(lock, leaderelection.Options{Metrics: m.Leader("my-operator")})
@@ -8,8 +8,8 @@
 //	mux.Handle("GET /metrics", m)
 //	mux.Handle("GET /debug/queues", m.Queues())
 //
-// It is a package of its own, because it is the only one of the toolkit that needs the Prometheus library:
-// programs that do not import it do not carry it.
+// It is the only package of the toolkit that imports the Prometheus library, so that programs without it do
+// not link it.
 package metrics
 
 import (
@@ -34,8 +34,8 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// Metrics are the measurements of one program. It is a manager.Monitor, and an http.Handler that serves them.
-// All methods may be called from many goroutines.
+// Metrics are the metrics of one program. It is a manager.Monitor and an http.Handler that serves the
+// metrics. All methods may be called concurrently.
 type Metrics struct {
 	registry *prometheus.Registry
 	page     http.Handler
@@ -55,16 +55,16 @@ type Metrics struct {
 	requestTimes           *prometheus.HistogramVec
 
 	mu     sync.Mutex
-	queues []watched
+	queues []namedQueue // ordered by name
 }
 
-// watched is the queue of one controller.
-type watched struct {
+// namedQueue is the queue of one controller.
+type namedQueue struct {
 	name  string
 	queue *workqueue.Queue[types.NamespacedName]
 }
 
-// New returns metrics with those of the Go runtime and the process.
+// New returns metrics that include those of the Go runtime and the process.
 func New() *Metrics {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -72,39 +72,39 @@ func New() *Metrics {
 	m := &Metrics{
 		registry: r, page: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
 
-		depth:      gauge(r, "workqueue_depth", "Keys that wait for a worker.", "name"),
-		adds:       counter(r, "workqueue_adds_total", "Runs that were asked for.", "name"),
-		retries:    counter(r, "workqueue_retries_total", "Keys that were added with a delay or a rate limit.", "name"),
-		queueTimes: histogram(r, "workqueue_queue_duration_seconds", "Time keys waited for a worker.", queueBuckets, "name"),
-		workTimes:  histogram(r, "workqueue_work_duration_seconds", "Time workers took for a key.", queueBuckets, "name"),
+		depth:      gauge(r, "workqueue_depth", "Keys waiting for a worker.", "name"),
+		adds:       counter(r, "workqueue_adds_total", "Keys added to the queue.", "name"),
+		retries:    counter(r, "workqueue_retries_total", "Keys added with a delay or a rate limit.", "name"),
+		queueTimes: histogram(r, "workqueue_queue_duration_seconds", "Time a key waited for a worker.", queueBuckets, "name"),
+		workTimes:  histogram(r, "workqueue_work_duration_seconds", "Time a worker took for a key.", queueBuckets, "name"),
 
 		reconciles: counter(r, "controller_runtime_reconcile_total", "Reconciles by outcome.", "controller", "result"),
 		failed:     counter(r, "controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
 		reconcileTimes: histogram(r, "controller_runtime_reconcile_time_seconds", "Time a reconcile took.",
 			[]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}, "controller"),
-		active: gauge(r, "controller_runtime_active_workers", "Reconciles that run.", "controller"),
+		active: gauge(r, "controller_runtime_active_workers", "Reconciles in progress.", "controller"),
 
-		leading:  gauge(r, "leader_election_master_status", "1 for the leader, 0 for others.", "name"),
+		leading:  gauge(r, "leader_election_master_status", "1 on the leader, 0 on other replicas.", "name"),
 		slowPath: counter(r, "leader_election_slowpath_total", "Renewals that had to read the lease first.", "name"),
 
-		lists:        counter(r, "reflector_lists_total", "Collections that were read whole.", "name"),
-		events:       counter(r, "informer_events_total", "Events of watches.", "name", "type"),
-		retried:      counter(r, "informer_failures_total", "Failures that informers have recovered from.", "name"),
-		slowHandlers: counter(r, "informer_slow_handlers_total", "Times a handler was behind more than it may.", "name", "handler"),
+		lists:        counter(r, "reflector_lists_total", "Complete reads of a collection.", "name"),
+		events:       counter(r, "informer_events_total", "Watch events received.", "name", "type"),
+		retried:      counter(r, "informer_failures_total", "Failed requests that informers retried.", "name"),
+		slowHandlers: counter(r, "informer_slow_handlers_total", "Times the backlog of a handler exceeded its limit.", "name", "handler"),
 		handlerTimes: histogram(r, "informer_handler_duration_seconds", "Time a handler took for an event.", queueBuckets, "name", "handler"),
 	}
-	m.requests = counter(r, "rest_client_requests_total", "Requests answered by the API server, by status.", "code", "method")
-	m.tried = counter(r, "rest_client_request_retries_total", "Requests that were sent again.", "code", "verb")
-	m.requestTimes = histogram(r, "rest_client_request_duration_seconds", "Time until the answer.",
+	m.requests = counter(r, "rest_client_requests_total", "Requests to the API server, by status code.", "code", "method")
+	m.tried = counter(r, "rest_client_request_retries_total", "Retried requests to the API server.", "code", "verb")
+	m.requestTimes = histogram(r, "rest_client_request_duration_seconds", "Time until the response.",
 		[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb")
-	r.MustRegister(running{m})
+	r.MustRegister(inProgress{m})
 	return m
 }
 
-// ServeHTTP serves the measurements.
+// ServeHTTP implements http.Handler.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.page.ServeHTTP(w, r) }
 
-// Registry is where a program registers measurements of its own.
+// Registry returns the registry, for the program's own metrics.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 // Queue implements manager.Monitor; it also measures queues that belong to no controller.
@@ -124,13 +124,13 @@ func (m *Metrics) Queue(name string) *workqueue.Metrics {
 func (m *Metrics) Controller(name string, q *workqueue.Queue[types.NamespacedName]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.queues = append(m.queues, watched{name, q})
-	slices.SortStableFunc(m.queues, func(a, b watched) int { return cmp.Compare(a.name, b.name) })
+	m.queues = append(m.queues, namedQueue{name, q})
+	slices.SortStableFunc(m.queues, func(a, b namedQueue) int { return cmp.Compare(a.name, b.name) })
 }
 
 // Reconciles implements manager.Monitor; it is for controller.Options.Metrics.
-func (m *Metrics) Reconciles() *controller.Metrics {
-	return &controller.Metrics{
+func (m *Metrics) Reconciles() controller.Metrics {
+	return controller.Metrics{
 		Reconciled: func(name, outcome string, took time.Duration) {
 			m.reconciles.WithLabelValues(name, outcome).Inc()
 			if outcome != "success" && outcome != "requeue_after" {
@@ -142,7 +142,7 @@ func (m *Metrics) Reconciles() *controller.Metrics {
 	}
 }
 
-// Leader is for leaderelection.Options.Metrics; name is the lease's.
+// Leader returns the hooks for leaderelection.Options.Metrics; name is the name of the lease.
 func (m *Metrics) Leader(name string) *leaderelection.Metrics {
 	leading, slow := m.leading.WithLabelValues(name), m.slowPath.WithLabelValues(name)
 	return &leaderelection.Metrics{
@@ -157,7 +157,8 @@ func (m *Metrics) Leader(name string) *leaderelection.Metrics {
 	}
 }
 
-// Informers is for informers.SetOptions.Metrics. The label name is the resource, as in "deployments.apps".
+// Informers returns the hooks for informers.SetOptions.Metrics. The label name is the resource, such as
+// "deployments.apps".
 func (m *Metrics) Informers() informers.Metrics {
 	return informers.Metrics{
 		Event:  func(resource, typ string) { m.events.WithLabelValues(resource, typ).Inc() },
@@ -170,7 +171,7 @@ func (m *Metrics) Informers() informers.Metrics {
 	}
 }
 
-// Client is for rest.Options.Metrics. The code of a request without an answer is "<error>".
+// Client returns the hooks for rest.Options.Metrics. The code of a request without a response is "<error>".
 func (m *Metrics) Client() rest.Metrics {
 	text := func(code int) string {
 		if code == 0 {
@@ -187,14 +188,15 @@ func (m *Metrics) Client() rest.Metrics {
 	}
 }
 
-// Queues serves what waits and what is being worked on, as JSON by controller: each key with its state, its
-// priority, the first event that asked for it and for how many nanoseconds it has been waiting. A query
-// ?controller=NAME shows that one only. It shows names of objects: serve it to administrators.
+// Queues returns a handler that serves the pending and active keys of every controller as JSON: each key with
+// its state, its priority, the first event that enqueued it and its waiting time in nanoseconds. The query
+// parameter controller selects one controller. The page contains names of objects, so serve it to
+// administrators only.
 func (m *Metrics) Queues() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page := map[string][]workqueue.Entry[types.NamespacedName]{}
 		only := r.URL.Query().Get("controller")
-		for _, q := range m.watched() {
+		for _, q := range m.allQueues() {
 			if only == "" || only == q.name {
 				page[q.name] = append(page[q.name], q.queue.Entries()...)
 			}
@@ -206,30 +208,30 @@ func (m *Metrics) Queues() http.Handler {
 	})
 }
 
-func (m *Metrics) watched() []watched {
+func (m *Metrics) allQueues() []namedQueue {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.queues)
 }
 
-// running collects what is read of queues when somebody asks.
-type running struct{ m *Metrics }
+// inProgress collects the metrics of running reconciles, which are read from the queues on each scrape.
+type inProgress struct{ m *Metrics }
 
 var (
-	unfinished = prometheus.NewDesc("workqueue_unfinished_work_seconds", "Sum of the time the keys in work have been there.", []string{"name"}, nil)
-	longest    = prometheus.NewDesc("workqueue_longest_running_processor_seconds", "Longest time a key has been in work.", []string{"name"}, nil)
+	unfinished = prometheus.NewDesc("workqueue_unfinished_work_seconds", "Total time of the reconciles in progress.", []string{"name"}, nil)
+	longest    = prometheus.NewDesc("workqueue_longest_running_processor_seconds", "Time of the longest reconcile in progress.", []string{"name"}, nil)
 )
 
 // Describe implements prometheus.Collector.
-func (running) Describe(ch chan<- *prometheus.Desc) {
+func (inProgress) Describe(ch chan<- *prometheus.Desc) {
 	ch <- unfinished
 	ch <- longest
 }
 
-// Collect implements prometheus.Collector. Of several controllers of one name the sum and the longest are
-// given.
-func (r running) Collect(ch chan<- prometheus.Metric) {
-	all := r.m.watched()
+// Collect implements prometheus.Collector. Controllers with the same name share one metric, the sum or the
+// maximum of theirs.
+func (p inProgress) Collect(ch chan<- prometheus.Metric) {
+	all := p.m.allQueues()
 	for i := 0; i < len(all); {
 		name, sum, most := all[i].name, time.Duration(0), time.Duration(0)
 		for ; i < len(all) && all[i].name == name; i++ {

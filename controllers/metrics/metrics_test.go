@@ -75,7 +75,7 @@ func TestTwoReplicas(t *testing.T) {
 			elector, err := leaderelection.New(lock, leaderelection.Options{Identity: name, Metrics: m.Leader("operator")})
 			require.NoError(t, err)
 			mgr := manager.New(conn, manager.Options{Elector: elector, Monitor: m, Informers: informers.SetOptions{Metrics: m.Informers()}})
-			mgr.AddAlways("events", rec)
+			mgr.AddWithoutLeaderElection("events", rec)
 			r := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 				switch {
 				case req == stuck:

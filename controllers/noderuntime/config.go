@@ -65,11 +65,11 @@ func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM bool) str
 }
 
 // networkConfig is the list of CNI plugins: a bridge, addresses of the node's range, and host ports.
-func networkConfig(o Options, p paths, masquerade, portmap bool) ([]byte, error) {
+func networkConfig(opts Options, p paths, masquerade, portmap bool) ([]byte, error) {
 	plugins := []any{map[string]any{
-		"type": "bridge", "bridge": o.Bridge, "isGateway": true, "ipMasq": masquerade, "hairpinMode": true,
+		"type": "bridge", "bridge": opts.Bridge, "isGateway": true, "ipMasq": masquerade, "hairpinMode": true,
 		"ipam": map[string]any{
-			"type": "host-local", "dataDir": p.ipam, "ranges": [][]any{{map[string]any{"subnet": o.PodCIDR.Masked().String()}}},
+			"type": "host-local", "dataDir": p.ipam, "ranges": [][]any{{map[string]any{"subnet": opts.PodCIDR.Masked().String()}}},
 			"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
 		},
 	}}

@@ -1,6 +1,7 @@
 package noderuntime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,24 +102,22 @@ type Runtime struct {
 }
 
 // Start starts containerd and imports the images. An error says what is missing or what containerd said.
-func Start(ctx context.Context, o Options) (_ *Runtime, err error) {
+func Start(ctx context.Context, opts Options) (_ *Runtime, err error) {
 	if why := Missing(); why != nil {
 		return nil, fmt.Errorf("noderuntime: %w", why)
 	}
-	if !filepath.IsAbs(o.Dir) {
-		return nil, fmt.Errorf("noderuntime: Options.Dir %q is not absolute", o.Dir)
+	if !filepath.IsAbs(opts.Dir) {
+		return nil, fmt.Errorf("noderuntime: Options.Dir %q is not absolute", opts.Dir)
 	}
-	if !o.PodCIDR.Addr().Is4() {
-		return nil, fmt.Errorf("noderuntime: Options.PodCIDR %v is not an IPv4 range", o.PodCIDR)
+	if !opts.PodCIDR.Addr().Is4() {
+		return nil, fmt.Errorf("noderuntime: Options.PodCIDR %v is not an IPv4 range", opts.PodCIDR)
 	}
-	if o.Bridge == "" {
-		o.Bridge = "cni0"
+	if opts.Bridge == "" {
+		opts.Bridge = "cni0"
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	r := &Runtime{opts: o, log: o.Logger, paths: pathsOf(o.Dir), done: make(chan struct{})}
-	if err := os.MkdirAll(o.Dir, 0o711); err != nil {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	r := &Runtime{opts: opts, log: opts.Logger, paths: pathsOf(opts.Dir), done: make(chan struct{})}
+	if err := os.MkdirAll(opts.Dir, 0o711); err != nil {
 		return nil, err
 	}
 	if err := r.takeLock(); err != nil {
@@ -139,7 +138,7 @@ func Start(ctx context.Context, o Options) (_ *Runtime, err error) {
 	if err := r.startDaemon(ctx); err != nil {
 		return nil, err
 	}
-	if !o.Adopt {
+	if !opts.Adopt {
 		if err := r.removePods(ctx); err != nil {
 			return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 		}

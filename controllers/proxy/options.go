@@ -67,54 +67,54 @@ type Conntrack struct {
 	TCPBeLiberal bool
 }
 
-func (o Options) withDefaults() (Options, error) {
-	if o.NodeName == "" {
-		return o, fmt.Errorf("proxy: Options.NodeName is empty: it says which endpoints are local")
+func (opts Options) withDefaults() (Options, error) {
+	if opts.NodeName == "" {
+		return opts, fmt.Errorf("proxy: Options.NodeName is empty: it says which endpoints are local")
 	}
-	if o.Mode == "" {
-		o.Mode = NFTables
+	if opts.Mode == "" {
+		opts.Mode = NFTables
 	}
-	if o.Mode != NFTables && o.Mode != IPTables {
-		return o, fmt.Errorf("proxy: mode %q is not one of %s, %s", o.Mode, NFTables, IPTables)
+	if opts.Mode != NFTables && opts.Mode != IPTables {
+		return opts, fmt.Errorf("proxy: mode %q is not one of %s, %s", opts.Mode, NFTables, IPTables)
 	}
-	if o.MasqueradeBit == nil {
-		o.MasqueradeBit = new(14)
+	if opts.MasqueradeBit == nil {
+		opts.MasqueradeBit = new(14)
 	}
-	if *o.MasqueradeBit < 0 || *o.MasqueradeBit > 31 {
-		return o, fmt.Errorf("proxy: MasqueradeBit %d is not within 0 and 31", *o.MasqueradeBit)
+	if *opts.MasqueradeBit < 0 || *opts.MasqueradeBit > 31 {
+		return opts, fmt.Errorf("proxy: MasqueradeBit %d is not within 0 and 31", *opts.MasqueradeBit)
 	}
-	for _, a := range o.NodePortAddresses {
+	for _, a := range opts.NodePortAddresses {
 		if a == Primary {
 			continue
 		}
 		if _, err := netip.ParsePrefix(a); err != nil {
-			return o, fmt.Errorf("proxy: NodePortAddresses: %q is neither a range nor %q: %w", a, Primary, err)
+			return opts, fmt.Errorf("proxy: NodePortAddresses: %q is neither a range nor %q: %w", a, Primary, err)
 		}
 	}
-	if len(o.NodePortAddresses) == 0 {
-		if o.Mode == NFTables {
-			o.NodePortAddresses = []string{Primary}
+	if len(opts.NodePortAddresses) == 0 {
+		if opts.Mode == NFTables {
+			opts.NodePortAddresses = []string{Primary}
 		} else {
-			o.NodePortAddresses = []string{"0.0.0.0/0", "::/0"}
+			opts.NodePortAddresses = []string{"0.0.0.0/0", "::/0"}
 		}
 	}
-	if o.SyncPeriod <= 0 {
-		o.SyncPeriod = 30 * time.Second
+	if opts.SyncPeriod <= 0 {
+		opts.SyncPeriod = 30 * time.Second
 	}
-	if o.MinSyncPeriod == 0 {
-		o.MinSyncPeriod = time.Second
+	if opts.MinSyncPeriod == 0 {
+		opts.MinSyncPeriod = time.Second
 	}
-	if o.MinSyncPeriod > o.SyncPeriod {
-		return o, fmt.Errorf("proxy: MinSyncPeriod %s is longer than SyncPeriod %s", o.MinSyncPeriod, o.SyncPeriod)
+	if opts.MinSyncPeriod > opts.SyncPeriod {
+		return opts, fmt.Errorf("proxy: MinSyncPeriod %s is longer than SyncPeriod %s", opts.MinSyncPeriod, opts.SyncPeriod)
 	}
-	if o.Kernel == nil {
-		k, err := NewKernel(o.NetNS)
+	if opts.Kernel == nil {
+		k, err := NewKernel(opts.NetNS)
 		if err != nil {
-			return o, err
+			return opts, err
 		}
-		o.Kernel = k
+		opts.Kernel = k
 	}
-	return o, nil
+	return opts, nil
 }
 
 // nodeFacts are what the Node object says.
@@ -126,13 +126,13 @@ type nodeFacts struct {
 }
 
 // config is what to compile for a family on a node. local are the addresses of the node's interfaces.
-func (o *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
+func (opts *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
 	c := Config{
-		Mode: o.Mode, Family: f, MasqueradeBit: *o.MasqueradeBit, MasqueradeAll: o.MasqueradeAll, DetectLocal: o.DetectLocal,
-		LocalhostNodePorts: !o.NoLocalhostNodePorts && o.Mode == IPTables, ServiceCIDRs: o.ServiceCIDRs,
-		AcceptInvalid: o.Conntrack.TCPBeLiberal,
+		Mode: opts.Mode, Family: f, MasqueradeBit: *opts.MasqueradeBit, MasqueradeAll: opts.MasqueradeAll, DetectLocal: opts.DetectLocal,
+		LocalhostNodePorts: !opts.NoLocalhostNodePorts && opts.Mode == IPTables, ServiceCIDRs: opts.ServiceCIDRs,
+		AcceptInvalid: opts.Conntrack.TCPBeLiberal,
 	}
-	if o.NodeCIDR {
+	if opts.NodeCIDR {
 		c.DetectLocal.CIDRs = slices.Concat(n.podCIDRs, c.DetectLocal.CIDRs)
 	}
 	for _, a := range n.addrs {
@@ -140,7 +140,7 @@ func (o *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
 			c.NodeAddrs = append(c.NodeAddrs, a)
 		}
 	}
-	for _, entry := range o.NodePortAddresses {
+	for _, entry := range opts.NodePortAddresses {
 		if entry == Primary {
 			if len(c.NodeAddrs) > 0 {
 				c.NodePortAddrs = append(c.NodePortAddrs, c.NodeAddrs[0])
@@ -156,7 +156,7 @@ func (o *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
 			continue
 		}
 		for _, a := range local {
-			if p.Contains(a) && !(o.Mode == NFTables && a.IsLoopback()) {
+			if p.Contains(a) && !(opts.Mode == NFTables && a.IsLoopback()) {
 				c.NodePortAddrs = append(c.NodePortAddrs, a)
 			}
 		}
@@ -167,8 +167,8 @@ func (o *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
 }
 
 // wantsLocal reports whether config needs the addresses of the interfaces.
-func (o *Options) wantsLocal() bool {
-	return slices.ContainsFunc(o.NodePortAddresses, func(s string) bool {
+func (opts *Options) wantsLocal() bool {
+	return slices.ContainsFunc(opts.NodePortAddresses, func(s string) bool {
 		return s != Primary && netip.MustParsePrefix(s).Bits() > 0
 	})
 }

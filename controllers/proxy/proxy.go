@@ -69,37 +69,37 @@ type family struct {
 }
 
 // Add registers a proxy with m; it runs on every replica, leader or not.
-func Add(m *manager.Manager, o Options) error {
-	p, err := New(m, o)
+func Add(m *manager.Manager, opts Options) error {
+	p, err := New(m, opts)
 	if err != nil {
 		return err
 	}
-	m.AddAlways("proxy of node "+p.opts.NodeName, p)
+	m.AddWithoutLeaderElection("proxy of node "+p.opts.NodeName, p)
 	return nil
 }
 
-// New makes a proxy for those who need its handlers; m.AddAlways runs it. It watches Services, EndpointSlices
-// and its own Node through the informers of m.
-func New(m *manager.Manager, o Options) (*Proxy, error) {
-	o, err := o.withDefaults()
+// New makes a proxy for those who need its handlers; m.AddWithoutLeaderElection runs it. It watches Services,
+// EndpointSlices and its own Node through the informers of m.
+func New(m *manager.Manager, opts Options) (*Proxy, error) {
+	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if o.Logger == nil {
-		o.Logger = m.Logger()
+	if opts.Logger == nil {
+		opts.Logger = m.Logger()
 	}
 	set := m.Informers()
 	p := &Proxy{
-		opts: o, log: o.Logger,
+		opts: opts, log: opts.Logger,
 		services: informers.For[*corev1.Service](set),
 		slices:   informers.For[*discoveryv1.EndpointSlice](set),
-		nodes:    informers.For(set, informers.Options[*corev1.Node]{FieldSelector: fields.OneEqual("metadata.name", o.NodeName)}),
+		nodes:    informers.For(set, informers.Options[*corev1.Node]{FieldSelector: fields.OneEqual("metadata.name", opts.NodeName)}),
 		kick:     make(chan struct{}, 1),
 		dirty:    map[types.NamespacedName]time.Time{},
 		families: map[Family]*family{}, cleaned: map[Family]bool{},
 	}
-	p.health.period = o.SyncPeriod
-	p.checks = &healthChecks{kernel: o.Kernel, log: p.log, healthy: p.health.healthy, servers: map[types.NamespacedName]*healthCheck{}}
+	p.health.period = opts.SyncPeriod
+	p.checks = &healthChecks{kernel: opts.Kernel, log: p.log, healthy: p.health.healthy, servers: map[types.NamespacedName]*healthCheck{}}
 	p.byService = p.slices.Index(slicesByService)
 	p.services.AddHandler(p.onService, informers.HandlerOptions{})
 	p.slices.AddHandler(p.onSlice, informers.HandlerOptions{})

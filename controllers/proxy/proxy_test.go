@@ -22,7 +22,7 @@ import (
 )
 
 // onFake runs a proxy on a kernel that is not there, on virtual time.
-func onFake(t *testing.T, o Options) (c *controllertest.Cluster, p *Proxy, k *fakeKernel, stop func()) {
+func onFake(t *testing.T, opts Options) (c *controllertest.Cluster, p *Proxy, k *fakeKernel, stop func()) {
 	t.Helper()
 	c = controllertest.Start(t, controllertest.Options{})
 	controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "here")})
@@ -30,10 +30,10 @@ func onFake(t *testing.T, o Options) (c *controllertest.Cluster, p *Proxy, k *fa
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeAddr.String()}}
 	})
 	k = newFakeKernel()
-	o.NodeName, o.Kernel, o.DetectLocal = "here", k, DetectLocal{CIDRs: []netip.Prefix{podNet}}
+	opts.NodeName, opts.Kernel, opts.DetectLocal = "here", k, DetectLocal{CIDRs: []netip.Prefix{podNet}}
 	m := c.Manager("proxy", func(m *manager.Manager) (err error) {
-		if p, err = New(m, o); err == nil {
-			m.AddAlways("proxy", p)
+		if p, err = New(m, opts); err == nil {
+			m.AddWithoutLeaderElection("proxy", p)
 		}
 		return err
 	})
@@ -295,7 +295,7 @@ func (k *iptablesCode) Run(_ context.Context, _ []byte, _ string, args ...string
 // Health checks are served where node ports are.
 func TestHealthChecksAreServedOnNodePortAddresses(t *testing.T) {
 	for what, test := range map[string]struct {
-		o    Options
+		opts Options
 		want []string
 	}{
 		"the node's address": {Options{}, []string{"tcp4 " + nodeAddr.String() + ":31999"}},
@@ -303,7 +303,7 @@ func TestHealthChecksAreServedOnNodePortAddresses(t *testing.T) {
 		"all":                {Options{NodePortAddresses: []string{"0.0.0.0/0", "::/0"}}, []string{"tcp4 0.0.0.0:31999", "tcp6 [::]:31999"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c, _, k, _ := onFake(t, test.o)
+			c, _, k, _ := onFake(t, test.opts)
 			controllertest.Create(c, service("web", "10.96.0.20", func(s *corev1.Service) {
 				s.Namespace, s.Spec.Type = "default", corev1.ServiceTypeLoadBalancer
 				s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 31999
@@ -387,22 +387,22 @@ func TestUDPFlowsAreLookedAtOnlyWhenUDPChanges(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for says, o := range map[string]Options{
+	for says, opts := range map[string]Options{
 		"NodeName":      {},
 		"not one of":    {NodeName: "n", Mode: "ipvs"},
 		"MasqueradeBit": {NodeName: "n", MasqueradeBit: new(32)},
 		"neither":       {NodeName: "n", NodePortAddresses: []string{"10.0.0.1"}},
 		"longer than":   {NodeName: "n", SyncPeriod: time.Second, MinSyncPeriod: time.Minute},
 	} {
-		o.Kernel = newFakeKernel()
-		_, err := o.withDefaults()
+		opts.Kernel = newFakeKernel()
+		_, err := opts.withDefaults()
 		require.ErrorContains(t, err, says)
 	}
-	o, err := Options{NodeName: "n", Kernel: newFakeKernel(), NodePortAddresses: []string{"192.0.2.0/24", "127.0.0.0/8", "2001:db8::/32"}}.withDefaults()
+	opts, err := Options{NodeName: "n", Kernel: newFakeKernel(), NodePortAddresses: []string{"192.0.2.0/24", "127.0.0.0/8", "2001:db8::/32"}}.withDefaults()
 	require.NoError(t, err)
 	local := []netip.Addr{nodeAddr, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("198.51.100.1")}
-	require.Equal(t, []netip.Addr{nodeAddr}, o.config(IPv4, nodeFacts{}, local).NodePortAddrs, "nftables does not serve localhost")
-	require.Empty(t, o.config(IPv6, nodeFacts{}, local).NodePortAddrs)
+	require.Equal(t, []netip.Addr{nodeAddr}, opts.config(IPv4, nodeFacts{}, local).NodePortAddrs, "nftables does not serve localhost")
+	require.Empty(t, opts.config(IPv6, nodeFacts{}, local).NodePortAddrs)
 }
 
 func TestPlanLeavesOut(t *testing.T) {

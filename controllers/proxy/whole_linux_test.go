@@ -62,7 +62,7 @@ func TestRealProxy(t *testing.T) {
 					}
 				}},
 			})
-			m.AddAlways("proxy", p)
+			m.AddWithoutLeaderElection("proxy", p)
 			return err
 		})
 		require.Equal(t, http.StatusServiceUnavailable, status(p.Healthz()), "nothing is written yet")

@@ -1,7 +1,7 @@
-// Package reconcile is the contract between a controller and the code that makes one object's world
-// as it should be. A [Reconciler] is level-triggered: it gets a key, never an event, reads the present
-// state and moves it toward the desired one. It may be called again at any time for any reason, and
-// is never called for one key from two goroutines at once.
+// Package reconcile defines the contract between a controller and its reconciler. A [Reconciler] is
+// level-triggered: it receives a key, not an event, reads the current state and moves it toward the desired
+// state. It may be called at any time, for any reason, any number of times, but never concurrently for the
+// same key.
 package reconcile
 
 import (
@@ -14,33 +14,34 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Request names the object to look at. The object may be gone.
+// Request is the key of the object to reconcile. The object may have been deleted.
 type Request = types.NamespacedName
 
-// Result says what a successful reconcile asks for next. The zero value asks for nothing.
+// Result is the result of a successful reconcile. With the zero value the key is not reconciled again until
+// it is enqueued.
 type Result struct {
-	// RequeueAfter, if positive, runs the key again after this time even if nothing changes.
+	// RequeueAfter, if positive, reconciles the key again after this time even if nothing changes.
 	RequeueAfter time.Duration
-	// Priority of that next run; nil keeps the key's own, that is the priority of the run that asks, or of a
-	// pending one.
+	// Priority of the requeued key. If nil, it keeps the priority of the current run, or that of a pending
+	// run if the key was enqueued meanwhile.
 	Priority *int
 }
 
-// Reconciler brings one object's world to the desired state. Any error but a terminal one makes the
-// controller run the key again after a back-off. The context ends with the controller or the reconcile
-// timeout, and carries the logger and the id of the run; see [Logger] and [ID].
+// Reconciler moves the state of one object toward the desired state. After an error the key is retried with
+// back-off, unless the error is terminal; see [TerminalError]. The context ends when the controller stops or
+// the reconcile timeout passes. It carries the logger and the ID of the run; see [Logger] and [ID].
 type Reconciler interface {
 	Reconcile(ctx context.Context, req Request) (Result, error)
 }
 
-// Func adapts a function to Reconciler.
+// Func adapts a function to a Reconciler.
 type Func func(ctx context.Context, req Request) (Result, error)
 
 // Reconcile calls f.
 func (f Func) Reconcile(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
 
-// TerminalError wraps an error that running again cannot mend. The controller counts and logs it
-// and waits for the object to change.
+// TerminalError wraps an error that retrying cannot fix. The controller counts and logs it and does not retry
+// the key until it is enqueued again.
 func TerminalError(err error) error { return &terminalError{err} }
 
 // IsTerminal reports whether err is or wraps a terminal error.
@@ -54,31 +55,33 @@ type terminalError struct{ err error }
 func (e *terminalError) Error() string { return fmt.Sprintf("terminal: %v", e.err) }
 func (e *terminalError) Unwrap() error { return e.err }
 
-// Run says which reconcile a context is of.
+// Run describes one call of a reconciler.
 type Run struct {
-	// Controller is the name of the controller, and Request what it was called with.
+	// Controller is the name of the controller.
 	Controller string
-	Request    Request
-	// ID identifies the run among all of all replicas, in logs.
+	// Request is the key that is reconciled.
+	Request Request
+	// ID identifies the run in logs. It is unique across replicas.
 	ID string
-	// Logger is for the run; its lines have the attributes controller, namespace, name and reconcileID.
+	// Logger has the attributes controller, namespace, name and reconcileID.
 	Logger *slog.Logger
 }
 
 type contextKey struct{}
 
-// NewContext returns a context as controllers hand it to reconcilers; tests of a reconciler may use it too.
+// NewContext returns a context that carries r, like the contexts controllers pass to reconcilers. Tests of a
+// reconciler may use it too.
 func NewContext(ctx context.Context, r *Run) context.Context {
 	return context.WithValue(ctx, contextKey{}, r)
 }
 
-// FromContext returns the reconcile that ctx is of, or nil. It must not be changed.
+// FromContext returns the run that ctx belongs to, or nil. The caller must not modify it.
 func FromContext(ctx context.Context) *Run {
 	r, _ := ctx.Value(contextKey{}).(*Run)
 	return r
 }
 
-// Logger returns the logger of the reconcile of ctx, and for other contexts slog.Default().
+// Logger returns the logger of the run that ctx belongs to, or slog.Default() if there is none.
 func Logger(ctx context.Context) *slog.Logger {
 	if r := FromContext(ctx); r != nil && r.Logger != nil {
 		return r.Logger
@@ -86,7 +89,7 @@ func Logger(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
-// ID returns the id of the reconcile of ctx, and for other contexts nothing.
+// ID returns the ID of the run that ctx belongs to, or "" if there is none.
 func ID(ctx context.Context) string {
 	if r := FromContext(ctx); r != nil {
 		return r.ID

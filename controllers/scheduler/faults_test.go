@@ -39,11 +39,11 @@ func refuse(name string) error {
 }
 
 // withFaults runs a scheduler whose calls go through do.
-func withFaults(t *testing.T, o scheduler.Options, do func(ctx context.Context, r *client.Request, send func() (*client.Response, error)) (*client.Response, error),
+func withFaults(t *testing.T, opts scheduler.Options, do func(ctx context.Context, r *client.Request, send func() (*client.Response, error)) (*client.Response, error),
 	f func(t *testing.T, c *controllertest.Cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
-		c.Run(c.ManagerOver(faulty{c.Conn(), do}, "scheduler", func(m *manager.Manager) error { return scheduler.Add(m, o) }))
+		c.Run(c.ManagerOver(faulty{c.Conn(), do}, "scheduler", func(m *manager.Manager) error { return scheduler.Add(m, opts) }))
 		f(t, c)
 	})
 }

@@ -63,25 +63,25 @@ type assumption struct {
 const runnable = "scheduler"
 
 // Add registers the scheduler with m, which may have one only.
-func Add(m *manager.Manager, o Options) error {
+func Add(m *manager.Manager, opts Options) error {
 	if m.Has(runnable) {
 		return errors.New("scheduler: the manager has a scheduler already: give it all names in Options.Names, so that they share one account of what is free")
 	}
-	if len(o.Names) == 0 {
-		o.Names = []string{DefaultName}
+	if len(opts.Names) == 0 {
+		opts.Names = []string{DefaultName}
 	}
-	if o.Binders == 0 {
-		o.Binders = 32
+	if opts.Binders == 0 {
+		opts.Binders = 32
 	}
-	if o.Random == nil {
-		o.Random = rand.IntN
+	if opts.Random == nil {
+		opts.Random = rand.IntN
 	}
 	pods := client.For[*corev1.Pod](m.Conn())
-	s := &scheduler{opts: o, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorders: map[string]*events.Recorder{}, queue: newQueue(), cluster: NewCluster(o.Random), assumed: map[types.UID]assumption{}}
-	for _, name := range o.Names {
+	s := &scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
+		recorders: map[string]*events.Recorder{}, queue: newQueue(), cluster: NewCluster(opts.Random), assumed: map[types.UID]assumption{}}
+	for _, name := range opts.Names {
 		if name == "" || s.recorders[name] != nil {
-			return fmt.Errorf("scheduler: Options.Names: %q: want names that are not empty, each once", o.Names)
+			return fmt.Errorf("scheduler: Options.Names: %q: want names that are not empty, each once", opts.Names)
 		}
 		s.recorders[name] = m.Recorder(name)
 	}

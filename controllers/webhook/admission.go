@@ -16,12 +16,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// maxBody bounds a request: two objects of the size that a store takes, with room.
+// maxBody bounds the size of a request, which contains at most two objects. It is well above the size limit
+// of stored objects.
 const maxBody = 16 << 20
 
-// Mutating returns a handler that lets change alter the object in place. It is not called on DELETE, which
-// has nothing to change. Register another handler for subresources whose object is not a T, such as scale. An
-// error refuses the request: an *apierrors.StatusError as it is, any other as 403 Forbidden with its text.
+// Mutating returns a handler that calls change to modify the object in place. It is not called for DELETE,
+// which has no object to modify. Register another handler for subresources whose object is not a T, such as
+// scale. An error rejects the request: an *apierrors.StatusError is returned to the client unchanged, any
+// other error as 403 Forbidden with its text.
 func Mutating[T metav1.Object](change func(ctx context.Context, r *Request, obj T) error) http.Handler {
 	return admission(func(ctx context.Context, r *Request, answer *admissionv1.AdmissionResponse) error {
 		if len(r.Object.Raw) == 0 {
@@ -51,8 +53,8 @@ func Mutating[T metav1.Object](change func(ctx context.Context, r *Request, obj 
 	})
 }
 
-// Validating returns a handler that lets check judge the object; on DELETE that is the one to be deleted.
-// [Old] has the stored one on UPDATE. An error refuses the request, see [Mutating].
+// Validating returns a handler that calls check with the object of the request, or for DELETE with the object
+// to be deleted. On UPDATE, [Old] returns the stored object. An error rejects the request; see [Mutating].
 func Validating[T metav1.Object](check func(ctx context.Context, r *Request, obj T) error) http.Handler {
 	return admission(func(ctx context.Context, r *Request, _ *admissionv1.AdmissionResponse) error {
 		raw := r.Object.Raw
@@ -69,8 +71,8 @@ func Validating[T metav1.Object](check func(ctx context.Context, r *Request, obj
 
 func badRequest(err error) error { return apierrors.NewBadRequest(err.Error()) }
 
-// admission serves AdmissionReview with judge, whose error refuses.
-func admission(judge func(context.Context, *Request, *admissionv1.AdmissionResponse) error) http.Handler {
+// admission serves AdmissionReview requests. admit may fill in the response; its error rejects the request.
+func admission(admit func(context.Context, *Request, *admissionv1.AdmissionResponse) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		var review admissionv1.AdmissionReview
 		if !read(w, hr, &review) {
@@ -82,7 +84,7 @@ func admission(judge func(context.Context, *Request, *admissionv1.AdmissionRespo
 		}
 		r := &Request{AdmissionRequest: review.Request}
 		answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		if err := guarded(hr, func() error { return judge(hr.Context(), r, answer) }); err != nil {
+		if err := guarded(hr, func() error { return admit(hr.Context(), r, answer) }); err != nil {
 			*answer = admissionv1.AdmissionResponse{UID: review.Request.UID, Result: statusOf(err)}
 		}
 		answer.Warnings, answer.AuditAnnotations = r.warnings, r.annotations
@@ -90,7 +92,7 @@ func admission(judge func(context.Context, *Request, *admissionv1.AdmissionRespo
 	})
 }
 
-// statusOf is the status by which an error refuses a request.
+// statusOf returns the status of a request rejected with err.
 func statusOf(err error) *metav1.Status {
 	if se, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return &se.ErrStatus
@@ -98,8 +100,8 @@ func statusOf(err error) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// guarded calls f for a call and makes an error of its panic. The stack is for the operator's log; only where
-// there is none is it in the error, which whoever uses the API server gets to read.
+// guarded calls f and turns a panic into an error. The stack is logged. Without a logger it is part of the
+// error, although that is visible to clients of the API server.
 func guarded(r *http.Request, f func() error) (err error) {
 	defer func() {
 		p := recover()
@@ -119,7 +121,7 @@ func guarded(r *http.Request, f func() error) (err error) {
 // loggerKey is the context key of the Server's logger.
 type loggerKey struct{}
 
-// read decodes the body of a POST into review, or answers why not.
+// read decodes the body of a POST into review. If that fails it writes the error response and returns false.
 func read(w http.ResponseWriter, r *http.Request, review any) bool {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

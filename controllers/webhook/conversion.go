@@ -11,10 +11,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// Conversion returns the handler of a definition's conversion webhook. convert changes obj, which is in the
-// version that its APIVersion says, to the version to; the handler sets APIVersion itself, and an object that
-// is in that version already is left alone. Metadata other than labels and annotations must stay as it is. An
-// error, or a panic, fails all objects of the call.
+// Conversion returns the handler of the conversion webhook of a CustomResourceDefinition. convert changes obj
+// from the version in its APIVersion to the version to; the handler sets APIVersion afterwards. convert is
+// not called for objects that already have that version. It must not change metadata other than labels and
+// annotations. An error or a panic fails the whole request.
 func Conversion(convert func(ctx context.Context, obj *metav1.Unstructured, to schema.GroupVersion) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		var review apiextensionsv1.ConversionReview

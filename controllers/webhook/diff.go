@@ -16,9 +16,9 @@ type operation struct {
 	Value any // of add and replace
 }
 
-// patchFor returns the JSON patch that makes to raw the changes from before to after, or nil if there are
-// none. before is raw as a Go type sees it: without what the type does not know, and with zero values that
-// raw may lack.
+// patchFor returns the JSON patch that applies the changes from before to after to raw, or nil if there are
+// none. before is raw decoded into a Go type and encoded again: without fields that the type does not have,
+// and with zero values that raw may lack.
 func patchFor(raw, before, after []byte) ([]byte, error) {
 	var r, b, a any
 	for _, d := range []struct {
@@ -50,8 +50,8 @@ func patchFor(raw, before, after []byte) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// merge returns raw with the changes from before to after. Lists that keep their length are merged by
-// position; others are replaced, and their elements that did not change keep what only raw knows.
+// merge returns raw with the changes from before to after. Lists of unchanged length are merged by position.
+// Other lists are replaced, but elements that did not change keep the fields that are only in raw.
 func merge(raw, before, after any) any {
 	if reflect.DeepEqual(before, after) {
 		return raw
@@ -74,7 +74,7 @@ func merge(raw, before, after any) any {
 		for k, v := range after {
 			_, had := r[k]
 			was, known := b[k]
-			// A zero value that only the type writes, and that nobody changed, is left out.
+			// An unchanged zero value that only the type encodes is left out.
 			if !known || !had && !reflect.DeepEqual(was, v) {
 				out[k] = v
 			}
@@ -99,7 +99,7 @@ func merge(raw, before, after any) any {
 	return after
 }
 
-// diff appends the steps from one value to another.
+// diff appends the operations that turn from into to.
 func diff(steps []operation, path string, from, to any) []operation {
 	if reflect.DeepEqual(from, to) {
 		return steps
@@ -135,7 +135,7 @@ func diff(steps []operation, path string, from, to any) []operation {
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// sortedKeys are the keys of both.
+// sortedKeys returns the sorted union of the keys of a and b.
 func sortedKeys(a, b map[string]any) []string {
 	keys := make([]string, 0, len(a)+len(b))
 	for k := range a {

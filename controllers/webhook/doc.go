@@ -1,4 +1,4 @@
-// Package webhook is for operators that serve admission and conversion webhooks.
+// Package webhook serves admission and conversion webhooks of operators.
 //
 //	server := webhook.New(webhook.Options{CertDir: "/certs"})
 //	server.Handle("/mutate", webhook.Mutating(func(ctx context.Context, r *webhook.Request, site *v1.Website) error {
@@ -8,14 +8,11 @@
 //		return nil
 //	}))
 //	server.Handle("/validate", webhook.Validating(func(ctx context.Context, r *webhook.Request, site *v1.Website) error { ... }))
-//	m.AddAlways("webhooks", server)
+//	m.AddWithoutLeaderElection("webhooks", server)
 //
-// What is promised: a handler gets the object decoded into its own type and changes it in place; the patch
-// that the API server gets names what was changed and nothing else, so fields that the type does not know
-// survive. An error refuses the request, a panic too, and neither ends the process. The server answers on
-// every replica, leader or not, when it is added with AddAlways; certificates that change on disk are used
-// from the next connection on.
+// A handler receives the object decoded into its own type and changes it in place. The patch sent to the API
+// server contains only what was changed, so fields that the type does not have are preserved. An error or a
+// panic rejects the request. Certificates that change on disk are used from the next connection on.
 //
-// Inside go test, hand the server to controllertest.Options.Webhooks, which needs neither certificates nor a
-// port.
+// In tests, pass the server to controllertest.Options.Webhooks, which needs neither certificates nor a port.
 package webhook

@@ -15,8 +15,8 @@ func ExampleMutating() {
 		site.Spec.Image = "nginx"
 		return nil
 	}))
-	// m.AddAlways("webhooks", server) serves it on every replica. Here the API server's question comes by
-	// hand.
+	// m.AddWithoutLeaderElection("webhooks", server) serves it on every replica. Here the API server's
+	// question comes by hand.
 	ask := httptest.NewRequest("POST", "/mutate", strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",
 		"request":{"uid":"1","operation":"CREATE","object":{"spec":{"unknown":true}}}}`))
 	ask.Header.Set("Content-Type", "application/json")

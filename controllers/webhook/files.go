@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// files is a certificate and its key on disk. Whoever connects after they have changed gets the new ones.
+// files is a certificate and its key on disk. They are read again when they have changed.
 type files struct {
 	dir string
 	log *slog.Logger
 
 	mu    sync.Mutex
-	state [2]stamp // of the pair below
+	state [2]stamp // of the files when pair was read
 	pair  *tls.Certificate
 }
 
-// stamp tells one state of a file from another.
+// stamp identifies a state of a file.
 type stamp struct {
 	at   time.Time
 	size int64
 }
 
-// get returns the certificate. One that is being replaced, and does not fit its key yet, does not displace
-// the last good one.
+// get returns the certificate. While the files are being replaced and do not match, it returns the previous
+// one.
 func (f *files) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	names := [2]string{filepath.Join(f.dir, "tls.crt"), filepath.Join(f.dir, "tls.key")}
 	var state [2]stamp
@@ -48,7 +48,7 @@ func (f *files) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if f.pair == nil {
 			return nil, err
 		}
-		f.log.Warn("certificate cannot be read, the last one is used", "dir", f.dir, "err", err)
+		f.log.Warn("read certificate failed, keeping the previous one", "dir", f.dir, "err", err)
 		return f.pair, nil
 	}
 	f.pair, f.state = &pair, state

@@ -9,19 +9,21 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Request is what the API server asks about. It belongs to one call and is not safe for concurrent use.
+// Request is an admission request. It is not safe for concurrent use and must not be used after the handler
+// has returned.
 type Request struct {
-	// AdmissionRequest is the question as it came: the operation, the resource, the user, the raw objects.
+	// AdmissionRequest is the request as received: the operation, the resource, the user, the raw objects.
 	*admissionv1.AdmissionRequest
 	warnings    []string
 	annotations map[string]string
 }
 
-// Warn sends text to the client of the API server along with the answer; it should be shorter than 120
-// characters.
+// Warn adds a warning to the response that the client of the API server receives. It should be shorter than
+// 120 characters.
 func (r *Request) Warn(text string) { r.warnings = append(r.warnings, text) }
 
-// Audit puts a value into the audit event of the request, under key prefixed with the webhook's name.
+// Audit adds an annotation to the audit event of the request. The API server prefixes key with the name of
+// the webhook.
 func (r *Request) Audit(key, value string) {
 	if r.annotations == nil {
 		r.annotations = map[string]string{}
@@ -29,10 +31,10 @@ func (r *Request) Audit(key, value string) {
 	r.annotations[key] = value
 }
 
-// IsDryRun reports whether nothing will be stored, so that the webhook must have no side effects.
+// IsDryRun reports whether the request will not be persisted; then the webhook must have no side effects.
 func (r *Request) IsDryRun() bool { return r.DryRun != nil && *r.DryRun }
 
-// Old decodes the object as it is stored. It is false on CREATE and CONNECT, which have none.
+// Old decodes the stored object. The result is false for CREATE and CONNECT, which have none.
 func Old[T metav1.Object](r *Request) (T, bool, error) {
 	var none T
 	if len(r.OldObject.Raw) == 0 {
@@ -42,7 +44,7 @@ func Old[T metav1.Object](r *Request) (T, bool, error) {
 	return old, err == nil, err
 }
 
-// decode makes a T of JSON. T is a pointer to a struct.
+// decode decodes JSON into a new T, which must be a pointer to a struct.
 func decode[T metav1.Object](data []byte) (T, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer {

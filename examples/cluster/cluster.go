@@ -348,7 +348,7 @@ func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.Wai
 	}
 	ok := start(c.pki.manager, "controller-manager", func(m *manager.Manager) error {
 		accounts := controllermanager.NewAccounts(c.restConfig(c.pki.manager, "controller-manager"), m.Conn(), c.log)
-		m.AddAlways("connections of service accounts", accounts)
+		m.AddWithoutLeaderElection("connections of service accounts", accounts)
 		return controllermanager.Add(m, controllermanager.Options{RootCA: c.pki.ca.CertPEM(), Accounts: accounts,
 			Signing: certificates.SigningOptions{Cert: c.pki.ca.Cert, Key: c.pki.ca.Key}})
 	}) && start(c.pki.scheduler, "scheduler", c.addScheduler) && c.startNodes(ctx, start, fail, wg)

@@ -74,7 +74,7 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 		if err := fakenode.Add(m, o); err != nil {
 			return err
 		}
-		m.AddAlways("fake kubelet API", manager.Func(func(ctx context.Context) error { return c.serveKubelet(ctx, l, gate.Wrap(fakenode.NewServer(m))) }))
+		m.AddWithoutLeaderElection("fake kubelet API", manager.Func(func(ctx context.Context) error { return c.serveKubelet(ctx, l, gate.Wrap(fakenode.NewServer(m))) }))
 		return nil
 	})
 }

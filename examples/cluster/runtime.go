@@ -211,7 +211,7 @@ func (c *cluster) addDNS(m *manager.Manager, gateway netip.Addr, dnsIP string) e
 	if err != nil {
 		return err
 	}
-	m.AddAlways("publish DNS", manager.Func(func(ctx context.Context) error {
+	m.AddWithoutLeaderElection("publish DNS", manager.Func(func(ctx context.Context) error {
 		return clusterdns.Publish(ctx, m.Conn(), cluster, gateway, uint16(port))
 	}))
 	return nil

@@ -75,7 +75,7 @@ func run(args []string) error {
 				return err
 			}
 			c.Accounts = controllermanager.NewAccounts(cfg, conn, log)
-			m.AddAlways("connections of service accounts", c.Accounts)
+			m.AddWithoutLeaderElection("connections of service accounts", c.Accounts)
 		}
 		return controllermanager.Add(m, c)
 	})

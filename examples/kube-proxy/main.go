@@ -117,7 +117,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	m.AddAlways("proxy", p)
+	m.AddWithoutLeaderElection("proxy", p)
 
 	healthz := http.NewServeMux()
 	healthz.Handle("/healthz", p.Healthz())
@@ -138,7 +138,7 @@ func run(args []string) error {
 		if err != nil {
 			return fmt.Errorf("%s server: %w", name, err)
 		}
-		m.AddAlways(name+" server", serve(l, s.handler, log))
+		m.AddWithoutLeaderElection(name+" server", serve(l, s.handler, log))
 	}
 	log.Info("proxy runs", "node", opts.NodeName, "mode", opts.Mode)
 	return m.Run(ctx)

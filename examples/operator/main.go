@@ -116,7 +116,7 @@ func run(ctx context.Context, args []string) error {
 	m := manager.New(conn, mo)
 	pages.Ready("informers", func(context.Context) error { return m.Informers().Ready() })
 	if o.pages != "" {
-		m.AddAlways("health", pages)
+		m.AddWithoutLeaderElection("health", pages)
 	}
 	if err := website.Add(m); err != nil {
 		return err

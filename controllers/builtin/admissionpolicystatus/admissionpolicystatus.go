@@ -37,10 +37,10 @@ type Options struct {
 
 // Add registers the controller with m. Its user reads policies and writes their status, and sees discovery
 // and the OpenAPI documents.
-func Add(m *manager.Manager, o Options) error {
+func Add(m *manager.Manager, opts Options) error {
 	policies := informers.For[*policy](m.Informers()).Lister()
 	status := client.Subresource[*policy](client.For[*policy](m.Conn()), "status")
-	checker := NewChecker(discovery.New(m.Conn(), discovery.Options{}), o.Logger)
+	checker := NewChecker(discovery.New(m.Conn(), discovery.Options{}), opts.Logger)
 	_, err := controllers.Add(m, "validatingadmissionpolicy-status", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		p, err := policies.Get(req)
 		if apierrors.IsNotFound(err) || err == nil && p.Status.ObservedGeneration >= p.Generation {

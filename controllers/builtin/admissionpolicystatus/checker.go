@@ -29,9 +29,7 @@ type Checker struct {
 
 // NewChecker checks against the kinds of a server. log is told why a kind could not be checked; nil discards.
 func NewChecker(d *discovery.Client, log *slog.Logger) *Checker {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Checker{d, log}
 }
 

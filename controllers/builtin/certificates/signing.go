@@ -42,18 +42,18 @@ const (
 // kubernetes.io/kube-apiserver-client, kubernetes.io/kube-apiserver-client-kubelet and
 // kubernetes.io/kubelet-serving. A request that its signer may not issue gets the condition Failed with
 // reason SignerValidationFailure.
-func AddSigning(m *manager.Manager, o SigningOptions) error {
-	if o.Cert == nil || o.Key == nil {
+func AddSigning(m *manager.Manager, opts SigningOptions) error {
+	if opts.Cert == nil || opts.Key == nil {
 		return errors.New("certificates: SigningOptions.Cert and Key are required")
 	}
-	if same, ok := o.Cert.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !same.Equal(o.Key.Public()) {
+	if same, ok := opts.Cert.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !same.Equal(opts.Key.Public()) {
 		return errors.New("certificates: SigningOptions.Key is not the key of Cert")
 	}
-	if o.Duration == 0 {
-		o.Duration = 8760 * time.Hour
+	if opts.Duration == 0 {
+		opts.Duration = 8760 * time.Hour
 	}
-	if o.Duration < minLife {
-		return fmt.Errorf("certificates: SigningOptions.Duration must be %s at least, not %s", minLife, o.Duration)
+	if opts.Duration < minLife {
+		return fmt.Errorf("certificates: SigningOptions.Duration must be %s at least, not %s", minLife, opts.Duration)
 	}
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())
@@ -76,7 +76,7 @@ func AddSigning(m *manager.Manager, o SigningOptions) error {
 		}
 		if err != nil {
 			setCondition(r, certificatesv1.CertificateFailed, "SignerValidationFailure", err.Error())
-		} else if r.Status.Certificate, err = o.sign(x, r.Spec.Usages, r.Spec.ExpirationSeconds); err != nil {
+		} else if r.Status.Certificate, err = opts.sign(x, r.Spec.Usages, r.Spec.ExpirationSeconds); err != nil {
 			return reconcile.Result{}, err
 		}
 		if _, err = api.UpdateStatus(ctx, r); apierrors.IsNotFound(err) {
@@ -88,17 +88,17 @@ func AddSigning(m *manager.Manager, o SigningOptions) error {
 }
 
 // sign issues the certificate x asks for, in PEM.
-func (o *SigningOptions) sign(x *x509.CertificateRequest, usages []certificatesv1.KeyUsage, seconds *int32) ([]byte, error) {
+func (opts *SigningOptions) sign(x *x509.CertificateRequest, usages []certificatesv1.KeyUsage, seconds *int32) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
 	}
-	now, life := time.Now(), o.Duration
+	now, life := time.Now(), opts.Duration
 	if seconds != nil {
 		life = max(minLife, min(life, time.Duration(*seconds)*time.Second))
 	}
-	if !now.Before(o.Cert.NotAfter) {
-		return nil, fmt.Errorf("certificates: the authority's own certificate expired at %s", o.Cert.NotAfter.Format(time.RFC3339))
+	if !now.Before(opts.Cert.NotAfter) {
+		return nil, fmt.Errorf("certificates: the authority's own certificate expired at %s", opts.Cert.NotAfter.Format(time.RFC3339))
 	}
 	t := &x509.Certificate{
 		SerialNumber: serial.Add(serial, big.NewInt(1)), Subject: x.Subject,
@@ -108,8 +108,8 @@ func (o *SigningOptions) sign(x *x509.CertificateRequest, usages []certificatesv
 	if life >= shortLife {
 		t.NotAfter = t.NotAfter.Add(-backdate)
 	}
-	if t.NotAfter.After(o.Cert.NotAfter) {
-		t.NotAfter = o.Cert.NotAfter
+	if t.NotAfter.After(opts.Cert.NotAfter) {
+		t.NotAfter = opts.Cert.NotAfter
 	}
 	for _, u := range usages {
 		switch u {
@@ -125,7 +125,7 @@ func (o *SigningOptions) sign(x *x509.CertificateRequest, usages []certificatesv
 			return nil, fmt.Errorf("certificates: usage %q cannot be signed", u)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, o.Cert, x.PublicKey, o.Key)
+	der, err := x509.CreateCertificate(rand.Reader, t, opts.Cert, x.PublicKey, opts.Key)
 	if err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}

@@ -50,16 +50,16 @@ type deployments struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 5
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 5
 	}
 	d := &deployments{
 		list: informers.For[*appsv1.Deployment](m.Informers()).Lister(), sets: informers.For[*appsv1.ReplicaSet](m.Informers()).Lister(),
 		pods: podindex.Of(m.Informers()), client: client.For[*appsv1.Deployment](m.Conn()),
 		setsAPI: client.For[*appsv1.ReplicaSet](m.Conn()), recorder: m.Recorder("deployment-controller"),
 	}
-	_, err := controllers.Add(m, "deployment", reconcile.Func(d.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+	_, err := controllers.Add(m, "deployment", reconcile.Func(d.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*appsv1.Deployment](),
 		controllers.Owns[*appsv1.Deployment, *appsv1.ReplicaSet](),
 		controllers.Watches(d.adopters),

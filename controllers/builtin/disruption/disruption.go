@@ -43,7 +43,7 @@ type budgets struct {
 }
 
 // Add registers the controllers "disruption" and "stale-pod-disruption" with m.
-func Add(m *manager.Manager, o Options) error {
+func Add(m *manager.Manager, opts Options) error {
 	set := m.Informers()
 	b := &budgets{
 		list: informers.For[*policyv1.PodDisruptionBudget](set).Lister(), pods: informers.For[*corev1.Pod](set).Lister(),
@@ -56,7 +56,7 @@ func Add(m *manager.Manager, o Options) error {
 			controllers: informers.For[*corev1.ReplicationController](set).Lister(),
 		},
 	}
-	if _, err := controllers.Add(m, "disruption", reconcile.Func(b.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+	if _, err := controllers.Add(m, "disruption", reconcile.Func(b.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*policyv1.PodDisruptionBudget](), controllers.Watches(b.selecting)); err != nil {
 		return err
 	}

@@ -51,23 +51,23 @@ type endpointSlices struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 5
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 5
 	}
-	if o.MaxEndpoints == 0 {
-		o.MaxEndpoints = DefaultMaxEndpoints
+	if opts.MaxEndpoints == 0 {
+		opts.MaxEndpoints = DefaultMaxEndpoints
 	}
-	if o.MaxEndpoints < 1 || o.MaxEndpoints > 1000 {
-		return fmt.Errorf("endpointslice: MaxEndpoints %d is not within 1 and 1000", o.MaxEndpoints)
+	if opts.MaxEndpoints < 1 || opts.MaxEndpoints > 1000 {
+		return fmt.Errorf("endpointslice: MaxEndpoints %d is not within 1 and 1000", opts.MaxEndpoints)
 	}
 	set := m.Informers()
 	e := &endpointSlices{
 		services: informers.For[*corev1.Service](set).Lister(), pods: informers.For[*corev1.Pod](set).Lister(),
 		nodes: informers.For[*corev1.Node](set).Lister(), slices: informers.For[*discoveryv1.EndpointSlice](set).Lister(),
-		client: client.For[*discoveryv1.EndpointSlice](m.Conn()), max: o.MaxEndpoints,
+		client: client.For[*discoveryv1.EndpointSlice](m.Conn()), max: opts.MaxEndpoints,
 	}
-	_, err := controllers.Add(m, "endpointslice", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+	_, err := controllers.Add(m, "endpointslice", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*corev1.Service](),
 		controllers.Watches(e.selecting),
 		controllers.Watches(ofSlice))

@@ -78,20 +78,20 @@ type collector struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 20
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 20
 	}
-	if o.ResyncPeriod == 0 {
-		o.ResyncPeriod = 30 * time.Second
+	if opts.ResyncPeriod == 0 {
+		opts.ResyncPeriod = 30 * time.Second
 	}
-	if o.Ignored == nil {
-		o.Ignored = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
+	if opts.Ignored == nil {
+		opts.Ignored = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
 	}
-	c := &collector{conn: m.Conn(), set: m.Informers(), opts: o, log: m.Logger(), recorder: m.Recorder(name), graph: newGraph(),
+	c := &collector{conn: m.Conn(), set: m.Informers(), opts: opts, log: m.Logger(), recorder: m.Recorder(name), graph: newGraph(),
 		discovery: discovery.New(m.Conn(), discovery.Options{}), monitors: map[schema.GroupResource]*monitor{},
 		nudge: make(chan struct{}, 1), begun: make(chan struct{})}
-	co := controller.Options{Concurrency: o.Concurrency, Logger: m.Logger()}
+	co := controller.Options{Concurrency: opts.Concurrency, Logger: m.Logger()}
 	monitor := m.Monitor()
 	if monitor != nil {
 		co.Queue.Metrics, co.Metrics = monitor.Queue(name), monitor.Reconciles()

@@ -49,7 +49,7 @@ type jobs struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
+func Add(m *manager.Manager, opts Options) error {
 	j := &jobs{
 		Owners: podcontrol.NewOwners(m, "job", kind, func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector }),
 		byJob:  informers.For[*corev1.Pod](m.Informers()).Index(byJob),
@@ -62,7 +62,7 @@ func Add(m *manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	return j.Register(m, o.Concurrency, j.reconcile)
+	return j.Register(m, opts.Concurrency, j.reconcile)
 }
 
 // freeOrphan takes the finalizer off a pod that belongs to no Job any more, as after a Job was deleted

@@ -46,13 +46,13 @@ type namespaces struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 10
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 10
 	}
 	n := &namespaces{conn: m.Conn(), list: informers.For[*corev1.Namespace](m.Informers()).Lister(),
 		client: client.For[*corev1.Namespace](m.Conn()), discovery: discovery.New(m.Conn(), discovery.Options{})}
-	_, err := controllers.Add(m, "namespace", reconcile.Func(n.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+	_, err := controllers.Add(m, "namespace", reconcile.Func(n.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For(func(e informers.Event[*corev1.Namespace]) bool {
 			return e.Type != informers.Deleted && e.New().DeletionTimestamp != nil
 		}))

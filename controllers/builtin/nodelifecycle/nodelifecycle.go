@@ -55,21 +55,21 @@ type Options struct {
 	LargeZone int
 }
 
-func (o *Options) setDefaults() {
-	o.GracePeriod = orDuration(o.GracePeriod, 50*time.Second)
-	o.StartupGracePeriod = orDuration(o.StartupGracePeriod, time.Minute)
-	o.Period = orDuration(o.Period, 5*time.Second)
-	if o.EvictionRate == 0 {
-		o.EvictionRate = 0.1
+func (opts *Options) setDefaults() {
+	opts.GracePeriod = orDuration(opts.GracePeriod, 50*time.Second)
+	opts.StartupGracePeriod = orDuration(opts.StartupGracePeriod, time.Minute)
+	opts.Period = orDuration(opts.Period, 5*time.Second)
+	if opts.EvictionRate == 0 {
+		opts.EvictionRate = 0.1
 	}
-	if o.SecondaryEvictionRate == 0 {
-		o.SecondaryEvictionRate = 0.01
+	if opts.SecondaryEvictionRate == 0 {
+		opts.SecondaryEvictionRate = 0.01
 	}
-	if o.UnhealthyThreshold == 0 {
-		o.UnhealthyThreshold = 0.55
+	if opts.UnhealthyThreshold == 0 {
+		opts.UnhealthyThreshold = 0.55
 	}
-	if o.LargeZone == 0 {
-		o.LargeZone = 50
+	if opts.LargeZone == 0 {
+		opts.LargeZone = 50
 	}
 }
 
@@ -102,10 +102,10 @@ type sign struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
-	o.setDefaults()
+func Add(m *manager.Manager, opts Options) error {
+	opts.setDefaults()
 	l := &lifecycle{
-		opts: o, nodes: informers.For[*corev1.Node](m.Informers()).Lister(), leases: informers.For[*coordinationv1.Lease](m.Informers()).Lister(),
+		opts: opts, nodes: informers.For[*corev1.Node](m.Informers()).Lister(), leases: informers.For[*coordinationv1.Lease](m.Informers()).Lister(),
 		pods: podindex.Of(m.Informers()), client: client.For[*corev1.Node](m.Conn()), podsAPI: client.For[*corev1.Pod](m.Conn()),
 		recorder: m.Recorder("node-controller"), seen: map[string]sign{},
 	}

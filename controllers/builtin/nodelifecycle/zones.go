@@ -50,7 +50,7 @@ func (z *zones) noteLocked(name, node string, ready bool) *zone {
 // (evicted) keeps it and costs nothing, until no node is ready any more: then those that fell silent first
 // lose theirs. When nodes come back, the others have the grace period to do so too. early says that the
 // node's state is too new to act on.
-func (z *zones) allow(name, node string, ready, evicted, early bool, o *Options, now time.Time) bool {
+func (z *zones) allow(name, node string, ready, evicted, early bool, opts *Options, now time.Time) bool {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	zn := z.noteLocked(name, node, ready)
@@ -65,8 +65,8 @@ func (z *zones) allow(name, node string, ready, evicted, early bool, o *Options,
 	case evicted:
 		return true
 	}
-	rate := zn.rate(o)
-	rejoining := !z.rejoined.IsZero() && now.Sub(z.rejoined) <= o.GracePeriod
+	rate := zn.rate(opts)
+	rejoining := !z.rejoined.IsZero() && now.Sub(z.rejoined) <= opts.GracePeriod
 	if early || rejoining || rate <= 0 || now.Before(zn.next) {
 		return false
 	}
@@ -85,7 +85,7 @@ func (z *zones) allDown() bool {
 	return true
 }
 
-func (z *zone) rate(o *Options) float64 {
+func (z *zone) rate(opts *Options) float64 {
 	bad := 0
 	for _, ready := range z.ready {
 		if !ready {
@@ -95,10 +95,10 @@ func (z *zone) rate(o *Options) float64 {
 	total := len(z.ready)
 	switch {
 	// A zone that is down as a whole is handled at the normal rate: there is no healthy part to protect.
-	case bad == total, bad <= 2, float64(bad)/float64(total) < o.UnhealthyThreshold:
-		return o.EvictionRate
-	case total > o.LargeZone:
-		return o.SecondaryEvictionRate
+	case bad == total, bad <= 2, float64(bad)/float64(total) < opts.UnhealthyThreshold:
+		return opts.EvictionRate
+	case total > opts.LargeZone:
+		return opts.SecondaryEvictionRate
 	}
 	return 0
 }

@@ -47,18 +47,18 @@ type collector struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
-	if o.Period == 0 {
-		o.Period = 20 * time.Second
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Period == 0 {
+		opts.Period = 20 * time.Second
 	}
-	if o.Quarantine == 0 {
-		o.Quarantine = 40 * time.Second
+	if opts.Quarantine == 0 {
+		opts.Quarantine = 40 * time.Second
 	}
-	if o.TerminatedThreshold == 0 {
-		o.TerminatedThreshold = 12500
+	if opts.TerminatedThreshold == 0 {
+		opts.TerminatedThreshold = 12500
 	}
 	pods, nodes := informers.For[*corev1.Pod](m.Informers()), informers.For[*corev1.Node](m.Informers())
-	c := &collector{opts: o, log: m.Logger(), pods: pods.Lister(), nodes: nodes.Lister(), podsAPI: client.For[*corev1.Pod](m.Conn()),
+	c := &collector{opts: opts, log: m.Logger(), pods: pods.Lister(), nodes: nodes.Lister(), podsAPI: client.For[*corev1.Pod](m.Conn()),
 		nodeAPI: client.For[*corev1.Node](m.Conn()), sync: []func(context.Context) error{pods.WaitForSync, nodes.WaitForSync}, missing: map[string]time.Time{}}
 	begin := make(chan reconcile.Request, 1)
 	begin <- reconcile.Request{Name: "all"}

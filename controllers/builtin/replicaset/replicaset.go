@@ -40,9 +40,9 @@ type replicaSets struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
+func Add(m *manager.Manager, opts Options) error {
 	r := &replicaSets{podcontrol.NewOwners(m, "replicaset", kind, func(rs *appsv1.ReplicaSet) *metav1.LabelSelector { return rs.Spec.Selector })}
-	return r.Register(m, o.Concurrency, r.reconcile)
+	return r.Register(m, opts.Concurrency, r.reconcile)
 }
 
 func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {

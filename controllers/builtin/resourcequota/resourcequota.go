@@ -57,21 +57,21 @@ type quotas struct {
 }
 
 // Add registers the controller with m.
-func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 5
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 5
 	}
-	if o.ResyncPeriod == 0 {
-		o.ResyncPeriod = 5 * time.Minute
+	if opts.ResyncPeriod == 0 {
+		opts.ResyncPeriod = 5 * time.Minute
 	}
 	set := m.Informers()
 	q := &quotas{
 		list: informers.For[*corev1.ResourceQuota](set).Lister(), client: client.For[*corev1.ResourceQuota](m.Conn()), set: set,
-		discovery: discovery.New(m.Conn(), discovery.Options{}), period: o.ResyncPeriod,
+		discovery: discovery.New(m.Conn(), discovery.Options{}), period: opts.ResyncPeriod,
 		pods: informers.For[*corev1.Pod](set).Lister(), services: informers.For[*corev1.Service](set).Lister(),
 		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), counted: map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]{},
 	}
-	c, err := controllers.Add(m, "resourcequota", reconcile.Func(q.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+	c, err := controllers.Add(m, "resourcequota", reconcile.Func(q.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For(func(e informers.Event[*corev1.ResourceQuota]) bool {
 			return e.Type == informers.Added || e.Type == informers.Updated && !codec.Equal(new(e.New().Spec.Hard), new(e.New().Status.Hard))
 		}),

@@ -29,17 +29,17 @@ type Options struct {
 }
 
 // Add registers the controllers "serviceaccount" and, with a RootCA, "root-ca-certificate-publisher" with m.
-func Add(m *manager.Manager, o Options) error {
-	if err := AddAccounts(m, o); err != nil || len(o.RootCA) == 0 {
+func Add(m *manager.Manager, opts Options) error {
+	if err := AddAccounts(m, opts); err != nil || len(opts.RootCA) == 0 {
 		return err
 	}
-	return AddRootCA(m, o.RootCA)
+	return AddRootCA(m, opts.RootCA)
 }
 
 // AddAccounts registers the controller "serviceaccount" alone.
-func AddAccounts(m *manager.Manager, o Options) error {
-	if o.Accounts == nil {
-		o.Accounts = []string{"default"}
+func AddAccounts(m *manager.Manager, opts Options) error {
+	if opts.Accounts == nil {
+		opts.Accounts = []string{"default"}
 	}
 	namespaces := informers.For[*corev1.Namespace](m.Informers()).Lister()
 	accounts := informers.For[*corev1.ServiceAccount](m.Informers()).Lister()
@@ -48,7 +48,7 @@ func AddAccounts(m *manager.Manager, o Options) error {
 		if alive, err := lives(namespaces, req); err != nil || !alive {
 			return reconcile.Result{}, err
 		}
-		for _, name := range o.Accounts {
+		for _, name := range opts.Accounts {
 			key := types.NamespacedName{Namespace: req.Name, Name: name}
 			there, err := accounts.Has(key)
 			if err != nil {

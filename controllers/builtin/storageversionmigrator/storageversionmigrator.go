@@ -57,9 +57,9 @@ type Options struct {
 
 // Add registers the controller with m. Its user lists and patches every resource there is to migrate, writes
 // the status of migrations, and reads definitions of custom resources and writes their status.
-func Add(m *manager.Manager, o Options) error {
-	if o.Concurrency == 0 {
-		o.Concurrency = 5
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 5
 	}
 	gv := storagemigrationv1beta1.GroupVersion
 	migrations := informers.ForResource[*migration](m.Informers(), client.Resource{GVR: gv.WithResource("storageversionmigrations"), GVK: gv.WithKind("StorageVersionMigration")})
@@ -68,7 +68,7 @@ func Add(m *manager.Manager, o Options) error {
 		client:      client.ForResource[*migration](m.Conn(), migrations.Client().Resource()),
 		definitions: client.For[*apiextensionsv1.CustomResourceDefinition](m.Conn()),
 	}
-	_, err := controllers.Add(m, "storage-version-migrator", reconcile.Func(g.reconcile), controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}},
+	_, err := controllers.Add(m, "storage-version-migrator", reconcile.Func(g.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.From(migrations, g.sameResource))
 	return err
 }

@@ -34,15 +34,15 @@ type Options struct {
 	Concurrency int
 }
 
-func (o Options) controllers() controllers.Options {
-	if o.Concurrency == 0 {
-		o.Concurrency = 5
+func (opts Options) controllers() controllers.Options {
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 5
 	}
-	return controllers.Options{Options: controller.Options{Concurrency: o.Concurrency}}
+	return controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}}
 }
 
 // AddVolumes registers the controller that protects PersistentVolumes.
-func AddVolumes(m *manager.Manager, o Options) error {
+func AddVolumes(m *manager.Manager, opts Options) error {
 	api, list := client.For[*corev1.PersistentVolume](m.Conn()), informers.For[*corev1.PersistentVolume](m.Informers()).Lister()
 	_, err := controllers.Add(m, "persistentvolume-protection", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		pv, err := list.Get(req)
@@ -51,18 +51,18 @@ func AddVolumes(m *manager.Manager, o Options) error {
 		}
 		unused := func() (bool, error) { return pv.Status.Phase != corev1.VolumeBound, nil }
 		return reconcile.Result{}, protect(ctx, api, pv, VolumeFinalizer, unused)
-	}), o.controllers(), controllers.For(lacks[*corev1.PersistentVolume](VolumeFinalizer)))
+	}), opts.controllers(), controllers.For(lacks[*corev1.PersistentVolume](VolumeFinalizer)))
 	return err
 }
 
 // AddClaims registers the controller that protects PersistentVolumeClaims.
-func AddClaims(m *manager.Manager, o Options) error {
+func AddClaims(m *manager.Manager, opts Options) error {
 	pods := informers.For[*corev1.Pod](m.Informers())
 	c := &claims{
 		api: client.For[*corev1.PersistentVolumeClaim](m.Conn()), list: informers.For[*corev1.PersistentVolumeClaim](m.Informers()).Lister(),
 		pods: pods.Index(byClaim), podsAPI: client.For[*corev1.Pod](m.Conn()),
 	}
-	_, err := controllers.Add(m, "persistentvolumeclaim-protection", reconcile.Func(c.reconcile), o.controllers(),
+	_, err := controllers.Add(m, "persistentvolumeclaim-protection", reconcile.Func(c.reconcile), opts.controllers(),
 		controllers.For(lacks[*corev1.PersistentVolumeClaim](ClaimFinalizer)), controllers.Watches(c.released))
 	return err
 }

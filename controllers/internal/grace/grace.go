@@ -1,24 +1,24 @@
-// Package grace carries two ends of one life in a context: that of the context itself, after which nothing
-// new is begun, and a later one, at which work under way is cut off.
+// Package grace gives a context two deadlines: its own end, after which no new work is started, and a later
+// one at which work in progress is canceled.
 package grace
 
 import "context"
 
 type key struct{}
 
-// With returns ctx with its later end, that of work. ctx must end when work does.
+// With returns ctx with the end of work as its later end. ctx must end when work does.
 func With(ctx, work context.Context) context.Context {
 	return context.WithValue(ctx, key{}, work)
 }
 
-// Later returns the context that ctx was given as its later end, or nil.
+// Later returns the context passed to [With] as work, or nil if ctx has no later end.
 func Later(ctx context.Context) context.Context {
 	later, _ := ctx.Value(key{}).(context.Context)
 	return later
 }
 
-// Work returns the context for work that is begun under ctx: its values are ctx's, and it ends at ctx's later
-// end, or with ctx if that has only one. stop must be called when there is no work any more.
+// Work returns the context for work started under ctx. It has the values of ctx and ends at its later end, or
+// with ctx if there is none. stop releases its resources and must be called when the work is done.
 func Work(ctx context.Context) (work context.Context, stop func()) {
 	later := Later(ctx)
 	if later == nil {

@@ -1,6 +1,7 @@
 package nodestream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,9 +24,7 @@ const streamTimeout = 30 * time.Second
 // sessions. WebSockets of browsers are accepted only from pages of the same host, since a browser may hold a
 // client certificate.
 func NewHandler(b Backend, log *slog.Logger) http.Handler {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	h := &handler{backend: b, log: log}
 	mux := http.NewServeMux()
 	for _, verb := range []string{"GET ", "POST "} {

@@ -81,14 +81,14 @@ func (echo) PortForward(_ context.Context, _, _ string, port uint16, stream io.R
 	return err
 }
 
-func (echo) Logs(ctx context.Context, _, _, _ string, o *corev1.PodLogOptions, w io.Writer) error {
-	if o.Previous {
+func (echo) Logs(ctx context.Context, _, _, _ string, opts *corev1.PodLogOptions, w io.Writer) error {
+	if opts.Previous {
 		return BadRequest("previous terminated container not found")
 	}
 	if _, err := io.WriteString(w, "one\ntwo\n"); err != nil {
 		return err
 	}
-	if o.Follow {
+	if opts.Follow {
 		<-ctx.Done()
 	}
 	return nil

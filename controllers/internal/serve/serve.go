@@ -1,4 +1,4 @@
-// Package serve runs an HTTP server for as long as a context.
+// Package serve runs an HTTP server until a context ends.
 package serve
 
 import (
@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// Run serves on l, over TLS if the server has a TLSConfig, until ctx ends and the calls under way are
-// answered, or patience is over. It closes l.
-func Run(ctx context.Context, s *http.Server, l net.Listener, patience time.Duration) error {
+// Run serves on l, over TLS if the server has a TLSConfig, until ctx ends. Then it waits up to timeout for
+// the requests in progress, closes the remaining connections and returns an error if there were any. It
+// closes l.
+func Run(ctx context.Context, s *http.Server, l net.Listener, timeout time.Duration) error {
 	ended := make(chan error, 1)
 	go func() {
 		if s.TLSConfig != nil {
@@ -25,7 +26,7 @@ func Run(ctx context.Context, s *http.Server, l net.Listener, patience time.Dura
 		return err
 	case <-ctx.Done():
 	}
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	err := s.Shutdown(waiting)
 	if err != nil {

@@ -165,7 +165,7 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		mo.Elector = elector
 	}
 	m := manager.New(conn, mo)
-	m.AddAlways("events of leader election", recorder)
+	m.AddWithoutLeaderElection("events of leader election", recorder)
 	if err := build(conn, m); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		if err != nil {
 			return err
 		}
-		m.AddAlways("health server", pages)
+		m.AddWithoutLeaderElection("health server", pages)
 	}
 	return m.Run(ctx)
 }
