@@ -138,7 +138,7 @@ func BenchmarkInformerSync50k(b *testing.B) {
 				}, HandlerOptions{})
 				lw := &replay{body: body}
 				src := inf.core.sources[0]
-				src.r = reflector.New(lw, src, reflector.Options{})
+				src.reflector = reflector.New(lw, src, reflector.Options{})
 				ctx, cancel := context.WithCancel(context.Background())
 				done := make(chan struct{})
 				go func() { defer close(done); _ = set.Run(ctx) }()
@@ -235,7 +235,7 @@ func filled(tb testing.TB, n int) (*Set, *Informer[*corev1.Pod]) {
 	set := NewSet(schemeConn{}, SetOptions{})
 	inf := For[*corev1.Pod](set)
 	src := inf.core.sources[0]
-	src.r = reflector.New(&replay{body: frames(objs, "100000", true)}, src, reflector.Options{})
+	src.reflector = reflector.New(&replay{body: frames(objs, "100000", true)}, src, reflector.Options{})
 	inf.Index(benchNodes)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -1,45 +1,45 @@
 package informers
 
 import (
+	"cmp"
 	"context"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/informers/reflector"
 )
 
-// core is the copy of one collection and everything that hangs on it.
+// core is the copy of one collection, and its handlers and indexes. See the picture in the package comment.
 type core[T metav1.Object] struct {
 	set    *Set
 	client *client.Client[T]
-	o      Options[T]
+	opts   Options[T]
 	err    error
 
 	mu sync.RWMutex
-	// spaces is the copy as the server has told it: namespace, name, object.
+	// byNamespace is the base, the copy as the server has sent it: namespace, name, object.
 	byNamespace map[string]map[string]*object[T]
 	count       int
 	bytes       int64
 	overlay     overlay[T]
-	// sources are the reflectors that feed the copy, one per namespace.
+	// sources are the reflectors that feed the base, one per namespace.
 	sources  []*source[T]
 	handlers []*registration[T]
 	// indexes are replaced, never changed, and only grow. indexing is held while one is being filled.
 	indexes  []*index[T]
 	indexing sync.Mutex
 	synced   bool
-	// buried are the incarnations the watch has told the end of lately.
+	// recentlyDeleted are incarnations whose deletion the watch has delivered.
 	recentlyDeleted deletedUIDs
 	// gate is closed and replaced whenever a version is reached.
 	gate chan struct{}
 	// syncGate is closed when synced first becomes true.
 	syncGate chan struct{}
-	// absentGate is closed when the server has first been found not to serve the resource; absent is true
+	// absentGate is closed when the server is first found not to serve the resource; absent is true
 	// while it does not.
 	absentGate chan struct{}
 	absentOnce sync.Once
@@ -48,32 +48,58 @@ type core[T metav1.Object] struct {
 	spawn func(func(ctx context.Context))
 }
 
-// source is one reflector's part of a copy: all of it, or one namespace.
-type source[T metav1.Object] struct {
-	core      *core[T]
-	namespace string // empty for all
-	r         *reflector.Reflector
-	// The rest is guarded by core.mu.
-	version   string
-	number    uint64 // version, if it is a decimal number
-	begun     uint64 // readings begun and, of these, the latest one committed
-	committed uint64
-	at        time.Time // of the last sign of life
-	synced    bool
-	lastErr   error
-	// unread is what could not be read at all: items of the latest reading, and events since.
-	unread []*client.DecodeError
+func (c *core[T]) name() string { return c.client.Resource().GVR.GroupResource().String() }
+
+// fail reports an error that does not stop the informer.
+func (c *core[T]) fail(err error) {
+	c.set.fail(c.name(), err)
 }
 
-func decimal(version string) (uint64, bool) {
-	if version == "" || version[0] == '+' {
-		return 0, false
+// start runs the reflectors and the handlers.
+func (c *core[T]) start(spawn func(func(ctx context.Context))) {
+	c.mu.Lock()
+	if c.spawn != nil || c.err != nil {
+		c.mu.Unlock()
+		return
 	}
-	n, err := strconv.ParseUint(version, 10, 64)
+	c.spawn = spawn
+	hs := slices.Clone(c.handlers)
+	for _, h := range hs {
+		h.started = true
+	}
+	c.mu.Unlock()
+	for _, h := range hs {
+		spawn(h.run)
+	}
+	for _, s := range c.sources {
+		spawn(func(ctx context.Context) { _ = s.reflector.Run(ctx) })
+	}
+	if period := c.set.opts.VerifyEvery; period > 0 {
+		spawn(func(ctx context.Context) { c.verifyEvery(ctx, period) })
+	}
+}
+
+// compareVersions is metav1.CompareResourceVersions; ok is false if a or b is not a decimal number. An empty b
+// is before every version.
+func compareVersions(a, b string) (order int, ok bool) {
+	n, err := metav1.CompareResourceVersions(a, cmp.Or(b, a))
+	if b == "" {
+		n = 1
+	}
 	return n, err == nil
 }
 
-func (c *core[T]) name() string { return c.client.Resource().GVR.GroupResource().String() }
+// after reports whether version a is certainly later than b.
+func after(a, b string) bool {
+	n, ok := compareVersions(a, b)
+	return ok && n > 0
+}
+
+// notBefore reports whether version a is certainly b or later.
+func notBefore(a, b string) bool {
+	n, ok := compareVersions(a, b)
+	return ok && n >= 0
+}
 
 // base returns the state of a key that the server has sent last. The lock is held.
 func (c *core[T]) base(key types.NamespacedName) *object[T] {
@@ -89,6 +115,17 @@ func (c *core[T]) get(key types.NamespacedName) *object[T] {
 	return c.overlay.visible(key, b)
 }
 
+// sortedBase returns the base ordered by namespace and name, so that handlers get it in the same
+// order each time. The lock is held.
+func (c *core[T]) sortedBase() []*object[T] {
+	objs := make([]*object[T], 0, c.count)
+	for _, m := range c.byNamespace {
+		objs = slices.AppendSeq(objs, maps.Values(m))
+	}
+	sortObjects(objs)
+	return objs
+}
+
 func (c *core[T]) putBase(o *object[T]) {
 	m := c.byNamespace[o.key.Namespace]
 	if m == nil {
@@ -97,25 +134,20 @@ func (c *core[T]) putBase(o *object[T]) {
 		c.byNamespace[strings.Clone(o.key.Namespace)] = m
 	}
 	if old := m[o.key.Name]; old != nil {
-		c.weigh(-len(old.body))
+		c.bytes -= int64(len(old.body))
 	} else {
 		c.count++
 	}
-	// Assigning replaces the key too, so the old object's memory is let go.
+	// Assigning replaces the key too, so the old object's memory is released.
 	m[o.key.Name] = o
-	c.weigh(len(o.body))
-}
-
-// weigh counts bytes kept. The lock is held.
-func (c *core[T]) weigh(n int) {
-	c.bytes += int64(n)
+	c.bytes += int64(len(o.body))
 }
 
 func (c *core[T]) deleteBase(key types.NamespacedName) {
 	m := c.byNamespace[key.Namespace]
 	if old := m[key.Name]; old != nil {
 		c.count--
-		c.weigh(-len(old.body))
+		c.bytes -= int64(len(old.body))
 		delete(m, key.Name)
 		if len(m) == 0 {
 			delete(c.byNamespace, key.Namespace)
@@ -123,11 +155,44 @@ func (c *core[T]) deleteBase(key types.NamespacedName) {
 	}
 }
 
+// change replaces old by now in the base. The lock is held.
+func (c *core[T]) change(old, now *object[T], initial, unknown bool) {
+	var key types.NamespacedName
+	if now != nil {
+		key = now.key
+		c.putBase(now)
+	} else {
+		key = old.key
+		c.deleteBase(key)
+	}
+	c.reindex(key)
+	c.notify(old, now, nil, initial, unknown)
+}
+
+// deleteAll removes the selected objects of a source from the base, in order. The lock is held.
+func (c *core[T]) deleteAll(s *source[T], selected func(*object[T]) bool) {
+	var objs []*object[T]
+	for ns, m := range c.byNamespace {
+		if s.namespace != "" && s.namespace != ns {
+			continue
+		}
+		for _, old := range m {
+			if selected(old) {
+				objs = append(objs, old)
+			}
+		}
+	}
+	sortObjects(objs)
+	for _, old := range objs {
+		c.change(old, nil, false, true)
+	}
+}
+
 // notify queues a change for every handler; final is the last state of a deleted object, nil if that is old.
 // The lock is held; the handlers must be signalled without it.
 func (c *core[T]) notify(old, now, final *object[T], initial, unknown bool) {
 	if old != nil && now != nil && old.uid != now.uid {
-		// Another incarnation: the old one's end was missed.
+		// Another incarnation: the deletion of the old one was missed.
 		c.notify(old, nil, nil, false, true)
 		old = nil
 	}
@@ -142,7 +207,75 @@ func (c *core[T]) signal(hs []*registration[T]) {
 	}
 }
 
-// fail reports an error that does not stop the informer.
-func (c *core[T]) fail(err error) {
-	c.set.fail(c.name(), err)
+// add registers a handler and queues everything in the base for it.
+func (c *core[T]) add(r *registration[T]) {
+	c.mu.Lock()
+	c.handlers = append(slices.Clip(c.handlers), r)
+	for _, o := range c.sortedBase() {
+		r.q.put(nil, o, nil, true, false)
+	}
+	if c.synced {
+		r.q.putMark()
+	}
+	spawn := c.spawn
+	r.started = spawn != nil
+	c.mu.Unlock()
+	r.q.signal()
+	if spawn != nil {
+		spawn(r.run)
+	}
+}
+
+// remove removes a handler and reports whether its goroutine was started.
+func (c *core[T]) remove(r *registration[T]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handlers = slices.DeleteFunc(slices.Clone(c.handlers), func(h *registration[T]) bool { return h == r })
+	return r.started
+}
+
+// resync queues every object again for one handler.
+func (c *core[T]) resync(r *registration[T]) {
+	c.mu.RLock()
+	for _, o := range c.sortedBase() {
+		r.q.repeat(o)
+	}
+	c.mu.RUnlock()
+	r.q.signal()
+}
+
+func (c *core[T]) waitForSync(ctx context.Context) error { return c.wait(ctx, nil) }
+
+func (c *core[T]) waitForSyncOrAbsent(ctx context.Context) error { return c.wait(ctx, c.absentGate) }
+
+// wait waits for the sync or for the other channel.
+func (c *core[T]) wait(ctx context.Context, other <-chan struct{}) error {
+	if c.err != nil {
+		return c.err
+	}
+	select {
+	case <-c.syncGate:
+		return nil
+	case <-other:
+		return nil
+	default:
+	}
+	select {
+	case <-c.syncGate:
+		return nil
+	case <-other:
+		return nil
+	case <-ctx.Done():
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.notSynced(context.Cause(ctx))
+}
+
+// changed returns a channel that is closed when a source makes progress. The lock is held for writing.
+func (c *core[T]) changed() <-chan struct{} {
+	if c.gate == nil {
+		c.gate = make(chan struct{})
+	}
+	return c.gate
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// accept turns what came off the wire into what is kept. An object that cannot be transformed or, where
-// objects are kept decoded, cannot be decoded is kept with the error: what is known of it is that it exists.
+// accept turns a received object into the stored form. An object that cannot be transformed or, where objects
+// are kept decoded, cannot be decoded is stored with the error, since it exists nevertheless.
 func (c *core[T]) accept(e client.Encoded) *object[T] {
-	if c.o.Transform != nil {
+	if c.opts.Transform != nil {
 		t, err := c.transform(e)
 		if err != nil {
 			return c.unreadable(e, err)
@@ -31,7 +31,7 @@ func (c *core[T]) accept(e client.Encoded) *object[T] {
 	return newObject[T](e)
 }
 
-// unreadable is an object of which nothing but its metadata can be had, and reports it.
+// unreadable returns an object of which only the metadata is available, and reports the error.
 func (c *core[T]) unreadable(e client.Encoded, err error) *object[T] {
 	o := newObject[T](e).failed(c.decodeError(e, err))
 	c.failedToDecode(o, err)
@@ -46,7 +46,7 @@ func (c *core[T]) decodeError(e client.Encoded, err error) *client.DecodeError {
 	return &client.DecodeError{Resource: c.client.Resource().GVR, Key: e.Key, Err: err}
 }
 
-// decodedObject keeps obj itself and none of the bytes it came in.
+// decodedObject returns an object that holds obj and no encoded form.
 func (c *core[T]) decodedObject(obj T) *object[T] {
 	m := metav1.MetaOf(obj)
 	o := &object[T]{
@@ -60,7 +60,7 @@ func (c *core[T]) decodedObject(obj T) *object[T] {
 	return o
 }
 
-func (c *core[T]) keepsDecoded() bool { return c.o.Decoded || c.set.o.Decoded }
+func (c *core[T]) keepsDecoded() bool { return c.opts.Decoded || c.set.opts.Decoded }
 
 func (c *core[T]) transform(e client.Encoded) (out client.Encoded, err error) {
 	obj, err := c.client.Decode(e)
@@ -72,7 +72,7 @@ func (c *core[T]) transform(e client.Encoded) (out client.Encoded, err error) {
 			err = &PanicError{Where: "transform of " + c.name(), Value: v, Stack: debug.Stack()}
 		}
 	}()
-	if err := c.o.Transform(obj); err != nil {
+	if err := c.opts.Transform(obj); err != nil {
 		return out, fmt.Errorf("informers: transform %s %s: %w", c.name(), e.Key, err)
 	}
 	if out, err = client.EncodeObject(obj, e.Form, false); err != nil {
@@ -95,8 +95,8 @@ func (c *core[T]) decode(o *object[T]) (T, error) {
 	return c.client.Decode(o.encoded())
 }
 
-// shared returns the decoded form that is shared. An error is a *client.DecodeError, and remembered: the
-// bytes do not change.
+// shared returns the decoded form that is shared. An error is a *client.DecodeError, and is kept: decoding the
+// same bytes again cannot succeed.
 func (c *core[T]) shared(o *object[T]) (T, error) {
 	if obj, err, ok := o.hot(); ok {
 		return obj, err
@@ -111,12 +111,12 @@ func (c *core[T]) shared(o *object[T]) (T, error) {
 	return obj, nil
 }
 
-// mustDecode returns the decoded form of a state that has been given to a handler, so that it has been decoded
+// mustDecode returns the decoded form of a state that has been delivered to a handler, and so has been decoded
 // before.
 func (c *core[T]) mustDecode(o *object[T]) T {
 	obj, err := c.shared(o)
 	if err != nil {
-		panic("informers: bytes that could be decoded cannot be decoded again: " + err.Error())
+		panic("informers: decoding an object again failed: " + err.Error())
 	}
 	return obj
 }
@@ -128,19 +128,19 @@ func (c *core[T]) failedToDecode(o *object[T], err error) {
 	}
 }
 
-// partial collects what a reading has to leave out.
+// partial collects the objects a read has to omit.
 type partial[T metav1.Object] struct {
 	core  *core[T]
 	items []*client.DecodeError
 }
 
-// add notes an object that cannot be decoded.
+// add adds an object that cannot be decoded.
 func (p *partial[T]) add(o *object[T], err error) {
 	p.core.failedToDecode(o, err)
 	p.items = append(p.items, p.core.decodeError(o.encoded(), err))
 }
 
-// err is nil if nothing was left out.
+// err returns a *client.PartialError, or nil if nothing was omitted.
 func (p *partial[T]) err() error {
 	if len(p.items) == 0 {
 		return nil

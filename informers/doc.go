@@ -1,4 +1,4 @@
-// Package informers keeps local copies of collections in step with an API server and tells handlers of
+// Package informers keeps local copies of collections in step with an API server and notifies handlers of
 // changes.
 //
 //	set := informers.NewSet(conn, informers.SetOptions{})
@@ -8,52 +8,75 @@
 //	err := set.WaitForSync(ctx)
 //	pod, err := pods.Lister().Get(key)
 //
+// # The parts
+//
+// A change travels from the top of this picture to the bottom; the file of each part is on the right.
+//
+//	API server
+//	  | list, watch-list, watch
+//	reflector          decides what to read next (machine.go), reads it      reflector/
+//	  | Begin, Add, Commit: a whole collection;  Apply: one change
+//	source             one per namespace, or one for all                     source.go
+//	  |
+//	core               the copy                                              core.go
+//	  |- base          objects as the server sent them, encoded              object.go, decode.go
+//	  |- overlay       own writes that the watch has not delivered yet       overlay.go  <- Set.Conn (set.go)
+//	  |- indexes       keys by computed values                               index.go
+//	  |
+//	  |-> queue        one per handler, at most one change for each key      queue.go
+//	  |     |
+//	  |   registration calls Handler with an Event                           registration.go, event.go
+//	  |
+//	  '-> Lister, Snapshot, Index                                            lister.go, index.go
+//
+// Informer (informer.go) is the public side of a core, Set (set.go) the informers of one connection.
+//
 // # What an informer promises
 //
 //   - Its copy is at every moment the collection at some version, and versions only grow. After the
-//     last change the copy catches up, whatever fails on the way: connections, the server, expired versions.
-//   - Every handler receives the final state of every object. Events of one object come in order, each
-//     event's Old is the New of the one before, and none is given twice. A handler that is slower than the
-//     server gets fewer events, not older ones: what waits for it is at most one deletion and one state per
-//     object. What was there first comes in the order of the server's list.
-//   - A handler is never given an object that cannot be decoded: New, Old and Object are not nil where they
-//     have a meaning. For the handler an object stays what it was until it can be decoded again;
-//     [HandlerOptions].Undecodable hears of such states.
-//   - A deletion that was missed has StateUnknown set and the last state known.
-//   - A handler is called by one goroutine at a time, and holds up no other handler. A panic in it is
-//     reported through OnError and the handler goes on with the next event.
+//     last change the copy catches up, whatever fails in between: connections, the server, expired versions.
+//   - Every handler eventually receives the final state of every object. Events of one object come in order,
+//     each event's Old is the New of the one before, and none is delivered twice. A handler that is slower than
+//     the server gets fewer events, not older ones: its backlog is at most one deletion and one state for each
+//     object. The initial objects come in the order of the server's list.
+//   - A handler is never called with an object that cannot be decoded: New, Old and Object are not nil where they
+//     have a meaning. For the handler an object keeps its last state until it can be decoded again;
+//     [HandlerOptions].Undecodable is called with such states.
+//   - A deletion whose event was missed has StateUnknown set and the last state known.
+//   - A handler is called by one goroutine at a time, and does not block other handlers. A panic in it is
+//     reported through OnError and the handler continues with the next event.
 //   - Objects are kept as the server encoded them and decoded on demand. Get and List return private copies;
 //     New, Old and View share one decoded object which must not be changed.
 //   - An object that cannot be decoded is reported through OnError, once for each of its versions; all others
 //     stay available.
-//   - A reading of a lister or an index never leaves anything out in silence: before the copy is complete,
-//     and where an object cannot be decoded, it has an error that says so.
+//   - A read of a lister or an index never omits anything silently: before the copy is complete,
+//     and where an object cannot be decoded, it returns an error that says so.
 //   - Writes through [Set.Conn] are visible to the listers of the set as soon as they return, where the
-//     answer says what the object has become: creations, updates, patches, applies and deletions of objects,
-//     status included. These come with the watch, like the writes of others: deletions of whole collections;
-//     patches through a client of metadata; what a subresource such as scale, binding or eviction does to its
-//     object; writes through another version of the resource; and with a field selector other than of the
-//     name, that an object has entered or left the selection. [Lister.AtLeast] waits for them.
-//   - Run returns when its context has ended and every goroutine of the set has.
+//     response holds the resulting object: creations, updates, patches, applies and deletions of objects,
+//     status included. Others become visible with the watch, like the writes of other programs: deletions of
+//     collections; patches through a metadata client; the effect of a subresource such as scale, binding or
+//     eviction on its object; writes through another version of the resource; and with a field selector other
+//     than of the name, that an object has entered or left the selection. [Lister.AtLeast] waits for them.
+//   - Run returns when its context has ended and every goroutine of the set has returned.
 //
 // # Slow handlers
 //
-// A handler that is behind never holds up the watch, the listers or another handler, and never costs more
-// memory than one change for each object it knows or that exists: later changes of an object are merged into
-// the one that waits, and what came and went before the handler heard of it is left out. So there is no
-// policy that drops changes and resyncs afterwards: merging is that, object by object, and keeps deletions
-// and Old.
+// A handler that is behind never blocks the watch, the listers or another handler, and never costs more
+// memory than one change for each object that exists or that it has seen: later changes of an object are merged
+// into the waiting one, and an object that was created and deleted before the handler got to it is omitted. So
+// there is no policy that drops changes and resyncs afterwards: merging does that, object by object, and keeps
+// deletions and Old.
 //
-// What is left to choose is whether being behind is an error. [HandlerOptions].MaxBacklog is how many
-// objects' changes may wait; beyond it the handler is reported as a [*SlowHandlerError] and counted by
-// Metrics.Slow, and goes on, or with EndSlow is ended: [Registration.Err] says why, and added again it is
-// sortedBase everything anew. [Registration.Backlog] and [Status].Silent are the staleness of a handler and of a
-// copy, for gauges.
+// The only choice is whether being behind is an error. [HandlerOptions].MaxBacklog is the number of
+// objects whose changes may wait; beyond it the handler is reported as a [*SlowHandlerError] and counted by
+// Metrics.Slow, and continues, or with EndSlow is removed: [Registration.Err] returns the reason, and if it is
+// added again it receives everything from the start. [Registration.Backlog] and [Status].Silent are the staleness
+// of a handler and of a copy, for gauges.
 //
-// # Looking for bugs
+// # Debugging
 //
-// Readers cannot corrupt a copy: it is made of encoded bytes, Get and List decode or copy, and what New, Old
-// and View share is dropped when nobody uses it any more. SetOptions.DetectMutations finds who changes a
+// Readers cannot corrupt a copy: it consists of encoded bytes, Get and List decode or copy, and what New, Old
+// and View share is dropped when it is no longer referenced. SetOptions.DetectMutations finds changes to a
 // shared object nevertheless, VerifyEvery compares copies with the server.
 //
 // # What it does not promise
@@ -61,9 +84,9 @@
 // That a handler sees every intermediate state; that two informers are at the same version; that an object of
 // a lister is still the latest on the server (see [Lister.AtLeast]).
 //
-// A resource that is not served, because its CustomResourceDefinition is not there yet, is waited for; when
-// it disappears, every object is reported as deleted, and the informer waits for it to come back. A 404 alone
-// means neither, since anything between program and server may say that: the discovery documents of the
-// server decide, and what was read is kept until they have said no three times over some seconds. Until then
-// [Status] has the error, and Silent grows.
+// An informer of a resource that is not served, because its CustomResourceDefinition is not installed yet, waits
+// for it; when the resource disappears, every object is reported as deleted, and the informer waits for it to
+// return. A 404 alone means neither, since any proxy between program and server may send one: the discovery
+// documents of the server decide, and the copy is kept until they have confirmed the absence three times over
+// some seconds. Until then [Status] has the error, and Silent grows.
 package informers

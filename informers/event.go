@@ -5,16 +5,18 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// EventType says what happened to an object.
+// EventType is the type of an event of a handler. The names are those of handlers in client-go. They are not
+// those of the watch protocol ([client.EventType]): a handler gets Updated for a MODIFIED event, but also Added
+// for one whose ADDED event was merged with it, and Updated for an object that a second list shows to have
+// changed.
 type EventType uint8
 
-// The types of events.
 const (
 	// Added: the object is new to the handler.
 	Added EventType = iota + 1
 	// Updated: the object has changed, or a resync repeats it (Old and New are then the same).
 	Updated
-	// Deleted: the object is gone.
+	// Deleted: the object has been deleted, or is no longer selected.
 	Deleted
 )
 
@@ -31,9 +33,9 @@ func (t EventType) String() string {
 	return "Unknown"
 }
 
-// Event tells a handler of one change. It is a value and may be kept.
+// Event is one change of an object, as seen by a handler. It is a value and may be kept.
 type Event[T metav1.Object] struct {
-	// Type says what happened.
+	// Type is Added, Updated or Deleted.
 	Type EventType
 	// Key, UID, Labels, Generation and ResourceVersion are those of the object after the change, or of its
 	// last state if it is deleted. Labels must not be changed.
@@ -42,29 +44,28 @@ type Event[T metav1.Object] struct {
 	Labels          map[string]string
 	Generation      int64
 	ResourceVersion string
-	// Terminating is true when the object has a deletion time.
+	// Terminating is true if metadata.deletionTimestamp is set.
 	Terminating bool
-	// Initial is true for the objects that were there when the handler was added or the informer synced
-	// first.
+	// Initial is true for the objects that existed when the handler was added or the informer first synced.
 	Initial bool
-	// StateUnknown is true for a deletion that was not seen itself: Old is the last state known, not the last
-	// there was.
+	// StateUnknown is true for a deletion whose event was missed (client-go's DeletedFinalStateUnknown): Old is
+	// the last state known, which need not be the final one.
 	StateUnknown bool
 	// Resync is true for an Updated that only repeats the current state.
 	Resync bool
 
 	old, new *object[T]
 	// before is the state before the change, which is not old if it cannot be decoded. For Deleted it is the
-	// last one.
+	// final one.
 	before *object[T]
 	core   *core[T]
 }
 
 // Undecodable is a change to a state that cannot be decoded. A handler is not called with it: for the handler
-// the object stays what it was until it can be decoded again. See HandlerOptions.
+// the object keeps its last state until it can be decoded again. See HandlerOptions.
 type Undecodable struct {
-	// Type says what happened. Deleted is given only if no state of the object could be decoded: the handler
-	// hears of others.
+	// Type is Added, Updated or Deleted. Deleted is reported only if no state of the object could be decoded;
+	// other deletions go to the handler.
 	Type EventType
 	// Key, UID, Labels and ResourceVersion are those of the object.
 	Key             types.NamespacedName
@@ -79,8 +80,8 @@ type Undecodable struct {
 	Err error
 }
 
-// Old is the state before the change: the last one this handler was given, or for Deleted the final state. It
-// is nil for Added, and for nothing else. It is shared: do not change it.
+// Old is the state before the change: the New of this handler's previous event of the object, or for Deleted
+// the final state. It is nil only for Added. It is shared and must not be changed.
 func (e Event[T]) Old() T {
 	if e.old == nil {
 		var zero T
@@ -89,8 +90,7 @@ func (e Event[T]) Old() T {
 	return e.core.mustDecode(e.old)
 }
 
-// New is the state after the change. It is nil for Deleted, and for nothing else. It is shared: do not change
-// it.
+// New is the state after the change. It is nil only for Deleted. It is shared and must not be changed.
 func (e Event[T]) New() T {
 	if e.new == nil {
 		var zero T
@@ -99,7 +99,7 @@ func (e Event[T]) New() T {
 	return e.core.mustDecode(e.new)
 }
 
-// Object is New, or Old for Deleted: the latest state there is. It is never nil.
+// Object is New, or Old for Deleted: the latest state. It is never nil.
 func (e Event[T]) Object() T {
 	if e.new != nil {
 		return e.New()
@@ -108,8 +108,8 @@ func (e Event[T]) Object() T {
 }
 
 // SpecChanged reports whether metadata.generation differs between Old and New: the desired state has changed.
-// It is true for Added and Deleted, and for kinds without a generation, such as ConfigMap and Secret, of
-// which every change counts.
+// It is true for Added and Deleted, and for every change of a kind without a generation, such as ConfigMap and
+// Secret.
 func (e Event[T]) SpecChanged() bool {
 	return e.old == nil || e.new == nil || e.old.generation != e.new.generation || e.new.generation == 0
 }
@@ -132,8 +132,8 @@ func (e Event[T]) Controller() (metav1.OwnerReference, bool) {
 	return e.OldController()
 }
 
-// OldController is Controller of the state before the change, which need not be one that can be decoded;
-// there is none for Added.
+// OldController is Controller of the state before the change, even if that cannot be decoded; there is none for
+// Added.
 func (e Event[T]) OldController() (metav1.OwnerReference, bool) {
 	if e.before == nil {
 		return metav1.OwnerReference{}, false
@@ -141,5 +141,5 @@ func (e Event[T]) OldController() (metav1.OwnerReference, bool) {
 	return e.core.controller(e.before)
 }
 
-// Handler is called with changes. See the package comment for what is promised to it.
+// Handler is called with events. The package comment states in which order.
 type Handler[T metav1.Object] func(Event[T])

@@ -343,7 +343,7 @@ func modelInformer(m *model, o SetOptions, opts Options[*corev1.ConfigMap]) (*Se
 	s := NewSet(schemeConn{do: m.serve}, o)
 	i := For(s, opts)
 	for _, src := range i.core.sources {
-		src.r = reflector.New(m, src, reflector.Options{NoWatchList: o.NoWatchList, OnError: src.failed, List: client.ListOptions{LabelSelector: opts.LabelSelector}})
+		src.reflector = reflector.New(m, src, reflector.Options{NoWatchList: o.NoWatchList, OnError: src.failed, List: client.ListOptions{LabelSelector: opts.LabelSelector}})
 	}
 	return s, i
 }
@@ -437,7 +437,7 @@ func randomHistory(t *testing.T, seed uint64) {
 			regs = append(regs, inf.AddHandler(late.handle, HandlerOptions{}))
 		}
 		if rng.IntN(30) == 0 {
-			inf.core.sources[0].r.Relist("")
+			inf.core.sources[0].reflector.Relist("")
 		}
 	}
 	m.mu.Lock()

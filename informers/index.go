@@ -12,16 +12,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// IndexDefinition says under which values objects are found. It is made by [DefineIndex], usually once in a
-// package, and is immutable.
+// IndexDefinition computes the values under which an index finds objects. It is made by [DefineIndex], usually
+// once in a package, and is immutable.
 type IndexDefinition[T metav1.Object] struct {
 	name   string
 	values func(obj T) []string
 }
 
 // DefineIndex returns a definition for [Informer.Index]: values returns the values under which an object is
-// found, any number of them. It must not change the object, and is called once with each version of each.
-// name appears in errors.
+// found, any number of them. It must not change the object, and is called once for each version of each
+// object. name appears in errors.
 func DefineIndex[T metav1.Object](name string, values func(obj T) []string) *IndexDefinition[T] {
 	return &IndexDefinition[T]{name: name, values: values}
 }
@@ -31,8 +31,8 @@ type index[T metav1.Object] struct {
 	*IndexDefinition[T]
 	byValue map[string]*bucket[T]
 	of      map[types.NamespacedName]*filed[T]
-	// unfiled are the objects whose values are not known, because they cannot be decoded or the function has
-	// panicked. Any of them may belong under any value.
+	// unfiled are the objects whose values are unknown, because they cannot be decoded or the function has
+	// panicked. Any of them may belong to any value.
 	unfiled map[types.NamespacedName]unfiled[T]
 }
 
@@ -42,8 +42,8 @@ type unfiled[T metav1.Object] struct {
 	err error
 }
 
-// filed is one object's place in an index. Its strings are its own: the object's come and go with each
-// version.
+// filed is the entry of one object in an index. Its strings are copies, since those of the object are replaced
+// with each version.
 type filed[T metav1.Object] struct {
 	key types.NamespacedName
 	// obj is the state readers see.
@@ -51,21 +51,21 @@ type filed[T metav1.Object] struct {
 	places []place
 }
 
-// place is where in the bucket of a value an object is filed.
+// place is the position of an object in the bucket of a value.
 type place struct {
 	value string
 	at    int
 }
 
-// bucket holds what is filed under one value.
+// bucket holds the entries of one value.
 type bucket[T metav1.Object] struct {
 	members []*filed[T] // in no order
-	// ordered is members by key, made by the first reader after a member came or went, and never changed.
+	// ordered is members sorted by key, made by the first reader after members has changed, and immutable.
 	ordered atomic.Pointer[[]*filed[T]]
 }
 
-// sorted returns the members by key. The lock is held at least for reading: two readers may both sort, to the
-// same end.
+// sorted returns the members by key. The lock is held at least for reading: two readers may both sort, with the
+// same result.
 func (b *bucket[T]) sorted() []*filed[T] {
 	if s := b.ordered.Load(); s != nil {
 		return *s
@@ -79,7 +79,7 @@ func (b *bucket[T]) sorted() []*filed[T] {
 // indexed are the values of one version of an object.
 type indexed[T metav1.Object] struct{ of map[*index[T]]computed }
 
-// computed are the values of an object in one index, or why there are none.
+// computed are the values of an object in one index, or the error of computing them.
 type computed struct {
 	values []string
 	err    error
@@ -106,8 +106,8 @@ func (c *core[T]) valuesOf(ix *index[T], obj T, key types.NamespacedName) (out c
 	return computed{values: ix.values(obj)}
 }
 
-// lockWith takes the lock for writing when the values of objs in every index have been computed, which is
-// done without the lock, since index functions are the user's.
+// lockWith computes the values of objs in every index without the lock, since index functions are the user's,
+// and then locks for writing.
 func (c *core[T]) lockWith(objs ...*object[T]) {
 	for {
 		c.mu.RLock()
@@ -127,7 +127,7 @@ func (c *core[T]) lockWith(objs ...*object[T]) {
 	}
 }
 
-// compute makes the values of o in the indexes of list that are missing. It is called without the lock.
+// compute computes the missing values of o in the indexes of list. It is called without the lock.
 func (c *core[T]) compute(o *object[T], list []*index[T]) {
 	for slices.ContainsFunc(list, func(ix *index[T]) bool { return !ix.has(o) }) {
 		have := o.indexed.Load()
@@ -155,7 +155,7 @@ func (c *core[T]) compute(o *object[T], list []*index[T]) {
 	}
 }
 
-// reindex files a key anew by the state readers see. The lock is held.
+// reindex updates the entries of a key to the state readers see. The lock is held.
 func (c *core[T]) reindex(key types.NamespacedName) {
 	if len(c.indexes) == 0 {
 		return
@@ -166,7 +166,7 @@ func (c *core[T]) reindex(key types.NamespacedName) {
 	}
 }
 
-// file notes the state readers see of a key, nil for none.
+// file makes obj, the state readers see, the entry of a key; nil removes it.
 func (ix *index[T]) file(key types.NamespacedName, obj *object[T]) {
 	f := ix.of[key]
 	delete(ix.unfiled, key)
@@ -207,7 +207,7 @@ func (ix *index[T]) file(key types.NamespacedName, obj *object[T]) {
 			b, v = &bucket[T]{}, strings.Clone(v)
 			ix.byValue[v] = b
 		} else {
-			// The string that is there already serves all its members.
+			// All members share the string of the first.
 			v = b.members[0].under(v)
 		}
 		f.places = append(f.places, place{v, len(b.members)})
@@ -216,12 +216,12 @@ func (ix *index[T]) file(key types.NamespacedName, obj *object[T]) {
 	}
 }
 
-// under returns the string of its own in which f is filed under value.
+// under returns the copy of value that f holds.
 func (f *filed[T]) under(value string) string {
 	return f.places[slices.IndexFunc(f.places, func(p place) bool { return p.value == value })].value
 }
 
-// unfile takes f out of all its buckets; the last member of each takes its place there.
+// unfile removes f from all its buckets; the last member of each moves to its position.
 func (ix *index[T]) unfile(f *filed[T]) {
 	for _, p := range f.places {
 		b := ix.byValue[p.value]
@@ -239,9 +239,9 @@ func (ix *index[T]) unfile(f *filed[T]) {
 	f.places = nil
 }
 
-// index returns the index of a definition, which it adds and fills the first time.
+// index returns the index of a definition, which the first call adds and fills.
 func (c *core[T]) index(d *IndexDefinition[T]) *index[T] {
-	// One at a time, so that whoever gets an index gets it filled.
+	// One at a time, so that every caller gets a filled index.
 	c.indexing.Lock()
 	defer c.indexing.Unlock()
 	ix := &index[T]{IndexDefinition: d, byValue: map[string]*bucket[T]{}, of: map[types.NamespacedName]*filed[T]{}}
@@ -251,7 +251,7 @@ func (c *core[T]) index(d *IndexDefinition[T]) *index[T] {
 		c.mu.Unlock()
 		return ix
 	}
-	// From here on what arrives is computed for this index too.
+	// From here on lockWith computes the values of this index too.
 	c.indexes = append(slices.Clip(c.indexes), ix)
 	list := c.indexes
 	c.mu.Unlock()
@@ -290,8 +290,8 @@ func (c *core[T]) each(f func(*object[T])) {
 }
 
 // Index reads an informer's copy by the values of a definition, own writes included. Its methods may be
-// called from many goroutines and do no I/O. Their errors are those of [Lister]; in addition an object whose
-// values are not known makes every reading a [*client.PartialError], since it may belong to any value.
+// called from many goroutines and do no I/O. Their errors are those of [Lister]; in addition, while the values of
+// an object are unknown every method returns a [*client.PartialError], since it may belong to any value.
 type Index[T metav1.Object] struct {
 	core *core[T]
 	ix   *index[T]
@@ -330,7 +330,7 @@ func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without the lock only the keys may be read.
+	// Only the keys of fs may be read without the lock.
 	keys := make([]types.NamespacedName, len(fs))
 	for i, f := range fs {
 		keys[i] = f.key
@@ -338,7 +338,7 @@ func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
 	return keys, left.err()
 }
 
-// Values returns the values objects are filed under, in order.
+// Values returns all values under which there are objects, in order.
 func (x Index[T]) Values() ([]string, error) {
 	c := x.core
 	c.mu.RLock()
@@ -352,7 +352,7 @@ func (x Index[T]) Values() ([]string, error) {
 	return out, left.err()
 }
 
-// leave notes the objects that have no place in the index, by key. The lock is held.
+// noteUnfiled adds the unfiled objects to left, by key. The lock is held.
 func (ix *index[T]) noteUnfiled(left *partial[T]) {
 	if len(ix.unfiled) == 0 {
 		return
@@ -362,7 +362,7 @@ func (ix *index[T]) noteUnfiled(left *partial[T]) {
 	}
 }
 
-// under returns the objects filed under value, by key, and what has no place.
+// under returns the objects filed under value, by key, and the unfiled ones.
 func (x Index[T]) under(value string) ([]*object[T], partial[T], error) {
 	c := x.core
 	c.mu.RLock()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -16,24 +15,24 @@ import (
 // Lister reads an informer's copy, own writes included. Its methods may be called from many goroutines and do
 // no I/O.
 //
-// Nothing is ever missing from an answer without an error:
+// No result is incomplete without an error:
 //
-//   - Before the first whole collection has been read every method returns a [*NotSyncedError]. A resource
-//     that the server does not serve has no objects, and is read as such.
-//   - An object that cannot be decoded is a [*client.DecodeError] of Get and View, and beside a list of all
-//     others a [*client.PartialError]. So whoever stops at an error never takes an object for one that does
-//     not exist.
+//   - Before the informer has synced every method returns a [*NotSyncedError]. A resource that the server does
+//     not serve has no objects.
+//   - For an object that cannot be decoded Get and View return a [*client.DecodeError]; List and ViewAll return a
+//     [*client.PartialError] beside all other objects. So a caller that stops at an error never takes an
+//     existing object for one that does not exist.
 type Lister[T metav1.Object] struct{ core *core[T] }
 
-// NotSyncedError says that a copy does not hold its whole collection yet.
+// NotSyncedError reports that an informer has not synced yet.
 type NotSyncedError struct {
-	// Resource that is read.
+	// Resource of the informer.
 	Resource string
-	// Err is what has ended a wait for it, or the last failure; nil if there is none.
+	// Err is what has ended a wait for the sync, or the last failure; it may be nil.
 	Err error
 }
 
-// Error names the resource and gives the reason.
+// Error names the resource and the reason.
 func (e *NotSyncedError) Error() string {
 	if e.Err == nil {
 		return "informers: " + e.Resource + " not synced"
@@ -41,15 +40,15 @@ func (e *NotSyncedError) Error() string {
 	return fmt.Sprintf("informers: %s not synced: %v", e.Resource, e.Err)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *NotSyncedError) Unwrap() error { return e.Err }
 
 // ListOptions select objects of a copy.
 type ListOptions struct {
 	// Namespace limits the list; empty means all.
 	Namespace string
-	// Selector limits the list by labels; zero means everything.
-	Selector labels.Selector
+	// LabelSelector limits the list by labels; zero means everything.
+	LabelSelector labels.Selector
 }
 
 // Get returns a private copy of an object, or a NotFound *apierrors.StatusError.
@@ -62,8 +61,8 @@ func (l Lister[T]) Get(key types.NamespacedName) (T, error) {
 	return l.core.decode(o)
 }
 
-// View calls f with an object without copying it. Its errors are those of Get. f must not change the object,
-// and may keep it only to read it.
+// View calls f with an object without copying it. Its errors are those of Get. f must not change the object;
+// it may keep it for reading.
 func (l Lister[T]) View(key types.NamespacedName, f func(obj T)) error {
 	o, err := l.core.find(key)
 	if err != nil {
@@ -78,7 +77,7 @@ func (l Lister[T]) View(key types.NamespacedName, f func(obj T)) error {
 	return nil
 }
 
-// Has reports whether there is an object of the key, which need not be one that can be decoded.
+// Has reports whether an object of the key exists, even if it cannot be decoded.
 func (l Lister[T]) Has(key types.NamespacedName) (bool, error) {
 	_, err := l.core.find(key)
 	if apierrors.IsNotFound(err) {
@@ -88,9 +87,9 @@ func (l Lister[T]) Has(key types.NamespacedName) (bool, error) {
 }
 
 // List returns private copies of the selected objects, ordered by namespace and name. Each is decoded or
-// copied: to look at many, ViewAll costs less.
-func (l Lister[T]) List(o ListOptions) ([]T, error) {
-	objs, left, err := l.core.selected(o)
+// copied; ViewAll costs less.
+func (l Lister[T]) List(opts ListOptions) ([]T, error) {
+	objs, left, err := l.core.selected(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +97,8 @@ func (l Lister[T]) List(o ListOptions) ([]T, error) {
 }
 
 // Keys returns the keys of the selected objects, ordered by namespace and name. It decodes nothing.
-func (l Lister[T]) Keys(o ListOptions) ([]types.NamespacedName, error) {
-	objs, left, err := l.core.selected(o)
+func (l Lister[T]) Keys(opts ListOptions) ([]types.NamespacedName, error) {
+	objs, left, err := l.core.selected(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +107,15 @@ func (l Lister[T]) Keys(o ListOptions) ([]types.NamespacedName, error) {
 
 // ViewAll calls f with each selected object, ordered by namespace and name, all as of one moment, until f
 // returns false. See View for the rules on sharing.
-func (l Lister[T]) ViewAll(o ListOptions, f func(obj T) bool) error {
-	objs, left, err := l.core.selected(o)
+func (l Lister[T]) ViewAll(opts ListOptions, f func(obj T) bool) error {
+	objs, left, err := l.core.selected(opts)
 	if err != nil {
 		return err
 	}
 	return l.core.view(objs, left, f)
 }
 
-// Version returns the version the copy has reached; of several namespaces, that of the first.
+// Version returns the resourceVersion the copy has reached; of several namespaces, that of the first.
 func (l Lister[T]) Version() string {
 	l.core.mu.RLock()
 	defer l.core.mu.RUnlock()
@@ -132,8 +131,8 @@ type Snapshot[T metav1.Object] struct {
 	left    partial[T]
 }
 
-// Snapshot returns the copy as it is now. It costs a pointer per object and keeps those versions in memory
-// while it is used.
+// Snapshot returns the copy as it is now. It costs a pointer per object and keeps these versions of the objects
+// in memory while it is referenced.
 func (l Lister[T]) Snapshot() (*Snapshot[T], error) {
 	c := l.core
 	c.mu.RLock()
@@ -147,7 +146,7 @@ func (l Lister[T]) Snapshot() (*Snapshot[T], error) {
 	return s, nil
 }
 
-// Len returns how many objects there are.
+// Len returns the number of objects.
 func (s *Snapshot[T]) Len() int { return len(s.objs) }
 
 // Get returns a private copy of an object, or a NotFound *apierrors.StatusError.
@@ -164,13 +163,10 @@ func (s *Snapshot[T]) Get(key types.NamespacedName) (T, error) {
 // rules on sharing are those of Lister.ViewAll.
 func (s *Snapshot[T]) View(f func(obj T) bool) error { return s.core.view(s.objs, s.left, f) }
 
-// maxBehind is how long AtLeast waits for the watch before it has the collection read again.
-const maxBehind = time.Second
-
-// AtLeast returns when the copy, of all its namespaces, is at or past the version of some write, by this
-// program or another. If the watch does not get there within a second the collection is read again, not older
-// than that version. A version that is not a decimal number cannot be compared and always means reading
-// again. The error is that of ctx, wrapped.
+// AtLeast returns when the copy, in all its namespaces, has reached the resourceVersion of a write by this
+// program or another. If the watch does not reach it within a second the collection is read again, not older
+// than that version. A version that is not a decimal number cannot be compared, and the collection is always
+// read again. The error wraps that of ctx.
 func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
 	c := l.core
 	if c.err != nil {
@@ -179,7 +175,7 @@ func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
 	if version == "" || version == "0" {
 		return c.waitForSync(ctx)
 	}
-	// Side by side: a namespace in which nothing happens may have to be read again to know that.
+	// In parallel: a namespace without changes may have to be read again.
 	errs := make([]error, len(c.sources))
 	var waits sync.WaitGroup
 	for i, s := range c.sources[1:] {
@@ -195,48 +191,8 @@ func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
 	return nil
 }
 
-func (s *source[T]) atLeast(ctx context.Context, version string) error {
-	c := s.core
-	want, comparable := decimal(version)
-	var patience <-chan time.Time
-	if comparable {
-		t := time.NewTimer(maxBehind)
-		defer t.Stop()
-		patience = t.C
-	}
-	asked := !comparable
-	c.mu.Lock()
-	begun := s.begun
-	if comparable && s.synced && s.number >= want {
-		c.mu.Unlock()
-		return nil
-	}
-	c.mu.Unlock()
-	if asked {
-		s.r.Relist("")
-	}
-	for {
-		c.mu.Lock()
-		done := s.synced && (comparable && s.number >= want || asked && s.committed > begun)
-		gate := c.changed()
-		c.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-gate:
-		case <-patience:
-			c.mu.Lock()
-			begun, asked = s.begun, true
-			c.mu.Unlock()
-			s.r.Relist(version)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// reading begins a reading of the copy: the error says that there is nothing to read yet. The lock is held.
+// reading begins a read of the copy. The error is a *NotSyncedError, or that of a type that is not registered.
+// The lock is held.
 func (c *core[T]) reading() (partial[T], error) {
 	left := partial[T]{core: c}
 	if c.err != nil {
@@ -251,7 +207,8 @@ func (c *core[T]) reading() (partial[T], error) {
 	return left, nil
 }
 
-// notSynced is the error of who cannot read yet, because of cause or else the last failure. The lock is held.
+// notSynced returns the error of a read or wait before the sync, with cause or else the last failure. The lock
+// is held.
 func (c *core[T]) notSynced(cause error) error {
 	var last error
 	for _, s := range c.sources {
@@ -283,8 +240,8 @@ func (c *core[T]) find(key types.NamespacedName) (*object[T], error) {
 	return o, nil
 }
 
-// notFound is the error of who reads a key that is not in the copy, unless it may be among what could not be
-// read.
+// notFound returns the error for a key that is not in the copy: NotFound, unless it may be among the items that
+// could not be read.
 func (c *core[T]) notFound(key types.NamespacedName, left partial[T]) error {
 	if err := left.err(); err != nil {
 		return err
@@ -292,25 +249,25 @@ func (c *core[T]) notFound(key types.NamespacedName, left partial[T]) error {
 	return apierrors.NewNotFound(c.client.Resource().GVR.GroupResource(), key.Name)
 }
 
-func (c *core[T]) selected(o ListOptions) ([]*object[T], partial[T], error) {
+func (c *core[T]) selected(opts ListOptions) ([]*object[T], partial[T], error) {
 	c.mu.RLock()
 	left, err := c.reading()
 	var objs []*object[T]
 	if err == nil {
-		objs = c.selectedLocked(o)
+		objs = c.selectedLocked(opts)
 	}
 	c.mu.RUnlock()
 	sortObjects(objs)
 	return objs, left, err
 }
 
-func (c *core[T]) selectedLocked(o ListOptions) []*object[T] {
+func (c *core[T]) selectedLocked(opts ListOptions) []*object[T] {
 	var out []*object[T]
-	all := o.Selector.Empty()
+	all := opts.LabelSelector.Empty()
 	if all {
 		n := c.count
-		if o.Namespace != "" {
-			n = len(c.byNamespace[o.Namespace])
+		if opts.Namespace != "" {
+			n = len(c.byNamespace[opts.Namespace])
 		}
 		out = make([]*object[T], 0, n)
 	}
@@ -322,23 +279,23 @@ func (c *core[T]) selectedLocked(o ListOptions) []*object[T] {
 					continue
 				}
 			}
-			if all || o.Selector.MatchesFunc(obj.label) {
+			if all || opts.LabelSelector.MatchesFunc(obj.label) {
 				out = append(out, obj)
 			}
 		}
 	}
-	if o.Namespace != "" {
-		take(c.byNamespace[o.Namespace])
+	if opts.Namespace != "" {
+		take(c.byNamespace[opts.Namespace])
 	} else {
 		for _, m := range c.byNamespace {
 			take(m)
 		}
 	}
 	for key := range c.overlay.byKey {
-		if o.Namespace != "" && o.Namespace != key.Namespace {
+		if opts.Namespace != "" && opts.Namespace != key.Namespace {
 			continue
 		}
-		if obj := c.get(key); obj != nil && (all || o.Selector.MatchesFunc(obj.label)) {
+		if obj := c.get(key); obj != nil && (all || opts.LabelSelector.MatchesFunc(obj.label)) {
 			out = append(out, obj)
 		}
 	}

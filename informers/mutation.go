@@ -7,32 +7,33 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// MutationError says that somebody changed an object that is shared. The cache drops it and decodes it anew.
+// MutationError reports that a shared object was modified. The modified form is dropped and the object decoded
+// again.
 type MutationError struct {
 	// Resource and Key name the object.
 	Resource string
 	Key      types.NamespacedName
-	// Before and After are its JSON.
+	// Before and After are the object as JSON.
 	Before, After string
 }
 
 // Error names the object and shows both states.
 func (e *MutationError) Error() string {
-	return fmt.Sprintf("informers: a shared %s %s was changed: it was %s and is %s", e.Resource, e.Key, e.Before, e.After)
+	return fmt.Sprintf("informers: shared object %s %s was modified: before %s, after %s", e.Resource, e.Key, e.Before, e.After)
 }
 
-// sum is what checkMutation compares with; empty if mutations are not looked for.
+// sum returns the encoding that checkMutation compares with; empty without DetectMutations.
 func (c *core[T]) sum(obj T) string {
-	if !c.set.o.DetectMutations {
+	if !c.set.opts.DetectMutations {
 		return ""
 	}
 	b, _ := codec.Marshal(obj)
 	return string(b)
 }
 
-// checkMutation reports a shared object that is not what it was when it was decoded.
+// checkMutation reports a shared object that differs from when it was decoded.
 func (c *core[T]) checkMutation(o *object[T]) {
-	if o == nil || !c.set.o.DetectMutations {
+	if o == nil || !c.set.opts.DetectMutations {
 		return
 	}
 	obj, err, ok := o.hot()

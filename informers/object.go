@@ -21,21 +21,21 @@ type object[T metav1.Object] struct {
 	labels      []client.Label
 	decoded     atomic.Pointer[decoded[T]]
 	indexed     atomic.Pointer[indexed[T]]
-	reported    atomic.Bool // that it cannot be decoded
+	reported    atomic.Bool // its decoding error has been reported
 	finalizers  uint16
 	form        client.Form
 	terminating bool
 }
 
-// decoded leads to an object's decoded form for as long as somebody uses it, or always in decoded mode.
+// decoded refers to an object's decoded form while it is referenced elsewhere, or always in decoded mode.
 type decoded[T metav1.Object] struct {
 	// shared points at the struct a T points at; T is a pointer, so that is all of it.
 	shared weak.Pointer[byte]
 	strong T
 	kept   bool
-	// err says why there is no decoded form.
+	// err is why there is no decoded form.
 	err error
-	// sum is the object's encoding when it was decoded, if mutations are looked for.
+	// sum is the object's encoding when it was decoded, with DetectMutations.
 	sum string
 }
 
@@ -46,7 +46,7 @@ func newObject[T metav1.Object](e client.Encoded) *object[T] {
 	}
 }
 
-// failed makes o an object that cannot be decoded, because of err.
+// failed marks o as an object that cannot be decoded, because of err.
 func (o *object[T]) failed(err error) *object[T] {
 	o.decoded.Store(&decoded[T]{err: err})
 	return o
@@ -60,7 +60,7 @@ func text(b []byte) string {
 	return unsafe.String(&b[0], len(b))
 }
 
-// bytes is body as bytes, which must not be changed.
+// bytes returns body as bytes, which must not be changed.
 func (o *object[T]) bytes() []byte {
 	if o.body == "" {
 		return nil
@@ -68,7 +68,7 @@ func (o *object[T]) bytes() []byte {
 	return unsafe.Slice(unsafe.StringData(o.body), len(o.body))
 }
 
-// label is the look-up selectors use.
+// label returns the value of a label and whether it is set.
 func (o *object[T]) label(key string) (string, bool) {
 	for i := range o.labels {
 		if o.labels[i].Key == key {
@@ -115,7 +115,7 @@ func (o *object[T]) hot() (obj T, err error, ok bool) {
 	return *(*T)(unsafe.Pointer(&p)), nil, true
 }
 
-// share makes obj the decoded form. Two goroutines may both do so; either result is as good.
+// share makes obj the decoded form. Two goroutines may do so at once; either result is valid.
 func (o *object[T]) share(obj T, keep bool, sum string) {
 	d := &decoded[T]{sum: sum}
 	if keep {

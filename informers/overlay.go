@@ -1,86 +1,84 @@
 package informers
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
 )
 
-// overlay holds own writes that the watch has not told yet.
+// overlay holds own writes that the watch has not delivered yet.
 type overlay[T metav1.Object] struct {
 	byKey map[types.NamespacedName]*ownWrite[T]
-	// order holds the entries with a version as they came: the versions are nearly in order.
+	// order holds the entries with a version in order of arrival: the versions are nearly in order.
 	order []*ownWrite[T]
-	// deleted holds the others as they came.
+	// deleted holds the others in order of arrival.
 	deleted []*ownWrite[T]
 }
 
 // ownWrite is the state of one object after an own write.
 type ownWrite[T metav1.Object] struct {
 	key types.NamespacedName
-	// obj is what was written; nil if it is out of sight: deleted, or no longer selected.
+	// obj is what was written; nil if it is not visible to readers: deleted, or no longer selected.
 	obj *object[T]
-	// number is the version of the write; for a deletion, whose own is not known, the latest the object had.
-	number  uint64
+	// version is that of the write; for a deletion, whose version is not known, the latest the object had.
+	version string
 	uid     types.UID
 	deleted bool
-	// all hides every incarnation: which one is told comes before the one deleted and which after is not
-	// known.
-	all  bool
-	at   time.Time
-	dead bool
-	// begun is how many readings the source had begun: one begun later knows of the write.
+	// hidesAll hides every incarnation: it is not known which were created before the deleted one and which
+	// after.
+	hidesAll bool
+	at       time.Time
+	removed  bool // from the overlay
+	// begun is how many reads the source had begun: one begun later includes the write.
 	begun uint64
 }
 
-// forgetDeleted is how long a deletion of something the watch never tells of is remembered.
+// forgetDeleted is how long a deletion is kept that the watch does not deliver.
 const forgetDeleted = 2 * time.Minute
 
-// deletedUIDs remembers the last few incarnations that ended.
+// deletedUIDs are the last few incarnations that were deleted.
 type deletedUIDs struct {
 	uids [256]types.UID
 	next int
 	has  map[types.UID]struct{}
 }
 
-func (c *deletedUIDs) add(uid types.UID) {
+func (d *deletedUIDs) add(uid types.UID) {
 	if uid == "" {
 		return
 	}
-	if c.has == nil {
-		c.has = map[types.UID]struct{}{}
+	if d.has == nil {
+		d.has = map[types.UID]struct{}{}
 	}
-	if old := c.uids[c.next]; old != "" {
-		delete(c.has, old)
+	if old := d.uids[d.next]; old != "" {
+		delete(d.has, old)
 	}
-	// A copy: the object goes.
+	// A copy: the uid outlives the object.
 	uid = types.UID(strings.Clone(string(uid)))
-	c.uids[c.next] = uid
-	c.has[uid] = struct{}{}
-	c.next = (c.next + 1) % len(c.uids)
+	d.uids[d.next] = uid
+	d.has[uid] = struct{}{}
+	d.next = (d.next + 1) % len(d.uids)
 }
 
-// visible returns what readers see of a key whose told state is b.
+// visible returns what readers see of a key whose base is b.
 func (v *overlay[T]) visible(key types.NamespacedName, b *object[T]) *object[T] {
 	e := v.byKey[key]
 	switch {
 	case e == nil:
 		return b
 	case e.deleted:
-		// Another incarnation is in sight only if it came after the one deleted.
-		if b != nil && b.uid != e.uid && !e.all {
-			if n, ok := decimal(b.version); ok && n > e.number {
-				return b
-			}
-		}
-		return nil
-	}
-	if b != nil {
-		if n, ok := decimal(b.version); ok && n >= e.number {
+		// Another incarnation is visible only if it was created after the deleted one.
+		if b != nil && b.uid != e.uid && !e.hidesAll && after(b.version, e.version) {
 			return b
 		}
+		return nil
+	case b != nil && notBefore(b.version, e.version):
+		return b
 	}
 	return e.obj
 }
@@ -90,9 +88,13 @@ func (v *overlay[T]) put(e *ownWrite[T]) {
 		v.byKey = map[types.NamespacedName]*ownWrite[T]{}
 	}
 	if old := v.byKey[e.key]; old != nil {
-		old.dead = true
+		old.removed = true
 		// The key in the map shares memory with the old object.
 		delete(v.byKey, e.key)
+	}
+	if e.obj == nil {
+		// A copy: the entry outlives the object whose version it is.
+		e.version = strings.Clone(e.version)
 	}
 	v.byKey[e.key] = e
 	if e.deleted {
@@ -103,35 +105,35 @@ func (v *overlay[T]) put(e *ownWrite[T]) {
 }
 
 func (v *overlay[T]) remove(e *ownWrite[T]) {
-	e.dead = true
+	e.removed = true
 	if v.byKey[e.key] == e {
 		delete(v.byKey, e.key)
 	}
 }
 
-// passed drops what is known of an incarnation the watch says is deleted.
-func (v *overlay[T]) passed(key types.NamespacedName, uid types.UID) {
+// removeDeleted removes the entry of an incarnation that the watch reports as deleted.
+func (v *overlay[T]) removeDeleted(key types.NamespacedName, uid types.UID) {
 	if e := v.byKey[key]; e != nil && (e.uid == uid || e.uid == "") {
 		v.remove(e)
 	}
 }
 
-// drop removes the entries that which selects.
-func (v *overlay[T]) drop(which func(*ownWrite[T]) bool, changed func(types.NamespacedName)) {
+// drop removes the selected entries.
+func (v *overlay[T]) drop(selected func(*ownWrite[T]) bool, changed func(types.NamespacedName)) {
 	for _, e := range v.byKey {
-		if which(e) {
+		if selected(e) {
 			v.remove(e)
 			changed(e.key)
 		}
 	}
 }
 
-// sweep removes what source s has passed.
+// sweep removes the entries whose versions source s has reached.
 func (v *overlay[T]) sweep(s *source[T], changed func(types.NamespacedName)) {
 	pop := func(list []*ownWrite[T], done func(*ownWrite[T]) bool) []*ownWrite[T] {
 		for len(list) > 0 {
 			e := list[0]
-			if !e.dead {
+			if !e.removed {
 				if !done(e) {
 					return list
 				}
@@ -144,7 +146,162 @@ func (v *overlay[T]) sweep(s *source[T], changed func(types.NamespacedName)) {
 		return nil
 	}
 	v.order = pop(v.order, func(e *ownWrite[T]) bool {
-		return e.number <= s.number && (s.namespace == "" || s.namespace == e.key.Namespace)
+		return notBefore(s.version, e.version) && s.holds(e.key.Namespace)
 	})
 	v.deleted = pop(v.deleted, func(e *ownWrite[T]) bool { return time.Since(e.at) >= forgetDeleted })
+}
+
+// observe shows an own write to readers.
+func (i *Informer[T]) observe(w client.Write) {
+	c := i.core
+	if w.Verb == "deletecollection" || len(c.opts.Namespaces) > 0 && !slices.Contains(c.opts.Namespaces, w.Key.Namespace) {
+		return
+	}
+	e := &ownWrite[T]{key: w.Key, uid: w.UID, at: time.Now(), deleted: w.Removed}
+	if w.Removed {
+		if w.Object != nil {
+			e.version = w.Object.ResourceVersion
+		}
+		c.mu.Lock()
+	} else {
+		if w.Object == nil || len(w.Object.Body) == 0 {
+			return
+		}
+		e.version = w.Object.ResourceVersion
+		if _, comparable := compareVersions(e.version, ""); !comparable {
+			return
+		}
+		enc, ok := c.convert(*w.Object)
+		if !ok {
+			return
+		}
+		e.obj = c.accept(enc)
+		e.key = e.obj.key
+		c.lockWith(e.obj)
+	}
+	ambiguous := c.overlayWrite(e)
+	c.mu.Unlock()
+	if ambiguous != nil {
+		ambiguous.reflector.Relist("")
+	}
+}
+
+// overlayWrite adds an own write to the overlay. It returns the source that must be read again if only that
+// can decide what is visible now. The lock is held.
+func (c *core[T]) overlayWrite(e *ownWrite[T]) *source[T] {
+	s := c.sourceOf(e.key.Namespace)
+	if s == nil || s.begun == 0 {
+		// The first read will include it.
+		return nil
+	}
+	e.begun = s.begun
+	b, before := c.base(e.key), c.overlay.byKey[e.key]
+	if e.deleted {
+		if _, delivered := c.recentlyDeleted.has[e.uid]; delivered {
+			return nil
+		}
+		return c.overlayDelete(e, b, before, s)
+	}
+	if notBefore(s.version, e.version) || b != nil && notBefore(b.version, e.version) {
+		return nil
+	}
+	if before != nil && (before.deleted && before.uid == e.uid || !before.deleted && notBefore(before.version, e.version)) {
+		return nil
+	}
+	if !c.opts.LabelSelector.MatchesFunc(e.obj.label) {
+		// After the write the object is no longer selected.
+		e.obj = nil
+	} else if !c.opts.FieldSelector.Empty() && (b == nil || b.uid != e.uid) && !c.fieldsMatch(e.key) {
+		// Only the server can decide whether the selector matches.
+		return nil
+	}
+	c.overlay.put(e)
+	c.reindex(e.key)
+	return nil
+}
+
+// overlayDelete is overlayWrite of a deletion.
+func (c *core[T]) overlayDelete(e *ownWrite[T], b *object[T], before *ownWrite[T], s *source[T]) *source[T] {
+	// Which incarnation was deleted, and up to which version, is known if the reply or an earlier write says
+	// so.
+	known := e.uid != "" && (e.version != "" || before != nil && before.uid == e.uid)
+	if before != nil && after(before.version, e.version) {
+		e.version = before.version
+	}
+	var ambiguous *source[T]
+	switch {
+	case e.uid == "":
+		e.hidesAll, ambiguous = true, s
+	case b == nil:
+	case b.uid == e.uid:
+		if after(b.version, e.version) {
+			e.version = b.version
+		}
+	case known && after(b.version, e.version):
+		// The base was created after the deleted one.
+		return nil
+	case !known:
+		// The base may be an earlier incarnation or a later one.
+		e.hidesAll, ambiguous = true, s
+	}
+	c.overlay.put(e)
+	c.reindex(e.key)
+	return ambiguous
+}
+
+// noteDeleted notes that the watch has delivered the deletion of an incarnation. With a selector it may only
+// have left the selection, so that nothing follows. The lock is held.
+func (c *core[T]) noteDeleted(o *object[T]) {
+	if c.opts.LabelSelector.Empty() && c.opts.FieldSelector.Empty() {
+		c.recentlyDeleted.add(o.uid)
+		c.overlay.removeDeleted(o.key, o.uid)
+	}
+}
+
+// fieldsMatch reports whether the field selector consists of names and matches key.
+func (c *core[T]) fieldsMatch(key types.NamespacedName) bool {
+	for _, r := range c.opts.FieldSelector.Requirements() {
+		switch {
+		case r.Field == "metadata.name" && r.Matches(key.Name):
+		case r.Field == "metadata.namespace" && r.Matches(key.Namespace):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// sourceOf returns the source of a namespace, or nil.
+func (c *core[T]) sourceOf(namespace string) *source[T] {
+	for _, s := range c.sources {
+		if s.holds(namespace) {
+			return s
+		}
+	}
+	return nil
+}
+
+// convert turns a written object into the form in which the informer receives it: without managed fields, and
+// as JSON if T has no protobuf form.
+func (c *core[T]) convert(e client.Encoded) (client.Encoded, bool) {
+	if e.Form == client.Protobuf && !c.client.Protobuf() {
+		info := c.client.Conn().Scheme().ForResource(c.client.Resource().GVR)
+		if info == nil {
+			return e, false
+		}
+		obj := info.New()
+		if err := codec.UnmarshalProto(e.Body, obj); err != nil {
+			c.fail(err)
+			return e, false
+		}
+		if e2, err := client.EncodeObject(obj, client.JSON, !c.set.opts.KeepManagedFields); err == nil {
+			return e2, true
+		}
+		return e, false
+	}
+	if c.set.opts.KeepManagedFields {
+		return e, true
+	}
+	e2, err := e.WithoutManagedFields()
+	return e2, err == nil
 }

@@ -8,26 +8,26 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// change is what a handler is to be told about one key: nothing or a deletion, then nothing or a state.
+// change is the pending notification of a handler about one key: a deletion, a state, or both in this order.
 type change[T metav1.Object] struct {
 	key types.NamespacedName
-	// gone is the last state of an incarnation the handler knows that has been deleted; unknown if that was
-	// not seen itself. was is the state of it that the handler knows.
+	// deleted is the final state of a deleted incarnation that the handler has seen; unknown if the event of the
+	// deletion was missed. known is the state of it that the handler has seen last.
 	deleted, known *object[T]
 	unknown        bool
-	// now is the state to tell, before is the one the handler knows, nil for one that is new to it.
+	// now is the state to deliver, before the one that the handler has seen last, nil if it has seen none.
 	before, now *object[T]
 	initial     bool
 	resync      bool
-	// mark tells that everything known at the informer's first sync is in front of it.
+	// mark is set on the entry behind the objects of the informer's first sync. It has no key.
 	mark bool
-	// void is set when there is nothing left to tell.
+	// void is set when there is nothing left to deliver.
 	void bool
 }
 
-// queue holds what one handler is yet to be told, at most one change per key, oldest first. What came and
-// went before the handler heard of it leaves nothing behind, so there is never more than one change for each
-// object the handler knows or that exists.
+// queue holds the pending changes of one handler, at most one per key, oldest first. An object that was created
+// and deleted before the handler got to it leaves no entry, so there is never more than one change for each
+// object that exists or that the handler has seen.
 type queue[T metav1.Object] struct {
 	wake chan struct{} // capacity 1
 
@@ -36,18 +36,18 @@ type queue[T metav1.Object] struct {
 	head    int                          // changes before it have been taken
 	voids   int                          // void ones after it
 	at      map[types.NamespacedName]int // index in waiting
-	busy    bool                         // a change is being told
-	behind  time.Time                    // since when there has always been something to tell
+	busy    bool                         // a change is being delivered
+	behind  time.Time                    // since when the queue has not been empty
 }
 
-// roomy is how many changes the memory of a queue that is empty again may be good for.
-const roomy = 4096
+// maxKept is the largest capacity, in changes, that a queue keeps when it becomes empty.
+const maxKept = 4096
 
 func newQueue[T metav1.Object]() *queue[T] {
 	return &queue[T]{wake: make(chan struct{}, 1), at: map[types.NamespacedName]int{}}
 }
 
-// slot returns the change of a key, making one if need be.
+// slot returns the change of a key, adding one if there is none.
 func (q *queue[T]) slot(key types.NamespacedName) *change[T] {
 	if i, ok := q.at[key]; ok {
 		return &q.waiting[i]
@@ -68,7 +68,7 @@ func (q *queue[T]) begin() {
 	}
 }
 
-// compact moves what waits to the front, over what has been taken or is void.
+// compact moves the waiting changes to the front, over those that have been taken or are void.
 func (q *queue[T]) compact() {
 	kept := q.waiting[:0]
 	for i := q.head; i < len(q.waiting); i++ {
@@ -85,8 +85,8 @@ func (q *queue[T]) compact() {
 	q.waiting, q.head, q.voids = kept, 0, 0
 }
 
-// put notes that an object went from old to now; either may be nil, and both are always of one incarnation.
-// For a deletion final is the last state, nil if that is old.
+// put adds the change of an object from old to now. Either may be nil; otherwise they have the same UID. For a
+// deletion final is the last state, nil if that is old.
 func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,16 +96,16 @@ func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 		if final == nil {
 			final = old
 		}
-		was := old
+		known := old
 		if s.now != nil {
-			was = s.before
+			known = s.before
 		}
 		switch {
 		case s.now == nil || s.before != nil:
 			s.before, s.now, s.resync = nil, nil, false
-			s.deleted, s.known, s.unknown = final, was, unknown
+			s.deleted, s.known, s.unknown = final, known, unknown
 		case s.deleted != nil:
-			// Of an earlier incarnation it is to be told the end, of the latest it never heard and need not.
+			// The deletion of an earlier incarnation is pending; the handler has not seen this one.
 			s.now, s.initial = nil, false
 		default:
 			delete(q.at, s.key)
@@ -124,7 +124,7 @@ func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 	}
 }
 
-// repeat tells the state again, unless a change is waiting anyway.
+// repeat queues the state again as a resync, unless a change of the key is waiting.
 func (q *queue[T]) repeat(o *object[T]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,7 +150,7 @@ func (q *queue[T]) signal() {
 	}
 }
 
-// take removes and returns the oldest change. Until the next take it counts as being told.
+// take removes and returns the oldest change. Until the next take it counts as being delivered.
 func (q *queue[T]) take() (change[T], bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,16 +173,16 @@ func (q *queue[T]) take() (change[T], bool) {
 	return change[T]{}, false
 }
 
-// empty makes room. The lock is held, and nothing waits.
+// empty resets a queue in which nothing waits. The lock is held.
 func (q *queue[T]) empty() {
-	if cap(q.waiting) > roomy {
+	if cap(q.waiting) > maxKept {
 		// A map never shrinks.
 		q.waiting, q.at = nil, map[types.NamespacedName]int{}
 	}
 	q.waiting, q.head, q.voids = q.waiting[:0], 0, 0
 }
 
-// drop forgets what waits.
+// drop removes all waiting changes.
 func (q *queue[T]) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -191,8 +191,7 @@ func (q *queue[T]) drop() {
 	q.empty()
 }
 
-// depth returns how many changes are yet to be told, the one under way included, and since when there has
-// always been one.
+// depth returns the number of changes that wait or are being delivered, and for how long it has not been 0.
 func (q *queue[T]) depth() (int, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

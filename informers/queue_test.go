@@ -110,17 +110,17 @@ func TestQueueForgetsWhatNobodyHeardOf(t *testing.T) {
 // TestQueueGivesMemoryBack fills a queue once and drains it.
 func TestQueueGivesMemoryBack(t *testing.T) {
 	q := newQueue[*corev1.ConfigMap]()
-	for i := range 10 * roomy {
+	for i := range 10 * maxKept {
 		q.put(nil, state(types.NamespacedName{Name: strconv.Itoa(i)}, i, i), nil, true, false)
 	}
-	for i := range 10 * roomy {
+	for i := range 10 * maxKept {
 		c, ok := q.take()
 		require.True(t, ok)
 		require.Equal(t, strconv.Itoa(i), c.key.Name, "oldest first")
 	}
 	_, ok := q.take()
 	require.False(t, ok)
-	require.LessOrEqual(t, cap(q.waiting), roomy)
+	require.LessOrEqual(t, cap(q.waiting), maxKept)
 }
 
 // TestIndexFilesWhatReadersSee changes the values of objects at random and compares the index with a search

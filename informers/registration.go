@@ -15,20 +15,20 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// HandlerOptions tune a handler.
+// HandlerOptions configure a handler.
 type HandlerOptions struct {
 	// Name for metrics and errors.
 	Name string
-	// Resync repeats every object as an Updated with Resync set, every so often; 0 never.
+	// Resync is how often every object is repeated as an Updated event with Resync set; 0 means never.
 	Resync time.Duration
-	// MaxBacklog is how many objects' changes may wait for the handler once it is Synced, 0 for any number. A
-	// handler that exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow: once, and
-	// again only after its backlog has been down to half. What Resync repeats counts too.
+	// MaxBacklog is the number of objects whose changes may wait for the handler once it has synced; 0 means no
+	// limit. A handler that exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow: once,
+	// and again only after its backlog has fallen to half. Repeated objects of Resync count too.
 	MaxBacklog int
 	// Undecodable, if not nil, is called in place of the handler with changes to states that cannot be
 	// decoded.
 	Undecodable func(Undecodable)
-	// EndSlow ends a handler that exceeds MaxBacklog, as Remove does, and what waits for it is dropped.
+	// EndSlow removes a handler that exceeds MaxBacklog, as Remove does, and drops its waiting changes.
 	EndSlow bool
 }
 
@@ -38,10 +38,10 @@ type Registration struct {
 	synced chan struct{}
 	done   chan struct{}
 	depth  func() (int, time.Duration)
-	slow   atomic.Pointer[SlowHandlerError] // that ended it
+	slow   atomic.Pointer[SlowHandlerError] // for which it was removed
 }
 
-// HasSynced reports whether the handler has been told of everything that was there at first.
+// HasSynced reports whether the handler has been called with all initial objects.
 func (r *Registration) HasSynced() bool {
 	select {
 	case <-r.synced:
@@ -54,14 +54,14 @@ func (r *Registration) HasSynced() bool {
 // Synced is closed when HasSynced becomes true.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Remove ends the handler: after the call under way, if any, it is not called again. It does not wait; see
-// Done.
+// Remove removes the handler: it is not called again, but a call in progress continues. Remove does not wait;
+// see Done.
 func (r *Registration) Remove() { r.remove() }
 
-// Done is closed when the handler will not be called any more and its goroutine, if it ever ran, is ending.
+// Done is closed when the last call of the handler has returned.
 func (r *Registration) Done() <-chan struct{} { return r.done }
 
-// Err is nil, or the *SlowHandlerError that ended the handler; see HandlerOptions.EndSlow.
+// Err returns the *SlowHandlerError for which the handler was removed, or nil; see HandlerOptions.EndSlow.
 func (r *Registration) Err() error {
 	if err := r.slow.Load(); err != nil {
 		return err
@@ -69,19 +69,18 @@ func (r *Registration) Err() error {
 	return nil
 }
 
-// Backlog returns how many objects have changes the handler is yet to be told, the one it is being told
-// included, and for how long there have always been some.
+// Backlog returns the number of objects whose changes wait for the handler, including the one being delivered,
+// and for how long the backlog has been non-empty.
 func (r *Registration) Backlog() (objects int, behind time.Duration) { return r.depth() }
 
 // SlowHandlerError reports a handler that does not keep up with the changes.
 type SlowHandlerError struct {
 	// Resource and Handler name it.
 	Resource, Handler string
-	// Backlog is how many objects' changes it had yet to be told, Behind for how long there have always been
-	// some.
+	// Backlog is the number of objects whose changes wait, Behind for how long the backlog has been non-empty.
 	Backlog int
 	Behind  time.Duration
-	// Ended says that it is called no more.
+	// Ended is true if the handler was removed.
 	Ended bool
 }
 
@@ -89,52 +88,52 @@ type SlowHandlerError struct {
 func (e *SlowHandlerError) Error() string {
 	what := "is slow"
 	if e.Ended {
-		what = "was ended"
+		what = "was removed"
 	}
-	return fmt.Sprintf("informers: handler %q of %s %s: changes of %d objects wait, it has been behind for %v", e.Handler, e.Resource, what, e.Backlog, e.Behind)
+	return fmt.Sprintf("informers: handler %q of %s %s: the changes of %d objects wait, backlog non-empty for %v", e.Handler, e.Resource, what, e.Backlog, e.Behind)
 }
 
 // PanicError reports a panic in a handler or an index function.
 type PanicError struct {
 	// Where names the handler or index.
 	Where string
-	// Value is what was given to panic.
+	// Value is the argument of panic.
 	Value any
 	// Stack of the goroutine.
 	Stack []byte
 }
 
-// Error gives the place and the value.
+// Error names the handler or index and the value.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("informers: panic in %s: %v", e.Where, e.Value)
 }
 
-// registration is the other side of a Registration.
+// registration is the typed implementation of a Registration.
 type registration[T metav1.Object] struct {
 	Registration
 	core     *core[T]
 	handler  Handler[T]
-	o        HandlerOptions
+	opts     HandlerOptions
 	q        *queue[T]
 	ended    atomic.Bool
 	stop     chan struct{}
 	once     sync.Once
 	reported atomic.Bool // its slowness has been reported
 	started  bool        // guarded by core.mu
-	// known are the states the handler knows of objects whose later states cannot be decoded, nil for none.
-	// Only run uses it.
+	// known holds the states the handler has seen last of objects whose later states cannot be decoded, nil if it
+	// has seen none. Only run uses it.
 	known map[types.NamespacedName]*object[T]
 }
 
-func newRegistration[T metav1.Object](c *core[T], h Handler[T], o HandlerOptions) *registration[T] {
-	r := &registration[T]{core: c, handler: h, o: o, q: newQueue[T](), stop: make(chan struct{})}
+func newRegistration[T metav1.Object](c *core[T], h Handler[T], opts HandlerOptions) *registration[T] {
+	r := &registration[T]{core: c, handler: h, opts: opts, q: newQueue[T](), stop: make(chan struct{})}
 	r.synced, r.done = make(chan struct{}), make(chan struct{})
 	r.depth = r.q.depth
 	r.remove = func() {
 		r.once.Do(func() {
 			r.ended.Store(true)
 			close(r.stop)
-			started := c.forget(r)
+			started := c.remove(r)
 			r.q.drop()
 			if !started {
 				close(r.done)
@@ -148,8 +147,8 @@ func newRegistration[T metav1.Object](c *core[T], h Handler[T], o HandlerOptions
 func (r *registration[T]) run(ctx context.Context) {
 	defer close(r.done)
 	var resync <-chan time.Time
-	if r.o.Resync > 0 {
-		t := time.NewTicker(r.o.Resync)
+	if r.opts.Resync > 0 {
+		t := time.NewTicker(r.opts.Resync)
 		defer t.Stop()
 		resync = t.C
 	}
@@ -176,19 +175,19 @@ func (r *registration[T]) run(ctx context.Context) {
 	}
 }
 
-// signal wakes the handler and sees whether it keeps up. It is called without locks.
+// signal wakes the handler and checks its backlog. It is called without locks.
 func (r *registration[T]) signal() {
 	r.q.signal()
-	if r.o.MaxBacklog > 0 && r.HasSynced() {
+	if r.opts.MaxBacklog > 0 && r.HasSynced() {
 		r.measure()
 	}
 }
 
-// measure reports and perhaps ends a handler that is behind too far.
+// measure reports, and with EndSlow removes, a handler whose backlog is too large.
 func (r *registration[T]) measure() {
 	n, behind := r.q.depth()
-	if n <= r.o.MaxBacklog {
-		if n <= r.o.MaxBacklog/2 {
+	if n <= r.opts.MaxBacklog {
+		if n <= r.opts.MaxBacklog/2 {
 			r.reported.Store(false)
 		}
 		return
@@ -196,20 +195,20 @@ func (r *registration[T]) measure() {
 	if r.ended.Load() || !r.reported.CompareAndSwap(false, true) {
 		return
 	}
-	err := &SlowHandlerError{Resource: r.core.name(), Handler: r.o.Name, Backlog: n, Behind: behind, Ended: r.o.EndSlow}
+	err := &SlowHandlerError{Resource: r.core.name(), Handler: r.opts.Name, Backlog: n, Behind: behind, Ended: r.opts.EndSlow}
 	if err.Ended {
 		r.slow.Store(err)
 		r.remove()
 	}
-	if f := r.core.set.o.Metrics.Slow; f != nil {
+	if f := r.core.set.opts.Metrics.Slow; f != nil {
 		f(err.Resource, err.Handler, n)
 	}
 	r.core.fail(err)
 }
 
-// notify gives a change to the handler. A state that cannot be decoded is left out: the handler goes on knowing
-// the last one that could, which is in r.known as long as it differs from what the queue takes the handler to
-// know.
+// deliver calls the handler with a change. A state that cannot be decoded is skipped: for the handler the object
+// keeps the last one that could, which is in r.known while it differs from the state that the queue assumes the
+// handler has seen.
 func (r *registration[T]) deliver(c *change[T]) {
 	if c.mark {
 		close(r.synced)
@@ -224,21 +223,21 @@ func (r *registration[T]) deliver(c *change[T]) {
 }
 
 func (r *registration[T]) deliverDeleted(c *change[T]) {
-	was, unknown := c.known, c.unknown
-	if known, ok := r.known[c.key]; ok {
-		was = known
+	known, unknown := c.known, c.unknown
+	if k, ok := r.known[c.key]; ok {
+		known = k
 		delete(r.known, c.key)
 	}
 	final := c.deleted
-	if was == nil {
-		// No state of it could be decoded: the handler has never heard of it.
+	if known == nil {
+		// No state of it could be decoded: the handler has not seen it.
 		r.undecodable(Deleted, final, nil, false)
 		return
 	}
 	obj, ok := r.decoded(final)
 	if !ok {
-		final, unknown = was, true
-		if obj, ok = r.decoded(was); !ok {
+		final, unknown = known, true
+		if obj, ok = r.decoded(known); !ok {
 			return
 		}
 	}
@@ -280,9 +279,9 @@ func (r *registration[T]) deliverState(c *change[T]) {
 	runtime.KeepAlive(obj)
 }
 
-// undecodable reports a change to a state that cannot be decoded to the one who wants to know.
+// undecodable calls HandlerOptions.Undecodable, if set, with a change to a state that cannot be decoded.
 func (r *registration[T]) undecodable(typ EventType, o, before *object[T], initial bool) {
-	if r.o.Undecodable == nil {
+	if r.opts.Undecodable == nil {
 		return
 	}
 	_, err := r.core.shared(o)
@@ -297,18 +296,18 @@ func (r *registration[T]) undecodable(typ EventType, o, before *object[T], initi
 		}
 	}
 	defer r.recovered(o.key)
-	r.o.Undecodable(u)
+	r.opts.Undecodable(u)
 }
 
 // recovered reports a panic of the handler. It is deferred.
 func (r *registration[T]) recovered(key types.NamespacedName) {
 	if v := recover(); v != nil {
-		r.core.fail(&PanicError{Where: fmt.Sprintf("handler %q of %s for %s", r.o.Name, r.core.name(), key), Value: v, Stack: debug.Stack()})
+		r.core.fail(&PanicError{Where: fmt.Sprintf("handler %q of %s for %s", r.opts.Name, r.core.name(), key), Value: v, Stack: debug.Stack()})
 	}
 }
 
-// decoded returns the decoded form of a state, which stays in memory while the result is referenced, and
-// reports one that has none.
+// decoded returns the decoded form of a state, which stays in memory while the result is referenced. A decoding
+// error is reported.
 func (r *registration[T]) decoded(o *object[T]) (T, bool) {
 	obj, err := r.core.shared(o)
 	if err != nil {
@@ -326,12 +325,12 @@ func event[T metav1.Object](typ EventType, o *object[T], c *core[T]) Event[T] {
 
 func (r *registration[T]) call(ev Event[T]) {
 	start := time.Time{}
-	if r.core.set.o.Metrics.Handled != nil {
+	if r.core.set.opts.Metrics.Handled != nil {
 		start = time.Now()
 	}
 	defer func() {
 		if !start.IsZero() {
-			r.core.set.o.Metrics.Handled(r.core.name(), r.o.Name, ev.Type, time.Since(start))
+			r.core.set.opts.Metrics.Handled(r.core.name(), r.opts.Name, ev.Type, time.Since(start))
 		}
 		r.core.checkMutation(ev.old)
 		r.core.checkMutation(ev.new)

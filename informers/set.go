@@ -17,68 +17,70 @@ import (
 	"github.com/keelson-dev/keelson/informers/reflector"
 )
 
-// SetOptions tune a Set. The zero value is good.
+// SetOptions configure a Set. The zero value is usable.
 type SetOptions struct {
-	// Logger gets failures if OnError is nil; nil discards.
+	// Logger logs failures if OnError is nil; nil discards them.
 	Logger *slog.Logger
-	// OnError is told of every failure an informer recovers from: a list or watch that failed, an object that
-	// cannot be decoded, a panic (*PanicError), a changed shared object (*MutationError), a slow handler
-	// (*SlowHandlerError), a copy that is wrong (*InconsistentError). Several goroutines may call it at once.
+	// OnError is called with every failure an informer recovers from: a list or watch that failed, an object that
+	// cannot be decoded, a panic (*PanicError), a modified shared object (*MutationError), a slow handler
+	// (*SlowHandlerError), a copy that differs from the server (*InconsistentError). It may be called from
+	// several goroutines at once.
 	OnError func(resource string, err error)
-	// Decoded keeps every object decoded instead of encoded: several times the memory, for programs that read
-	// everything all the time.
+	// Decoded keeps every object decoded instead of encoded. It takes several times the memory and is for
+	// programs that read most objects often.
 	Decoded bool
 	// KeepManagedFields keeps metadata.managedFields, which are otherwise dropped on arrival.
 	KeepManagedFields bool
-	// NoOverlay shows own writes only when the watch has told them.
+	// NoOverlay makes own writes visible only when the watch has delivered them.
 	NoOverlay bool
-	// DetectMutations looks for changes to shared objects after each handler call and View, at the price of
-	// encoding each object read twice. Meant for tests.
+	// DetectMutations checks shared objects for modifications after each handler call and View, at the cost of
+	// encoding each object read twice. It is for tests.
 	DetectMutations bool
-	// VerifyEvery compares every informer's copy with the server so often, as Informer.Verify does, and
-	// reports an *InconsistentError with the keys that differ; 0 never. Each time costs a full list: meant
-	// for tests and for the search of lost events.
+	// VerifyEvery is how often every informer's copy is compared with the server, as by Informer.Verify; an
+	// *InconsistentError with the keys that differ is reported. 0 means never. Each comparison costs a full
+	// list; it is for tests and for finding lost events.
 	VerifyEvery time.Duration
-	// NoWatchList uses list and watch from the start.
+	// NoWatchList reads collections with list instead of watch-list.
 	NoWatchList bool
-	// PageSize of lists, 0 means 2000.
+	// PageSize is the limit of a page of a list; 0 means 2000.
 	PageSize int64
-	// Silence after which a watch counts as dead, 0 means what the server promises; see
-	// client.EncodedWatchOptions.
+	// Silence is the time without events and bookmarks after which a watch is closed and reopened; 0 derives it
+	// from the interval the server grants. See client.EncodedWatchOptions.
 	Silence time.Duration
-	// Metrics are told what happens.
+	// Metrics are called on events of the set.
 	Metrics Metrics
 }
 
-// Metrics are functions a set calls, several goroutines at once; each may be nil. They must not block.
+// Metrics are functions called by a set, possibly from several goroutines at once. Each may be nil. They must
+// not block.
 type Metrics struct {
 	// Event is called for each event of a watch.
 	Event func(resource, typ string)
-	// Read is called when a collection has been read whole, again is true but for the first time.
+	// Read is called when a whole collection has been read; again is false the first time.
 	Read func(resource string, again bool)
 	// Failed is called for each failure, as OnError is.
 	Failed func(resource string)
-	// Handled is called after each call of a handler.
+	// Handled is called after each call of a handler with its duration.
 	Handled func(resource, handler string, typ EventType, took time.Duration)
 	// Slow is called when a handler exceeds its MaxBacklog, with the number of objects whose changes wait.
 	Slow func(resource, handler string, backlog int)
 }
 
-// Set is a group of informers over one connection. An informer is shared by all who ask for the same
-// collection.
+// Set is a group of informers over one connection. All calls of For and ForResource for the same collection
+// share one informer.
 type Set struct {
 	conn client.Conn
-	o    SetOptions
+	opts SetOptions
 
 	mu        sync.Mutex
 	informers map[identity]member
 	order     []member
-	ctx       context.Context // of Run; nil before
+	start     func(member) // starts an informer; nil before Run
 	ended     bool
 	wg        sync.WaitGroup
 }
 
-// identity tells collections apart.
+// identity is what distinguishes the informers of a set.
 type identity struct {
 	resource           client.Resource
 	typ                any
@@ -87,10 +89,10 @@ type identity struct {
 	share              string
 }
 
-// member is what a set needs of an informer.
+// member is an informer of any type.
 type member interface {
 	resource() client.Resource
-	begin()
+	start(ctx context.Context)
 	waitForSync(ctx context.Context) error
 	waitForSyncOrAbsent(ctx context.Context) error
 	observe(w client.Write)
@@ -98,26 +100,26 @@ type member interface {
 }
 
 // NewSet returns an empty set over a connection.
-func NewSet(c client.Conn, o SetOptions) *Set {
-	s := &Set{o: o, informers: map[identity]member{}}
+func NewSet(c client.Conn, opts SetOptions) *Set {
+	s := &Set{opts: opts, informers: map[identity]member{}}
 	s.conn = s.Observe(c)
 	return s
 }
 
-// Conn returns the connection of the set. What is written through it is visible in the set's listers at once,
-// with the exceptions that the package comment names.
+// Conn returns the connection of the set. Writes through it are visible to the set's listers at once,
+// with the exceptions listed in the package comment.
 func (s *Set) Conn() client.Conn { return s.conn }
 
-// Through returns a connection that is like the set's, but writes (and reads) through c: that of another user
-// of the same server.
+// Observe returns a connection through c whose writes are visible to the set's listers at once, like those
+// through Conn. It is for connections of other users to the same server.
 func (s *Set) Observe(c client.Conn) client.Conn {
-	if s.o.NoOverlay {
+	if s.opts.NoOverlay {
 		return c
 	}
 	return client.Observe(c, s.observe)
 }
 
-// saw shows an own write to the informers of its resource.
+// observe passes an own write to the informers of its resource.
 func (s *Set) observe(w client.Write) {
 	s.mu.Lock()
 	list := s.order
@@ -130,30 +132,31 @@ func (s *Set) observe(w client.Write) {
 }
 
 func (s *Set) fail(resource string, err error) {
-	if s.o.Metrics.Failed != nil {
-		s.o.Metrics.Failed(resource)
+	if s.opts.Metrics.Failed != nil {
+		s.opts.Metrics.Failed(resource)
 	}
 	switch {
-	case s.o.OnError != nil:
-		s.o.OnError(resource, err)
-	case s.o.Logger != nil:
-		s.o.Logger.Warn("informer failure, going on", "resource", resource, "error", err)
+	case s.opts.OnError != nil:
+		s.opts.OnError(resource, err)
+	case s.opts.Logger != nil:
+		s.opts.Logger.Warn("informer failed, retrying", "resource", resource, "err", err)
 	}
 }
 
-// Run runs every informer of the set, those added later too, until ctx ends and all its goroutines have
-// returned. It returns nil. A set runs once.
+// Run runs every informer of the set, including those added later, until ctx ends and all its goroutines have
+// returned, and returns nil. A second call returns an error.
 func (s *Set) Run(ctx context.Context) error {
 	s.mu.Lock()
-	if s.ctx != nil {
+	if s.start != nil {
 		s.mu.Unlock()
-		return fmt.Errorf("informers: the set runs already")
+		return errors.New("informers: Set.Run called twice")
 	}
-	s.ctx = ctx
+	start := func(m member) { m.start(ctx) }
+	s.start = start
 	list := s.order
 	s.mu.Unlock()
 	for _, m := range list {
-		m.begin()
+		start(m)
 	}
 	<-ctx.Done()
 	s.mu.Lock()
@@ -163,33 +166,21 @@ func (s *Set) Run(ctx context.Context) error {
 	return nil
 }
 
-// spawn runs f until it returns, if the set is running.
-func (s *Set) spawn(ctx context.Context, f func(ctx context.Context)) bool {
+// spawn runs f in a goroutine that Run waits for, unless Run has ended.
+func (s *Set) spawn(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ctx == nil || s.ended {
-		return false
+	if !s.ended {
+		s.wg.Go(f)
 	}
-	s.wg.Go(func() { f(ctx) })
-	return true
 }
 
-// running returns the context of Run, or nil.
-func (s *Set) running() context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return nil
-	}
-	return s.ctx
-}
-
-// WaitForSync waits until every informer the set has now holds its whole collection. The error of ctx is
-// wrapped with the name and the last failure of one that does not. An informer that cannot work fails it at
-// once.
+// WaitForSync waits until every current informer of the set has synced, or ctx ends. The error wraps that of ctx
+// and holds the name and the last failure of an informer that has not. An informer of a type that is not
+// registered in the scheme is an error at once.
 func (s *Set) WaitForSync(ctx context.Context) error { return s.wait(ctx, member.waitForSync) }
 
-// WaitForSyncOrAbsent is WaitForSync for all but the informers whose resource the server does not serve; see
+// WaitForSyncOrAbsent is WaitForSync for all informers but those whose resource the server does not serve; see
 // [Informer.WaitForSyncOrAbsent].
 func (s *Set) WaitForSyncOrAbsent(ctx context.Context) error {
 	return s.wait(ctx, member.waitForSyncOrAbsent)
@@ -207,16 +198,16 @@ func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error
 	return nil
 }
 
-// Ready returns nil if every informer the set has now holds its whole collection or has found that it is not
-// served, and otherwise an error that names one that does not, with its last failure. It does not wait; it is
-// meant for readiness checks.
+// Ready returns nil if every current informer of the set has synced or its resource is not served, and otherwise
+// an error that names an informer that has not, with its last failure. It does not wait; it is for readiness
+// checks.
 func (s *Set) Ready() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("not yet"))
 	return s.WaitForSyncOrAbsent(ctx)
 }
 
-// HasSynced reports whether every informer the set has now holds its whole collection.
+// HasSynced reports whether every current informer of the set has synced.
 func (s *Set) HasSynced() bool {
 	s.mu.Lock()
 	list := s.order
@@ -224,26 +215,28 @@ func (s *Set) HasSynced() bool {
 	return !slices.ContainsFunc(list, func(m member) bool { return !m.hasSynced() })
 }
 
-// Options say what an informer holds. The zero value is every object of the resource.
+// Options select what an informer holds. The zero value selects every object of the resource.
 type Options[T metav1.Object] struct {
-	// Namespaces to hold, one watch each; none means all.
+	// Namespaces to watch, with one watch each; empty means all namespaces.
 	Namespaces []string
 	// LabelSelector and FieldSelector limit the collection on the server.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
-	// Transform may change each object before it is kept, to drop what is not needed. It must keep the name,
-	// the namespace, the uid and the resourceVersion. An object for which it fails cannot be
+	// Transform may change each object before it is stored, for example to drop fields. It must keep the name,
+	// namespace, uid and resourceVersion. An object for which it fails counts as one that cannot be
 	// decoded: see Lister and Handler.
 	Transform func(T) error
 	// Decoded is as in SetOptions, for this informer.
 	Decoded bool
-	// Share names a variant: informers with a Transform are shared only by those who give the same name.
+	// Share is the name under which an informer with a Transform is shared: calls with a Transform and the same
+	// name return one informer, with the Transform of the first. Without a name it is not shared.
 	Share string
 }
 
-// For returns the informer for T as registered in the connection's scheme: the one the set has, or a new one,
-// which runs at once if the set does. If T is not registered, waiting for its sync returns the error. Give it
-// back with [Informer.Release] if the set is to outlive the need for it.
+// For returns the informer for T as registered in the connection's scheme: an existing one of the set with equal
+// options, or a new one, which starts at once if the set is running. At most one value of opts may be given. If
+// T is not registered, waiting for its sync returns the error. A caller that no longer needs the informer calls
+// [Informer.Release].
 func For[T metav1.Object](s *Set, opts ...Options[T]) *Informer[T] {
 	info, err := scheme.InfoFor[T](s.conn.Scheme())
 	if err != nil {
@@ -252,8 +245,8 @@ func For[T metav1.Object](s *Set, opts ...Options[T]) *Informer[T] {
 	return get(s, client.Resource{GVR: info.GVR, GVK: info.GVK, Namespaced: info.Namespaced}, client.For[T](s.conn), firstOption(opts))
 }
 
-// ForResource is For with a resource that need not be in the scheme: T is then *metav1.Unstructured,
-// *metav1.PartialObjectMetadata with Resource.Metadata set, or any type that decodes from it.
+// ForResource is For with a resource that need not be in the scheme: T is *metav1.Unstructured,
+// *metav1.PartialObjectMetadata with Resource.Metadata set, or any type that the resource decodes into.
 func ForResource[T metav1.Object](s *Set, r client.Resource, opts ...Options[T]) *Informer[T] {
 	return get(s, r, client.ForResource[T](s.conn, r), firstOption(opts))
 }
@@ -265,50 +258,56 @@ func firstOption[T metav1.Object](opts []Options[T]) Options[T] {
 	case 1:
 		return opts[0]
 	}
-	panic(fmt.Sprintf("informers: %d Options in one call: put the fields of all into one", len(opts)))
+	panic(fmt.Sprintf("informers: %d Options in one call, want at most one", len(opts)))
 }
 
-func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], o Options[T]) *Informer[T] {
-	spaces := slices.Clone(o.Namespaces)
-	slices.Sort(spaces)
-	o.Namespaces = slices.Compact(spaces)
+func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], opts Options[T]) *Informer[T] {
+	namespaces := slices.Clone(opts.Namespaces)
+	slices.Sort(namespaces)
+	opts.Namespaces = slices.Compact(namespaces)
 	id := identity{
-		resource: r, typ: (*T)(nil), namespaces: fmt.Sprint(o.Namespaces), l: o.LabelSelector.String(), f: o.FieldSelector.String(),
-		decoded: o.Decoded, transform: o.Transform != nil, share: o.Share,
+		resource: r, typ: (*T)(nil), namespaces: fmt.Sprint(opts.Namespaces), l: opts.LabelSelector.String(), f: opts.FieldSelector.String(),
+		decoded: opts.Decoded, transform: opts.Transform != nil, share: opts.Share,
 	}
-	own := o.Transform != nil && o.Share == ""
+	private := opts.Transform != nil && opts.Share == ""
 	s.mu.Lock()
-	if m, ok := s.informers[id]; ok && !own {
+	if m, ok := s.informers[id]; ok && !private {
 		i := m.(*Informer[T])
 		i.refs++
 		s.mu.Unlock()
 		return i
 	}
-	i := newInformer(s, c, o, c.Err())
+	i := newInformer(s, c, opts, c.Err())
 	i.refs = 1
 	i.id = id
-	if !own {
+	if !private {
 		s.informers[id] = i
 	}
 	s.order = append(slices.Clip(s.order), i)
+	start := s.start
+	if s.ended {
+		start = nil
+	}
 	s.mu.Unlock()
-	i.begin()
+	if start != nil {
+		start(i)
+	}
 	return i
 }
 
-func newInformer[T metav1.Object](s *Set, c *client.Client[T], o Options[T], err error) *Informer[T] {
-	k := &core[T]{set: s, client: c, o: o, err: err, byNamespace: map[string]map[string]*object[T]{}, syncGate: make(chan struct{}), absentGate: make(chan struct{})}
+func newInformer[T metav1.Object](s *Set, c *client.Client[T], opts Options[T], err error) *Informer[T] {
+	k := &core[T]{set: s, client: c, opts: opts, err: err, byNamespace: map[string]map[string]*object[T]{}, syncGate: make(chan struct{}), absentGate: make(chan struct{})}
 	i := &Informer[T]{core: k}
-	spaces := o.Namespaces
-	if len(spaces) == 0 {
-		spaces = []string{""}
+	namespaces := opts.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
 	}
-	lw := reflector.For(c, !s.o.KeepManagedFields)
-	for _, ns := range spaces {
+	lw := reflector.For(c, !s.opts.KeepManagedFields)
+	for _, ns := range namespaces {
 		src := &source[T]{core: k, namespace: ns}
-		src.r = reflector.New(lw, src, reflector.Options{
-			List:     client.ListOptions{Namespace: ns, LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector},
-			PageSize: s.o.PageSize, NoWatchList: s.o.NoWatchList, Silence: s.o.Silence, OnError: src.failed,
+		src.reflector = reflector.New(lw, src, reflector.Options{
+			List:     client.ListOptions{Namespace: ns, LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector},
+			PageSize: s.opts.PageSize, NoWatchList: s.opts.NoWatchList, Silence: s.opts.Silence, OnError: src.failed,
 		})
 		k.sources = append(k.sources, src)
 	}

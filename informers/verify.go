@@ -13,10 +13,10 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// InconsistentError says that a copy differs from the server at the same version. It is a bug, here or in the
+// InconsistentError reports that a copy differs from the server at the same version. It is a bug, here or in the
 // server.
 type InconsistentError struct {
-	// Resource and Version compared at.
+	// Resource and the Version at which it was compared.
 	Resource, Version string
 	// Missing are on the server only, Extra in the copy only, Different have another version.
 	Missing, Extra, Different []types.NamespacedName
@@ -25,7 +25,7 @@ type InconsistentError struct {
 // Error names the objects.
 func (e *InconsistentError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "informers: the copy of %s at version %s is wrong:", e.Resource, e.Version)
+	fmt.Fprintf(&b, "informers: the copy of %s at version %s differs from the server:", e.Resource, e.Version)
 	for _, part := range []struct {
 		what string
 		keys []types.NamespacedName
@@ -41,8 +41,8 @@ func (e *InconsistentError) Error() string {
 // The error is an *InconsistentError if they differ. It costs a full list.
 func (i *Informer[T]) Verify(ctx context.Context) error { return i.core.verify(ctx) }
 
-// verifyEvery compares the copy with the server every so often until ctx ends, and reports what is wrong or
-// cannot be compared.
+// verifyEvery compares the copy with the server once each period until ctx ends, and reports differences and
+// failures.
 func (c *core[T]) verifyEvery(ctx context.Context, period time.Duration) {
 	t := time.NewTicker(period)
 	defer t.Stop()
@@ -87,12 +87,13 @@ func (s *source[T]) verify(ctx context.Context) error {
 		c.mu.RUnlock()
 		bad := &InconsistentError{Resource: c.name(), Version: version}
 		o := client.ListOptions{
-			Namespace: s.namespace, LabelSelector: c.o.LabelSelector, FieldSelector: c.o.FieldSelector,
+			Namespace: s.namespace, LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
 			ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: 500,
 		}
 		err := s.compare(ctx, o, have, bad)
 		if apierrors.IsExpired(err) {
-			// The copy has moved on meanwhile, or nothing has happened for very long: read the version again.
+			// Either the copy has reached another version meanwhile, which is then compared, or there were no
+			// changes for so long that the server has compacted the version.
 			if c.moved(s, version) {
 				continue
 			}
@@ -112,7 +113,7 @@ func (s *source[T]) verify(ctx context.Context) error {
 	}
 }
 
-// compare lists at a version and takes what agrees out of have.
+// compare lists at a version and removes the keys the server has from have.
 func (s *source[T]) compare(ctx context.Context, o client.ListOptions, have map[types.NamespacedName]string, bad *InconsistentError) error {
 	for {
 		page, err := s.core.client.ListEncoded(ctx, o, client.EncodedOptions{})

@@ -67,7 +67,7 @@ func TestUpstreamTypesInOurClientAndInformers(t *testing.T) {
 	made.ManagedFields = nil // not kept by informers
 	require.Equal(t, made, got)
 	require.Len(t, must(byImage.List("app:1")), 1)
-	require.Len(t, must(inf.Lister().List(informers.ListOptions{Selector: labels.MustParse("app=a")})), 1)
+	require.Len(t, must(inf.Lister().List(informers.ListOptions{LabelSelector: labels.MustParse("app=a")})), 1)
 	// An object that is deleted before the handler runs causes no event.
 	eventually(t, "an added event", func() bool { return added.Load() == 1 })
 	zero := int64(0)

@@ -104,7 +104,7 @@ func (b *budgets) sync(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (
 	if err != nil {
 		return 0, err
 	}
-	pods, err := b.pods.List(informers.ListOptions{Namespace: pdb.Namespace, Selector: selector})
+	pods, err := b.pods.List(informers.ListOptions{Namespace: pdb.Namespace, LabelSelector: selector})
 	if err != nil {
 		return 0, err
 	}

@@ -121,7 +121,7 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	if err != nil && !gone {
 		return reconcile.Result{}, err
 	}
-	have, err := c.slices.List(informers.ListOptions{Namespace: req.Namespace, Selector: labels.SelectorFromSet(labels.Set{
+	have, err := c.slices.List(informers.ListOptions{Namespace: req.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{
 		discoveryv1.LabelServiceName: req.Name, discoveryv1.LabelManagedBy: ManagedBy})})
 	if err != nil {
 		return reconcile.Result{}, err
@@ -132,7 +132,7 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	case svc.Spec.Type == corev1.ServiceTypeExternalName || len(svc.Spec.Selector) == 0:
 		return reconcile.Result{}, nil // its endpoints are somebody else's business
 	default:
-		pods, err := c.pods.List(informers.ListOptions{Namespace: req.Namespace, Selector: labels.SelectorFromSet(svc.Spec.Selector)})
+		pods, err := c.pods.List(informers.ListOptions{Namespace: req.Namespace, LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)})
 		if err != nil {
 			return reconcile.Result{}, err
 		}
