@@ -15,7 +15,6 @@ import (
 	"context"
 	"iter"
 	"math"
-	"math/rand/v2"
 	"time"
 )
 
@@ -45,13 +44,13 @@ const (
 
 // Delay is the wait after n failed attempts; 0 for n <= 0. With jitter, two calls
 // differ.
-func (p Policy) Delay(n int) time.Duration {
+func (p Policy) Delay(ctx context.Context, n int) time.Duration {
 	if n <= 0 {
 		return 0
 	}
 	delay := p.base(n)
 	if p.Jitter > 0 {
-		delay += time.Duration(min(rand.Float64()*p.Jitter*float64(delay), float64(math.MaxInt64-delay)/2))
+		delay += time.Duration(min(Jitter(ctx)*p.Jitter*float64(delay), float64(math.MaxInt64-delay)/2))
 	}
 	return delay
 }
@@ -82,7 +81,7 @@ func (p Policy) base(n int) time.Duration {
 func Attempts(ctx context.Context, policy Policy) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for n := 0; policy.Steps <= 0 || n < policy.Steps; n++ {
-			if Sleep(ctx, policy.Delay(n)) != nil || !yield(n) {
+			if Sleep(ctx, policy.Delay(ctx, n)) != nil || !yield(n) {
 				return
 			}
 		}

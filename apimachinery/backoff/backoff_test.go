@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,36 +17,36 @@ import (
 
 func TestZeroPolicyDoublesUpToHalfAMinute(t *testing.T) {
 	var p backoff.Policy
-	require.Equal(t, time.Duration(0), p.Delay(0))
-	require.Equal(t, 100*time.Millisecond, p.Delay(1))
-	require.Equal(t, 200*time.Millisecond, p.Delay(2))
-	require.Equal(t, 25600*time.Millisecond, p.Delay(9))
+	require.Equal(t, time.Duration(0), p.Delay(t.Context(), 0))
+	require.Equal(t, 100*time.Millisecond, p.Delay(t.Context(), 1))
+	require.Equal(t, 200*time.Millisecond, p.Delay(t.Context(), 2))
+	require.Equal(t, 25600*time.Millisecond, p.Delay(t.Context(), 9))
 	for _, n := range []int{10, 100, 10_000, math.MaxInt} {
-		require.Equal(t, 30*time.Second, p.Delay(n))
+		require.Equal(t, 30*time.Second, p.Delay(t.Context(), n))
 	}
 }
 
 func TestPolicyFields(t *testing.T) {
-	require.Equal(t, 9*time.Second, backoff.Policy{Initial: time.Second, Factor: 3}.Delay(3))
-	require.Equal(t, time.Second, backoff.Policy{Initial: time.Second, Factor: 1}.Delay(50))
-	require.Equal(t, time.Second, backoff.Policy{Initial: time.Second, Factor: 0.5}.Delay(50), "never shrinks")
-	require.Equal(t, 4*time.Second, backoff.Policy{Initial: 3 * time.Second, Max: 4 * time.Second}.Delay(2))
-	require.Equal(t, time.Minute, backoff.Policy{Initial: time.Minute}.Delay(5), "a long first wait is kept")
-	require.Equal(t, 2*time.Second, backoff.Policy{Initial: time.Minute, Max: 2 * time.Second}.Delay(1))
+	require.Equal(t, 9*time.Second, backoff.Policy{Initial: time.Second, Factor: 3}.Delay(t.Context(), 3))
+	require.Equal(t, time.Second, backoff.Policy{Initial: time.Second, Factor: 1}.Delay(t.Context(), 50))
+	require.Equal(t, time.Second, backoff.Policy{Initial: time.Second, Factor: 0.5}.Delay(t.Context(), 50), "never shrinks")
+	require.Equal(t, 4*time.Second, backoff.Policy{Initial: 3 * time.Second, Max: 4 * time.Second}.Delay(t.Context(), 2))
+	require.Equal(t, time.Minute, backoff.Policy{Initial: time.Minute}.Delay(t.Context(), 5), "a long first wait is kept")
+	require.Equal(t, 2*time.Second, backoff.Policy{Initial: time.Minute, Max: 2 * time.Second}.Delay(t.Context(), 1))
 }
 
 func TestJitterStaysWithinItsFraction(t *testing.T) {
 	p := backoff.Policy{Initial: time.Second, Factor: 1, Jitter: 0.5}
 	seen := map[time.Duration]bool{}
 	for range 1000 {
-		d := p.Delay(1)
+		d := p.Delay(t.Context(), 1)
 		require.GreaterOrEqual(t, d, time.Second)
 		require.LessOrEqual(t, d, 1500*time.Millisecond)
 		seen[d] = true
 	}
 	require.Greater(t, len(seen), 100)
 	huge := backoff.Policy{Initial: math.MaxInt64, Max: math.MaxInt64, Jitter: 1}
-	require.Positive(t, huge.Delay(1), "no overflow")
+	require.Positive(t, huge.Delay(t.Context(), 1), "no overflow")
 }
 
 func TestAttemptsWaitInBetween(t *testing.T) {
@@ -150,4 +151,17 @@ func dial(attempt int) error {
 		return errors.New("refused")
 	}
 	return nil
+}
+
+func TestJitterIsReplayed(t *testing.T) {
+	run := func() (waits []time.Duration) {
+		ctx := backoff.WithJitter(t.Context(), rand.New(rand.NewPCG(1, 2)).Float64)
+		for n := range 10 {
+			waits = append(waits, backoff.Policy{Jitter: 1}.Delay(ctx, n), backoff.Spread(ctx, time.Second))
+		}
+		return waits
+	}
+	first := run()
+	require.Equal(t, first, run())
+	require.NotEqual(t, first[1], first[3])
 }
