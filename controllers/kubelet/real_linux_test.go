@@ -29,10 +29,10 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
-	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // TestReal runs the kubelet on a real containerd. All of it happens in a network namespace of its own, in a
@@ -122,7 +122,7 @@ func startReal(t *testing.T) *realNode {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	cp, err := controlplane.New(controlplane.Options{
-		Server: apiserver.Options{Store: memory.New(memory.Options{}), Registry: registry.Options{ServiceCIDR: "10.96.0.0/16"},
+		Server: apiserver.Options{Store: memory.New(memory.Options{}), Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/16"},
 			AdvertiseAddress: "127.0.0.1", AdvertisePort: l.Addr().(*net.TCPAddr).Port,
 			Nodes: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pki.pool, Certificates: []tls.Certificate{n.pki.kubelet.TLS()}}}},
 		ClientCAs: func() *x509.CertPool { return n.pki.pool }, ServiceAccountKeys: []any{n.pki.admin.Key},

@@ -26,9 +26,9 @@ import (
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
-	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // cluster is everything of one run.
@@ -245,7 +245,7 @@ func (c *cluster) newServer(st store.Store) error {
 	metrics := apimetrics.New()
 	o := controlplane.Options{
 		Server: apiserver.Options{
-			Store: st, Registry: registry.Options{ServiceCIDR: c.serviceCIDR},
+			Store: st, Builtin: builtin.Options{ServiceCIDR: c.serviceCIDR},
 			AdvertiseAddress: advertise, AdvertisePort: c.port(), Nodes: c.nodeConn(),
 			Local: true, // the nodes are on this machine
 		},

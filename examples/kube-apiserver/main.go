@@ -34,6 +34,7 @@ import (
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
@@ -202,9 +203,8 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	co := controlplane.Options{
 		Server: apiserver.Options{
 			Store: st, Scheme: served,
-			Registry: registry.Options{
-				ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: registry.Seconds(o.eventTTL / time.Second), Cache: o.caches(),
-			},
+			Registry:         registry.Options{Cache: o.caches()},
+			Builtin:          builtin.Options{ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: o.eventTTL},
 			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort, Local: o.local(),
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
 			RequestTimeout: o.requestTimeout, CompactInterval: o.etcdCompaction, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay, ShutdownSendRetryAfter: o.shutdownRetryAfter,

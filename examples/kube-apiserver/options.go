@@ -16,7 +16,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/examples/internal/component"
-	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/store/builtin"
 )
 
 // options are the flags, named as upstream's.
@@ -236,8 +236,8 @@ func (o *options) kubeletTransport(log *slog.Logger) (http.RoundTripper, error) 
 }
 
 // portRange reads --service-node-port-range: first-last, or first+count as older manifests have it.
-func (o *options) portRange() (registry.PortRange, error) {
-	var r registry.PortRange
+func (o *options) portRange() (builtin.PortRange, error) {
+	var r builtin.PortRange
 	if n, err := fmt.Sscanf(o.nodePorts, "%d-%d", &r.First, &r.Last); err == nil && n == 2 && r.First <= r.Last {
 		return r, nil
 	}

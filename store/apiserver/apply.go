@@ -134,7 +134,7 @@ func (r *request) declared(data []byte, gvk schema.GroupVersionKind) error {
 
 // apply answers a server-side apply: it creates the object or merges into it what the client's configuration
 // says.
-func (s *Server) apply(rt *route, r *request, out output, p *patchRequest, o registry.UpdateOptions) {
+func (s *Server) apply(rt *route, r *request, out output, p *patchRequest) {
 	shape := rt.info.New()
 	if rt.res.Definition().Custom {
 		shape = nil
@@ -149,23 +149,22 @@ func (s *Server) apply(rt *route, r *request, out output, p *patchRequest, o reg
 		r.fail(err)
 		return
 	}
-	o.Patch = true
+	opts := registry.UpdateOptions{Patch: true, Write: r.write(p.wo, patchOptions(r, p))}
+	opts.Tracked = true
 	if r.info.Subresource == "" {
-		o.Create = r.mayCreate
+		opts.Create = r.mayCreate
 	}
-	o.Write = r.write(p.wo, patchOptions(r, p))
-	o.Tracked = true
 	key := r.key(rt.info.Namespaced)
 	obj, created, err := rt.res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
 		if current.Object == nil && !config.named {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", key.Name))
 		}
-		obj, err := rt.res.Apply(current, config.fields, o.Write, config.force)
+		obj, err := rt.res.Apply(current, config.fields, opts.Write, config.force)
 		if err == nil && current.Object == nil {
 			obj.SetNamespace(key.Namespace)
 		}
 		return obj, err
-	}, o)
+	}, opts)
 	if err != nil {
 		r.fail(err)
 		return

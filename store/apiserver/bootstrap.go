@@ -64,7 +64,7 @@ func (s *Server) systemObjects() []metav1.Object {
 		objs = append(objs, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	var cidrs []string
-	for _, p := range s.registry.ServiceRanges() {
+	for _, p := range s.kinds.ServiceRanges() {
 		cidrs = append(cidrs, p.String())
 	}
 	objs = append(objs, &networkingv1.ServiceCIDR{
@@ -76,7 +76,7 @@ func (s *Server) systemObjects() []metav1.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService, Namespace: metav1.NamespaceDefault,
 			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"}},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeClusterIP, ClusterIP: s.registry.ServiceAddress(1).String(),
+			Type: corev1.ServiceTypeClusterIP, ClusterIP: s.kinds.ServiceAddress(1).String(),
 			Ports: []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP,
 				TargetPort: intstr.FromInt32(int32(s.options.AdvertisePort))}},
 		},

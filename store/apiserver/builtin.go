@@ -9,13 +9,17 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/builtin"
 )
 
 // builtinComputed are the built-in resources that are not stored and need nothing but the server.
 func (s *Server) builtinComputed() []Computed {
 	var out []Computed
 	if info := s.scheme.ForResource(gvr{Version: "v1", Resource: "componentstatuses"}); info != nil {
-		out = append(out, Computed{Info: info, Get: s.componentStatus, List: s.componentStatuses})
+		out = append(out, Computed{
+			Info: info, Get: s.componentStatus, List: s.componentStatuses,
+			Table: builtin.ComponentStatusTable, Deprecated: "v1 ComponentStatus is deprecated in v1.19+",
+		})
 	}
 	if info := s.scheme.ForResource(gvr{Version: "v1", Resource: "bindings"}); info != nil {
 		out = append(out, Computed{Info: info, Create: s.createBinding})

@@ -11,6 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/columns"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -19,6 +20,10 @@ import (
 // ctx (authn.UserFrom).
 type Computed struct {
 	Info *scheme.Info
+	// Table has the printer columns; the zero value means those of columns.Default.
+	Table columns.Table
+	// Deprecated is the warning with every response about the resource; empty for none.
+	Deprecated string
 	// Get returns one object; apierrors.NewNotFound if there is none.
 	Get func(ctx context.Context, key types.NamespacedName) (metav1.Object, error)
 	// List returns the objects of a namespace, empty for all. The server applies selectors.

@@ -23,9 +23,9 @@ func withYards(t *testing.T) *server {
 	require.NoError(t, scheme.Add[*metav1.Unstructured](kinds, schema.GroupVersion{Group: "demo.test", Version: "v1"}, scheme.Kind{Name: "Yard", Resource: "yards", Namespaced: true,
 		Subresources: []scheme.Subresource{{Name: "status", Kind: "Yard", Verbs: change}, {Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: change}}}))
 	info := kinds.ForKind(schema.GroupVersionKind{Group: "demo.test", Version: "v1", Kind: "Yard"})
-	_, err := s.Registry().Add(registry.Definition{Info: info, Custom: true, Prefix: registry.CustomPrefix(info.GVR.GroupResource()), StatusSubresource: true,
-		Facts: registry.Facts{VersionRequired: true, Generation: registry.OnSpec},
-		Scale: &registry.ScalePaths{Spec: ".spec.docks", Status: ".status.docks", Selector: ".status.selector"},
+	_, err := s.Registry().Add(registry.Definition{Info: info, Custom: true, Prefix: registry.CustomPrefix(info.GVR.GroupResource()),
+		Strategy: registry.Strategy{VersionRequired: true, Generation: registry.OnSpec},
+		Scale:    &registry.ScalePaths{Spec: ".spec.docks", Status: ".status.docks", Selector: ".status.selector"},
 		Prune: func(obj metav1.Object) []string {
 			u := obj.(*metav1.Unstructured)
 			if _, ok := u.Fields["zap"]; ok {

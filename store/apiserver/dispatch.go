@@ -76,26 +76,14 @@ func (s *Server) dispatch(r *request) {
 	}
 }
 
-// deprecations are the warnings that go with every answer about a resource.
-var deprecations = map[gvr]string{
-	{Version: "v1", Resource: "endpoints"}:         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-	{Version: "v1", Resource: "componentstatuses"}: "v1 ComponentStatus is deprecated in v1.19+",
-}
-
 // warnDeprecated tells the client, and the metrics, that it uses an API that is going away.
 func (r *request) warnDeprecated() {
-	texts := []string{deprecations[r.rt.info.GVR]}
-	if r.rt.res != nil {
-		texts = append(texts, r.rt.res.Definition().Deprecated)
+	if r.rt.deprecated == "" {
+		return
 	}
-	for _, text := range texts {
-		if text == "" {
-			continue
-		}
-		r.warn(text)
-		if hook := r.server.options.Metrics.Deprecated; hook != nil {
-			hook(r.measurement())
-		}
+	r.warn(r.rt.deprecated)
+	if hook := r.server.options.Metrics.Deprecated; hook != nil {
+		hook(r.measurement())
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *Server) maintain(ctx context.Context) {
 }
 
 func (s *Server) repair(ctx context.Context) {
-	if err := s.registry.Repair(ctx); err != nil && ctx.Err() == nil {
+	if err := s.kinds.RepairServices(ctx); err != nil && ctx.Err() == nil {
 		s.logger.Warn("allocations of services not repaired", "err", err)
 	}
 }

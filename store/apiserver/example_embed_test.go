@@ -19,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/columns"
+	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // Ship has a spec that people write and a status that a controller reports.
@@ -73,8 +74,12 @@ func harbour() (*apiserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	ships := registry.Define(kinds.ForResource(gv.WithResource("ships")))
+	ships.Table = columns.Of(
+		func(s *Ship, _ time.Time) []any { return []any{s.Name, s.Spec.Crew, s.Status.Port} },
+		columns.Name(), columns.Number("Crew", "Number of sailors."), columns.Text("Port", "Port the ship is in."))
 	return apiserver.New(apiserver.Options{
-		Scheme: kinds, NoBootstrap: true,
+		Scheme: kinds, Kinds: []registry.Definition{ships}, NoBootstrap: true,
 		Authenticator: authn.Bearer(tokens),
 		Authorizer: authz.Func(func(_ context.Context, a authz.Attributes) (authz.Decision, string, error) {
 			if a.Verb == "delete" {
@@ -95,10 +100,6 @@ func harbour() (*apiserver.Server, error) {
 			}
 			return err
 		}}},
-		Tables: map[schema.GroupVersionResource]columns.Table{gv.WithResource("ships"): columns.Of(
-			func(s *Ship, _ time.Time) []any { return []any{s.Name, s.Spec.Crew, s.Status.Port} },
-			metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name"},
-			metav1.TableColumnDefinition{Name: "Crew", Type: "integer"}, metav1.TableColumnDefinition{Name: "Port", Type: "string"})},
 	})
 }
 

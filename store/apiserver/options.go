@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
-	"github.com/keelson-dev/keelson/store/columns"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/registry"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
@@ -26,8 +25,13 @@ type Options struct {
 	// Scheme holds the kinds to serve, with their rules. Nil means api.Scheme() with the rules of the
 	// built-in kinds.
 	Scheme *scheme.Scheme
-	// Registry configures storage, caches and allocators.
+	// Kinds define kinds of Scheme for which registry.Define is not enough, or in place of their built-in
+	// definitions: with a strategy, field selectors, a prefix or printer columns of their own.
+	Kinds []registry.Definition
+	// Registry configures storage and caches.
 	Registry registry.Options
+	// Builtin configures the built-in kinds; its Logger is that of Options if nil.
+	Builtin builtin.Options
 
 	// Authenticator identifies callers; nil makes everyone a member of system:masters. A request it does not
 	// know is refused with 401; put authn.AllowAnonymous at its end to let such requests through.
@@ -58,9 +62,6 @@ type Options struct {
 	Tokens TokenIssuer
 	// Computed are resources that are not stored.
 	Computed []Computed
-	// Tables are how kubectl shows the kinds of an embedder, stored or computed; see columns.Of. Others have
-	// the columns of a built-in kind, or Name and Created At.
-	Tables map[schema.GroupVersionResource]columns.Table
 	// Handlers serve further paths, such as /metrics or /debug/; a path that ends in a slash serves
 	// everything below it. Requests pass authentication and authorization first.
 	Handlers map[string]http.Handler
@@ -191,6 +192,9 @@ func (o Options) withDefaults() Options {
 	o.Registry.CBOR = o.Registry.CBOR || o.CBOR
 	if o.Registry.Logger == nil {
 		o.Registry.Logger = o.Logger
+	}
+	if o.Builtin.Logger == nil {
+		o.Builtin.Logger = o.Logger
 	}
 	o.Version = o.Version.filled()
 	return o

@@ -29,6 +29,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -146,7 +147,7 @@ func TestBindingOnce(t *testing.T) {
 }
 
 func TestServiceAddresses(t *testing.T) {
-	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.0.0.0/29", NodePorts: registry.PortRange{First: 30000, Last: 30002}}})
+	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.0.0.0/29", NodePorts: builtin.PortRange{First: 30000, Last: 30002}}})
 	services := "/api/v1/namespaces/default/services"
 	svc := func(name, spec string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"ports":[{"port":80}]%s}}`, name, spec)
@@ -182,7 +183,7 @@ func TestServiceAddresses(t *testing.T) {
 
 // Services created at once never share an address, and every address has its object.
 func TestServiceAddressesInARace(t *testing.T) {
-	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.0.0.0/24"}})
+	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.0.0.0/24"}})
 	var wg sync.WaitGroup
 	for i := range 60 {
 		wg.Go(func() {
@@ -378,8 +379,8 @@ func TestResourcesAddedAtRunTime(t *testing.T) {
 		Subresources: []scheme.Subresource{{Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: []string{"get", "patch", "update"}}}}))
 	info := custom.ForKind(schema.GroupVersionKind{Group: "demo.test", Version: "v1", Kind: "Website"})
 	_, err := s.Registry().Add(registry.Definition{Info: info, Custom: true, Prefix: registry.CustomPrefix(info.GVR.GroupResource()),
-		Facts: registry.Facts{VersionRequired: true, Generation: registry.OnSpec},
-		Scale: &registry.ScalePaths{Spec: ".spec.size", Status: ".status.size"},
+		Strategy: registry.Strategy{VersionRequired: true, Generation: registry.OnSpec},
+		Scale:    &registry.ScalePaths{Spec: ".spec.size", Status: ".status.size"},
 		Prune: func(obj metav1.Object) []string {
 			u := obj.(*metav1.Unstructured)
 			if _, ok := u.Fields["zap"]; ok {

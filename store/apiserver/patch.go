@@ -18,8 +18,6 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-func (s *Server) patch(rt *route, r *request) { s.patchWith(rt, r, registry.UpdateOptions{}) }
-
 // patchRequest is a patch as read.
 type patchRequest struct {
 	kind types.PatchType
@@ -117,8 +115,8 @@ func (p *patchRequest) apply(doc []byte, t reflect.Type) ([]byte, error) {
 	return nil, apierrors.NewInternalError(err)
 }
 
-// patchWith changes an object, or the part of it that o leaves to the request.
-func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
+// patch changes an object, or the part of it that the subresource may change.
+func (s *Server) patch(rt *route, r *request) {
 	out, err := r.accepts(rt.offers(false))
 	if err != nil {
 		r.fail(err)
@@ -130,7 +128,7 @@ func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
 		return
 	}
 	if p.applies() {
-		s.apply(rt, r, out, p, o)
+		s.apply(rt, r, out, p)
 		return
 	}
 	ctx, err := s.fenced(r)
@@ -138,8 +136,7 @@ func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
 		r.fail(err)
 		return
 	}
-	o.Patch = true
-	o.Write = r.write(p.wo, patchOptions(r, p))
+	opts := registry.UpdateOptions{Patch: true, Write: r.write(p.wo, patchOptions(r, p))}
 	obj, _, err := rt.res.Update(ctx, r.key(rt.info.Namespaced), func(current registry.Current) (metav1.Object, error) {
 		doc, err := current.JSON()
 		if err != nil {
@@ -150,7 +147,7 @@ func (s *Server) patchWith(rt *route, r *request, o registry.UpdateOptions) {
 			return nil, err
 		}
 		return r.decodePatched(patched, rt.info.New(), rt.info.GVK, p.fv)
-	}, o)
+	}, opts)
 	if err != nil {
 		r.fail(err)
 		return

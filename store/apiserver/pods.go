@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -97,7 +96,7 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 		}
 		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 		return pod, assign(pod)
-	}, registry.UpdateOptions{Write: w, Patch: true, Check: noRules})
+	}, registry.UpdateOptions{Write: w, Patch: true})
 	return err
 }
 
@@ -131,50 +130,4 @@ func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
 		return
 	}
 	pod.Status.Conditions = append(pod.Status.Conditions, c)
-}
-
-// editEphemeral lets the ephemeralcontainers subresource of a pod change those containers only.
-func editEphemeral(obj, old metav1.Object) {
-	pod, before := obj.(*corev1.Pod), old.(*corev1.Pod)
-	containers := pod.Spec.EphemeralContainers
-	keepMeta(pod, before)
-	pod.Spec, pod.Status = before.Spec, before.Status
-	pod.Spec.EphemeralContainers = containers
-}
-
-// keepMeta takes back what a write through a subresource would change of the metadata: who may add a
-// container to debug, or change resources, may not choose by labels and annotations what others do with the
-// pod.
-func keepMeta(obj, old *corev1.Pod) {
-	uid, version, managed := obj.UID, obj.ResourceVersion, obj.ManagedFields
-	obj.ObjectMeta = old.ObjectMeta
-	obj.UID, obj.ResourceVersion, obj.ManagedFields = uid, version, managed
-}
-
-// editResources lets the resize subresource of a pod change resources and resize policies only.
-func editResources(obj, old metav1.Object) {
-	pod, before := obj.(*corev1.Pod), old.(*corev1.Pod)
-	wanted := pod.Spec
-	keepMeta(pod, before)
-	pod.Spec, pod.Status = before.Spec, before.Status
-	pod.Spec.Containers = resized(before.Spec.Containers, wanted.Containers)
-	pod.Spec.InitContainers = resized(before.Spec.InitContainers, wanted.InitContainers)
-	if wanted.Resources != nil {
-		pod.Spec.Resources = wanted.Resources
-	}
-}
-
-func resized(before, wanted []corev1.Container) []corev1.Container {
-	out := slices.Clone(before)
-	for i := range out {
-		for j := range wanted {
-			if wanted[j].Name == out[i].Name {
-				out[i].Resources = wanted[j].Resources
-				if len(wanted[j].ResizePolicy) > 0 {
-					out[i].ResizePolicy = wanted[j].ResizePolicy
-				}
-			}
-		}
-	}
-	return out
 }

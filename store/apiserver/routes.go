@@ -25,6 +25,8 @@ type route struct {
 	table    columns.Table
 	proto    bool // objects have a protobuf form
 	hash     string
+
+	deprecated string // the warning with every response; empty for none
 }
 
 // table returns the current routes.
@@ -46,29 +48,28 @@ func (s *Server) rebuildRoutes() error {
 	next := &routes{generation: s.registry.Generation(), byGVR: map[schema.GroupVersionResource]*route{}}
 	for _, res := range s.registry.Resources() {
 		d := res.Definition()
-		rt := &route{info: d.Info, res: res, table: d.Table, proto: !d.Custom && (!d.Facts.JSON || hasProto(d.Info)), hash: storageHash(res)}
-		if len(rt.table.Columns) == 0 {
-			rt.table = s.columns(d.Info.GVR)
+		next.byGVR[d.Info.GVR] = &route{
+			info: d.Info, res: res, table: orDefault(d.Table), deprecated: d.Deprecated,
+			proto: !d.Custom && (!d.JSON || hasProto(d.Info)), hash: storageHash(res),
 		}
-		next.byGVR[d.Info.GVR] = rt
 	}
 	for _, c := range append(s.builtinComputed(), s.options.Computed...) {
 		if c.Info == nil {
 			return fmt.Errorf("apiserver: a Computed needs Info")
 		}
-		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: s.columns(c.Info.GVR), proto: hasProto(c.Info)}
+		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: orDefault(c.Table), deprecated: c.Deprecated, proto: hasProto(c.Info)}
 	}
 	next.discovery = newDiscovery(next)
 	s.routes.Store(next)
 	return nil
 }
 
-// columns is how the objects of a resource are shown.
-func (s *Server) columns(resource schema.GroupVersionResource) columns.Table {
-	if t, ok := s.options.Tables[resource]; ok {
-		return t
+// orDefault returns t, or the default table if t has no columns.
+func orDefault(t columns.Table) columns.Table {
+	if len(t.Columns) == 0 {
+		return columns.Default()
 	}
-	return columns.For(resource)
+	return t
 }
 
 // offers says what can be sent of the route's objects.
@@ -82,26 +83,16 @@ func (rt *route) selector(sel fields.Selector) (fields.Selector, error) {
 		return sel, nil
 	}
 	return sel.Transform(func(field, value string) (string, string, error) {
-		name, ok := field, ofMetadata(field)
-		if rt.res != nil {
-			name, ok = rt.res.FieldName(field)
+		if rt.res == nil {
+			if !ofMetadata(field) {
+				return "", "", registry.ErrOnlyMetadataFields(field)
+			}
+			return field, value, nil
 		}
+		name, ok := rt.res.FieldName(field)
 		if !ok {
-			return "", "", rt.unselectable(field)
+			return "", "", rt.res.UnknownField(field)
 		}
 		return name, value, nil
 	})
-}
-
-// unselectable says, in upstream's words for the kind, that objects cannot be selected by a field.
-func (rt *route) unselectable(field string) error {
-	switch resource := rt.info.GVR.GroupResource(); {
-	case resource == schema.GroupResource{Group: "batch", Resource: "jobs"}:
-		return fmt.Errorf("field label %q not supported for batchv1.Job", field)
-	case resource == schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceslices"}:
-		return fmt.Errorf("field label not supported for %s: %s", rt.info.GVK, field)
-	case rt.res != nil && (rt.res.Definition().Custom || len(rt.res.Definition().Strategy.FieldNames) > 0):
-		return fmt.Errorf("field label not supported: %s", field)
-	}
-	return fmt.Errorf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, field)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/admission"
-	"github.com/keelson-dev/keelson/store/columns"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -23,7 +23,7 @@ var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kin
 func scaleRoute(rt *route) *route {
 	info := *rt.info
 	info.GVK = scaleKind
-	return &route{info: &info, table: columns.For(schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "scales"}), proto: true}
+	return &route{info: &info, table: builtin.ScaleTable, proto: true}
 }
 
 // scaleOf is the Scale of an object.

@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/crd"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 	"github.com/keelson-dev/keelson/store/memory"
@@ -32,6 +33,7 @@ type Server struct {
 	ownStore  bool
 	scheme    *scheme.Scheme
 	registry  *registry.Registry
+	kinds     *builtin.Kinds
 	documents *openapi.Documents
 	custom    *crd.Controller // nil if the scheme has no definitions of custom resources
 
@@ -81,10 +83,11 @@ func New(o Options) (*Server, error) {
 	o = o.withDefaults()
 	s.logger = o.Logger
 	s.documents = openapi.New(s.scheme, openapi.Options{Version: o.Version.GitVersion, Texts: explain.Text})
-	if s.registry, err = registry.New(s.store, o.Registry); err != nil {
+	s.registry = registry.New(s.store, o.Registry)
+	if s.kinds, err = builtin.New(s.registry, o.Builtin); err != nil {
 		return nil, err
 	}
-	defs, err := s.registry.Builtins(s.scheme)
+	defs, err := s.kinds.Definitions(s.scheme, o.Kinds...)
 	if err != nil {
 		return nil, err
 	}

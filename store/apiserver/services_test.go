@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/store/apiserver"
-	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/store/builtin"
 )
 
 const services = "/api/v1/namespaces/default/services"
@@ -21,7 +21,7 @@ func service(name, spec string) string {
 // An address is an IPAddress object that lives and dies with its service; one that is taken, or in no range,
 // is refused in Kubernetes' words.
 func TestServiceAddressObjects(t *testing.T) {
-	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/24"}})
+	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/24"}})
 	const addresses = "/apis/networking.k8s.io/v1/ipaddresses"
 	s.do("POST", services, service("a", `,"clusterIP":"10.96.0.10"`)).ok(201)
 	ip := s.do("GET", addresses+"/10.96.0.10", nil).ok(200)
@@ -47,7 +47,7 @@ func TestServiceAddressObjects(t *testing.T) {
 // A range that is added gives addresses when the first is full; picked ones leave the lower band to those who
 // ask.
 func TestServiceRanges(t *testing.T) {
-	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/29"}})
+	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/29"}})
 	s.do("POST", "/apis/networking.k8s.io/v1/servicecidrs", `{"metadata":{"name":"more"},"spec":{"cidrs":["10.250.0.0/24"]}}`).ok(201)
 	first, more := netip.MustParsePrefix("10.96.0.0/29"), netip.MustParsePrefix("10.250.0.0/24")
 	inFirst, inMore := 0, 0
@@ -71,7 +71,7 @@ func TestServiceRanges(t *testing.T) {
 // Dual stack: addresses of both families, in the order asked for, and a service that becomes dual or single
 // later.
 func TestDualStackServices(t *testing.T) {
-	s := start(t, apiserver.Options{Registry: registry.Options{ServiceCIDR: "10.96.0.0/16,fd00::/108"}})
+	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/16,fd00::/108"}})
 	families := func(o object) string {
 		var out []string
 		for _, ip := range o.at("spec.clusterIPs").([]any) {
@@ -94,7 +94,7 @@ func TestDualStackServices(t *testing.T) {
 
 // Node ports: taken, out of range, one for two protocols, for health checks, given back.
 func TestNodePorts(t *testing.T) {
-	s := start(t, apiserver.Options{Registry: registry.Options{NodePorts: registry.PortRange{First: 30000, Last: 30099}}})
+	s := start(t, apiserver.Options{Builtin: builtin.Options{NodePorts: builtin.PortRange{First: 30000, Last: 30099}}})
 	port := func(name, ports, more string) *answer {
 		return s.do("POST", services, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"type":"NodePort","ports":[%s]%s}}`, name, ports, more))
 	}

@@ -3,11 +3,8 @@ package apiserver
 import (
 	"net/http"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -25,17 +22,9 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 	}
 	switch r.info.Subresource {
 	case "status":
-		s.part(rt, r, registry.UpdateOptions{})
+		s.part(rt, r)
 	case "scale":
 		s.scale(rt, r)
-	case "finalize":
-		s.part(rt, r, registry.UpdateOptions{Edit: editFinalizers, Check: noRules})
-	case "approval":
-		s.part(rt, r, registry.UpdateOptions{Edit: editApproval, Check: checkApproval})
-	case "ephemeralcontainers":
-		s.part(rt, r, registry.UpdateOptions{Edit: editEphemeral, Check: checkEphemeral})
-	case "resize":
-		s.part(rt, r, registry.UpdateOptions{Edit: editResources, Check: checkResize})
 	case "binding":
 		s.bind(rt, r)
 	case "eviction":
@@ -45,63 +34,23 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 	case "log", "exec", "attach", "portforward", "proxy":
 		s.connect(rt, r)
 	default:
-		r.fail(errNoResource())
+		if _, ok := rt.res.Definition().Subresources[r.info.Subresource]; !ok {
+			r.fail(errNoResource())
+			return
+		}
+		s.part(rt, r)
 	}
 }
 
 // part reads or writes an object through a subresource that shows the whole of it.
-func (s *Server) part(rt *route, r *request, o registry.UpdateOptions) {
+func (s *Server) part(rt *route, r *request) {
 	switch r.info.Verb {
 	case "get":
 		s.get(rt, r)
 	case "update":
-		s.put(rt, r, o)
+		s.put(rt, r, registry.UpdateOptions{})
 	case "patch":
-		s.patchWith(rt, r, o)
-	}
-}
-
-// noRules is the validation of a write that can change nothing a rule is about.
-func noRules(metav1.Object, metav1.Object) validation.ErrorList { return nil }
-
-// checkApproval is the validation of a verdict on a certificate request.
-func checkApproval(obj, old metav1.Object) validation.ErrorList {
-	return certificatesv1.ValidateCertificateSigningRequestApproval(obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest))
-}
-
-// checkEphemeral is the validation of debugging containers added to a pod.
-func checkEphemeral(obj, old metav1.Object) validation.ErrorList {
-	return corev1.ValidateEphemeralContainersUpdate(obj.(*corev1.Pod), old.(*corev1.Pod))
-}
-
-// checkResize is the validation of a change of a running pod's resources.
-func checkResize(obj, old metav1.Object) validation.ErrorList {
-	return corev1.ValidatePodResize(obj.(*corev1.Pod), old.(*corev1.Pod))
-}
-
-// editFinalizers lets a namespace's finalize subresource change spec.finalizers only.
-func editFinalizers(obj, old metav1.Object) {
-	ns, before := obj.(*corev1.Namespace), old.(*corev1.Namespace)
-	finalizers := ns.Spec.Finalizers
-	ns.Spec, ns.Status = before.Spec, before.Status
-	ns.Spec.Finalizers = finalizers
-}
-
-// editApproval lets the approval subresource of a certificate request change conditions only.
-func editApproval(obj, old metav1.Object) {
-	csr, before := obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest)
-	conditions := csr.Status.Conditions
-	csr.Spec, csr.Status = before.Spec, before.Status
-	csr.Status.Conditions = conditions
-	now := metav1.Now()
-	for i := range csr.Status.Conditions {
-		c := &csr.Status.Conditions[i]
-		if c.LastUpdateTime.IsZero() {
-			c.LastUpdateTime = now
-		}
-		if c.LastTransitionTime.IsZero() {
-			c.LastTransitionTime = now
-		}
+		s.patch(rt, r)
 	}
 }
 

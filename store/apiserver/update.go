@@ -27,13 +27,13 @@ func (wo writeOptions) list() []string {
 
 func (s *Server) update(rt *route, r *request) {
 	var o registry.UpdateOptions
-	if rt.res.Definition().Facts.CreateOnUpdate {
+	if rt.res.Definition().Strategy.CreateOnUpdate {
 		o.Create = r.mayCreate
 	}
 	s.put(rt, r, o)
 }
 
-// put replaces an object, or the part of it that o leaves to the request.
+// put replaces an object, or the part of it that the subresource may change.
 func (s *Server) put(rt *route, r *request, o registry.UpdateOptions) {
 	out, err := r.accepts(rt.offers(false))
 	if err != nil {

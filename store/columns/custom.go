@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -22,7 +23,7 @@ func Custom(declared []apiextensionsv1.CustomResourceColumnDefinition) (Table, e
 			Name: "Age", Type: "date", Description: "Time since the object was created.", JSONPath: ".metadata.creationTimestamp",
 		}}
 	}
-	headers := []metav1.TableColumnDefinition{name()}
+	headers := []metav1.TableColumnDefinition{Name()}
 	cells := make([]customColumn, len(declared))
 	for i, d := range declared {
 		path, err := jsonpath.Parse(d.JSONPath)
@@ -30,7 +31,7 @@ func Custom(declared []apiextensionsv1.CustomResourceColumnDefinition) (Table, e
 			return Table{}, fmt.Errorf("column %q: %w", d.Name, err)
 		}
 		headers = append(headers, metav1.TableColumnDefinition{
-			Name: d.Name, Type: d.Type, Format: d.Format, Description: orElse(d.Description, "Custom resource definition column (in JSONPath format): "+d.JSONPath), Priority: d.Priority,
+			Name: d.Name, Type: d.Type, Format: d.Format, Description: cmp.Or(d.Description, "Custom resource definition column (in JSONPath format): "+d.JSONPath), Priority: d.Priority,
 		})
 		cells[i] = customColumn{path: path, typ: d.Type}
 	}
@@ -89,7 +90,7 @@ func dateText(v string, now time.Time) string {
 	if err != nil {
 		return "<invalid>"
 	}
-	return since(t, now)
+	return Since(t, now)
 }
 
 // plainText writes scalars bare and the rest as JSON.

@@ -54,12 +54,13 @@ func units(d, big time.Duration, bigName string, small time.Duration, smallName 
 	return string(b)
 }
 
-// ageOf is the time since the object was created.
-func ageOf(obj metav1.Object, now time.Time) string {
-	return since(metav1.MetaOf(obj).CreationTimestamp.Time, now)
+// AgeOf returns the time since the object was created, as a cell; see [Since].
+func AgeOf(obj metav1.Object, now time.Time) string {
+	return Since(metav1.MetaOf(obj).CreationTimestamp.Time, now)
 }
 
-func since(t, now time.Time) string {
+// Since returns the time from t to now as [HumanDuration] formats it; "<unknown>" for the zero time.
+func Since(t, now time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
 	}

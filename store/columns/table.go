@@ -4,10 +4,9 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// Table is how the objects of one resource are shown.
+// Table is the set of printer columns of one resource.
 type Table struct {
 	// Columns are the headers in order. Do not modify.
 	Columns []metav1.TableColumnDefinition
@@ -34,19 +33,11 @@ func (t Table) Conditions(obj metav1.Object) []metav1.TableRowCondition {
 	return t.conditions(obj)
 }
 
-// For returns the table of a built-in resource, or [Default] for a resource that has no columns of its own.
-func For(gvr schema.GroupVersionResource) Table {
-	if t, ok := builtin[gvr]; ok {
-		return t
-	}
-	return Default()
-}
-
 // Default returns the table of resources without columns of their own: Name and Created At.
 func Default() Table { return byDefault }
 
 var byDefault = Table{Columns: []metav1.TableColumnDefinition{
-	name(),
+	Name(),
 	{Name: "Created At", Type: "date", Description: "Time at which the server stored the object first."},
 }}
 
@@ -70,28 +61,40 @@ func Of[T metav1.Object](row func(obj T, now time.Time) []any, columns ...metav1
 	}}
 }
 
-func name() metav1.TableColumnDefinition {
+// WithConditions returns a copy of t whose rows have the conditions that f returns, which may be called
+// concurrently.
+func (t Table) WithConditions(f func(obj metav1.Object) []metav1.TableRowCondition) Table {
+	t.conditions = f
+	return t
+}
+
+// Name returns the column of the object's name, the first one of most tables.
+func Name() metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: "Name of the object."}
 }
 
-func age() metav1.TableColumnDefinition {
-	return text("Age", "Time since the object was created.")
+// Age returns the column of the time since the object was created; see [AgeOf].
+func Age() metav1.TableColumnDefinition {
+	return Text("Age", "Time since the object was created.")
 }
 
-func text(name, description string) metav1.TableColumnDefinition {
+// Text returns a column of strings.
+func Text(name, description string) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
 }
 
-func number(name, description string) metav1.TableColumnDefinition {
+// Number returns a column of int64s.
+func Number(name, description string) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "integer", Description: description}
 }
 
-func flag(name, description string) metav1.TableColumnDefinition {
+// Bool returns a column of bools.
+func Bool(name, description string) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "boolean", Description: description}
 }
 
-// wide marks a column that shows with -o wide only.
-func wide(c metav1.TableColumnDefinition) metav1.TableColumnDefinition {
+// Wide returns c as a column that kubectl shows with -o wide only.
+func Wide(c metav1.TableColumnDefinition) metav1.TableColumnDefinition {
 	c.Priority = 1
 	return c
 }

@@ -63,8 +63,8 @@ type Controller struct {
 	settled chan struct{}      // closed and replaced when known changes
 }
 
-// New returns a controller over the resources of reg, whose definitions it gives their strategy. reg must
-// serve definitions, of a scheme with the rules of openapi.AddRules.
+// New returns a controller over the resources of reg, which must serve definitions with [Strategy] and the
+// rules of openapi.AddRules.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
 	if o.Converter == nil {
 		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial, Called: o.Called})
@@ -72,12 +72,8 @@ func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Cont
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	res := reg.Resource(Resource)
-	if res == nil {
+	if reg.Resource(Resource) == nil {
 		return nil, errors.New("crd: the registry does not serve customresourcedefinitions")
-	}
-	if _, err := reg.Add(amend(*res.Definition())); err != nil {
-		return nil, err
 	}
 	return &Controller{
 		registry: reg, access: reg.Access(), documents: documents, options: o,

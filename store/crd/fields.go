@@ -61,18 +61,18 @@ func selectable(d *definition, schemas []*openapi.Structural) (fields, error) {
 
 // ofStored makes a resource select by the fields of its version among those that the cache keeps of objects
 // as they are stored.
-func (all fields) ofStored(s *registry.Strategy, version string) {
+func (all fields) ofStored(f *registry.Fields, version string) {
 	if len(all) == 0 {
 		return
 	}
-	s.Selectors = map[string]string{}
+	f.Selectors = map[string]string{}
 	for i := range all {
-		s.FieldNames = append(s.FieldNames, all[i].kept)
+		f.Names = append(f.Names, all[i].kept)
 		if all[i].version == version {
-			s.Selectors[all[i].name] = all[i].kept
+			f.Selectors[all[i].name] = all[i].kept
 		}
 	}
-	s.Fields = func(obj metav1.Object, add func(name, value string)) {
+	f.Of = func(obj metav1.Object, add func(name, value string)) {
 		for i := range all {
 			add(all[i].kept, all[i].of(obj))
 		}
@@ -80,12 +80,12 @@ func (all fields) ofStored(s *registry.Strategy, version string) {
 }
 
 // ofServed makes a resource select by the fields of its version, read from converted objects.
-func (all fields) ofServed(s *registry.Strategy, version string) {
+func (all fields) ofServed(f *registry.Fields, version string) {
 	own := slices.DeleteFunc(slices.Clone(all), func(f field) bool { return f.version != version })
 	for i := range own {
-		s.FieldNames = append(s.FieldNames, own[i].name)
+		f.Names = append(f.Names, own[i].name)
 	}
-	s.Fields = func(obj metav1.Object, add func(name, value string)) {
+	f.Of = func(obj metav1.Object, add func(name, value string)) {
 		for i := range own {
 			add(own[i].name, own[i].of(obj))
 		}

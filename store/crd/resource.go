@@ -55,9 +55,9 @@ func build(d *definition, convert Converter) (*served, error) {
 			// The storage version too: what is stored may be of a former one.
 			def.FromStoredAll = convert.To(d, def.Info.GVK.GroupVersion())
 			def.FromStored, def.ToStored = one(def.FromStoredAll), one(convert.To(d, stored.GVK.GroupVersion()))
-			fields.ofServed(&def.Strategy, v.Name)
+			fields.ofServed(&def.Fields, v.Name)
 		} else {
-			fields.ofStored(&def.Strategy, v.Name)
+			fields.ofStored(&def.Fields, v.Name)
 		}
 		s.resources = append(s.resources, *def)
 		s.documents = append(s.documents, *doc)
@@ -122,7 +122,7 @@ func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, 
 	}
 	def := &registry.Definition{
 		Info: in, Custom: true, Terminating: is(d, apiextensionsv1.Terminating), Prefix: registry.CustomPrefix(in.GVR.GroupResource()),
-		Facts: registry.Facts{JSON: true, VersionRequired: true, Generation: registry.OnSpec}, StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
+		Strategy: registry.Strategy{VersionRequired: true, Generation: registry.OnSpec},
 	}
 	if def.Table, err = columns.Custom(v.AdditionalPrinterColumns); err != nil {
 		return nil, nil, err

@@ -12,9 +12,10 @@ import (
 // finalizer keeps a deleted definition until its objects are gone.
 const finalizer = "customresourcecleanup.apiextensions.k8s.io"
 
-// amend gives the registry's own resource of definitions their strategy.
-func amend(def registry.Definition) registry.Definition {
-	s := &def.Strategy
+// Strategy returns how CustomResourceDefinition objects are stored: with the status that a [Controller]
+// maintains, and until their custom resources are deleted.
+func Strategy() registry.Strategy {
+	s := registry.Strategy{Generation: registry.OnSpec, VersionRequired: true, BareFinalizers: true}
 	s.PrepareCreate = func(_ context.Context, obj metav1.Object) {
 		d := obj.(*definition)
 		d.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
@@ -41,7 +42,7 @@ func amend(def registry.Definition) registry.Definition {
 			Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
 		})
 	}
-	return def
+	return s
 }
 
 // noteStorage adds the storage version to the versions objects may be stored in.

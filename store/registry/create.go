@@ -117,11 +117,11 @@ func (r *Resource) place(obj metav1.Object, namespace string) error {
 // beginLife sets what only the server sets and lets the kind prepare the object.
 func (r *Resource) beginLife(ctx context.Context, m *metav1.ObjectMeta, obj metav1.Object) {
 	m.CreationTimestamp = metav1.Now().Truncated()
-	m.UID = newUID()
-	if r.def.StatusSubresource && !r.def.Strategy.KeepStatus {
+	m.UID = NewUID()
+	if r.hasStatus && !r.def.Strategy.KeepStatus {
 		r.shape.clearStatus(obj)
 	}
-	if r.def.Facts.Generation != Unmanaged {
+	if r.def.Strategy.Generation != Unmanaged {
 		m.Generation = 1
 	}
 	if prepare := r.def.Strategy.PrepareCreate; prepare != nil {

@@ -252,7 +252,10 @@ func (r *Resource) propagation(m *metav1.ObjectMeta, o *metav1.DeleteOptions) me
 	case slices.Contains(m.Finalizers, metav1.FinalizerDeleteDependents):
 		return metav1.DeletePropagationForeground
 	}
-	return r.def.Facts.defaultPropagation()
+	if r.def.Strategy.Orphans {
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationBackground
 }
 
 // remove deletes the key of cur at its revision, with what the kind takes along.

@@ -1,6 +1,7 @@
-// Package registry is what lies between an API server's verbs and its store: one [Resource] per
-// stored kind, which knows where its objects live, how they are encoded, and what has to happen
-// to an object when it is created, updated or deleted.
+// Package registry is the layer between an API server's verbs and its store: one [Resource] per stored kind,
+// which encodes its objects, maps them to keys, and applies the rules of creating, updating and deleting them.
+// The package is generic: what is particular to a kind is in its [Definition], and those of the built-in kinds
+// are in package builtin. The one kind named here is Lease, which guards the writes of elected leaders.
 //
 // # What is promised
 //
@@ -13,8 +14,10 @@
 //  4. Spec and status are kept apart where a kind has a status subresource, generation counts changes of the
 //     desired state, and an object with finalizers or a grace period is marked before it is removed.
 //
-// [Access] is the way in for parts of the server itself (admission plugins, authorizers, custom
-// resource definitions): the same semantics as over HTTP, but without authorization.
+// [Access] is for parts of the server itself (admission plugins, authorizers, custom resource definitions): the
+// same semantics as over HTTP, but without authorization.
+//
+// Tests of behavior that needs requests, such as patches, are in package apiserver.
 //
 // Everything here is safe for concurrent use. Loops run inside [Registry.Run].
 package registry

@@ -7,7 +7,6 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -80,7 +79,7 @@ func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource str
 	plain.Finalizers = nil
 	again := metav1.ValidateMetaFields(&plain, p) // the general rules look twice
 	errs = append(errs, again...)
-	if rule != scheme.MetaLoose && !bareFinalizers(r.gr) {
+	if rule != scheme.MetaLoose && !r.def.Strategy.BareFinalizers {
 		errs = append(errs, again...)
 	}
 	if rule == scheme.MetaAnew {
@@ -90,23 +89,13 @@ func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource str
 	return errs
 }
 
-// validateFinalizers checks what built-in kinds ask of finalizers, but for those of bareFinalizers.
+// validateFinalizers checks that the finalizers of kinds other than custom resources have a domain, unless
+// the kind accepts bare ones.
 func (r *Resource) validateFinalizers(m *metav1.ObjectMeta) validation.ErrorList {
-	if r.def.Custom || len(m.Finalizers) == 0 || bareFinalizers(r.gr) {
+	if r.def.Custom || len(m.Finalizers) == 0 || r.def.Strategy.BareFinalizers {
 		return nil
 	}
 	return metav1.ValidateFinalizerDomains(m.Finalizers, validation.NewPath("metadata", "finalizers"))
-}
-
-// bareFinalizers reports whether a built-in kind accepts finalizers without a domain. Definitions of custom
-// resources must: the one that each of them has is such. The others are those whose metadata Kubernetes
-// checks no more than a custom resource's.
-func bareFinalizers(gr schema.GroupResource) bool {
-	switch gr.Group {
-	case "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy":
-		return true
-	}
-	return gr == schema.GroupResource{Resource: "events"}
 }
 
 // warnOfFinalizers advises what built-in kinds ask for; old is nil on create.

@@ -31,8 +31,8 @@ func generatedName(prefix string) string {
 	return string(b)
 }
 
-// newUID returns a random (version 4) UUID.
-func newUID() types.UID {
+// NewUID returns a random (version 4) UUID.
+func NewUID() types.UID {
 	var u [16]byte
 	_, _ = rand.Read(u[:]) // never fails
 	u[6] = u[6]&0x0f | 0x40

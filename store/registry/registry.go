@@ -21,13 +21,6 @@ type Options struct {
 	Cache cache.Options
 	// CacheMetrics returns the hooks of a resource's watch cache; nil means those of Cache.
 	CacheMetrics func(gr schema.GroupResource) cache.Metrics
-	// EventTTL is how long Events are kept. Zero means an hour.
-	EventTTL Seconds
-	// ServiceCIDR is the range of cluster IPs, or two of different families separated by a comma. Empty means
-	// DefaultServiceCIDR.
-	ServiceCIDR string
-	// NodePorts is the range of node ports, both ends included. Zero means 30000 to 32767.
-	NodePorts PortRange
 	// CBOR stores custom resources as CBOR and not as JSON. Both are read, whatever it says.
 	CBOR bool
 	// Logger receives what cannot be returned. Nil discards.
@@ -42,8 +35,6 @@ type Registry struct {
 	chain   atomic.Pointer[chain]
 
 	table atomic.Pointer[table]
-	addrs *addressAllocator
-	ports *portAllocator
 
 	mu      sync.Mutex // guards what follows, and who swaps table
 	watched map[string]*watched
@@ -61,24 +52,14 @@ type table struct {
 }
 
 // New returns a registry without resources over s. Reads wait until Run is called.
-func New(s store.Store, o Options) (*Registry, error) {
+func New(s store.Store, o Options) *Registry {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.EventTTL == 0 {
-		o.EventTTL = 3600
 	}
 	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}, started: make(chan struct{}), changed: make(chan struct{})}
 	r.table.Store(&table{})
 	r.chain.Store(&chain{})
-	var err error
-	if r.addrs, err = newAddressAllocator(r, o.ServiceCIDR); err != nil {
-		return nil, err
-	}
-	if r.ports, err = newPortAllocator(r, o.NodePorts); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r
 }
 
 // Store returns the store beneath.
@@ -192,9 +173,3 @@ func (t *table) next() *table {
 
 // Generation changes with every Add and Remove.
 func (r *Registry) Generation() int64 { return r.table.Load().generation }
-
-// Seconds is a duration in whole seconds.
-type Seconds int64
-
-// PortRange is a range of ports, both ends included.
-type PortRange struct{ First, Last int32 }

@@ -2,11 +2,8 @@ package registry_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
-	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
-	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
@@ -27,6 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -40,9 +36,10 @@ func startOver(t testing.TB, s store.Store) *registry.Registry {
 	kinds := scheme.New()
 	require.NoError(t, api.AddToScheme(kinds))
 	require.NoError(t, api.AddRules(kinds))
-	r, err := registry.New(s, registry.Options{})
+	r := registry.New(s, registry.Options{})
+	builtins, err := builtin.New(r, builtin.Options{})
 	require.NoError(t, err)
-	defs, err := r.Builtins(kinds)
+	defs, err := builtins.Definitions(kinds)
 	require.NoError(t, err)
 	_, err = r.Add(defs...)
 	require.NoError(t, err)
@@ -68,52 +65,6 @@ func key(name string) types.NamespacedName {
 
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{}}
-}
-
-// Every kind is where an etcd of a Kubernetes cluster has it, at the version it has there. The backend adds
-// /registry.
-func TestKeysAndVersionsAreUpstreams(t *testing.T) {
-	var facts []struct{ APIVersion, Kind, Encoding, ExampleKey string }
-	b, err := os.ReadFile("testdata/etcd_keys.json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &facts))
-	r := start(t)
-	found := 0
-	for _, f := range facts {
-		gvk := schema.FromAPIVersionAndKind(f.APIVersion, f.Kind)
-		i := slices.IndexFunc(r.Resources(), func(res *registry.Resource) bool {
-			return res.Info().GVK.GroupKind() == gvk.GroupKind() && res.Definition().Stored == nil
-		})
-		if i < 0 {
-			require.Contains(t, []string{"Widget", "RangeAllocation"}, f.Kind)
-			continue
-		}
-		found++
-		res := r.Resources()[i]
-		at := strings.TrimPrefix(f.ExampleKey, "/registry")
-		require.True(t, strings.HasPrefix(at, res.Prefix()), "%s is not under %s", at, res.Prefix())
-		require.Equal(t, map[bool]int{true: 2, false: 1}[res.Info().Namespaced], len(strings.Split(strings.TrimPrefix(at, res.Prefix()), "/")))
-		require.Equal(t, f.Encoding == "json", res.Definition().Facts.JSON, f.Kind)
-	}
-	require.Greater(t, found, 50)
-}
-
-func TestFieldSelectorsAreUpstreams(t *testing.T) {
-	var facts []struct {
-		Group, Version, Resource string
-		FieldSelectors           []string
-	}
-	b, err := os.ReadFile("testdata/field_selectors.json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &facts))
-	r := start(t)
-	for _, f := range facts {
-		res := r.Resource(schema.GroupVersionResource{Group: f.Group, Version: f.Version, Resource: f.Resource})
-		if res == nil || f.Group == "events.k8s.io" {
-			continue // computed; stored under the names of core events
-		}
-		require.ElementsMatch(t, f.FieldSelectors, res.Selectable(), f.Resource)
-	}
 }
 
 func TestStoredBytes(t *testing.T) {
@@ -236,54 +187,6 @@ func TestLastFinalizerOfACachedObject(t *testing.T) {
 	}
 }
 
-func TestNamespacesGoInTwoSteps(t *testing.T) {
-	r := start(t)
-	a := r.Access()
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	ns := types.NamespacedName{Name: "x"}
-	_, err := a.Create(t.Context(), gvr, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, registry.Write{})
-	require.NoError(t, err)
-	require.NoError(t, a.Delete(t.Context(), gvr, ns, nil, registry.Write{}))
-	obj, err := a.GetLatest(t.Context(), gvr, ns)
-	require.NoError(t, err)
-	require.Equal(t, corev1.NamespaceTerminating, obj.(*corev1.Namespace).Status.Phase)
-	require.NoError(t, a.Delete(t.Context(), gvr, ns, nil, registry.Write{}), "again")
-	_, err = a.GetLatest(t.Context(), gvr, ns)
-	require.NoError(t, err, "still held by spec.finalizers")
-}
-
-func TestScalersSurviveBothConversions(t *testing.T) {
-	r := start(t)
-	a := r.Access()
-	v2 := schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
-	v1 := schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}
-	in := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default", Annotations: map[string]string{"mine": "x"}},
-		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 4, ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d", APIVersion: "apps/v1"},
-			Metrics: []autoscalingv2.MetricSpec{
-				{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "memory", Target: autoscalingv2.MetricTarget{Type: "Utilization", AverageUtilization: new(int32(60))}}},
-				{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: autoscalingv2.MetricTarget{Type: "Utilization", AverageUtilization: new(int32(70))}}},
-			},
-			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: new(int32(30))}}}}
-	_, err := a.Create(t.Context(), v2, in, registry.Write{})
-	require.NoError(t, err)
-	before, err := a.GetLatest(t.Context(), v2, key("h"))
-	require.NoError(t, err)
-	_, err = a.Update(t.Context(), v1, key("h"), func(obj metav1.Object) error {
-		old := obj.(*autoscalingv1.HorizontalPodAutoscaler)
-		require.EqualValues(t, 70, *old.Spec.TargetCPUUtilizationPercentage)
-		old.Spec.MaxReplicas = 9
-		return nil
-	}, registry.Write{})
-	require.NoError(t, err)
-	after, err := a.GetLatest(t.Context(), v2, key("h"))
-	require.NoError(t, err)
-	was, is := before.(*autoscalingv2.HorizontalPodAutoscaler), after.(*autoscalingv2.HorizontalPodAutoscaler)
-	require.EqualValues(t, 9, is.Spec.MaxReplicas)
-	require.Equal(t, map[string]string{"mine": "x"}, is.Annotations)
-	require.Equal(t, was.Spec.Behavior, is.Spec.Behavior)
-	require.ElementsMatch(t, was.Spec.Metrics, is.Spec.Metrics)
-}
-
 func TestSeedIsDoneOnce(t *testing.T) {
 	r := start(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
@@ -302,11 +205,8 @@ func TestReadsWaitForRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New(memory.Options{})
 		defer s.Close()
-		r, err := registry.New(s, registry.Options{})
-		require.NoError(t, err)
-		defs, err := r.Builtins(api.Scheme())
-		require.NoError(t, err)
-		_, err = r.Add(defs...)
+		r := registry.New(s, registry.Options{})
+		_, err := r.Add(registry.Definition{Info: api.Scheme().ForResource(configMaps)})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -361,20 +261,8 @@ func TestUnreadableObjects(t *testing.T) {
 }
 
 func Example() {
-	kinds := scheme.New()
-	if err := api.AddToScheme(kinds); err != nil {
-		panic(err)
-	}
-	s := memory.New(memory.Options{})
-	r, err := registry.New(s, registry.Options{})
-	if err != nil {
-		panic(err)
-	}
-	defs, err := r.Builtins(kinds)
-	if err != nil {
-		panic(err)
-	}
-	if _, err := r.Add(defs...); err != nil {
+	r := registry.New(memory.New(memory.Options{}), registry.Options{})
+	if _, err := r.Add(registry.Definition{Info: api.Scheme().ForResource(configMaps)}); err != nil {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -87,12 +87,10 @@ func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.
 	return out, nil
 }
 
-// seedOps returns the operations that create obj, which is served and did not exist a moment ago. obj is not
-// changed.
+// seedOps returns the operations that create obj, which is served and was not stored when missing ran. obj is
+// not changed.
 func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, error) {
 	res := r.forType(obj)
-	key := res.key(metav1.KeyOf(obj))
-	given := obj
 	raw, err := res.encode(obj)
 	if err != nil {
 		return nil, err
@@ -100,29 +98,54 @@ func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, 
 	if obj, err = res.decode(raw, 0); err != nil {
 		return nil, err
 	}
-	res.complete(obj)
-	res.beginLife(ctx, metav1.MetaOf(obj), obj)
-	if res.shape.hasSetStatus(given) {
-		res.shape.copyStatus(obj, given)
+	if err := res.prepareSeed(ctx, obj); err != nil {
+		return nil, err
 	}
-	if errs := res.validateNew(obj); len(errs) > 0 {
-		return nil, res.invalid(obj.GetName(), errs)
-	}
+	key := res.key(metav1.KeyOf(obj))
 	more, err := res.reserve(ctx, obj, nil)
 	if err != nil {
-		// Another server that is starting may have stored it, with what it reserves, since we looked.
+		// Another server that is starting may have stored it, with what it reserves, since then.
 		if _, _, err := r.store.Get(ctx, key); err == nil {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("registry: %s %s: %w", res.gr, obj.GetName(), err)
 	}
-	value, err := res.encode(obj)
+	op, err := res.createOp(obj)
 	if err != nil {
 		return nil, err
 	}
-	op := store.CreateOp(key, value)
-	op.TTL = res.ttl(obj)
 	return append([]store.Op{op}, more.Ops...), nil
+}
+
+// CreateOp returns the operation that creates obj as [Registry.Seed] does, for a transaction with other
+// operations, but without those that the kind reserves. obj must not be used afterwards.
+func (r *Resource) CreateOp(ctx context.Context, obj metav1.Object) (store.Op, error) {
+	if err := r.prepareSeed(ctx, obj); err != nil {
+		return store.Op{}, err
+	}
+	return r.createOp(obj)
+}
+
+// prepareSeed completes and validates an object to be created past admission, which keeps its status.
+func (r *Resource) prepareSeed(ctx context.Context, obj metav1.Object) error {
+	given := r.info.New()
+	r.shape.copyStatus(given, obj)
+	r.complete(obj)
+	r.beginLife(ctx, metav1.MetaOf(obj), obj)
+	if r.shape.hasSetStatus(given) {
+		r.shape.copyStatus(obj, given)
+	}
+	if errs := r.validateNew(obj); len(errs) > 0 {
+		return r.invalid(obj.GetName(), errs)
+	}
+	return nil
+}
+
+func (r *Resource) createOp(obj metav1.Object) (store.Op, error) {
+	value, err := r.encode(obj)
+	op := store.CreateOp(r.key(metav1.KeyOf(obj)), value)
+	op.TTL = r.ttl(obj)
+	return op, err
 }
 
 // forType returns the resource that stores objects of obj's Go type.

@@ -1,38 +1,54 @@
 package registry
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
 // Selectable returns the names of the field selectors of the resource.
 func (r *Resource) Selectable() []string {
 	names := []string{"metadata.name"}
-	if !r.def.Strategy.NoNamespaceField {
+	if !r.def.Fields.NoNamespace {
 		names = append(names, "metadata.namespace")
 	}
-	if other := r.def.Strategy.Selectors; other != nil {
+	if other := r.def.Fields.Selectors; other != nil {
 		return append(names, slices.Sorted(maps.Keys(other))...)
 	}
-	return append(names, slices.Sorted(slices.Values(r.def.Strategy.FieldNames))...)
+	return append(names, slices.Sorted(slices.Values(r.def.Fields.Names))...)
 }
 
 // FieldName is the name by which [Resource.FieldOf] knows a field selector. It is false for what is none.
 func (r *Resource) FieldName(selector string) (name string, ok bool) {
-	s := &r.def.Strategy
+	f := &r.def.Fields
 	switch {
-	case selector == "metadata.name", selector == "metadata.namespace" && !s.NoNamespaceField:
+	case selector == "metadata.name", selector == "metadata.namespace" && !f.NoNamespace:
 		return selector, true
-	case s.Selectors != nil:
-		name, ok = s.Selectors[selector]
+	case f.Selectors != nil:
+		name, ok = f.Selectors[selector]
 		return name, ok
 	}
-	return selector, slices.Contains(s.FieldNames, selector)
+	return selector, slices.Contains(f.Names, selector)
+}
+
+// UnknownField returns the error for a field selector that FieldName does not know, in upstream's words.
+func (r *Resource) UnknownField(selector string) error {
+	switch f := &r.def.Fields; {
+	case f.Unknown != nil:
+		return errors.New(f.Unknown(selector))
+	case r.def.Custom || len(f.Names) > 0:
+		return fmt.Errorf("field label not supported: %s", selector)
+	}
+	return ErrOnlyMetadataFields(selector)
+}
+
+// ErrOnlyMetadataFields returns the error for a field selector of a resource that has none of its own.
+func ErrOnlyMetadataFields(selector string) error {
+	return fmt.Errorf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, selector)
 }
 
 // FieldOf is the value of a field that [Resource.FieldName] names. It is false for an object whose fields are
@@ -48,7 +64,7 @@ func (r *Resource) FieldOf(o *cache.Object, name string) (value string, ok bool)
 		return o.Attrs.Fields[name], true
 	}
 	values, err := r.convertedFields(o)
-	if i := slices.Index(r.def.Strategy.FieldNames, name); err == nil && i < len(values) && i >= 0 {
+	if i := slices.Index(r.def.Fields.Names, name); err == nil && i < len(values) && i >= 0 {
 		return values[i], true
 	}
 	return "", false
@@ -57,7 +73,7 @@ func (r *Resource) FieldOf(o *cache.Object, name string) (value string, ok bool)
 // ConvertsFields reports that the fields of selectors beyond the metadata are read from converted objects, so
 // that FieldOf may ask somebody to convert one and it is worth calling Convert for many before.
 func (r *Resource) ConvertsFields() bool {
-	return r.def.FromStoredAll != nil && len(r.def.Strategy.FieldNames) > 0
+	return r.def.FromStoredAll != nil && len(r.def.Fields.Names) > 0
 }
 
 // keptFields are the names of the fields that the cache keeps of each object.
@@ -65,7 +81,7 @@ func (r *Resource) keptFields() []string {
 	if r.ConvertsFields() {
 		return nil
 	}
-	return r.def.Strategy.FieldNames
+	return r.def.Fields.Names
 }
 
 // convertedFields are the values of FieldNames in the converted object, kept beside the conversion.
@@ -78,9 +94,9 @@ func (r *Resource) convertedFields(o *cache.Object) (values []string, err error)
 		if err != nil {
 			return nil, err
 		}
-		values := make([]string, len(r.def.Strategy.FieldNames))
-		r.def.Strategy.Fields(obj, func(name, value string) {
-			if i := slices.Index(r.def.Strategy.FieldNames, name); i >= 0 {
+		values := make([]string, len(r.def.Fields.Names))
+		r.def.Fields.Of(obj, func(name, value string) {
+			if i := slices.Index(r.def.Fields.Names, name); i >= 0 {
 				values[i] = value
 			}
 		})
@@ -90,18 +106,4 @@ func (r *Resource) convertedFields(o *cache.Object) (values []string, err error)
 		return nil, err
 	}
 	return values, codec.Unmarshal(text, &values)
-}
-
-// renamedFields are the field selectors of kinds that are stored as another kind, with the names there.
-func renamedFields(obj metav1.Object) map[string]string {
-	if _, ok := obj.(*eventsv1.Event); !ok {
-		return nil
-	}
-	return map[string]string{
-		"reportingController": "reportingComponent",
-		"regarding.kind":      "involvedObject.kind", "regarding.namespace": "involvedObject.namespace",
-		"regarding.name": "involvedObject.name", "regarding.uid": "involvedObject.uid",
-		"regarding.apiVersion": "involvedObject.apiVersion", "regarding.resourceVersion": "involvedObject.resourceVersion",
-		"regarding.fieldPath": "involvedObject.fieldPath", "reason": "reason", "type": "type",
-	}
 }

@@ -27,7 +27,6 @@ func (r *Resource) owners() (*managedfields.Type, error) {
 var (
 	statusFields = managedfields.NewSet(managedfields.FieldPath("status"))
 	specFields   = managedfields.NewSet(managedfields.FieldPath("spec"))
-	metaFields   = managedfields.NewSet(managedfields.FieldPath("metadata"))
 	// customFields cannot be written through the status of a custom resource, and of kinds that are as
 	// strict.
 	customFields = managedfields.NewSet(managedfields.FieldPath("spec"), managedfields.FieldPath("metadata"))
@@ -44,10 +43,10 @@ func (r *Resource) fieldWrite(w Write) managedfields.Write {
 		fw.Reset = customFields
 	case w.Subresource == "status":
 		fw.Reset = specFields
-	case w.Subresource == "ephemeralcontainers" || w.Subresource == "resize":
-		fw.Reset = metaFields
-	case w.Subresource == "" && r.def.StatusSubresource:
+	case w.Subresource == "" && r.hasStatus:
 		fw.Reset = statusFields
+	default:
+		fw.Reset = r.def.Subresources[w.Subresource].Reset
 	}
 	return fw
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -59,11 +60,6 @@ type UpdateOptions struct {
 	Create func(context.Context) error
 	// Patch relaxes what a PUT requires: the version may be missing, and a wrong uid is a 422.
 	Patch bool
-	// Edit restricts the change to a part of the object; nil is the whole of it, as far as Subresource
-	// allows. It is called with the new and the current state, after Change.
-	Edit func(obj, old metav1.Object)
-	// Check replaces the kind's validation of updates; nil keeps it.
-	Check func(obj, old metav1.Object) validation.ErrorList
 }
 
 // state is an object as it is in the store.
@@ -254,7 +250,7 @@ func (r *Resource) checkVersion(m, old *metav1.ObjectMeta, o UpdateOptions) erro
 	case old.ResourceVersion:
 		return nil
 	case "", "0":
-		if r.def.Facts.VersionRequired {
+		if r.def.Strategy.VersionRequired {
 			// The resource in the place of the kind, and the number, are what upstream says, and kubectl
 			// prints.
 			p := validation.NewPath("metadata", "resourceVersion")
@@ -290,49 +286,38 @@ func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o 
 		if s.PrepareStatus != nil {
 			s.PrepareStatus(ctx, obj, old)
 		}
-	case o.Subresource == "" && r.def.StatusSubresource:
+	case o.Subresource == "" && r.hasStatus:
 		r.shape.copyStatus(obj, old)
 	}
-	if o.Edit != nil {
-		o.Edit(obj, old)
+	part := r.def.Subresources[o.Subresource]
+	if part.Edit != nil {
+		part.Edit(obj, old)
 	}
 	if s.PrepareUpdate != nil && o.Subresource == "" {
 		s.PrepareUpdate(ctx, obj, old)
 	}
-	if rule := r.def.Facts.Generation; rule != Unmanaged {
+	if rule := r.def.Strategy.Generation; rule != Unmanaged {
 		m.Generation = om.Generation
-		// Where a pod runs is the scheduler's answer, not its author's wish.
-		if o.Subresource != "status" && o.Subresource != "binding" && r.desiredChanged(rule, obj, old) {
+		if o.Subresource != "status" && !part.KeepsGeneration && r.desiredChanged(rule, obj, old) {
 			m.Generation++
 		}
 	}
 }
 
 func (r *Resource) desiredChanged(rule GenerationRule, obj, old metav1.Object) bool {
-	if rule == OnSpecAndMetadata && !sameStrings(obj.GetAnnotations(), old.GetAnnotations()) {
+	if rule == OnSpecAndMetadata && !maps.Equal(obj.GetAnnotations(), old.GetAnnotations()) {
 		return true
 	}
-	return !r.shape.sameDesired(obj, old, !r.def.StatusSubresource)
-}
-
-func sameStrings(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if w, ok := b[k]; !ok || v != w {
-			return false
-		}
-	}
-	return true
+	return !r.shape.sameDesired(obj, old, !r.hasStatus)
 }
 
 func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) validation.ErrorList {
 	errs := r.validateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old), o.Subresource)
 	rules := &r.info.Rules
+	part := r.def.Subresources[o.Subresource]
 	switch {
-	case o.Check != nil:
-		return append(errs, o.Check(obj, old)...)
+	case part.Validate != nil:
+		return append(errs, part.Validate(obj, old)...)
 	case o.Subresource == "status":
 		if rules.ValidateStatus != nil {
 			errs = append(errs, rules.ValidateStatus(obj, old)...)

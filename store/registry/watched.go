@@ -214,10 +214,14 @@ func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
 
 // selectedPart is what attributes reads of objects stored as protobuf.
 func (r *Resource) selectedPart() *codec.Part {
-	if s := &r.def.Strategy; r.def.Facts.JSON || r.def.Custom || s.Fields != nil && s.FieldPaths == nil {
+	if r.def.JSON || r.def.Custom {
 		return nil
 	}
-	part, err := codec.PartOf(r.stored.Type, append([]string{"metadata.uid", "metadata.labels"}, r.def.Strategy.FieldPaths...)...)
+	paths := r.def.Fields.Paths
+	if paths == nil {
+		paths = r.def.Fields.Names
+	}
+	part, err := codec.PartOf(r.stored.Type, append([]string{"metadata.uid", "metadata.labels"}, paths...)...)
 	if err != nil {
 		return nil // a type of an embedder, of another shape
 	}
@@ -235,9 +239,9 @@ func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 			attrs.Labels[unique.Make(name).Value()] = unique.Make(value).Value()
 		}
 	}
-	if fields := r.def.Strategy.Fields; fields != nil && !r.ConvertsFields() {
-		attrs.Fields = make(map[string]string, len(r.def.Strategy.FieldNames))
-		fields(obj, func(name, value string) { attrs.Fields[name] = unique.Make(value).Value() })
+	if f := &r.def.Fields; f.Of != nil && !r.ConvertsFields() {
+		attrs.Fields = make(map[string]string, len(f.Names))
+		f.Of(obj, func(name, value string) { attrs.Fields[name] = unique.Make(value).Value() })
 	}
 	return attrs
 }

@@ -1,0 +1,82 @@
+package builtin
+
+import (
+	"context"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/registry"
+)
+
+// certificates returns the kinds of the group certificates.k8s.io.
+func certificates(s *scheme.Scheme) []registry.Definition {
+	return []registry.Definition{{
+		Info: kind[*certificatesv1.CertificateSigningRequest](s, certificatesv1.GroupVersion), Table: signingRequestTable,
+		Strategy: registry.Strategy{
+			PrepareCreate: prepareCSR,
+			PrepareUpdate: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) { csr.Spec = old.Spec }),
+			PrepareStatus: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) {
+				csr.Status.Conditions = keepApproval(csr.Status.Conditions, old.Status.Conditions)
+			}),
+		},
+		Fields: clusterScoped(field("spec.signerName", func(csr *certificatesv1.CertificateSigningRequest) string {
+			return csr.Spec.SignerName
+		})),
+		Subresources: map[string]registry.Subresource{
+			"approval": {Edit: edit(editApproval), Validate: check(certificatesv1.ValidateCertificateSigningRequestApproval)},
+		},
+	}}
+}
+
+// prepareCSR sets the requesting user: signers decide by it, so it must not be the client's own claim.
+func prepareCSR(ctx context.Context, obj metav1.Object) {
+	csr := obj.(*certificatesv1.CertificateSigningRequest)
+	csr.Spec.Username, csr.Spec.UID, csr.Spec.Groups, csr.Spec.Extra = "", "", nil, nil
+	if u := authn.UserFrom(ctx); u != nil {
+		csr.Spec.Username, csr.Spec.UID, csr.Spec.Groups = u.Name, u.UID, u.Groups
+		for k, v := range u.Extra {
+			if csr.Spec.Extra == nil {
+				csr.Spec.Extra = map[string]certificatesv1.ExtraValue{}
+			}
+			csr.Spec.Extra[k] = v
+		}
+	}
+}
+
+// keepApproval keeps approvals and denials, which have a subresource of their own, in a write of the status.
+func keepApproval(wanted, old []certificatesv1.CertificateSigningRequestCondition) []certificatesv1.CertificateSigningRequestCondition {
+	isVerdict := func(t certificatesv1.RequestConditionType) bool {
+		return t == certificatesv1.CertificateApproved || t == certificatesv1.CertificateDenied
+	}
+	var out []certificatesv1.CertificateSigningRequestCondition
+	for _, c := range old {
+		if isVerdict(c.Type) {
+			out = append(out, c)
+		}
+	}
+	for _, c := range wanted {
+		if !isVerdict(c.Type) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// editApproval lets the approval subresource change conditions only.
+func editApproval(csr, old *certificatesv1.CertificateSigningRequest) {
+	conditions := csr.Status.Conditions
+	csr.Spec, csr.Status = old.Spec, old.Status
+	csr.Status.Conditions = conditions
+	now := metav1.Now()
+	for i := range csr.Status.Conditions {
+		c := &csr.Status.Conditions[i]
+		if c.LastUpdateTime.IsZero() {
+			c.LastUpdateTime = now
+		}
+		if c.LastTransitionTime.IsZero() {
+			c.LastTransitionTime = now
+		}
+	}
+}

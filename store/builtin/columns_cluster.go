@@ -1,0 +1,145 @@
+package builtin
+
+import (
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/nodev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
+	"github.com/keelson-dev/keelson/store/columns"
+)
+
+var leaseTable = columns.Of(func(l *coordinationv1.Lease, now time.Time) []any {
+	return []any{l.Name, value(l.Spec.HolderIdentity), columns.AgeOf(l, now)}
+}, columns.Name(), columns.Text("Holder", "Who holds the lease."), columns.Age())
+
+var priorityClassTable = columns.Of(func(p *schedulingv1.PriorityClass, now time.Time) []any {
+	return []any{p.Name, int64(p.Value), p.GlobalDefault, columns.AgeOf(p, now), string(value(p.PreemptionPolicy))}
+}, columns.Name(), columns.Number("Value", "Priority of pods of the class."), columns.Bool("Global-Default", "Whether pods without a class get this one."),
+	columns.Age(), columns.Text("PreemptionPolicy", "Whether pods of the class push others out."))
+
+var runtimeClassTable = columns.Of(func(c *nodev1.RuntimeClass, now time.Time) []any {
+	return []any{c.Name, c.Handler, columns.AgeOf(c, now)}
+}, columns.Name(), columns.Text("Handler", "Configuration of the container runtime."), columns.Age())
+
+var apiServiceTable = columns.Of(func(s *apiregistrationv1.APIService, now time.Time) []any {
+	service := "Local"
+	if ref := s.Spec.Service; ref != nil {
+		service = value(&ref.Namespace) + "/" + value(&ref.Name)
+	}
+	available := "Unknown"
+	for _, c := range s.Status.Conditions {
+		if c.Type != apiregistrationv1.Available {
+			continue
+		}
+		available = string(c.Status)
+		if c.Status != apiregistrationv1.ConditionTrue && c.Reason != "" {
+			available += " (" + c.Reason + ")"
+		}
+	}
+	return []any{s.Name, service, available, columns.AgeOf(s, now)}
+}, columns.Name(), columns.Text("Service", "Service that serves the version, or Local."), columns.Text("Available", "Whether it can be reached."), columns.Age())
+
+var mutatingWebhookTable = columns.Of(func(c *admissionregistrationv1.MutatingWebhookConfiguration, now time.Time) []any {
+	return []any{c.Name, int64(len(c.Webhooks)), columns.AgeOf(c, now)}
+}, columns.Name(), columns.Number("Webhooks", "Number of webhooks."), columns.Age())
+
+var validatingWebhookTable = columns.Of(func(c *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) []any {
+	return []any{c.Name, int64(len(c.Webhooks)), columns.AgeOf(c, now)}
+}, columns.Name(), columns.Number("Webhooks", "Number of webhooks."), columns.Age())
+
+var validatingPolicyTable = columns.Of(func(p *admissionregistrationv1.ValidatingAdmissionPolicy, now time.Time) []any {
+	return []any{p.Name, int64(len(p.Spec.Validations)), paramKind(p.Spec.ParamKind), columns.AgeOf(p, now)}
+}, columns.Name(), columns.Number("Validations", "Number of rules."), columns.Text("ParamKind", "Kind of the parameters."), columns.Age())
+
+var mutatingPolicyTable = columns.Of(func(p *admissionregistrationv1.MutatingAdmissionPolicy, now time.Time) []any {
+	return []any{p.Name, int64(len(p.Spec.Mutations)), paramKind(p.Spec.ParamKind), columns.AgeOf(p, now)}
+}, columns.Name(), columns.Number("Mutations", "Number of changes."), columns.Text("ParamKind", "Kind of the parameters."), columns.Age())
+
+var validatingPolicyBindingTable = columns.Of(func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, now time.Time) []any {
+	return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), columns.AgeOf(b, now)}
+}, columns.Name(), columns.Text("PolicyName", "Policy that is bound."), columns.Text("ParamRef", "Parameters of the policy."), columns.Age())
+
+var mutatingPolicyBindingTable = columns.Of(func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding, now time.Time) []any {
+	return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), columns.AgeOf(b, now)}
+}, columns.Name(), columns.Text("PolicyName", "Policy that is bound."), columns.Text("ParamRef", "Parameters of the policy."), columns.Age())
+
+func paramKind(k *admissionregistrationv1.ParamKind) string {
+	if k == nil {
+		return unset
+	}
+	return k.APIVersion + "/" + k.Kind
+}
+
+func paramRef(r *admissionregistrationv1.ParamRef) string {
+	switch {
+	case r == nil:
+		return unset
+	case r.Name != "":
+		return orElse(r.Namespace, "*") + "/" + r.Name
+	case r.Selector != nil:
+		return selectorText(r.Selector)
+	}
+	return unset
+}
+
+var deviceClassTable = columns.Of(func(c *resourcev1.DeviceClass, now time.Time) []any {
+	return []any{c.Name, columns.AgeOf(c, now)}
+}, columns.Name(), columns.Age())
+
+var claimTemplateTable = columns.Of(func(c *resourcev1.ResourceClaimTemplate, now time.Time) []any {
+	return []any{c.Name, columns.AgeOf(c, now)}
+}, columns.Name(), columns.Age())
+
+var resourceClaimTable = columns.Of(func(c *resourcev1.ResourceClaim, now time.Time) []any {
+	var states []string
+	if c.DeletionTimestamp != nil {
+		states = append(states, "deleted")
+	}
+	if c.Status.Allocation != nil {
+		states = append(states, "allocated")
+		if len(c.Status.ReservedFor) > 0 {
+			states = append(states, "reserved")
+		}
+	} else if c.DeletionTimestamp == nil {
+		states = append(states, "pending")
+	}
+	return []any{c.Name, strings.Join(states, ","), columns.AgeOf(c, now)}
+}, columns.Name(), columns.Text("State", "Whether devices are allocated and in use."), columns.Age())
+
+var resourceSliceTable = columns.Of(func(s *resourcev1.ResourceSlice, now time.Time) []any {
+	return []any{s.Name, value(s.Spec.NodeName), s.Spec.Driver, s.Spec.Pool.Name, columns.AgeOf(s, now)}
+}, columns.Name(), columns.Text("Node", "Node that has the devices."), columns.Text("Driver", "Driver of the devices."), columns.Text("Pool", "Pool the slice belongs to."), columns.Age())
+
+var flowSchemaTable = columns.Of(func(f *flowcontrolv1.FlowSchema, now time.Time) []any {
+	by, dangling := none, "?"
+	if f.Spec.DistinguisherMethod != nil {
+		by = string(f.Spec.DistinguisherMethod.Type)
+	}
+	for _, c := range f.Status.Conditions {
+		if c.Type == flowcontrolv1.FlowSchemaConditionDangling {
+			dangling = string(c.Status)
+		}
+	}
+	return []any{f.Name, f.Spec.PriorityLevelConfiguration.Name, int64(f.Spec.MatchingPrecedence), by, columns.AgeOf(f, now), dangling}
+}, columns.Name(), columns.Text("PriorityLevel", "Level of the matching requests."), columns.Text("MatchingPrecedence", "Lower is asked first."),
+	columns.Text("DistinguisherMethod", "How requests are told apart."), columns.Age(), columns.Text("MissingPL", "Whether the level is missing."))
+
+var priorityLevelTable = columns.Of(func(p *flowcontrolv1.PriorityLevelConfiguration, now time.Time) []any {
+	shares, queues, hand, length := any(none), any(none), any(none), any(none)
+	if l := p.Spec.Limited; l != nil {
+		if l.NominalConcurrencyShares != nil {
+			shares = int64(*l.NominalConcurrencyShares)
+		}
+		if q := l.LimitResponse.Queuing; q != nil {
+			queues, hand, length = int64(q.Queues), int64(q.HandSize), int64(q.QueueLengthLimit)
+		}
+	}
+	return []any{p.Name, string(p.Spec.Type), shares, queues, hand, length, columns.AgeOf(p, now)}
+}, columns.Name(), columns.Text("Type", "Limited or Exempt."), columns.Text("NominalConcurrencyShares", "Share of the server's seats."),
+	columns.Text("Queues", "Number of queues."), columns.Text("HandSize", "Queues one flow may use."), columns.Text("QueueLengthLimit", "Longest queue."), columns.Age())
