@@ -65,7 +65,7 @@ type CustomResourceDefinition struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 	// Names, versions and schemas of the resource.
 	Spec CustomResourceDefinitionSpec `json:"spec" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// Whether it is served; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status CustomResourceDefinitionStatus `json:"status,omitzero" protobuf:"bytes,3,opt,name=status"`
 }
 

@@ -13,7 +13,7 @@ type CronJob struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 	// Desired schedule, job template and history of the cron job.
 	Spec CronJobSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec" openapi:"required"`
-	// What was made; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status CronJobStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 

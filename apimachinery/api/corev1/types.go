@@ -8,47 +8,48 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// AWSElasticBlockStoreVolumeSource is a disk of Amazon EC2.
+// AWSElasticBlockStoreVolumeSource is a disk of Amazon Elastic Block Store.
 type AWSElasticBlockStoreVolumeSource struct {
-	// Identity of the volume at its system.
+	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Partition to mount; the whole disk if 0.
+	// Number of the partition to mount; 0 means the whole disk.
 	Partition int32 `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
 }
 
-// Affinity is what attracts a pod to nodes and to other pods, or keeps it away.
+// Affinity groups the scheduling constraints of a pod.
 type Affinity struct {
-	// Labels of nodes the pod must or would rather run on.
+	// Required and preferred nodes, by label.
 	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty" protobuf:"bytes,1,opt,name=nodeAffinity"`
-	// Pods it must or would rather be near to.
+	// Required and preferred co-location with other pods.
 	PodAffinity *PodAffinity `json:"podAffinity,omitempty" protobuf:"bytes,2,opt,name=podAffinity"`
-	// Pods it must or would rather keep away from.
+	// Required and preferred separation from other pods.
 	PodAntiAffinity *PodAntiAffinity `json:"podAntiAffinity,omitempty" protobuf:"bytes,3,opt,name=podAntiAffinity"`
 }
 
-// AppArmorProfile is an AppArmor profile.
+// AppArmorProfile describes the AppArmor profile of a pod or container.
 type AppArmorProfile struct {
-	// RuntimeDefault, Unconfined or Localhost.
+	// Kind of profile: RuntimeDefault, Unconfined, or Localhost for a profile loaded on the node.
 	Type AppArmorProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
-	// Name of a profile loaded on the node; for Localhost only.
+	// Name of the profile loaded on the node; required if type is Localhost, otherwise unset.
 	LocalhostProfile *string `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
 }
 
-// AttachedVolume is a volume attached to a node.
+// AttachedVolume describes a volume that is attached to a node.
 type AttachedVolume struct {
-	// Plugin and volume, such as kubernetes.io/csi/DRIVER^HANDLE.
+	// Name of the attached volume, made of plugin and volume, such as kubernetes.io/csi/DRIVER^HANDLE.
 	Name UniqueVolumeName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Where the node finds it, if it is a device.
+	// Path of the device on the node, if available.
 	DevicePath string `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
 }
 
-// AvoidPods is what pods a node would rather not run.
+// AvoidPods describes pods that should avoid a node.
 type AvoidPods struct {
-	// Pods by their controllers.
+	// Pods that should avoid the node, by their controllers.
 	PreferAvoidPods []PreferAvoidPodsEntry `json:"preferAvoidPods,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=preferAvoidPods"`
 }
 
@@ -56,725 +57,752 @@ type AvoidPods struct {
 type AzureDiskVolumeSource struct {
 	// Name of the disk.
 	DiskName string `json:"diskName" protobuf:"bytes,1,opt,name=diskName" openapi:"required"`
-	// Where the disk is: its blob, or its resource id if managed.
+	// URI of the data disk in blob storage, or resource ID of a managed disk.
 	DataDiskURI string `json:"diskURI" protobuf:"bytes,2,opt,name=diskURI" openapi:"required"`
-	// None, ReadOnly or ReadWrite; ReadWrite unless set.
+	// Host caching mode: None, ReadOnly or ReadWrite (the default).
 	CachingMode *AzureDataDiskCachingMode `json:"cachingMode,omitempty" default:"ReadWrite" protobuf:"bytes,3,opt,name=cachingMode" openapi:"enum=None|ReadOnly|ReadWrite"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType *string `json:"fsType,omitempty" default:"ext4" protobuf:"bytes,4,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly *bool `json:"readOnly,omitempty" protobuf:"varint,5,opt,name=readOnly"`
-	// Shared, Dedicated or Managed; Shared unless set.
+	// Kind of disk: Shared (the default), Dedicated or Managed.
 	Kind *AzureDataDiskKind `json:"kind,omitempty" default:"Shared" protobuf:"bytes,6,opt,name=kind" openapi:"enum=Dedicated|Managed|Shared"`
 }
 
-// AzureFilePersistentVolumeSource is a share of Azure Files with a secret in any namespace.
+// AzureFilePersistentVolumeSource is an Azure Files share, with a secret in any namespace.
 type AzureFilePersistentVolumeSource struct {
-	// Secret with the storage account's name and key.
+	// Name of the secret that contains the storage account's name and key.
 	SecretName string `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
 	// Name of the share.
 	ShareName string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	// Namespace of the secret; the claim's unless set.
+	// Namespace of the secret; that of the claim if unset.
 	SecretNamespace *string `json:"secretNamespace" protobuf:"bytes,4,opt,name=secretNamespace"`
 }
 
-// AzureFileVolumeSource is a share of Azure Files.
+// AzureFileVolumeSource is an Azure Files share.
 type AzureFileVolumeSource struct {
-	// Secret with the storage account's name and key, in the pod's namespace.
+	// Name of the secret, in the namespace of the pod, that contains the storage account's name and key.
 	SecretName string `json:"secretName" protobuf:"bytes,1,opt,name=secretName" openapi:"required"`
 	// Name of the share.
 	ShareName string `json:"shareName" protobuf:"bytes,2,opt,name=shareName" openapi:"required"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
-// Binding assigns a pod to a node.
+// Binding assigns a pod to a node. Pods are bound by creating it through their binding subresource.
 type Binding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Node to run the pod on.
+	// Node to assign the pod to.
 	Target ObjectReference `json:"target" protobuf:"bytes,2,opt,name=target" openapi:"required"`
 }
 
-// CSIPersistentVolumeSource is a volume of a CSI driver.
+// CSIPersistentVolumeSource is a volume managed by a CSI driver.
 type CSIPersistentVolumeSource struct {
-	// Name of the driver.
+	// Name of the CSI driver.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	// The driver's own name of the volume.
+	// Identifier of the volume, assigned by the driver. Cannot be changed.
 	VolumeHandle string `json:"volumeHandle" protobuf:"bytes,2,opt,name=volumeHandle" openapi:"required"`
-	// Always mount it read-only.
+	// Whether the volume is always mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	// File system type to mount, or to make.
+	// File system type of the volume, such as ext4 or xfs.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,4,opt,name=fsType"`
-	// What the driver said when it made the volume.
+	// Attributes of the volume, returned by the driver when it was created.
 	VolumeAttributes map[string]string `json:"volumeAttributes,omitempty" protobuf:"bytes,5,rep,name=volumeAttributes"`
-	// Secret for attaching.
+	// Secret for attaching and detaching the volume.
 	ControllerPublishSecretRef *SecretReference `json:"controllerPublishSecretRef,omitempty" protobuf:"bytes,6,opt,name=controllerPublishSecretRef"`
-	// Secret for staging on a node.
+	// Secret for staging the volume on a node.
 	NodeStageSecretRef *SecretReference `json:"nodeStageSecretRef,omitempty" protobuf:"bytes,7,opt,name=nodeStageSecretRef"`
-	// Secret for mounting into a pod.
+	// Secret for mounting the volume into a pod.
 	NodePublishSecretRef *SecretReference `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,8,opt,name=nodePublishSecretRef"`
-	// Secret for growing on the controller's side.
+	// Secret for expanding the volume in the storage system.
 	ControllerExpandSecretRef *SecretReference `json:"controllerExpandSecretRef,omitempty" protobuf:"bytes,9,opt,name=controllerExpandSecretRef"`
-	// Secret for growing on the node.
+	// Secret for expanding the volume on a node.
 	NodeExpandSecretRef *SecretReference `json:"nodeExpandSecretRef,omitempty" protobuf:"bytes,10,opt,name=nodeExpandSecretRef"`
 }
 
-// CSIVolumeSource is a volume that a CSI driver makes for one pod.
+// CSIVolumeSource is an ephemeral volume that a CSI driver provides for one pod.
 type CSIVolumeSource struct {
-	// Name of the driver.
+	// Name of the CSI driver.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly *bool `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
-	// File system type passed to the driver.
+	// File system type passed to the driver; the driver's default if unset.
 	FSType *string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	// Settings passed to the driver.
+	// Driver-specific attributes of the volume.
 	VolumeAttributes map[string]string `json:"volumeAttributes,omitempty" protobuf:"bytes,4,rep,name=volumeAttributes"`
-	// Secret passed to the driver when it mounts.
+	// Secret, in the namespace of the pod, for mounting the volume.
 	NodePublishSecretRef *LocalObjectReference `json:"nodePublishSecretRef,omitempty" protobuf:"bytes,5,opt,name=nodePublishSecretRef"`
 }
 
-// Capabilities are Linux capabilities beyond or below the runtime's default set.
+// Capabilities lists Linux capabilities to add to or remove from the default set of the runtime.
 type Capabilities struct {
 	// Capabilities to add.
 	Add []Capability `json:"add,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=add"`
-	// Capabilities to drop; ALL drops all.
+	// Capabilities to remove; ALL removes all.
 	Drop []Capability `json:"drop,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=drop"`
 }
 
-// CephFSPersistentVolumeSource is a Ceph file system with a secret in any namespace.
+// CephFSPersistentVolumeSource is a Ceph file system, with a secret in any namespace.
 type CephFSPersistentVolumeSource struct {
-	// Addresses of the cluster's monitors.
+	// Addresses of the Ceph monitors.
 	Monitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	// Directory of the file system to mount; / unless set.
+	// Root of the mounted tree; defaults to /.
 	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
-	// Ceph user; admin unless set.
+	// Ceph user name; defaults to admin.
 	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	// Key file on the node; /etc/ceph/user.secret unless set.
+	// Path of the key ring on the node; defaults to /etc/ceph/user.secret.
 	SecretFile string `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
 }
 
 // CephFSVolumeSource is a Ceph file system.
 type CephFSVolumeSource struct {
-	// Addresses of the cluster's monitors.
+	// Addresses of the Ceph monitors.
 	Monitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	// Directory of the file system to mount; / unless set.
+	// Root of the mounted tree; defaults to /.
 	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
-	// Ceph user; admin unless set.
+	// Ceph user name; defaults to admin.
 	User string `json:"user,omitempty" protobuf:"bytes,3,opt,name=user"`
-	// Key file on the node; /etc/ceph/user.secret unless set.
+	// Path of the key ring on the node; defaults to /etc/ceph/user.secret.
 	SecretFile string `json:"secretFile,omitempty" protobuf:"bytes,4,opt,name=secretFile"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
 }
 
-// CinderPersistentVolumeSource is a disk of OpenStack with a secret in any namespace.
+// CinderPersistentVolumeSource is an OpenStack Cinder disk, with a secret in any namespace.
 type CinderPersistentVolumeSource struct {
-	// Identity of the volume at its system.
+	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
 }
 
-// CinderVolumeSource is a disk of OpenStack.
+// CinderVolumeSource is an OpenStack Cinder disk.
 type CinderVolumeSource struct {
-	// Identity of the volume at its system.
+	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
 }
 
-// ClientIPConfig is affinity by client address.
+// ClientIPConfig configures session affinity based on the client's IP address.
 type ClientIPConfig struct {
-	// Seconds after which an idle client is forgotten, at most 86400; three hours unless set.
+	// Seconds after which the affinity of an idle client ends, 1 to 86400; defaults to 10800 (3 hours).
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,1,opt,name=timeoutSeconds"`
 }
 
-// ClusterTrustBundleProjection is certificates of trust bundles as a file.
+// ClusterTrustBundleProjection projects the certificates of cluster trust bundles into a file; exactly one of
+// name and signerName is set.
 type ClusterTrustBundleProjection struct {
-	// Name of one bundle; this or signerName is set.
+	// Name of a single trust bundle.
 	Name *string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// All bundles of this signer.
+	// Name of a signer, whose trust bundles are all selected.
 	SignerName *string `json:"signerName,omitempty" protobuf:"bytes,2,opt,name=signerName"`
-	// Labels that narrow the signer's bundles.
+	// Selects trust bundles of the signer by label; none if unset, all if empty. Only with signerName.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,3,opt,name=labelSelector"`
-	// Start even if there is none.
+	// Whether the trust bundles may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,5,opt,name=optional"`
-	// The file, relative to the volume's root.
+	// Path of the file relative to the root of the volume; must not contain '..'.
 	Path string `json:"path" protobuf:"bytes,4,opt,name=path" openapi:"required"`
 }
 
-// ComponentCondition is one fact about a component.
+// ComponentCondition describes one aspect of the state of a component.
 type ComponentCondition struct {
-	// Name of the fact.
+	// Type of the condition; the only value is Healthy.
 	Type ComponentConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// Details, for people.
+	// Human-readable details.
 	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	// Code of what went wrong.
+	// Error code of a failed health check.
 	Error string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
 }
 
-// ComponentStatus is the health of a part of the control plane; no longer kept.
+// ComponentStatus reports the health of a component of the control plane. Deprecated.
 type ComponentStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Healthy or not, and why.
+	// Observed conditions of the component.
 	Conditions []ComponentCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 }
 
-// ConfigMap is configuration as keys and values.
+// ConfigMap holds configuration data as key-value pairs.
 type ConfigMap struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Nobody can change the data any more; only deletion remains.
+	// Whether the data is immutable. Once true, neither it nor the data can be changed.
 	Immutable *bool `json:"immutable,omitempty" protobuf:"varint,4,opt,name=immutable"`
-	// Values that are UTF-8 text; at most 1 MiB in all.
+	// Values that are UTF-8 text. At most 1 MiB together with binaryData.
 	Data map[string]string `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
-	// Values that are any bytes, base64 in JSON; no key may be in both.
+	// Values that are arbitrary bytes, base64-encoded in JSON. Its keys must not be in data.
 	BinaryData map[string][]byte `json:"binaryData,omitempty" protobuf:"bytes,3,rep,name=binaryData"`
 }
 
-// ConfigMapEnvSource is a config map as a source of variables.
+// ConfigMapEnvSource selects a config map whose entries become environment variables.
 type ConfigMapEnvSource struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// Start even if it does not exist.
+	// Whether the referenced object may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
 }
 
-// ConfigMapKeySelector picks a key of a config map.
+// ConfigMapKeySelector selects a key of a config map.
 type ConfigMapKeySelector struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// Entry of the config map's data.
+	// Key to select.
 	Key string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
-	// Start even if the config map or the key does not exist.
+	// Whether the config map or its key may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
 }
 
-// ConfigMapNodeConfigSource is a config map with a node's configuration; no longer used.
+// ConfigMapNodeConfigSource references a config map with the configuration of a kubelet. Deprecated; not
+// used.
 type ConfigMapNodeConfigSource struct {
 	// Namespace of the config map.
 	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace" openapi:"required"`
 	// Name of the config map.
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name" openapi:"required"`
-	// Which config map of that name; only in status.
+	// UID of the config map; only in status.
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,3,opt,name=uid"`
-	// Which version of it; only in status.
+	// Resource version of the config map; only in status.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,4,opt,name=resourceVersion"`
-	// Key that holds the configuration.
+	// Key of the config map that holds the configuration.
 	KubeletConfigKey string `json:"kubeletConfigKey" protobuf:"bytes,5,opt,name=kubeletConfigKey" openapi:"required"`
 }
 
-// ConfigMapProjection is keys of a config map in a projected volume.
+// ConfigMapProjection projects the entries of a config map into a projected volume.
 type ConfigMapProjection struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// Which keys, and as which files; all unless set.
+	// Keys to project and the paths of their files; if unset, all keys, each under its own name.
 	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	// Start even if the config map or a key does not exist.
+	// Whether the config map or its keys may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
-// ConfigMapVolumeSource is a config map as files.
+// ConfigMapVolumeSource is a volume whose files are the entries of a config map.
 type ConfigMapVolumeSource struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// Which keys, and as which files; all keys under their own names unless set.
+	// Keys to project and the paths of their files; if unset, all keys, each under its own name.
 	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	// Default permission bits of the files, in octal (YAML only) or decimal; defaults to 0644.
 	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
-	// Start even if the config map or a key does not exist.
+	// Whether the config map or its keys may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
-// Container is one program with its image, environment and mounts.
+// Container describes a container that runs in a pod.
 type Container struct {
-	// Unique name within the pod, a DNS label; cannot change.
+	// Name of the container, unique in the pod; a DNS label. Cannot be changed.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Image to run; the tag latest is implied when neither tag nor digest is given.
+	// Name of the container image; the tag latest is implied if there is neither a tag nor a digest.
 	Image string `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
-	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands
-	// for a dollar sign.
+	// Entrypoint to run, not in a shell; that of the image if unset. References $(VAR) are expanded from the
+	// container's environment; $$(VAR) escapes one.
 	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
-	// Arguments instead of the image's own; replaced as in command.
+	// Arguments of the entrypoint; those of the image if unset. References $(VAR) are expanded as in command.
 	Args []string `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
-	// Directory the program starts in; the image's unless set.
+	// Working directory of the container; that of the image if unset.
 	WorkingDir string `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
-	// Ports the program listens on. For information and for names; a port not listed is reachable too.
+	// Ports that the container exposes. Informational, except for names and host ports: a port that is not
+	// listed can be reached, too.
 	Ports []ContainerPort `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
-	// Config maps and secrets all of whose keys become environment variables.
+	// Sources whose entries all become environment variables; if a key is in several, the last one takes
+	// precedence.
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
-	// Environment variables; they win over those of envFrom.
+	// Environment variables; they take precedence over those of envFrom.
 	Env []EnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
-	// Requests and limits of cpu, memory and other resources.
+	// Compute resources that the container requires.
 	Resources ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
-	// Whether a change of a resource restarts the container.
+	// Whether a resize of a resource restarts the container.
 	ResizePolicy []ContainerResizePolicy `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
-	// In an init container, Always makes it a sidecar; elsewhere it overrides the pod's policy.
+	// Restart policy of the container: Always, OnFailure or Never; that of the pod if unset. An init
+	// container with Always is a sidecar: it is not waited for and runs until the other containers have
+	// ended.
 	RestartPolicy *ContainerRestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
-	// Rules by exit code that override the restart policy.
+	// Rules, by exit code, that override restartPolicy; the first that matches applies.
 	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
-	// Where volumes appear in the file system.
+	// Volumes to mount into the file system of the container.
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
-	// Where block volumes appear as devices.
+	// Block volumes to provide as devices in the container.
 	VolumeDevices []VolumeDevice `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
-	// Check whose failure restarts the container.
+	// Periodic probe of liveness; the container is restarted if it fails.
 	LivenessProbe *Probe `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
-	// Check that decides whether services send traffic here.
+	// Periodic probe of readiness; the pod is removed from the endpoints of services while it fails.
 	ReadinessProbe *Probe `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
-	// Check that must succeed first; until then the other two are not made.
+	// Probe of successful startup; the other probes do not run until it succeeds, and the container is
+	// restarted if it fails.
 	StartupProbe *Probe `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
-	// Actions after the start and before the end.
+	// Actions taken after the container starts and before it ends.
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
-	// File whose contents are reported when the container ends; /dev/termination-log unless set.
+	// Path of the file whose contents become the termination message; defaults to /dev/termination-log.
+	// Cannot be changed.
 	TerminationMessagePath string `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
-	// Whether the end of the log is reported when that file is empty after a failure: File or
-	// FallbackToLogsOnError.
+	// Source of the termination message: File (the default), or FallbackToLogsOnError to use the end of the
+	// log if the file is empty and the container failed.
 	TerminationMessagePolicy TerminationMessagePolicy `json:"terminationMessagePolicy,omitempty" protobuf:"bytes,20,opt,name=terminationMessagePolicy" openapi:"enum=FallbackToLogsOnError|File"`
-	// When to pull: Always (the default for the tag latest), IfNotPresent or Never.
+	// When the image is pulled: Always, IfNotPresent or Never. Defaults to Always if the tag is latest,
+	// otherwise to IfNotPresent.
 	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
-	// Identity and permissions of this container; they win over the pod's.
+	// Security options of the container; they take precedence over those of the pod.
 	SecurityContext *SecurityContext `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
-	// Keep standard input open for attach; otherwise reads end at once.
+	// Whether standard input is kept open for clients that attach; otherwise reads return EOF.
 	Stdin bool `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
-	// Close standard input after the first attach has ended.
+	// Whether standard input is closed after the first client detaches.
 	StdinOnce bool `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
-	// Give the container a terminal; needs stdin.
+	// Whether the container gets a terminal; requires stdin.
 	TTY bool `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
 }
 
-// ContainerExtendedResourceRequest says which request of a claim stands for an extended resource of a
-// container.
+// ContainerExtendedResourceRequest maps an extended resource of a container to a request of a resource claim.
 type ContainerExtendedResourceRequest struct {
-	// Container that asks for the resource.
+	// Name of the container that requests the resource.
 	ContainerName string `json:"containerName" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Extended resource, such as example.com/gpu.
+	// Name of the extended resource, such as example.com/gpu.
 	ResourceName string `json:"resourceName" protobuf:"bytes,2,opt,name=" openapi:"required"`
-	// Request in the claim.
+	// Name of the request in the resource claim.
 	RequestName string `json:"requestName" protobuf:"bytes,3,opt,name=" openapi:"required"`
 }
 
-// ContainerImage is an image a node has.
+// ContainerImage describes a container image on a node.
 type ContainerImage struct {
-	// Names it is known by.
+	// Names by which the image is known.
 	Names []string `json:"names" listType:"atomic" protobuf:"bytes,1,rep,name=names"`
-	// Size of the image on the node, in bytes.
+	// Size of the image in bytes.
 	SizeBytes int64 `json:"sizeBytes,omitempty" protobuf:"varint,2,opt,name=sizeBytes"`
 }
 
-// ContainerPort is a port of a container.
+// ContainerPort describes a network port of a container.
 type ContainerPort struct {
-	// Name that services and probes can use; unique in the pod, at most 15 characters.
+	// Name of the port, to which services and probes can refer; unique in the pod, at most 15 characters.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// Port on the node to expose it at; leave it out unless you must.
+	// Port of the node through which the container port is exposed; usually unset. With hostNetwork it must
+	// equal containerPort.
 	HostPort int32 `json:"hostPort,omitempty" protobuf:"varint,2,opt,name=hostPort"`
-	// Number of the port, 1 to 65535.
+	// Port number, 1 to 65535, on the pod's IP address.
 	ContainerPort int32 `json:"containerPort" protobuf:"varint,3,opt,name=containerPort" openapi:"required"`
-	// TCP (the default), UDP or SCTP.
+	// Protocol of the port: TCP (the default), UDP or SCTP.
 	Protocol Protocol `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,4,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	// Address of the node to bind the host port to.
+	// IP address of the node that the host port is bound to; all addresses if unset.
 	HostIP string `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
 }
 
-// ContainerResizePolicy says what a change of a resource does to the container.
+// ContainerResizePolicy describes how a container is affected by a resize of a resource.
 type ContainerResizePolicy struct {
-	// cpu or memory.
+	// Name of the resource: cpu or memory.
 	ResourceName ResourceName `json:"resourceName" protobuf:"bytes,1,opt,name=resourceName" openapi:"required"`
-	// NotRequired (the default) or RestartContainer.
+	// Whether the container is restarted when the resource is resized: NotRequired (the default) or
+	// RestartContainer.
 	RestartPolicy ResourceResizeRestartPolicy `json:"restartPolicy" protobuf:"bytes,2,opt,name=restartPolicy" openapi:"required"`
 }
 
-// ContainerRestartRule overrides the restart policy for some ends.
+// ContainerRestartRule describes what happens when a container ends in a certain way.
 type ContainerRestartRule struct {
-	// What to do when the rule matches, such as Restart.
+	// Action taken if the rule matches, such as Restart.
 	Action ContainerRestartRuleAction `json:"action,omitempty" protobuf:"bytes,1,opt,name=action" openapi:"required"`
-	// Exit codes it matches.
+	// Exit codes that the rule matches.
 	ExitCodes *ContainerRestartRuleOnExitCodes `json:"exitCodes,omitempty" protobuf:"bytes,2,opt,name=exitCodes"`
 }
 
-// ContainerRestartRuleOnExitCodes selects exit codes.
+// ContainerRestartRuleOnExitCodes matches exit codes of a container.
 type ContainerRestartRuleOnExitCodes struct {
-	// In or NotIn the values.
+	// Relation of the exit code to the values: In or NotIn.
 	Operator ContainerRestartRuleOnExitCodesOperator `json:"operator,omitempty" protobuf:"bytes,1,opt,name=operator" openapi:"required"`
-	// Up to 255 exit codes.
+	// Exit codes; at most 255.
 	Values []int32 `json:"values,omitempty" listType:"set" protobuf:"varint,2,rep,name=values"`
 }
 
-// ContainerState is what a container is doing; one of its fields is set.
+// ContainerState is the state of a container; exactly one of its fields is set, waiting if none is.
 type ContainerState struct {
-	// It is not running yet, and why.
+	// Details of a container that has not started yet.
 	Waiting *ContainerStateWaiting `json:"waiting,omitempty" protobuf:"bytes,1,opt,name=waiting"`
-	// Set while it runs.
+	// Details of a running container.
 	Running *ContainerStateRunning `json:"running,omitempty" protobuf:"bytes,2,opt,name=running"`
-	// It has ended, and how.
+	// Details of a container that has ended.
 	Terminated *ContainerStateTerminated `json:"terminated,omitempty" protobuf:"bytes,3,opt,name=terminated"`
 }
 
-// ContainerStateRunning says since when a container runs.
+// ContainerStateRunning describes a running container.
 type ContainerStateRunning struct {
-	// When it was last started.
+	// When the container was last started.
 	StartedAt metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,1,opt,name=startedAt"`
 }
 
-// ContainerStateTerminated says how a container ended.
+// ContainerStateTerminated describes a container that has ended.
 type ContainerStateTerminated struct {
-	// Exit code of its last process; 128 and more by convention for a signal.
+	// Exit status of the container's last termination.
 	ExitCode int32 `json:"exitCode" protobuf:"varint,1,opt,name=exitCode" openapi:"required"`
-	// Signal that ended it, if any.
+	// Signal that ended the container, if any.
 	Signal int32 `json:"signal,omitempty" protobuf:"varint,2,opt,name=signal"`
-	// Reason in one word, such as OOMKilled.
+	// Brief reason in CamelCase, such as OOMKilled.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	// Details, for people.
+	// Termination message of the container, or human-readable details.
 	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
-	// When it had been started.
+	// When this run of the container started.
 	StartedAt metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,5,opt,name=startedAt"`
-	// When its last process ended.
+	// When the container ended.
 	FinishedAt metav1.Time `json:"finishedAt,omitempty" protobuf:"bytes,6,opt,name=finishedAt"`
-	// Identity at the runtime, as type://id.
+	// ID of the container, as TYPE://ID.
 	ContainerID string `json:"containerID,omitempty" protobuf:"bytes,7,opt,name=containerID"`
 }
 
-// ContainerStateWaiting says why a container does not run yet.
+// ContainerStateWaiting describes a container that has not started yet.
 type ContainerStateWaiting struct {
-	// Reason in one word, such as ImagePullBackOff.
+	// Brief reason in CamelCase, such as ImagePullBackOff.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details.
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
 }
 
-// ContainerStatus is the state of one container.
+// ContainerStatus is the observed state of a container.
 type ContainerStatus struct {
 	// Name of the container.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// What it is doing now.
+	// Current state of the container.
 	State ContainerState `json:"state,omitempty" protobuf:"bytes,2,opt,name=state"`
-	// How it ended the last time.
+	// State in which the container last ended; empty if it has not been restarted.
 	LastTerminationState ContainerState `json:"lastState,omitempty" protobuf:"bytes,3,opt,name=lastState"`
-	// Whether its readiness check succeeds.
+	// Whether the container passes its readiness probe.
 	Ready bool `json:"ready" protobuf:"varint,4,opt,name=ready" openapi:"required"`
-	// How often it was started again.
+	// Number of times the container has been restarted.
 	RestartCount int32 `json:"restartCount" protobuf:"varint,5,opt,name=restartCount" openapi:"required"`
-	// Image the container runs, as the runtime names it; may differ from the spec's.
+	// Name of the image that the container runs; may differ from that in the spec.
 	Image string `json:"image" protobuf:"bytes,6,opt,name=image" openapi:"required"`
-	// Digest of that image.
+	// ID of the image, usually its digest.
 	ImageID string `json:"imageID" protobuf:"bytes,7,opt,name=imageID" openapi:"required"`
-	// Identity at the runtime, as type://id.
+	// ID of the container, as TYPE://ID.
 	ContainerID string `json:"containerID,omitempty" protobuf:"bytes,8,opt,name=containerID"`
-	// Whether its startup check has succeeded and its start hook is done.
+	// Whether the container has passed its startup probe and its postStart hook has finished.
 	Started *bool `json:"started,omitempty" protobuf:"varint,9,opt,name=started"`
-	// Requests the node has set aside.
+	// Requests that the node has allocated to the container.
 	AllocatedResources ResourceList `json:"allocatedResources,omitempty" protobuf:"bytes,10,rep,name=allocatedResources"`
-	// Requests and limits in force.
+	// Requests and limits in effect.
 	Resources *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,11,opt,name=resources"`
-	// State of its mounts.
+	// Status of the volume mounts.
 	VolumeMounts []VolumeMountStatus `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,12,rep,name=volumeMounts"`
-	// Identity of its first process.
+	// Identity of the first process of the container.
 	User *ContainerUser `json:"user,omitempty" protobuf:"bytes,13,opt,name=user"`
-	// Health of the devices it uses.
+	// Health of the devices allocated to the container.
 	AllocatedResourcesStatus []ResourceStatus `json:"allocatedResourcesStatus,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,14,rep,name=allocatedResourcesStatus"`
-	// Signal that ends it.
+	// Signal that is sent to end the container.
 	StopSignal *Signal `json:"stopSignal,omitempty" protobuf:"bytes,15,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
 }
 
-// ContainerUser is the identity of a container's first process.
+// ContainerUser is the identity of the first process of a container.
 type ContainerUser struct {
-	// User and groups on Linux.
+	// User and groups, on Linux.
 	Linux *LinuxContainerUser `json:"linux,omitempty" protobuf:"bytes,1,opt,name=linux"`
 }
 
-// DaemonEndpoint is the port of a service of a node.
+// DaemonEndpoint is the port of a daemon on a node.
 type DaemonEndpoint struct {
-	// Port number on the node's addresses.
+	// Port number on the addresses of the node.
 	Port int32 `json:"Port" protobuf:"varint,1,opt,name=Port" openapi:"required"`
 }
 
-// DownwardAPIProjection is fields of the pod in a projected volume.
+// DownwardAPIProjection projects fields of the pod into a projected volume.
 type DownwardAPIProjection struct {
-	// Files, and which field or resource each holds.
+	// Files and the fields they contain.
 	Items []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
 }
 
-// DownwardAPIVolumeFile is a field of the pod as a file; one of the two sources is set.
+// DownwardAPIVolumeFile describes a file that contains a field of the pod; exactly one of fieldRef and
+// resourceFieldRef is set.
 type DownwardAPIVolumeFile struct {
-	// The file, relative to the volume's root.
+	// Path of the file relative to the root of the volume; must not contain '..'.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
-	// A field of the pod: annotations, labels, name, namespace or uid.
+	// Field of the pod: its annotations, labels, name, namespace or uid.
 	FieldRef *ObjectFieldSelector `json:"fieldRef,omitempty" protobuf:"bytes,2,opt,name=fieldRef"`
-	// A request or limit of a container.
+	// Resource request or limit of a container.
 	ResourceFieldRef *ResourceFieldSelector `json:"resourceFieldRef,omitempty" protobuf:"bytes,3,opt,name=resourceFieldRef"`
-	// Permission bits of this file instead of the volume's.
+	// Permission bits of the file, in octal (YAML only) or decimal; if unset, those of the volume.
 	Mode *int32 `json:"mode,omitempty" protobuf:"varint,4,opt,name=mode"`
 }
 
-// DownwardAPIVolumeSource is fields of the pod as files.
+// DownwardAPIVolumeSource is a volume whose files contain fields of the pod.
 type DownwardAPIVolumeSource struct {
-	// Files, and which field or resource each holds.
+	// Files and the fields they contain.
 	Items []DownwardAPIVolumeFile `json:"items,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=items"`
-	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	// Default permission bits of the files, in octal (YAML only) or decimal; defaults to 0644.
 	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
 }
 
-// EmptyDirVolumeSource is a directory for the life of the pod.
+// EmptyDirVolumeSource is a temporary directory that exists as long as the pod.
 type EmptyDirVolumeSource struct {
-	// Where it is kept: empty for the node's disk, Memory, or HugePages.
+	// Storage medium: empty for that of the node, Memory for a tmpfs, or HugePages.
 	Medium StorageMedium `json:"medium,omitempty" protobuf:"bytes,1,opt,name=medium"`
-	// The most it may hold; the pod is evicted beyond.
+	// Maximum size of the contents; the pod is evicted if it is exceeded. Not limited if unset.
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty" protobuf:"bytes,2,opt,name=sizeLimit"`
 }
 
-// EndpointAddress is one address.
+// EndpointAddress is one address of an endpoint.
 type EndpointAddress struct {
-	// Address; not loopback, link-local or multicast.
+	// IP address; must not be loopback, link-local or link-local multicast.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
-	// Name of the endpoint.
+	// Host name of the endpoint.
 	Hostname string `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
-	// Node that the endpoint is on.
+	// Name of the node that hosts the endpoint.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,4,opt,name=nodeName"`
-	// Object behind it, normally a pod.
+	// Object that the endpoint represents, usually a pod.
 	TargetRef *ObjectReference `json:"targetRef,omitempty" protobuf:"bytes,2,opt,name=targetRef"`
 }
 
-// EndpointPort is one port.
+// EndpointPort is a port of the endpoints.
 type EndpointPort struct {
-	// Name of the service's port.
+	// Name of the port, that of the service's port; may be empty if there is only one.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 	// Port number at the addresses.
 	Port int32 `json:"port" protobuf:"varint,2,opt,name=port" openapi:"required"`
-	// TCP (the default), UDP or SCTP.
+	// Protocol of the port: TCP (the default), UDP or SCTP.
 	Protocol Protocol `json:"protocol,omitempty" protobuf:"bytes,3,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	// What is spoken there.
+	// Application protocol of the port, such as kubernetes.io/h2c.
 	AppProtocol *string `json:"appProtocol,omitempty" protobuf:"bytes,4,opt,name=appProtocol"`
 }
 
-// EndpointSubset is addresses that share ports.
+// EndpointSubset is a set of addresses with common ports; the endpoints are all their combinations.
 type EndpointSubset struct {
 	// Addresses that are ready.
 	Addresses []EndpointAddress `json:"addresses,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=addresses"`
-	// Addresses that are not.
+	// Addresses that are not ready.
 	NotReadyAddresses []EndpointAddress `json:"notReadyAddresses,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=notReadyAddresses"`
-	// Ports that every address of the subset has.
+	// Ports of the addresses.
 	Ports []EndpointPort `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
 }
 
-// Endpoints is the addresses behind a service; EndpointSlice has replaced it.
+// Endpoints lists the endpoints of a service. Deprecated; use EndpointSlice.
 type Endpoints struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Addresses with the ports they have in common.
+	// Sets of addresses with common ports.
 	Subsets []EndpointSubset `json:"subsets,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=subsets"`
 }
 
-// EnvFromSource makes variables of all keys of a config map or secret.
+// EnvFromSource is a source whose entries all become environment variables; exactly one of configMapRef and
+// secretRef is set.
 type EnvFromSource struct {
-	// Put in front of every name.
+	// Prefix of the names of the variables.
 	Prefix string `json:"prefix,omitempty" protobuf:"bytes,1,opt,name=prefix"`
-	// Config map whose entries become variables.
+	// Config map to use.
 	ConfigMapRef *ConfigMapEnvSource `json:"configMapRef,omitempty" protobuf:"bytes,2,opt,name=configMapRef"`
-	// Secret whose entries become variables.
+	// Secret to use.
 	SecretRef *SecretEnvSource `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
 }
 
-// EnvVar is an environment variable.
+// EnvVar is an environment variable of a container.
 type EnvVar struct {
 	// Name of the variable.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Its value; $(VAR) is replaced from variables before it.
+	// Value of the variable. References $(VAR) to earlier variables are expanded; $$(VAR) escapes one.
 	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
-	// Source of the value; not together with value.
+	// Source of the value; must be unset if value is not empty.
 	ValueFrom *EnvVarSource `json:"valueFrom,omitempty" protobuf:"bytes,3,opt,name=valueFrom"`
 }
 
-// EnvVarSource is where a variable's value comes from; one of its fields is set.
+// EnvVarSource is the source of the value of an environment variable; exactly one of its fields is set.
 type EnvVarSource struct {
-	// A field of the pod: name, namespace, labels, addresses and a few more.
+	// Field of the pod, such as its name, namespace, labels or IP address.
 	FieldRef *ObjectFieldSelector `json:"fieldRef,omitempty" protobuf:"bytes,1,opt,name=fieldRef"`
-	// A request or limit of a container.
+	// Resource request or limit of a container.
 	ResourceFieldRef *ResourceFieldSelector `json:"resourceFieldRef,omitempty" protobuf:"bytes,2,opt,name=resourceFieldRef"`
-	// A key of a config map in the namespace.
+	// Key of a config map in the namespace of the pod.
 	ConfigMapKeyRef *ConfigMapKeySelector `json:"configMapKeyRef,omitempty" protobuf:"bytes,3,opt,name=configMapKeyRef"`
-	// A key of a secret in the namespace.
+	// Key of a secret in the namespace of the pod.
 	SecretKeyRef *SecretKeySelector `json:"secretKeyRef,omitempty" protobuf:"bytes,4,opt,name=secretKeyRef"`
-	// A key of a file that an init container wrote to a volume.
+	// Key of a file of environment variables in a volume of the pod.
 	FileKeyRef *FileKeySelector `json:"fileKeyRef,omitempty" protobuf:"bytes,5,opt,name=fileKeyRef"`
 }
 
-// EphemeralContainer is a container added to a running pod.
+// EphemeralContainer is a container that is added to a running pod, for debugging. It is never restarted and
+// cannot be removed.
 type EphemeralContainer struct {
 	EphemeralContainerCommon `json:",inline" protobuf:"bytes,1,opt,name="`
-	// Container whose process namespace it shares.
+	// Name of the container whose namespaces it shares; those of the pod if unset.
 	TargetContainerName string `json:"targetContainerName,omitempty" protobuf:"bytes,2,opt,name=targetContainerName"`
 }
 
-// EphemeralContainerCommon is what an ephemeral container has in common with others.
+// EphemeralContainerCommon holds the fields that an ephemeral container has in common with others.
 type EphemeralContainerCommon struct {
-	// Unique name within the pod, a DNS label; cannot change.
+	// Name of the container, unique in the pod; a DNS label. Cannot be changed.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Image to run; the tag latest is implied when neither tag nor digest is given.
+	// Name of the container image; the tag latest is implied if there is neither a tag nor a digest.
 	Image string `json:"image,omitempty" protobuf:"bytes,2,opt,name=image"`
-	// Program to run instead of the image's entry point; $(VAR) is replaced from the environment, $$ stands
-	// for a dollar sign.
+	// Entrypoint to run, not in a shell; that of the image if unset. References $(VAR) are expanded from the
+	// container's environment; $$(VAR) escapes one.
 	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=command"`
-	// Arguments instead of the image's own; replaced as in command.
+	// Arguments of the entrypoint; those of the image if unset. References $(VAR) are expanded as in command.
 	Args []string `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
-	// Directory the program starts in; the image's unless set.
+	// Working directory of the container; that of the image if unset.
 	WorkingDir string `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
-	// Ports the program listens on. For information and for names; a port not listed is reachable too.
+	// Ports that the container exposes. Informational, except for names and host ports: a port that is not
+	// listed can be reached, too.
 	Ports []ContainerPort `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
-	// Config maps and secrets all of whose keys become environment variables.
+	// Sources whose entries all become environment variables; if a key is in several, the last one takes
+	// precedence.
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
-	// Environment variables; they win over those of envFrom.
+	// Environment variables; they take precedence over those of envFrom.
 	Env []EnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
-	// Requests and limits of cpu, memory and other resources.
+	// Compute resources that the container requires.
 	Resources ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
-	// Whether a change of a resource restarts the container.
+	// Whether a resize of a resource restarts the container.
 	ResizePolicy []ContainerResizePolicy `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
-	// In an init container, Always makes it a sidecar; elsewhere it overrides the pod's policy.
+	// Restart policy of the container: Always, OnFailure or Never; that of the pod if unset. An init
+	// container with Always is a sidecar: it is not waited for and runs until the other containers have
+	// ended.
 	RestartPolicy *ContainerRestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
-	// Rules by exit code that override the restart policy.
+	// Rules, by exit code, that override restartPolicy; the first that matches applies.
 	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
-	// Where volumes appear in the file system.
+	// Volumes to mount into the file system of the container.
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
-	// Where block volumes appear as devices.
+	// Block volumes to provide as devices in the container.
 	VolumeDevices []VolumeDevice `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
-	// Check whose failure restarts the container.
+	// Periodic probe of liveness; the container is restarted if it fails.
 	LivenessProbe *Probe `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
-	// Check that decides whether services send traffic here.
+	// Periodic probe of readiness; the pod is removed from the endpoints of services while it fails.
 	ReadinessProbe *Probe `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
-	// Check that must succeed first; until then the other two are not made.
+	// Probe of successful startup; the other probes do not run until it succeeds, and the container is
+	// restarted if it fails.
 	StartupProbe *Probe `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
-	// Actions after the start and before the end.
+	// Actions taken after the container starts and before it ends.
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
-	// File whose contents are reported when the container ends; /dev/termination-log unless set.
+	// Path of the file whose contents become the termination message; defaults to /dev/termination-log.
+	// Cannot be changed.
 	TerminationMessagePath string `json:"terminationMessagePath,omitempty" protobuf:"bytes,13,opt,name=terminationMessagePath"`
-	// Whether the end of the log is reported when that file is empty after a failure: File or
-	// FallbackToLogsOnError.
+	// Source of the termination message: File (the default), or FallbackToLogsOnError to use the end of the
+	// log if the file is empty and the container failed.
 	TerminationMessagePolicy TerminationMessagePolicy `json:"terminationMessagePolicy,omitempty" protobuf:"bytes,20,opt,name=terminationMessagePolicy" openapi:"enum=FallbackToLogsOnError|File"`
-	// When to pull: Always (the default for the tag latest), IfNotPresent or Never.
+	// When the image is pulled: Always, IfNotPresent or Never. Defaults to Always if the tag is latest,
+	// otherwise to IfNotPresent.
 	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty" protobuf:"bytes,14,opt,name=imagePullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
-	// Identity and permissions of this container; they win over the pod's.
+	// Security options of the container; they take precedence over those of the pod.
 	SecurityContext *SecurityContext `json:"securityContext,omitempty" protobuf:"bytes,15,opt,name=securityContext"`
-	// Keep standard input open for attach; otherwise reads end at once.
+	// Whether standard input is kept open for clients that attach; otherwise reads return EOF.
 	Stdin bool `json:"stdin,omitempty" protobuf:"varint,16,opt,name=stdin"`
-	// Close standard input after the first attach has ended.
+	// Whether standard input is closed after the first client detaches.
 	StdinOnce bool `json:"stdinOnce,omitempty" protobuf:"varint,17,opt,name=stdinOnce"`
-	// Give the container a terminal; needs stdin.
+	// Whether the container gets a terminal; requires stdin.
 	TTY bool `json:"tty,omitempty" protobuf:"varint,18,opt,name=tty"`
 }
 
-// EphemeralVolumeSource makes a claim for one pod.
+// EphemeralVolumeSource is a volume whose claim is created for one pod and deleted with it.
 type EphemeralVolumeSource struct {
-	// The claim, named after pod and volume.
+	// Template of the claim, which is named POD-VOLUME.
 	VolumeClaimTemplate *PersistentVolumeClaimTemplate `json:"volumeClaimTemplate,omitempty" protobuf:"bytes,1,opt,name=volumeClaimTemplate"`
 }
 
-// Event is a report about an object.
+// Event reports an occurrence that concerns an object. Events are informational and expire after a limited
+// time.
 type Event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata" openapi:"required"`
-	// Object the event is about.
+	// Object that the event is about.
 	InvolvedObject ObjectReference `json:"involvedObject" protobuf:"bytes,2,opt,name=involvedObject" openapi:"required"`
-	// Why, in one word for programs.
+	// Short, machine-readable reason for the event.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	// What happened, for people.
+	// Human-readable description.
 	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
-	// Component that reports it.
+	// Component that reports the event.
 	Source EventSource `json:"source,omitempty" protobuf:"bytes,5,opt,name=source"`
-	// When it happened first.
+	// When the event was first recorded.
 	FirstTimestamp metav1.Time `json:"firstTimestamp,omitempty" protobuf:"bytes,6,opt,name=firstTimestamp"`
-	// When it happened last.
+	// When the event was most recently recorded.
 	LastTimestamp metav1.Time `json:"lastTimestamp,omitempty" protobuf:"bytes,7,opt,name=lastTimestamp"`
-	// How often it happened.
+	// Number of occurrences.
 	Count int32 `json:"count,omitempty" protobuf:"varint,8,opt,name=count"`
-	// Normal or Warning.
+	// Type of the event: Normal or Warning.
 	Type string `json:"type,omitempty" protobuf:"bytes,9,opt,name=type"`
-	// When it was first observed, to the microsecond.
+	// When the event was first observed, with microsecond precision.
 	EventTime metav1.MicroTime `json:"eventTime,omitempty" protobuf:"bytes,10,opt,name=eventTime"`
-	// How often since, when it goes on.
+	// Data on the recurrence of the event; unset if it has occurred once.
 	Series *EventSeries `json:"series,omitempty" protobuf:"bytes,11,opt,name=series"`
-	// What was done or failed.
+	// What was done or failed, machine-readable.
 	Action string `json:"action,omitempty" protobuf:"bytes,12,opt,name=action"`
-	// A second object it is about.
+	// Secondary object, if the event involves one.
 	Related *ObjectReference `json:"related,omitempty" protobuf:"bytes,13,opt,name=related"`
-	// Name of the controller that reports it.
+	// Name of the controller that reports the event.
 	ReportingController string `json:"reportingComponent" protobuf:"bytes,14,opt,name=reportingComponent"`
-	// Which of its instances.
+	// Identity of the instance of the controller.
 	ReportingInstance string `json:"reportingInstance" protobuf:"bytes,15,opt,name=reportingInstance"`
 }
 
-// EventSeries is an event that goes on.
+// EventSeries describes the recurrence of an event.
 type EventSeries struct {
-	// How often it happened.
+	// Number of occurrences so far.
 	Count int32 `json:"count,omitempty" protobuf:"varint,1,opt,name="`
-	// When it happened last.
+	// When the event last occurred.
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime,omitempty" protobuf:"bytes,2,opt,name="`
 }
 
-// EventSource is who reports an event.
+// EventSource identifies the reporter of an event.
 type EventSource struct {
-	// Name of the program.
+	// Name of the component.
 	Component string `json:"component,omitempty" protobuf:"bytes,1,opt,name=component"`
-	// Node the reporter runs on.
+	// Name of the node on which the event was generated.
 	Host string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
 }
 
-// ExecAction runs a command.
+// ExecAction runs a command in a container.
 type ExecAction struct {
-	// Program and arguments, not interpreted by a shell.
+	// Command and arguments, not run in a shell; the working directory is the root of the container's file
+	// system.
 	Command []string `json:"command,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=command"`
 }
 
-// FCVolumeSource is a Fibre Channel disk.
+// FCVolumeSource is a Fibre Channel volume; either wwids or both targetWWNs and lun are set.
 type FCVolumeSource struct {
-	// Names of the targets; with lun.
+	// World wide names of the targets.
 	TargetWWNs []string `json:"targetWWNs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=targetWWNs"`
-	// Number of the unit.
+	// Logical unit number at the targets.
 	Lun *int32 `json:"lun,omitempty" protobuf:"varint,2,opt,name=lun"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	// Names of the disk, instead of targets.
+	// World wide identifiers of the volume.
 	WWIDs []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
 }
 
-// FileKeySelector picks a key of a file with lines KEY=value.
+// FileKeySelector selects a key of a file with lines of the form KEY=value.
 type FileKeySelector struct {
-	// An emptyDir volume that holds the file.
+	// Name of an emptyDir volume of the pod that contains the file.
 	VolumeName string `json:"volumeName" protobuf:"bytes,1,opt,name=volumeName" openapi:"required"`
-	// File in the volume, relative to its root.
+	// Path of the file relative to the root of the volume; must not contain '..'.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	// The key in the file.
+	// Key to select.
 	Key string `json:"key" protobuf:"bytes,3,opt,name=key" openapi:"required"`
-	// Start even if the file or the key does not exist.
+	// Whether the file or its key may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
-// FlexPersistentVolumeSource is a volume of a FlexVolume driver with a secret in any namespace.
+// FlexPersistentVolumeSource is a volume of a FlexVolume driver, with a secret in any namespace.
 type FlexPersistentVolumeSource struct {
 	// Name of the driver on the node.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	// Passed to the driver as they are.
+	// Driver-specific options.
 	Options map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
 }
 
@@ -782,92 +810,94 @@ type FlexPersistentVolumeSource struct {
 type FlexVolumeSource struct {
 	// Name of the driver on the node.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	// Passed to the driver as they are.
+	// Driver-specific options.
 	Options map[string]string `json:"options,omitempty" protobuf:"bytes,5,rep,name=options"`
 }
 
-// FlockerVolumeSource is a Flocker dataset; one of name and UUID is set.
+// FlockerVolumeSource is a Flocker dataset; exactly one of its fields is set.
 type FlockerVolumeSource struct {
-	// Name of the dataset in its metadata; outdated.
+	// Name of the dataset in its metadata. Deprecated.
 	DatasetName string `json:"datasetName,omitempty" protobuf:"bytes,1,opt,name=datasetName"`
-	// Identity of the dataset.
+	// UUID of the dataset.
 	DatasetUUID string `json:"datasetUUID,omitempty" protobuf:"bytes,2,opt,name=datasetUUID"`
 }
 
-// GCEPersistentDiskVolumeSource is a disk of Google Compute Engine.
+// GCEPersistentDiskVolumeSource is a persistent disk of Google Compute Engine.
 type GCEPersistentDiskVolumeSource struct {
-	// Name of the disk in the project.
+	// Name of the disk.
 	PDName string `json:"pdName" protobuf:"bytes,1,opt,name=pdName" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Partition to mount; the whole disk if 0.
+	// Number of the partition to mount; 0 means the whole disk.
 	Partition int32 `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
 }
 
-// GRPCAction asks a gRPC health service.
+// GRPCAction queries a gRPC health service.
 type GRPCAction struct {
-	// Number of the port.
+	// Port number.
 	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
-	// Service name to ask about; empty asks about the server.
+	// Service name of the health check request; empty for the server as a whole.
 	Service *string `json:"service" protobuf:"bytes,2,opt,name=service"`
 }
 
-// GitRepoVolumeSource is a checkout of a git repository.
+// GitRepoVolumeSource is a volume that contains a clone of a git repository. Deprecated.
 type GitRepoVolumeSource struct {
-	// URL to clone.
+	// URL of the repository.
 	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository" openapi:"required"`
-	// Commit to check out; the default branch unless set.
+	// Commit hash to check out; the default branch if unset.
 	Revision string `json:"revision,omitempty" protobuf:"bytes,2,opt,name=revision"`
-	// Where in the volume the checkout goes, without ..; the volume itself if ".", a directory named after
-	// the repository if empty.
+	// Directory of the clone, without '..': the root of the volume if '.', a directory named after the
+	// repository if unset.
 	Directory string `json:"directory,omitempty" protobuf:"bytes,3,opt,name=directory"`
 }
 
-// GlusterfsPersistentVolumeSource is a Gluster volume with endpoints in any namespace.
+// GlusterfsPersistentVolumeSource is a GlusterFS volume, with endpoints in any namespace.
 type GlusterfsPersistentVolumeSource struct {
-	// Endpoints object that lists the servers.
+	// Name of the Endpoints object that lists the servers.
 	EndpointsName string `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
-	// Name of the volume on them.
+	// Path of the volume.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	// Namespace of the Endpoints; the claim's unless set.
+	// Namespace of the Endpoints object; that of the claim if unset.
 	EndpointsNamespace *string `json:"endpointsNamespace,omitempty" protobuf:"bytes,4,opt,name=endpointsNamespace"`
 }
 
-// GlusterfsVolumeSource is a Gluster volume.
+// GlusterfsVolumeSource is a GlusterFS volume.
 type GlusterfsVolumeSource struct {
-	// Endpoints object that lists the servers, in the pod's namespace.
+	// Name of the Endpoints object, in the namespace of the pod, that lists the servers.
 	EndpointsName string `json:"endpoints" protobuf:"bytes,1,opt,name=endpoints" openapi:"required"`
-	// Name of the volume on them.
+	// Path of the volume.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
-// HTTPGetAction is an HTTP request to a container.
+// HTTPGetAction sends an HTTP GET request to a container.
 type HTTPGetAction struct {
-	// Path to ask for; / unless set.
+	// Path of the request; defaults to /.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
-	// Number or name of the port.
+	// Number or name of the port of the container.
 	Port intstr.IntOrString `json:"port" protobuf:"bytes,2,opt,name=port" openapi:"required"`
-	// Host to connect to; the pod's address unless set.
+	// Host to connect to; the pod's IP address if unset.
 	Host string `json:"host,omitempty" protobuf:"bytes,3,opt,name=host"`
-	// HTTP (the default) or HTTPS, whose certificate is not checked.
+	// Scheme of the request: HTTP (the default), or HTTPS without verification of the certificate.
 	Scheme URIScheme `json:"scheme,omitempty" protobuf:"bytes,4,opt,name=scheme" openapi:"enum=HTTP|HTTPS"`
-	// Headers to send; the same name may be repeated.
+	// Headers of the request; the same name may be repeated.
 	HTTPHeaders []HTTPHeader `json:"httpHeaders,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=httpHeaders"`
 }
 
-// HTTPHeader is a header of a request.
+// HTTPHeader is a header of an HTTP request.
 type HTTPHeader struct {
 	// Name of the header.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
@@ -875,251 +905,258 @@ type HTTPHeader struct {
 	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
 }
 
-// HostAlias is a line of /etc/hosts.
+// HostAlias is an entry of the file /etc/hosts of a pod.
 type HostAlias struct {
-	// Address the names stand for.
+	// IP address of the entry.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
-	// Names for the address.
+	// Host names of the IP address.
 	Hostnames []string `json:"hostnames,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=hostnames"`
 }
 
-// HostIP is one address of a node.
+// HostIP is an IP address of a node.
 type HostIP struct {
-	// An address of the node.
+	// IP address of the node.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
 // HostPathVolumeSource is a file or directory of the node.
 type HostPathVolumeSource struct {
-	// Path on the node; a link is followed.
+	// Path on the node; symbolic links are followed.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
-	// What must be there before the mount, such as Directory or FileOrCreate; nothing is checked when empty.
+	// Kind of file that must exist or is created before mounting, such as Directory or FileOrCreate; not
+	// checked if empty.
 	Type *HostPathType `json:"type,omitempty" protobuf:"bytes,2,opt,name=type" openapi:"enum=|BlockDevice|CharDevice|Directory|DirectoryOrCreate|File|FileOrCreate|Socket"`
 }
 
-// ISCSIPersistentVolumeSource is a disk of an iSCSI target with a secret in any namespace.
+// ISCSIPersistentVolumeSource is an iSCSI disk, with a secret in any namespace.
 type ISCSIPersistentVolumeSource struct {
-	// Address of the target, with its port unless that is 860 or 3260.
+	// Address of the target portal, IP:PORT; the port may be omitted if it is 860 or 3260.
 	TargetPortal string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
 	// Qualified name of the target.
 	IQN string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
-	// Number of the disk at the target.
+	// Logical unit number at the target.
 	Lun int32 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
-	// Transport the node uses; default (TCP) unless set.
+	// Name of the iSCSI interface; defaults to default (TCP).
 	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
-	// Further addresses of the same target, for several paths.
+	// Further portals of the target, for multipath.
 	Portals []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
-	// Authenticate by CHAP when looking for targets.
+	// Whether discovery uses CHAP authentication.
 	DiscoveryCHAPAuth bool `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
-	// Authenticate by CHAP when opening a session.
+	// Whether sessions use CHAP authentication.
 	SessionCHAPAuth bool `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
-	// Secret with credentials.
+	// Secret for CHAP authentication.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
-	// Qualified name the node gives itself; the node's own unless set.
+	// Qualified name of the initiator; that of the node if unset.
 	InitiatorName *string `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
-// ISCSIVolumeSource is a disk of an iSCSI target.
+// ISCSIVolumeSource is an iSCSI disk.
 type ISCSIVolumeSource struct {
-	// Address and port of the target.
+	// Address of the target portal, IP:PORT; the port may be omitted if it is 860 or 3260.
 	TargetPortal string `json:"targetPortal" protobuf:"bytes,1,opt,name=targetPortal" openapi:"required"`
-	// Name of the target.
+	// Qualified name of the target.
 	IQN string `json:"iqn" protobuf:"bytes,2,opt,name=iqn" openapi:"required"`
-	// Number of the unit.
+	// Logical unit number at the target.
 	Lun int32 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
-	// Interface to use; default unless set.
+	// Name of the iSCSI interface; defaults to default (TCP).
 	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
-	// Further addresses of the target.
+	// Further portals of the target, for multipath.
 	Portals []string `json:"portals,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=portals"`
-	// Authenticate discovery.
+	// Whether discovery uses CHAP authentication.
 	DiscoveryCHAPAuth bool `json:"chapAuthDiscovery,omitempty" protobuf:"varint,8,opt,name=chapAuthDiscovery"`
-	// Authenticate sessions.
+	// Whether sessions use CHAP authentication.
 	SessionCHAPAuth bool `json:"chapAuthSession,omitempty" protobuf:"varint,11,opt,name=chapAuthSession"`
-	// Secret with credentials.
+	// Secret for CHAP authentication.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,10,opt,name=secretRef"`
-	// Qualified name the node gives itself; the node's own unless set.
+	// Qualified name of the initiator; that of the node if unset.
 	InitiatorName *string `json:"initiatorName,omitempty" protobuf:"bytes,12,opt,name=initiatorName"`
 }
 
-// ImageVolumeSource is the files of an image.
+// ImageVolumeSource is a volume that contains the files of an OCI image or artifact, read-only.
 type ImageVolumeSource struct {
-	// Image or artifact to mount, named as a container's image is.
+	// Name of the image or artifact, in the format of a container image.
 	Reference string `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
-	// When to pull: Always (the default for the tag latest), IfNotPresent or Never.
+	// When the image is pulled: Always, IfNotPresent or Never. Defaults to Always if the tag is latest,
+	// otherwise to IfNotPresent.
 	PullPolicy PullPolicy `json:"pullPolicy,omitempty" protobuf:"bytes,2,opt,name=pullPolicy" openapi:"enum=Always|IfNotPresent|Never"`
 }
 
-// ImageVolumeStatus is the state of a mounted image.
+// ImageVolumeStatus is the status of an image volume.
 type ImageVolumeStatus struct {
-	// Digest of the image that was mounted.
+	// Digest of the image that is mounted.
 	ImageRef string `json:"imageRef,omitempty" protobuf:"bytes,1,opt,name=imageRef" openapi:"required"`
 }
 
-// KeyToPath puts a key into a file.
+// KeyToPath maps a key to the path of a file.
 type KeyToPath struct {
-	// Entry of the data to make a file of.
+	// Key to project.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// The file, relative to the volume's root.
+	// Path of the file relative to the root of the volume; must not contain '..'.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	// Permission bits of this file instead of the volume's.
+	// Permission bits of the file, in octal (YAML only) or decimal; if unset, those of the volume.
 	Mode *int32 `json:"mode,omitempty" protobuf:"varint,3,opt,name=mode"`
 }
 
-// Lifecycle is what happens after a container starts and before it ends.
+// Lifecycle describes actions taken on events in the life of a container.
 type Lifecycle struct {
-	// Done right after the start; its failure ends the container.
+	// Action taken immediately after the container starts; if it fails, the container is ended and restarted
+	// according to its restart policy.
 	PostStart *LifecycleHandler `json:"postStart,omitempty" protobuf:"bytes,1,opt,name=postStart"`
-	// Done before the container is asked to end; the grace period is running already.
+	// Action taken before the container is ended because its pod is deleted or a probe failed; not if it ends
+	// on its own. The grace period starts before the action.
 	PreStop *LifecycleHandler `json:"preStop,omitempty" protobuf:"bytes,2,opt,name=preStop"`
-	// Signal that asks the container to end; needs the pod's os.name.
+	// Signal sent to end the container; that of the image, or SIGTERM, if unset. Requires os.name of the pod.
 	StopSignal *Signal `json:"stopSignal,omitempty" protobuf:"bytes,3,opt,name=stopSignal" openapi:"enum=SIGABRT|SIGALRM|SIGBUS|SIGCHLD|SIGCLD|SIGCONT|SIGFPE|SIGHUP|SIGILL|SIGINT|SIGIO|SIGIOT|SIGKILL|SIGPIPE|SIGPOLL|SIGPROF|SIGPWR|SIGQUIT|SIGRTMAX|SIGRTMAX-1|SIGRTMAX-10|SIGRTMAX-11|SIGRTMAX-12|SIGRTMAX-13|SIGRTMAX-14|SIGRTMAX-2|SIGRTMAX-3|SIGRTMAX-4|SIGRTMAX-5|SIGRTMAX-6|SIGRTMAX-7|SIGRTMAX-8|SIGRTMAX-9|SIGRTMIN|SIGRTMIN+1|SIGRTMIN+10|SIGRTMIN+11|SIGRTMIN+12|SIGRTMIN+13|SIGRTMIN+14|SIGRTMIN+15|SIGRTMIN+2|SIGRTMIN+3|SIGRTMIN+4|SIGRTMIN+5|SIGRTMIN+6|SIGRTMIN+7|SIGRTMIN+8|SIGRTMIN+9|SIGSEGV|SIGSTKFLT|SIGSTOP|SIGSYS|SIGTERM|SIGTRAP|SIGTSTP|SIGTTIN|SIGTTOU|SIGURG|SIGUSR1|SIGUSR2|SIGVTALRM|SIGWINCH|SIGXCPU|SIGXFSZ"`
 }
 
-// LifecycleHandler is an action; one of its fields is set.
+// LifecycleHandler describes an action; exactly one of exec, httpGet and sleep is set.
 type LifecycleHandler struct {
-	// Run a command in the container.
+	// Runs a command in the container.
 	Exec *ExecAction `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
-	// Make an HTTP request.
+	// Sends an HTTP request.
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
-	// Has no effect; kept for compatibility.
+	// Deprecated; not supported.
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty" protobuf:"bytes,3,opt,name=tcpSocket"`
-	// Wait for some seconds.
+	// Waits for a number of seconds.
 	Sleep *SleepAction `json:"sleep,omitempty" protobuf:"bytes,4,opt,name=sleep"`
 }
 
-// LimitRange bounds what single pods, containers and claims ask for.
+// LimitRange limits the resource usage of each pod, container or claim in a namespace.
 type LimitRange struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Bounds and defaults for objects of the namespace.
+	// Limits to enforce.
 	Spec LimitRangeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
-// LimitRangeItem is the bounds for one type of object.
+// LimitRangeItem describes the limits for one type of object.
 type LimitRangeItem struct {
-	// Pod, Container or PersistentVolumeClaim.
+	// Type of the objects: Pod, Container or PersistentVolumeClaim.
 	Type LimitType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// The most of each resource.
+	// Maximum of each resource.
 	Max ResourceList `json:"max,omitempty" protobuf:"bytes,2,rep,name=max"`
-	// The least of each resource.
+	// Minimum of each resource.
 	Min ResourceList `json:"min,omitempty" protobuf:"bytes,3,rep,name=min"`
-	// Limits for containers that set none.
+	// Default limits of containers.
 	Default ResourceList `json:"default,omitempty" protobuf:"bytes,4,rep,name=default"`
-	// Requests for containers that set none.
+	// Default requests of containers.
 	DefaultRequest ResourceList `json:"defaultRequest,omitempty" protobuf:"bytes,5,rep,name=defaultRequest"`
-	// The most times a limit may be its request.
+	// Maximum ratio of limit to request of each resource.
 	MaxLimitRequestRatio ResourceList `json:"maxLimitRequestRatio,omitempty" protobuf:"bytes,6,rep,name=maxLimitRequestRatio"`
 }
 
-// LimitRangeSpec is a list of bounds.
+// LimitRangeSpec describes the limits of a namespace.
 type LimitRangeSpec struct {
-	// Bounds, one entry for each type.
+	// Limits, one entry per type of object.
 	Limits []LimitRangeItem `json:"limits" listType:"atomic" protobuf:"bytes,1,rep,name=limits" openapi:"required"`
 }
 
-// LinuxContainerUser is the identity of a process on Linux.
+// LinuxContainerUser is the identity of the first process of a container on Linux.
 type LinuxContainerUser struct {
-	// User id the first process started with.
+	// User ID of the process when it was started.
 	UID int64 `json:"uid" protobuf:"varint,1,opt,name=" openapi:"required"`
-	// Primary group id it started with.
+	// Primary group ID of the process when it was started.
 	GID int64 `json:"gid" protobuf:"varint,2,opt,name=" openapi:"required"`
-	// Further group ids it started with.
+	// Supplemental group IDs of the process when it was started.
 	SupplementalGroups []int64 `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,3,rep,name=supplementalGroups"`
 }
 
-// LoadBalancerIngress is one address of a load balancer.
+// LoadBalancerIngress is one ingress point of a load balancer.
 type LoadBalancerIngress struct {
-	// Address, of load balancers known by address.
+	// IP address, for load balancers that are reached by address.
 	IP string `json:"ip,omitempty" protobuf:"bytes,1,opt,name=ip"`
-	// A name instead of an address.
+	// Host name, for load balancers that are reached by name.
 	Hostname string `json:"hostname,omitempty" protobuf:"bytes,2,opt,name=hostname"`
-	// VIP when traffic arrives with that destination, Proxy when with the node's.
+	// How traffic to the address is delivered: VIP if the destination is the load balancer's address, Proxy
+	// if it is that of the node or pod.
 	IPMode *LoadBalancerIPMode `json:"ipMode,omitempty" protobuf:"bytes,3,opt,name=ipMode"`
-	// State of the ports.
+	// Status of the ports of the ingress point.
 	Ports []PortStatus `json:"ports,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=ports"`
 }
 
-// LoadBalancerStatus is where a load balancer listens.
+// LoadBalancerStatus is the status of a load balancer.
 type LoadBalancerStatus struct {
-	// Points at which traffic enters.
+	// Ingress points of the load balancer.
 	Ingress []LoadBalancerIngress `json:"ingress,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=ingress"`
 }
 
-// LocalObjectReference names an object in the same namespace.
+// LocalObjectReference references an object in the same namespace.
 type LocalObjectReference struct {
 	// Name of the object.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 }
 
-// LocalVolumeSource is a disk or directory of one node.
+// LocalVolumeSource is a disk, partition or directory of one node.
 type LocalVolumeSource struct {
-	// Directory or block device on the node.
+	// Path of the directory or block device on the node.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path" openapi:"required"`
-	// File system to make on a block device that has none.
+	// File system type of the volume if path is a block device; determined automatically if unset.
 	FSType *string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 }
 
-// ModifyVolumeStatus is the state of a change of a volume's attributes.
+// ModifyVolumeStatus is the status of a modification of a volume.
 type ModifyVolumeStatus struct {
-	// Class the volume is being changed to.
+	// Name of the volume attributes class that is being applied.
 	TargetVolumeAttributesClassName string `json:"targetVolumeAttributesClassName,omitempty" protobuf:"bytes,1,opt,name=targetVolumeAttributesClassName"`
-	// What there is; written by the system.
+	// Status of the modification: Pending, InProgress or Infeasible.
 	Status PersistentVolumeClaimModifyVolumeStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required,enum=InProgress|Infeasible|Pending"`
 }
 
-// NFSVolumeSource is a directory of an NFS server.
+// NFSVolumeSource is a directory exported by an NFS server.
 type NFSVolumeSource struct {
-	// Name or address of the server.
+	// Host name or IP address of the server.
 	Server string `json:"server" protobuf:"bytes,1,opt,name=server" openapi:"required"`
-	// Path that the server exports.
+	// Path exported by the server.
 	Path string `json:"path" protobuf:"bytes,2,opt,name=path" openapi:"required"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
-// Namespace is a space for names, rights and quotas.
+// Namespace provides a scope for names, permissions and quotas.
 type Namespace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What must happen before it is gone.
+	// Desired behavior of the namespace.
 	Spec NamespaceSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// Its state; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status NamespaceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// NamespaceCondition is one fact about a namespace.
+// NamespaceCondition describes one aspect of the state of a namespace.
 type NamespaceCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type NamespaceConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
-// NamespaceSpec is what must happen before a namespace is gone.
+// NamespaceSpec describes the desired behavior of a namespace.
 type NamespaceSpec struct {
-	// Who still has to clean up.
+	// Finalizers that must be removed before the namespace is removed from storage.
 	Finalizers []FinalizerName `json:"finalizers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=finalizers"`
 }
 
-// NamespaceStatus is the state of a namespace.
+// NamespaceStatus is the observed state of a namespace.
 type NamespaceStatus struct {
-	// Active or Terminating.
+	// Phase of the namespace: Active or Terminating.
 	Phase NamespacePhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Active|Terminating"`
-	// What keeps it from being gone.
+	// Conditions of the namespace, such as what delays its deletion.
 	Conditions []NamespaceCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 }
 
@@ -1127,124 +1164,125 @@ type NamespaceStatus struct {
 type Node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// How the cluster uses it.
+	// Desired behavior of the node.
 	Spec NodeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What it is and how it is doing.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status NodeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// NodeAddress is a name or address of a node.
+// NodeAddress is an address of a node.
 type NodeAddress struct {
-	// Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.
+	// Type of the address: Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.
 	Type NodeAddressType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// IP address or DNS name, as its type says.
+	// IP address or DNS name, depending on the type.
 	Address string `json:"address" protobuf:"bytes,2,opt,name=address" openapi:"required"`
 }
 
-// NodeAffinity says which nodes a pod must or should run on.
+// NodeAffinity describes the nodes that a pod requires or prefers.
 type NodeAffinity struct {
-	// What a node must have when the pod is placed; later changes of the node do not matter.
+	// Requirements a node must meet when the pod is scheduled; later changes of the node have no effect.
 	RequiredDuringSchedulingIgnoredDuringExecution *NodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" protobuf:"bytes,1,opt,name=requiredDuringSchedulingIgnoredDuringExecution"`
-	// What makes a node better; weights of what matches are added up.
+	// Preferences, each with a weight that is added to the score of a node that matches.
 	PreferredDuringSchedulingIgnoredDuringExecution []PreferredSchedulingTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
-// NodeAllocatableResourceClaimStatus is what a claim takes from a node's own resources.
+// NodeAllocatableResourceClaimStatus describes the allocatable resources of the node that a resource claim
+// consumes.
 type NodeAllocatableResourceClaimStatus struct {
-	// Claim in the pod's namespace.
+	// Name of the resource claim, in the namespace of the pod.
 	ResourceClaimName string `json:"resourceClaimName" protobuf:"bytes,1,opt,name=resourceClaimName" openapi:"required"`
-	// Containers of the pod that use the claim.
+	// Names of the containers of the pod that use the claim.
 	Containers []string `json:"containers,omitempty" listType:"set" protobuf:"bytes,2,rep,name=containers"`
 	// Amounts of the node's allocatable resources.
 	Resources map[ResourceName]resource.Quantity `json:"resources" protobuf:"bytes,3,rep,name=resources" openapi:"required"`
 }
 
-// NodeCondition is one fact about a node.
+// NodeCondition describes one aspect of the state of a node.
 type NodeCondition struct {
-	// Name of the fact.
+	// Type of the condition, such as Ready or MemoryPressure.
 	Type NodeConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When it was last confirmed.
+	// Time the condition was last updated.
 	LastHeartbeatTime metav1.Time `json:"lastHeartbeatTime,omitempty" protobuf:"bytes,3,opt,name=lastHeartbeatTime"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
-// NodeConfigSource is where a node's configuration is; no longer used.
+// NodeConfigSource is the source of a kubelet's configuration. Deprecated; not used.
 type NodeConfigSource struct {
-	// The config map that holds it.
+	// Config map that holds the configuration.
 	ConfigMap *ConfigMapNodeConfigSource `json:"configMap,omitempty" protobuf:"bytes,2,opt,name=configMap"`
 }
 
-// NodeConfigStatus is the state of a node's configuration; no longer used.
+// NodeConfigStatus is the status of a kubelet's configuration. Deprecated; not used.
 type NodeConfigStatus struct {
-	// What the node is told to use.
+	// Configuration that the node is to use.
 	Assigned *NodeConfigSource `json:"assigned,omitempty" protobuf:"bytes,1,opt,name=assigned"`
-	// What the node uses.
+	// Configuration that the node uses.
 	Active *NodeConfigSource `json:"active,omitempty" protobuf:"bytes,2,opt,name=active"`
-	// What it falls back to.
+	// Configuration that the node falls back to.
 	LastKnownGood *NodeConfigSource `json:"lastKnownGood,omitempty" protobuf:"bytes,3,opt,name=lastKnownGood"`
-	// Why it does not use what it is told to.
+	// Why the assigned configuration is not used.
 	Error string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
 }
 
-// NodeDaemonEndpoints is the ports of a node's services.
+// NodeDaemonEndpoints lists the ports of the daemons on a node.
 type NodeDaemonEndpoints struct {
-	// Where the kubelet serves its API.
+	// Endpoint of the kubelet.
 	KubeletEndpoint DaemonEndpoint `json:"kubeletEndpoint,omitempty" protobuf:"bytes,1,opt,name=kubeletEndpoint"`
 }
 
-// NodeFeatures is what a node's runtime can do.
+// NodeFeatures describes features of the container runtime of a node.
 type NodeFeatures struct {
-	// The runtime obeys supplementalGroupsPolicy of pods.
+	// Whether the runtime supports supplementalGroupsPolicy.
 	SupplementalGroupsPolicy *bool `json:"supplementalGroupsPolicy,omitempty" protobuf:"varint,1,opt,name=supplementalGroupsPolicy"`
 }
 
-// NodeProxyOptions is a request to a node's own service.
+// NodeProxyOptions are the query options of a request to the proxy subresource of a node.
 type NodeProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// Path below the node's service.
+	// Path of the request to the kubelet.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
-// NodeRuntimeHandler is a runtime a node offers.
+// NodeRuntimeHandler describes a runtime handler of a node.
 type NodeRuntimeHandler struct {
-	// Name that a RuntimeClass gives as its handler; the default runtime if empty.
+	// Name of the handler, as used in a RuntimeClass; empty for the default handler.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
-	// What it can do.
+	// Features of the handler.
 	Features *NodeRuntimeHandlerFeatures `json:"features,omitempty" protobuf:"bytes,2,opt,name=features"`
 }
 
-// NodeRuntimeHandlerFeatures is what a runtime can do.
+// NodeRuntimeHandlerFeatures describes features of a runtime handler.
 type NodeRuntimeHandlerFeatures struct {
-	// Mounts below a read-only mount can be made read-only too.
+	// Whether the handler supports recursive read-only mounts.
 	RecursiveReadOnlyMounts *bool `json:"recursiveReadOnlyMounts,omitempty" protobuf:"varint,1,opt,name=recursiveReadOnlyMounts"`
-	// Pods can have a user namespace of their own.
+	// Whether the handler supports user namespaces.
 	UserNamespaces *bool `json:"userNamespaces,omitempty" protobuf:"varint,2,opt,name=userNamespaces"`
 }
 
-// NodeSelector selects nodes that match any of its terms.
+// NodeSelector selects nodes that match at least one of its terms.
 type NodeSelector struct {
-	// The terms; at least one.
+	// Terms of the selector; at least one.
 	NodeSelectorTerms []NodeSelectorTerm `json:"nodeSelectorTerms" listType:"atomic" protobuf:"bytes,1,rep,name=nodeSelectorTerms" openapi:"required"`
 }
 
-// NodeSelectorRequirement is one requirement on a node.
+// NodeSelectorRequirement is a requirement on a label or field of a node.
 type NodeSelectorRequirement struct {
-	// Label key or field.
+	// Label key or field that the requirement applies to.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// In, NotIn, Exists, DoesNotExist, Gt or Lt.
+	// Relation of the label or field to the values: In, NotIn, Exists, DoesNotExist, Gt or Lt.
 	Operator NodeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|Gt|In|Lt|NotIn"`
-	// Values for In and NotIn, one number for Gt and Lt, none otherwise.
+	// Values to compare with: one or more for In and NotIn, a single integer for Gt and Lt, none otherwise.
 	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
-// NodeSelectorTerm selects nodes that match all its requirements; an empty term matches none.
+// NodeSelectorTerm selects nodes that match all its requirements; an empty term matches no node.
 type NodeSelectorTerm struct {
 	// Requirements on labels.
 	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchExpressions"`
@@ -1252,285 +1290,289 @@ type NodeSelectorTerm struct {
 	MatchFields []NodeSelectorRequirement `json:"matchFields,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=matchFields"`
 }
 
-// NodeSpec is how the cluster uses a node.
+// NodeSpec describes the desired behavior of a node.
 type NodeSpec struct {
-	// Addresses for its pods, the first of podCIDRs.
+	// IP range of the pods on the node; the first of podCIDRs.
 	PodCIDR string `json:"podCIDR,omitempty" protobuf:"bytes,1,opt,name=podCIDR"`
-	// Addresses for its pods, one range for each family.
+	// IP ranges of the pods on the node, at most one per address family.
 	PodCIDRs []string `json:"podCIDRs,omitempty" patchStrategy:"merge" listType:"set" protobuf:"bytes,7,rep,name=podCIDRs"`
-	// Name of the machine at the cloud provider; set once.
+	// ID of the node assigned by the cloud provider, as PROVIDER://ID. Cannot be changed once set.
 	ProviderID string `json:"providerID,omitempty" protobuf:"bytes,3,opt,name=providerID"`
-	// Keep new pods away.
+	// Whether the node is cordoned: no new pods are scheduled to it.
 	Unschedulable bool `json:"unschedulable,omitempty" protobuf:"varint,4,opt,name=unschedulable"`
-	// Marks that keep away pods which do not tolerate them.
+	// Taints of the node.
 	Taints []Taint `json:"taints,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=taints"`
-	// No longer used.
+	// Deprecated; not used.
 	ConfigSource *NodeConfigSource `json:"configSource,omitempty" protobuf:"bytes,6,opt,name=configSource"`
-	// No longer used.
+	// Deprecated; not used.
 	DoNotUseExternalID string `json:"externalID,omitempty" protobuf:"bytes,2,opt,name=externalID"`
 }
 
-// NodeStatus is what a node is and how it is doing.
+// NodeStatus is the observed state of a node.
 type NodeStatus struct {
-	// What the machine has.
+	// Total resources of the node.
 	Capacity ResourceList `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
-	// What of it is for pods.
+	// Resources of the node that are available to pods; defaults to capacity.
 	Allocatable ResourceList `json:"allocatable,omitempty" protobuf:"bytes,2,rep,name=allocatable"`
-	// No longer used.
+	// Deprecated; not used.
 	Phase NodePhase `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase" openapi:"enum=Pending|Running|Terminated"`
-	// Facts about the node, such as Ready.
+	// Conditions of the node, such as Ready.
 	Conditions []NodeCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
-	// Names and addresses it is reached by.
+	// Addresses of the node.
 	Addresses []NodeAddress `json:"addresses,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,5,rep,name=addresses"`
-	// Ports of the node's own services.
+	// Endpoints of the daemons on the node.
 	DaemonEndpoints NodeDaemonEndpoints `json:"daemonEndpoints,omitempty" protobuf:"bytes,6,opt,name=daemonEndpoints"`
-	// Versions of its software.
+	// Identifiers and versions of the node's system.
 	NodeInfo NodeSystemInfo `json:"nodeInfo,omitempty" protobuf:"bytes,7,opt,name=nodeInfo"`
-	// Images on the node, largest first; at most 50 are reported.
+	// Container images on the node, largest first; at most 50 are reported.
 	Images []ContainerImage `json:"images,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=images"`
-	// Attached volumes that pods use.
+	// Names of the attachable volumes that pods on the node use.
 	VolumesInUse []UniqueVolumeName `json:"volumesInUse,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=volumesInUse"`
-	// Volumes attached to it.
+	// Volumes that are attached to the node.
 	VolumesAttached []AttachedVolume `json:"volumesAttached,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=volumesAttached"`
-	// No longer used.
+	// Deprecated; not used.
 	Config *NodeConfigStatus `json:"config,omitempty" protobuf:"bytes,11,opt,name=config"`
-	// Runtimes it offers.
+	// Runtime handlers of the node.
 	RuntimeHandlers []NodeRuntimeHandler `json:"runtimeHandlers,omitempty" listType:"atomic" protobuf:"bytes,12,rep,name=runtimeHandlers"`
-	// Features of its runtime.
+	// Features of the node's container runtime.
 	Features *NodeFeatures `json:"features,omitempty" protobuf:"bytes,13,opt,name=features"`
-	// Features of its kubelet.
+	// Names of the kubelet's features that affect scheduling.
 	DeclaredFeatures []string `json:"declaredFeatures,omitempty" listType:"atomic" protobuf:"bytes,14,rep,name=declaredFeatures"`
 }
 
-// NodeSwapStatus is the swap space of a node.
+// NodeSwapStatus describes the swap memory of a node.
 type NodeSwapStatus struct {
-	// Bytes of swap.
+	// Total swap memory in bytes.
 	Capacity *int64 `json:"capacity,omitempty" protobuf:"varint,1,opt,name=capacity"`
 }
 
-// NodeSystemInfo is identities and versions of a node.
+// NodeSystemInfo describes the system of a node.
 type NodeSystemInfo struct {
-	// Identity of the machine.
+	// Machine ID reported by the node; unique in the cluster.
 	MachineID string `json:"machineID" protobuf:"bytes,1,opt,name=machineID" openapi:"required"`
-	// Identity of the hardware.
+	// UUID of the system, usually that of the hardware.
 	SystemUUID string `json:"systemUUID" protobuf:"bytes,2,opt,name=systemUUID" openapi:"required"`
-	// Identity of the running system since its start.
+	// Boot ID; changes with each boot.
 	BootID string `json:"bootID" protobuf:"bytes,3,opt,name=bootID" openapi:"required"`
 	// Version of the kernel.
 	KernelVersion string `json:"kernelVersion" protobuf:"bytes,4,opt,name=kernelVersion" openapi:"required"`
-	// Name of the operating system.
+	// Name of the operating system image.
 	OSImage string `json:"osImage" protobuf:"bytes,5,opt,name=osImage" openapi:"required"`
-	// Runtime and its version, as type://version.
+	// Container runtime and its version, as TYPE://VERSION.
 	ContainerRuntimeVersion string `json:"containerRuntimeVersion" protobuf:"bytes,6,opt,name=containerRuntimeVersion" openapi:"required"`
 	// Version of the kubelet.
 	KubeletVersion string `json:"kubeletVersion" protobuf:"bytes,7,opt,name=kubeletVersion" openapi:"required"`
-	// No longer kept.
+	// Deprecated; not populated.
 	KubeProxyVersion string `json:"kubeProxyVersion" protobuf:"bytes,8,opt,name=kubeProxyVersion" openapi:"required"`
 	// Operating system, such as linux.
 	OperatingSystem string `json:"operatingSystem" protobuf:"bytes,9,opt,name=operatingSystem" openapi:"required"`
-	// Processor, such as amd64.
+	// Processor architecture, such as amd64.
 	Architecture string `json:"architecture" protobuf:"bytes,10,opt,name=architecture" openapi:"required"`
-	// Swap space of the node.
+	// Swap memory of the node.
 	Swap *NodeSwapStatus `json:"swap,omitempty" protobuf:"bytes,11,opt,name=swap"`
 }
 
-// ObjectFieldSelector names a field of the pod.
+// ObjectFieldSelector selects a field of the pod.
 type ObjectFieldSelector struct {
-	// Version the path is written for; v1 unless set.
+	// API version that fieldPath refers to; defaults to v1.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
-	// Path such as metadata.name or metadata.labels['app'].
+	// Path of the field, such as metadata.name or metadata.labels['app'].
 	FieldPath string `json:"fieldPath" protobuf:"bytes,2,opt,name=fieldPath" openapi:"required"`
 }
 
-// ObjectReference names an object of any kind, or a part of it.
+// ObjectReference references an object of any kind, or a part of it.
 type ObjectReference struct {
-	// Kind name in apiVersion.
+	// Kind of the object.
 	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
-	// Where the object is; empty for cluster-scoped ones.
+	// Namespace of the object; empty if it is cluster-scoped.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
-	// Which object of the kind.
+	// Name of the object.
 	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
-	// Which object of that name; any unless set.
+	// UID of the object.
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uid"`
-	// Version of the kind.
+	// API version of the object.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,5,opt,name=apiVersion"`
-	// A particular version of the object.
+	// Resource version of the object.
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,6,opt,name=resourceVersion"`
-	// A part of it, such as spec.containers{name}.
+	// Path of the part of the object, such as spec.containers{name}.
 	FieldPath string `json:"fieldPath,omitempty" protobuf:"bytes,7,opt,name=fieldPath"`
 }
 
-// PersistentVolume is storage that claims can be bound to; it lives outside of namespaces.
+// PersistentVolume is a piece of storage that claims can be bound to; it is cluster-scoped.
 type PersistentVolume struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What and where the storage is.
+	// Properties of the volume.
 	Spec PersistentVolumeSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// Its state; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status PersistentVolumeStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// PersistentVolumeClaim asks for storage and stands for what it got.
+// PersistentVolumeClaim requests storage and represents the volume it is bound to.
 type PersistentVolumeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What is asked for.
+	// Requested properties of the volume.
 	Spec PersistentVolumeClaimSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What was given; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status PersistentVolumeClaimStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// PersistentVolumeClaimCondition is one fact about a claim.
+// PersistentVolumeClaimCondition describes one aspect of the state of a claim.
 type PersistentVolumeClaimCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type PersistentVolumeClaimConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When it was last checked.
+	// Time the condition was last checked.
 	LastProbeTime metav1.Time `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
-// PersistentVolumeClaimSpec is what a claim asks for.
+// PersistentVolumeClaimSpec describes the requested volume.
 type PersistentVolumeClaimSpec struct {
-	// Ways the volume must be mountable.
+	// Access modes that the volume must support: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or
+	// ReadWriteOncePod.
 	AccessModes []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=accessModes"`
-	// Labels the volume must have; rules out making one.
+	// Label selector of volumes to consider; prevents dynamic provisioning.
 	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,4,opt,name=selector"`
-	// How much storage, under requests.storage.
+	// Required storage. requests.storage can be increased if the storage class allows expansion.
 	Resources VolumeResourceRequirements `json:"resources,omitempty" protobuf:"bytes,2,opt,name=resources"`
-	// The bound volume, or one to be bound to and no other.
+	// Name of the volume the claim is bound to, or is to be bound to.
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,3,opt,name=volumeName"`
-	// Class the volume must be of; the default class unless set, none if empty.
+	// Name of the required storage class; the default class if unset. The empty string requests a volume
+	// without a class.
 	StorageClassName *string `json:"storageClassName,omitempty" protobuf:"bytes,5,opt,name=storageClassName"`
-	// Filesystem (the default) or Block.
+	// Whether the volume is used as a file system or a block device: Filesystem (the default) or Block.
 	VolumeMode *PersistentVolumeMode `json:"volumeMode,omitempty" protobuf:"bytes,6,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
-	// Claim or snapshot to fill the volume from.
+	// Claim or volume snapshot, in the same namespace, to populate the volume from.
 	DataSource *TypedLocalObjectReference `json:"dataSource,omitempty" protobuf:"bytes,7,opt,name=dataSource"`
-	// Any object to fill the volume from, also in another namespace if allowed.
+	// Object of any supported kind to populate the volume from; in another namespace only if a ReferenceGrant
+	// there allows it.
 	DataSourceRef *TypedObjectReference `json:"dataSourceRef,omitempty" protobuf:"bytes,8,opt,name=dataSourceRef"`
-	// Class of attributes to apply; can be changed.
+	// Name of the volume attributes class to apply; can be changed after creation.
 	VolumeAttributesClassName *string `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,9,opt,name=volumeAttributesClassName"`
 }
 
-// PersistentVolumeClaimStatus is what a claim has got.
+// PersistentVolumeClaimStatus is the observed state of a claim.
 type PersistentVolumeClaimStatus struct {
-	// Pending, Bound or Lost.
+	// Phase of the claim: Pending, Bound or Lost.
 	Phase PersistentVolumeClaimPhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Bound|Lost|Pending"`
-	// Ways the volume can be mounted.
+	// Access modes of the volume.
 	AccessModes []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=accessModes"`
-	// Size of the volume.
+	// Actual resources of the volume.
 	Capacity ResourceList `json:"capacity,omitempty" protobuf:"bytes,3,rep,name=capacity"`
-	// What goes on with it, such as Resizing.
+	// Conditions of the claim, such as Resizing.
 	Conditions []PersistentVolumeClaimCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,4,rep,name=conditions"`
-	// Size that is being made available.
+	// Resources allocated to the claim, which may exceed capacity while the volume is being expanded.
 	AllocatedResources ResourceList `json:"allocatedResources,omitempty" protobuf:"bytes,5,rep,name=allocatedResources"`
-	// State of that change.
+	// Status of the expansion of each resource.
 	AllocatedResourceStatuses map[ResourceName]ClaimResourceStatus `json:"allocatedResourceStatuses,omitempty" mapType:"granular" protobuf:"bytes,7,rep,name=allocatedResourceStatuses"`
-	// Class of attributes the volume has now.
+	// Name of the volume attributes class in effect.
 	CurrentVolumeAttributesClassName *string `json:"currentVolumeAttributesClassName,omitempty" protobuf:"bytes,8,opt,name=currentVolumeAttributesClassName"`
-	// State of a change of that class.
+	// Status of the modification to another volume attributes class.
 	ModifyVolumeStatus *ModifyVolumeStatus `json:"modifyVolumeStatus,omitempty" protobuf:"bytes,9,opt,name=modifyVolumeStatus"`
 }
 
-// PersistentVolumeClaimTemplate describes a claim to make.
+// PersistentVolumeClaimTemplate is the template of a claim that is created for a pod.
 type PersistentVolumeClaimTemplate struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What the claim asks for.
+	// Requested properties of the volume.
 	Spec PersistentVolumeClaimSpec `json:"spec" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// PersistentVolumeClaimVolumeSource uses the volume of a claim.
+// PersistentVolumeClaimVolumeSource is the volume that a claim is bound to.
 type PersistentVolumeClaimVolumeSource struct {
-	// Claim in the pod's namespace.
+	// Name of the claim, in the namespace of the pod.
 	ClaimName string `json:"claimName" protobuf:"bytes,1,opt,name=claimName" openapi:"required"`
-	// Mount it read-only everywhere.
+	// Whether all mounts of the volume are read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
 }
 
-// PersistentVolumeSource is what a volume is made of; one of its fields is set.
+// PersistentVolumeSource is the location of a persistent volume; exactly one of its fields is set.
 type PersistentVolumeSource struct {
-	// A disk of Google Compute Engine; use CSI instead.
+	// Disk of Google Compute Engine. Deprecated; use csi.
 	GCEPersistentDisk *GCEPersistentDiskVolumeSource `json:"gcePersistentDisk,omitempty" protobuf:"bytes,1,opt,name=gcePersistentDisk"`
-	// A disk of Amazon EC2; use CSI instead.
+	// Disk of Amazon Elastic Block Store. Deprecated; use csi.
 	AWSElasticBlockStore *AWSElasticBlockStoreVolumeSource `json:"awsElasticBlockStore,omitempty" protobuf:"bytes,2,opt,name=awsElasticBlockStore"`
-	// A directory of the node; for tests on one node.
+	// Directory of the node; only for tests on a single node.
 	HostPath *HostPathVolumeSource `json:"hostPath,omitempty" protobuf:"bytes,3,opt,name=hostPath"`
-	// A Gluster volume; no longer supported by nodes.
+	// GlusterFS volume. No longer supported by nodes.
 	Glusterfs *GlusterfsPersistentVolumeSource `json:"glusterfs,omitempty" protobuf:"bytes,4,opt,name=glusterfs"`
-	// A directory of an NFS server.
+	// Directory exported by an NFS server.
 	NFS *NFSVolumeSource `json:"nfs,omitempty" protobuf:"bytes,5,opt,name=nfs"`
-	// A Ceph block device; no longer supported by nodes.
+	// Ceph block device. No longer supported by nodes.
 	RBD *RBDPersistentVolumeSource `json:"rbd,omitempty" protobuf:"bytes,6,opt,name=rbd"`
-	// A disk of an iSCSI target.
+	// iSCSI disk.
 	ISCSI *ISCSIPersistentVolumeSource `json:"iscsi,omitempty" protobuf:"bytes,7,opt,name=iscsi"`
-	// A disk of OpenStack; use CSI instead.
+	// OpenStack Cinder disk. Deprecated; use csi.
 	Cinder *CinderPersistentVolumeSource `json:"cinder,omitempty" protobuf:"bytes,8,opt,name=cinder"`
-	// A Ceph file system; no longer supported by nodes.
+	// Ceph file system. No longer supported by nodes.
 	CephFS *CephFSPersistentVolumeSource `json:"cephfs,omitempty" protobuf:"bytes,9,opt,name=cephfs"`
-	// A Fibre Channel disk.
+	// Fibre Channel volume.
 	FC *FCVolumeSource `json:"fc,omitempty" protobuf:"bytes,10,opt,name=fc"`
-	// A Flocker dataset; no longer supported by nodes.
+	// Flocker dataset. No longer supported by nodes.
 	Flocker *FlockerVolumeSource `json:"flocker,omitempty" protobuf:"bytes,11,opt,name=flocker"`
-	// A volume of a FlexVolume driver; use CSI instead.
+	// Volume of a FlexVolume driver. Deprecated; use csi.
 	FlexVolume *FlexPersistentVolumeSource `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
-	// A share of Azure Files; use CSI instead.
+	// Azure Files share. Deprecated; use csi.
 	AzureFile *AzureFilePersistentVolumeSource `json:"azureFile,omitempty" protobuf:"bytes,13,opt,name=azureFile"`
-	// A disk of vSphere; use CSI instead.
+	// Disk of vSphere. Deprecated; use csi.
 	VsphereVolume *VsphereVirtualDiskVolumeSource `json:"vsphereVolume,omitempty" protobuf:"bytes,14,opt,name=vsphereVolume"`
-	// A Quobyte volume; no longer supported by nodes.
+	// Quobyte volume. No longer supported by nodes.
 	Quobyte *QuobyteVolumeSource `json:"quobyte,omitempty" protobuf:"bytes,15,opt,name=quobyte"`
-	// A disk of Azure; use CSI instead.
+	// Disk of Azure. Deprecated; use csi.
 	AzureDisk *AzureDiskVolumeSource `json:"azureDisk,omitempty" protobuf:"bytes,16,opt,name=azureDisk"`
-	// A disk of Photon; no longer supported by nodes.
+	// Disk of Photon. No longer supported by nodes.
 	PhotonPersistentDisk *PhotonPersistentDiskVolumeSource `json:"photonPersistentDisk,omitempty" protobuf:"bytes,17,opt,name=photonPersistentDisk"`
-	// A Portworx volume; use CSI instead.
+	// Portworx volume. Deprecated; use csi.
 	PortworxVolume *PortworxVolumeSource `json:"portworxVolume,omitempty" protobuf:"bytes,18,opt,name=portworxVolume"`
-	// A ScaleIO volume; no longer supported by nodes.
+	// ScaleIO volume. No longer supported by nodes.
 	ScaleIO *ScaleIOPersistentVolumeSource `json:"scaleIO,omitempty" protobuf:"bytes,19,opt,name=scaleIO"`
-	// A disk or directory of one node.
+	// Disk, partition or directory of one node; requires nodeAffinity.
 	Local *LocalVolumeSource `json:"local,omitempty" protobuf:"bytes,20,opt,name=local"`
-	// A StorageOS volume; no longer supported by nodes.
+	// StorageOS volume. No longer supported by nodes.
 	StorageOS *StorageOSPersistentVolumeSource `json:"storageos,omitempty" protobuf:"bytes,21,opt,name=storageos"`
-	// A volume of a CSI driver.
+	// Volume managed by a CSI driver.
 	CSI *CSIPersistentVolumeSource `json:"csi,omitempty" protobuf:"bytes,22,opt,name=csi"`
 }
 
-// PersistentVolumeSpec is what and where a volume is.
+// PersistentVolumeSpec describes the properties of a persistent volume.
 type PersistentVolumeSpec struct {
-	// Its size, under the name storage.
+	// Capacity of the volume, under the name storage.
 	Capacity               ResourceList `json:"capacity,omitempty" protobuf:"bytes,1,rep,name=capacity"`
 	PersistentVolumeSource `json:",inline" protobuf:"bytes,2,opt,name=persistentVolumeSource"`
-	// Ways it can be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.
+	// Access modes that the volume supports: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.
 	AccessModes []PersistentVolumeAccessMode `json:"accessModes,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=accessModes"`
-	// Claim it is bound to, or reserved for.
+	// Claim that the volume is bound to, or reserved for.
 	ClaimRef *ObjectReference `json:"claimRef,omitempty" mapType:"granular" protobuf:"bytes,4,opt,name=claimRef"`
-	// What becomes of it when its claim is gone: Retain, Delete or Recycle.
+	// What happens to the volume when its claim is deleted: Retain, Delete, or Recycle (deprecated). Defaults
+	// to Retain for volumes created manually.
 	PersistentVolumeReclaimPolicy PersistentVolumeReclaimPolicy `json:"persistentVolumeReclaimPolicy,omitempty" protobuf:"bytes,5,opt,name=persistentVolumeReclaimPolicy" openapi:"enum=Delete|Recycle|Retain"`
-	// Class it belongs to; claims of that class can have it.
+	// Name of the storage class that the volume belongs to; empty for none.
 	StorageClassName string `json:"storageClassName,omitempty" protobuf:"bytes,6,opt,name=storageClassName"`
-	// Options for mounting; not checked before.
+	// Mount options of the volume; not validated.
 	MountOptions []string `json:"mountOptions,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=mountOptions"`
-	// Filesystem (the default) or Block.
+	// Whether the volume is used as a file system or a block device: Filesystem (the default) or Block.
 	VolumeMode *PersistentVolumeMode `json:"volumeMode,omitempty" protobuf:"bytes,8,opt,name=volumeMode" openapi:"enum=Block|Filesystem"`
-	// Nodes it can be reached from.
+	// Nodes from which the volume is accessible; all nodes if unset.
 	NodeAffinity *VolumeNodeAffinity `json:"nodeAffinity,omitempty" protobuf:"bytes,9,opt,name=nodeAffinity"`
-	// Class of changeable attributes it has.
+	// Name of the volume attributes class of the volume.
 	VolumeAttributesClassName *string `json:"volumeAttributesClassName,omitempty" protobuf:"bytes,10,opt,name=volumeAttributesClassName"`
 }
 
-// PersistentVolumeStatus is the state of a volume.
+// PersistentVolumeStatus is the observed state of a persistent volume.
 type PersistentVolumeStatus struct {
-	// Pending, Available, Bound, Released or Failed.
+	// Phase of the volume: Pending, Available, Bound, Released or Failed.
 	Phase PersistentVolumePhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Available|Bound|Failed|Pending|Released"`
-	// Why the volume is in its phase, for people.
+	// Human-readable details of the phase.
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	// Why the volume is in its phase, in one CamelCase word.
+	// Brief reason for the phase, in CamelCase.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
 	// When the phase last changed.
 	LastPhaseTransitionTime *metav1.Time `json:"lastPhaseTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastPhaseTransitionTime"`
@@ -1538,824 +1580,850 @@ type PersistentVolumeStatus struct {
 
 // PhotonPersistentDiskVolumeSource is a disk of Photon.
 type PhotonPersistentDiskVolumeSource struct {
-	// Identity of the disk.
+	// ID of the disk.
 	PdID string `json:"pdID" protobuf:"bytes,1,opt,name=pdID" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 }
 
-// Pod is one or more containers that run together on one node and share network and volumes.
+// Pod is a group of containers that run together on one node and share network and volumes.
 type Pod struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What to run and where.
+	// Desired behavior of the pod.
 	Spec PodSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What was last seen of it; written by the system.
+	// Most recently observed state; populated by the system and read-only for users. May lag behind the
+	// actual state.
 	Status PodStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// PodAffinity says which pods a pod must or should be near.
+// PodAffinity describes the pods that a pod requires or prefers to be co-located with.
 type PodAffinity struct {
-	// Terms that must all hold when the pod is placed.
+	// Terms that must all be satisfied when the pod is scheduled; later changes have no effect.
 	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
-	// Terms that make a node better, by weight.
+	// Preferences, each with a weight that is added to the score of a node that satisfies it.
 	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodAffinityTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
-// PodAffinityTerm is a set of pods and what near means.
+// PodAffinityTerm selects pods, and the topology domain in which co-location is evaluated.
 type PodAffinityTerm struct {
-	// Which pods; none if unset.
+	// Label selector of the pods; none if unset.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,1,opt,name=labelSelector"`
-	// Namespaces the pods are in; the pod's own unless one of the two fields is set.
+	// Names of the namespaces of the pods, in addition to those of namespaceSelector; the pod's own if both
+	// are unset.
 	Namespaces []string `json:"namespaces,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=namespaces"`
-	// Node label; nodes with the same value of it are one place.
+	// Key of node labels; nodes with the same value are in the same topology domain. Required.
 	TopologyKey string `json:"topologyKey" protobuf:"bytes,3,opt,name=topologyKey" openapi:"required"`
-	// Namespaces by label, in addition to those listed.
+	// Label selector of the namespaces of the pods, in addition to namespaces; an empty selector selects all.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,4,opt,name=namespaceSelector"`
-	// Labels of this pod whose values the other pods must share.
+	// Label keys whose values are taken from this pod and must be the same on the other pods.
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=matchLabelKeys"`
-	// Labels of this pod whose values the other pods must not share.
+	// Label keys whose values are taken from this pod and must differ on the other pods.
 	MismatchLabelKeys []string `json:"mismatchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,6,rep,name=mismatchLabelKeys"`
 }
 
-// PodAntiAffinity says which pods a pod must or should keep away from.
+// PodAntiAffinity describes the pods that a pod must or preferably should not be co-located with.
 type PodAntiAffinity struct {
-	// Terms that must all hold when the pod is placed.
+	// Terms of which none may apply to the chosen node when the pod is scheduled; later changes have no
+	// effect.
 	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=requiredDuringSchedulingIgnoredDuringExecution"`
-	// Terms that make a node worse when violated, by weight.
+	// Preferences, each with a weight that is subtracted from the score of a node that violates it.
 	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodAffinityTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=preferredDuringSchedulingIgnoredDuringExecution"`
 }
 
-// PodAttachOptions is a request to attach to a container.
+// PodAttachOptions are the query options of a request to attach to a container.
 type PodAttachOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// Send standard input.
+	// Whether to connect standard input.
 	Stdin bool `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
-	// Receive standard output.
+	// Whether to connect standard output.
 	Stdout bool `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
-	// Receive standard error.
+	// Whether to connect standard error.
 	Stderr bool `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
-	// The streams are of a terminal; the container must have one.
+	// Whether the container has a terminal, to which the streams are connected.
 	TTY bool `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
-	// Name of the container; the only one unless set.
+	// Name of the container; may be unset if the pod has only one.
 	Container string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
 }
 
-// PodCertificateProjection is a key and a certificate issued for a pod, as files.
+// PodCertificateProjection projects a private key, and a certificate issued for the pod, into files.
 type PodCertificateProjection struct {
-	// Signer of the certificate, such as example.com/clients.
+	// Name of the signer of the certificate, such as example.com/clients.
 	SignerName string `json:"signerName,omitempty" protobuf:"bytes,1,opt,name=signerName" openapi:"required"`
-	// Kind of key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519.
+	// Type of the key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519.
 	KeyType string `json:"keyType,omitempty" protobuf:"bytes,2,opt,name=keyType" openapi:"required"`
-	// The longest the certificate may be valid; a day unless set.
+	// Maximum validity of the certificate in seconds; defaults to 86400 (24 hours).
 	MaxExpirationSeconds *int32 `json:"maxExpirationSeconds,omitempty" protobuf:"varint,3,opt,name=maxExpirationSeconds"`
-	// File for key and chain together.
+	// Path of the file with private key and certificate chain.
 	CredentialBundlePath string `json:"credentialBundlePath,omitempty" protobuf:"bytes,4,opt,name=credentialBundlePath"`
-	// File for the private key alone; may be left out.
+	// Path of the file with the private key alone; prefer credentialBundlePath.
 	KeyPath string `json:"keyPath,omitempty" protobuf:"bytes,5,opt,name=keyPath"`
-	// File for the chain.
+	// Path of the file with the certificate chain alone; prefer credentialBundlePath.
 	CertificateChainPath string `json:"certificateChainPath,omitempty" protobuf:"bytes,6,opt,name=certificateChainPath"`
-	// More for the signer.
+	// Additional information for the signer, defined by it.
 	UserAnnotations map[string]string `json:"userAnnotations,omitempty" protobuf:"bytes,7,rep,name=userAnnotations"`
 }
 
-// PodCondition is one fact about a pod.
+// PodCondition describes one aspect of the state of a pod.
 type PodCondition struct {
-	// Name of the fact, such as Ready; names of one's own have a domain in front.
+	// Type of the condition, such as Ready; types of other components are prefixed with a domain.
 	Type PodConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// Generation of the spec it was true for.
+	// Generation of the pod that the condition was computed from.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,7,opt,name=observedGeneration"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When it was last checked.
+	// Time the condition was last checked.
 	LastProbeTime metav1.Time `json:"lastProbeTime,omitempty" protobuf:"bytes,3,opt,name=lastProbeTime"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
-	// Cause of the last change, in one CamelCase word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
-	// Details of the last change, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
-// PodDNSConfig is the resolver's configuration beside the DNS policy.
+// PodDNSConfig describes DNS parameters that are added to those of dnsPolicy.
 type PodDNSConfig struct {
-	// Addresses of name servers, at most 3 in all, asked before those of the policy.
+	// IP addresses of name servers, used before those of the policy; at most 3 in total.
 	Nameservers []string `json:"nameservers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=nameservers"`
-	// Domains tried for names without dots, before those of the policy.
+	// Search domains, used before those of the policy.
 	Searches []string `json:"searches,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=searches"`
-	// Resolver options, which win over those of the policy.
+	// Resolver options; they take precedence over those of the policy.
 	Options []PodDNSConfigOption `json:"options,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=options"`
 }
 
-// PodDNSConfigOption is one resolver option.
+// PodDNSConfigOption is a resolver option.
 type PodDNSConfigOption struct {
 	// Name of the option, such as ndots.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// Its value; unset for options without one.
+	// Value of the option; unset for options without one.
 	Value *string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 }
 
-// PodExecOptions is a request to run a command in a container.
+// PodExecOptions are the query options of a request to run a command in a container.
 type PodExecOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// Send standard input.
+	// Whether to connect standard input.
 	Stdin bool `json:"stdin,omitempty" protobuf:"varint,1,opt,name=stdin"`
-	// Receive standard output.
+	// Whether to connect standard output.
 	Stdout bool `json:"stdout,omitempty" protobuf:"varint,2,opt,name=stdout"`
-	// Receive standard error.
+	// Whether to connect standard error.
 	Stderr bool `json:"stderr,omitempty" protobuf:"varint,3,opt,name=stderr"`
-	// Give the command a terminal.
+	// Whether to allocate a terminal for the command.
 	TTY bool `json:"tty,omitempty" protobuf:"varint,4,opt,name=tty"`
-	// Name of the container; the only one unless set.
+	// Name of the container; may be unset if the pod has only one.
 	Container string `json:"container,omitempty" protobuf:"bytes,5,opt,name=container"`
-	// Program and arguments.
+	// Command and arguments, not run in a shell.
 	Command []string `json:"command" listType:"atomic" protobuf:"bytes,6,rep,name=command" openapi:"required"`
 }
 
-// PodExtendedResourceClaimStatus is the claim made for a pod's extended resources.
+// PodExtendedResourceClaimStatus describes the resource claim created for the extended resources of a pod.
 type PodExtendedResourceClaimStatus struct {
-	// Which request of the claim is for which container's resource.
+	// Mapping of the extended resources of containers to requests of the claim.
 	RequestMappings []ContainerExtendedResourceRequest `json:"requestMappings" listType:"atomic" protobuf:"bytes,1,rep,name=requestMappings" openapi:"required"`
-	// Claim the scheduler made, in the pod's namespace.
+	// Name of the claim, in the namespace of the pod.
 	ResourceClaimName string `json:"resourceClaimName" protobuf:"bytes,2,opt,name=" openapi:"required"`
 }
 
-// PodIP is one address of a pod.
+// PodIP is an IP address of a pod.
 type PodIP struct {
-	// An address of the pod.
+	// IP address of the pod.
 	IP string `json:"ip" protobuf:"bytes,1,opt,name=ip" openapi:"required"`
 }
 
-// PodLogOptions is a request for the log of a container.
+// PodLogOptions are the query options of a request for the log of a container.
 type PodLogOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// Name of the container; the only one unless set.
+	// Name of the container; may be unset if the pod has only one.
 	Container string `json:"container,omitempty" protobuf:"bytes,1,opt,name=container"`
-	// Keep sending what comes.
+	// Whether to stream the log as it is written.
 	Follow bool `json:"follow,omitempty" protobuf:"varint,2,opt,name=follow"`
-	// The log before the last restart.
+	// Whether to return the log of the previous, ended instance of the container.
 	Previous bool `json:"previous,omitempty" protobuf:"varint,3,opt,name=previous"`
-	// Only what is newer than this.
+	// Return only lines of the last so many seconds; excludes sinceTime.
 	SinceSeconds *int64 `json:"sinceSeconds,omitempty" protobuf:"varint,4,opt,name=sinceSeconds"`
-	// Only what is newer than this.
+	// Return only lines since this time; excludes sinceSeconds.
 	SinceTime *metav1.Time `json:"sinceTime,omitempty" protobuf:"bytes,5,opt,name=sinceTime"`
-	// Put the time before every line.
+	// Whether to prefix each line with its time.
 	Timestamps bool `json:"timestamps,omitempty" protobuf:"varint,6,opt,name=timestamps"`
-	// Only the last lines.
+	// Number of lines from the end of the log to return; the whole log if unset.
 	TailLines *int64 `json:"tailLines,omitempty" protobuf:"varint,7,opt,name=tailLines"`
-	// Most bytes to send.
+	// Maximum number of bytes to return.
 	LimitBytes *int64 `json:"limitBytes,omitempty" protobuf:"varint,8,opt,name=limitBytes"`
-	// Do not check the node's certificate.
+	// Do not verify the certificate of the kubelet.
 	InsecureSkipTLSVerifyBackend bool `json:"insecureSkipTLSVerifyBackend,omitempty" protobuf:"varint,9,opt,name=insecureSkipTLSVerifyBackend"`
-	// All (the default), Stdout or Stderr.
+	// Stream to return: All (the default), Stdout or Stderr.
 	Stream *string `json:"stream,omitempty" protobuf:"bytes,10,opt,name=stream"`
 }
 
-// PodOS names an operating system.
+// PodOS describes the operating system of a pod.
 type PodOS struct {
-	// linux or windows; fields of the other system must not be set.
+	// Name of the operating system: linux or windows.
 	Name OSName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
-// PodPortForwardOptions is a request for connections to ports of a pod.
+// PodPortForwardOptions are the query options of a request to forward ports of a pod.
 type PodPortForwardOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// Ports of the pod; given in the query by clients that use WebSocket.
+	// Ports to forward; required by WebSocket clients.
 	Ports []int32 `json:"ports,omitempty" listType:"atomic" protobuf:"varint,1,rep,name=ports"`
 }
 
-// PodProxyOptions is an HTTP request to a pod.
+// PodProxyOptions are the query options of a request to the proxy subresource of a pod.
 type PodProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// Path below the pod's server.
+	// Path of the request to the pod.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
-// PodReadinessGate is a condition that counts for readiness.
+// PodReadinessGate is a condition that must be true for a pod to be ready.
 type PodReadinessGate struct {
-	// Type of a condition in the pod's status.
+	// Type of the condition in the status of the pod.
 	ConditionType PodConditionType `json:"conditionType" protobuf:"bytes,1,opt,name=conditionType" openapi:"required"`
 }
 
-// PodResourceClaim is a named device claim of a pod; exactly one source is set.
+// PodResourceClaim references a resource claim of a pod; exactly one of resourceClaimName and
+// resourceClaimTemplateName is set.
 type PodResourceClaim struct {
-	// Name within the pod, by which containers ask for it.
+	// Name of the entry, unique in the pod; containers refer to it.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// An existing claim in the pod's namespace.
+	// Name of an existing resource claim in the namespace of the pod.
 	ResourceClaimName *string `json:"resourceClaimName,omitempty" protobuf:"bytes,3,opt,name=resourceClaimName"`
-	// Template from which a claim is made for this pod alone.
+	// Name of the template, in the namespace of the pod, of a claim that is created for the pod.
 	ResourceClaimTemplateName *string `json:"resourceClaimTemplateName,omitempty" protobuf:"bytes,4,opt,name=resourceClaimTemplateName"`
 }
 
-// PodResourceClaimStatus is the claim behind one of a pod's resourceClaims.
+// PodResourceClaimStatus is the status of an entry of a pod's resourceClaims.
 type PodResourceClaimStatus struct {
-	// Entry of spec.resourceClaims.
+	// Name of the entry of resourceClaims.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Claim made for it; absent when none was needed.
+	// Name of the claim created from the template; unset if none was needed.
 	ResourceClaimName *string `json:"resourceClaimName,omitempty" protobuf:"bytes,2,opt,name=resourceClaimName"`
 }
 
-// PodSchedulingGate keeps a pod from being scheduled.
+// PodSchedulingGate delays the scheduling of a pod.
 type PodSchedulingGate struct {
-	// Qualified name of the gate; each controller removes its own.
+	// Name of the gate, unique in the pod.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 }
 
-// PodSchedulingGroup is the group a pod is scheduled with.
+// PodSchedulingGroup identifies the group that a pod is scheduled with.
 type PodSchedulingGroup struct {
-	// PodGroup object in the pod's namespace.
+	// Name of the PodGroup in the namespace of the pod.
 	PodGroupName *string `json:"podGroupName,omitempty" protobuf:"bytes,1,opt,name=podGroupName"`
 }
 
-// PodSecurityContext is identity and permissions that hold for all containers of a pod.
+// PodSecurityContext holds security options of all containers of a pod, and of the pod itself.
 type PodSecurityContext struct {
-	// SELinux label of all containers.
+	// SELinux context of the containers; chosen by the runtime if unset.
 	SELinuxOptions *SELinuxOptions `json:"seLinuxOptions,omitempty" protobuf:"bytes,1,opt,name=seLinuxOptions"`
-	// Settings that exist on Windows only.
+	// Options that apply to Windows containers.
 	WindowsOptions *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,8,opt,name=windowsOptions"`
-	// User id of the first process; the image's user unless set.
+	// User ID of the containers' first processes; that of the image if unset.
 	RunAsUser *int64 `json:"runAsUser,omitempty" protobuf:"varint,2,opt,name=runAsUser"`
-	// Group id of the first process; the runtime's default unless set.
+	// Group ID of the containers' first processes; the default of the runtime if unset.
 	RunAsGroup *int64 `json:"runAsGroup,omitempty" protobuf:"varint,6,opt,name=runAsGroup"`
-	// Refuse to start containers that would run as user 0.
+	// Whether containers that would run as user 0 are refused.
 	RunAsNonRoot *bool `json:"runAsNonRoot,omitempty" protobuf:"varint,3,opt,name=runAsNonRoot"`
-	// Further groups of the first process.
+	// Supplemental groups of the containers' first processes, in addition to the primary group and fsGroup.
 	SupplementalGroups []int64 `json:"supplementalGroups,omitempty" listType:"atomic" protobuf:"varint,4,rep,name=supplementalGroups"`
-	// Whether the image's own groups of the user count too: Merge (the default) or Strict.
+	// Whether the groups of the user in the image are added, too: Merge (the default) or Strict.
 	SupplementalGroupsPolicy *SupplementalGroupsPolicy `json:"supplementalGroupsPolicy,omitempty" protobuf:"bytes,12,opt,name=supplementalGroupsPolicy" openapi:"enum=Merge|Strict"`
-	// Group that owns the files of volumes, and that every process belongs to.
+	// Group that owns the files of volumes that support it, and a supplemental group of all containers.
 	FSGroup *int64 `json:"fsGroup,omitempty" protobuf:"varint,5,opt,name=fsGroup"`
-	// Kernel parameters of the pod's namespaces.
+	// Kernel parameters of the namespaces of the pod.
 	Sysctls []Sysctl `json:"sysctls,omitempty" listType:"atomic" protobuf:"bytes,7,rep,name=sysctls"`
-	// Whether ownership of volumes is always set, or only if the root differs: Always or OnRootMismatch.
+	// When ownership and permissions of a volume are changed: Always (the default), or OnRootMismatch only if
+	// its root directory differs.
 	FSGroupChangePolicy *PodFSGroupChangePolicy `json:"fsGroupChangePolicy,omitempty" protobuf:"bytes,9,opt,name=fsGroupChangePolicy" openapi:"enum=Always|OnRootMismatch"`
-	// System call filter of all containers.
+	// Seccomp profile of the containers.
 	SeccompProfile *SeccompProfile `json:"seccompProfile,omitempty" protobuf:"bytes,10,opt,name=seccompProfile"`
-	// AppArmor profile of all containers.
+	// AppArmor profile of the containers.
 	AppArmorProfile *AppArmorProfile `json:"appArmorProfile,omitempty" protobuf:"bytes,11,opt,name=appArmorProfile"`
-	// How files of volumes get their SELinux label: Recursive or MountOption.
+	// How volumes are labelled for SELinux: Recursive relabels all files, MountOption mounts the volume with
+	// the label.
 	SELinuxChangePolicy *PodSELinuxChangePolicy `json:"seLinuxChangePolicy,omitempty" protobuf:"bytes,13,opt,name=seLinuxChangePolicy"`
 }
 
-// PodSignature describes pods by their controller.
+// PodSignature identifies the pods of a controller.
 type PodSignature struct {
-	// Controller of such pods.
+	// Controller of the pods.
 	PodController *metav1.OwnerReference `json:"podController,omitempty" protobuf:"bytes,1,opt,name=podController"`
 }
 
-// PodSpec is what a pod runs and the conditions it runs under.
+// PodSpec describes the desired behavior of a pod.
 type PodSpec struct {
-	// Directories and disks that containers of the pod can mount.
+	// Volumes that the containers of the pod can mount.
 	Volumes []Volume `json:"volumes,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,1,rep,name=volumes"`
-	// Containers run one after another, each to its end, before the others start; those with restartPolicy
-	// Always keep running beside them.
+	// Containers that run before the others, in order, each to successful completion. Those with
+	// restartPolicy Always are sidecars, which keep running beside the others.
 	InitContainers []Container `json:"initContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,20,rep,name=initContainers"`
-	// The containers that run at the same time; at least one.
+	// Containers of the pod; at least one. Cannot be added or removed.
 	Containers []Container `json:"containers" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=containers" openapi:"required"`
-	// Containers added to a running pod for debugging, through the ephemeralcontainers subresource only.
+	// Containers added to a running pod for debugging; only through the ephemeralcontainers subresource.
 	EphemeralContainers []EphemeralContainer `json:"ephemeralContainers,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,34,rep,name=ephemeralContainers"`
-	// Whether containers that end are started again: Always (the default), OnFailure or Never.
+	// When the containers of the pod are restarted: Always (the default), OnFailure or Never.
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,3,opt,name=restartPolicy" openapi:"enum=Always|Never|OnFailure"`
-	// Seconds between asking the processes to end and killing them; 30 unless set, 0 kills at once.
+	// Seconds the pod is given to terminate gracefully before its processes are killed; 0 kills them
+	// immediately. Defaults to 30.
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,4,opt,name=terminationGracePeriodSeconds"`
-	// Seconds after its start when the pod is stopped and counted as failed.
+	// Seconds the pod may be active, from startTime, before it is marked as failed and its containers are
+	// ended.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,5,opt,name=activeDeadlineSeconds"`
-	// Where name lookups go: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as the node does)
-	// or None (only dnsConfig counts).
+	// DNS policy of the pod: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as on the node) or
+	// None (only dnsConfig).
 	DNSPolicy DNSPolicy `json:"dnsPolicy,omitempty" protobuf:"bytes,6,opt,name=dnsPolicy" openapi:"enum=ClusterFirst|ClusterFirstWithHostNet|Default|None"`
-	// Labels a node must have for the pod to run there.
+	// Labels that a node must have for the pod to be scheduled to it.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" mapType:"atomic" protobuf:"bytes,7,rep,name=nodeSelector"`
-	// Name of the service account whose identity the pod has.
+	// Name of the service account that the pod runs as.
 	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,8,opt,name=serviceAccountName"`
-	// Old name of serviceAccountName; both always hold the same.
+	// Deprecated alias of serviceAccountName.
 	DeprecatedServiceAccount string `json:"serviceAccount,omitempty" protobuf:"bytes,9,opt,name=serviceAccount"`
-	// Whether a token of the service account is mounted; overrides what the account says.
+	// Whether a token of the service account is mounted automatically; overrides the setting of the service
+	// account.
 	AutomountServiceAccountToken *bool `json:"automountServiceAccountToken,omitempty" protobuf:"varint,21,opt,name=automountServiceAccountToken"`
-	// Node the pod runs on; normally set by the scheduler, and if set at creation the scheduler is bypassed.
+	// Name of the node that the pod is scheduled to, set by the scheduler. A pod created with a node name is
+	// not scheduled.
 	NodeName string `json:"nodeName,omitempty" protobuf:"bytes,10,opt,name=nodeName"`
-	// Use the node's network instead of one of its own.
+	// Whether the pod uses the network namespace of the node.
 	HostNetwork bool `json:"hostNetwork,omitempty" protobuf:"varint,11,opt,name=hostNetwork"`
-	// Use the node's process namespace.
+	// Whether the pod uses the PID namespace of the node.
 	HostPID bool `json:"hostPID,omitempty" protobuf:"varint,12,opt,name=hostPID"`
-	// Use the node's inter-process communication namespace.
+	// Whether the pod uses the IPC namespace of the node.
 	HostIPC bool `json:"hostIPC,omitempty" protobuf:"varint,13,opt,name=hostIPC"`
-	// Let all containers of the pod see each other's processes; not together with hostPID.
+	// Whether the containers share one PID namespace; excludes hostPID.
 	ShareProcessNamespace *bool `json:"shareProcessNamespace,omitempty" protobuf:"varint,27,opt,name=shareProcessNamespace"`
-	// Identity and permissions for all containers, unless a container has its own.
+	// Security options of the pod and its containers; those of a container take precedence.
 	SecurityContext *PodSecurityContext `json:"securityContext,omitempty" protobuf:"bytes,14,opt,name=securityContext"`
-	// Secrets with credentials for pulling the images.
+	// Secrets, in the namespace of the pod, with credentials for pulling the images.
 	ImagePullSecrets []LocalObjectReference `json:"imagePullSecrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=imagePullSecrets"`
-	// Host name inside the pod; the pod's name unless set.
+	// Host name of the pod; the name of the pod if unset.
 	Hostname string `json:"hostname,omitempty" protobuf:"bytes,16,opt,name=hostname"`
-	// With it the pod's full name is hostname.subdomain.namespace.svc and the cluster's domain.
+	// Subdomain of the pod: its fully qualified name is HOSTNAME.SUBDOMAIN.NAMESPACE.svc.CLUSTER-DOMAIN. It
+	// has no domain name if unset.
 	Subdomain string `json:"subdomain,omitempty" protobuf:"bytes,17,opt,name=subdomain"`
-	// Which nodes, and the company of which pods, are required or preferred.
+	// Scheduling constraints of the pod.
 	Affinity *Affinity `json:"affinity,omitempty" protobuf:"bytes,18,opt,name=affinity"`
-	// Which scheduler places the pod; default-scheduler unless set.
+	// Name of the scheduler of the pod; defaults to default-scheduler.
 	SchedulerName string `json:"schedulerName,omitempty" protobuf:"bytes,19,opt,name=schedulerName"`
-	// Taints of nodes that do not keep the pod away.
+	// Taints of nodes that the pod tolerates.
 	Tolerations []Toleration `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,22,rep,name=tolerations"`
-	// Extra lines for the file /etc/hosts of the containers.
+	// Entries to add to the file /etc/hosts of the pod.
 	HostAliases []HostAlias `json:"hostAliases,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,23,rep,name=hostAliases"`
-	// Priority class that decides who goes first and who is evicted when room is short.
+	// Name of the priority class of the pod; the global default class, if there is one, if unset.
 	PriorityClassName string `json:"priorityClassName,omitempty" protobuf:"bytes,24,opt,name=priorityClassName"`
-	// Number the priority class stands for; filled in by the server.
+	// Priority of the pod, set by the server from the priority class; a higher value takes precedence.
 	Priority *int32 `json:"priority,omitempty" protobuf:"varint,25,opt,name=priority"`
-	// Name servers, search domains and options in addition to what dnsPolicy gives.
+	// DNS parameters, added to those of dnsPolicy.
 	DNSConfig *PodDNSConfig `json:"dnsConfig,omitempty" protobuf:"bytes,26,opt,name=dnsConfig"`
-	// Further conditions that must be true before the pod counts as ready.
+	// Conditions that must be true, in addition to the readiness of all containers, for the pod to be ready.
 	ReadinessGates []PodReadinessGate `json:"readinessGates,omitempty" listType:"atomic" protobuf:"bytes,28,rep,name=readinessGates"`
-	// Runtime class that runs the pod; the node's default unless set.
+	// Name of the runtime class that runs the pod; the default runtime if unset.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty" protobuf:"bytes,29,opt,name=runtimeClassName"`
-	// Whether containers get environment variables about the services of the namespace; true unless set.
+	// Whether information about the services of the namespace is provided as environment variables; defaults
+	// to true.
 	EnableServiceLinks *bool `json:"enableServiceLinks,omitempty" protobuf:"varint,30,opt,name=enableServiceLinks"`
-	// Whether the pod may push out pods of lower priority: PreemptLowerPriority (the default) or Never.
+	// Whether the pod preempts pods of lower priority: PreemptLowerPriority (the default) or Never.
 	PreemptionPolicy *PreemptionPolicy `json:"preemptionPolicy,omitempty" protobuf:"bytes,31,opt,name=preemptionPolicy" openapi:"enum=Never|PreemptLowerPriority"`
-	// Resources the runtime itself needs for the pod; filled in from the runtime class.
+	// Resource overhead of the runtime class; set by the server.
 	Overhead ResourceList `json:"overhead,omitempty" protobuf:"bytes,32,rep,name=overhead"`
-	// How evenly such pods are to be spread over zones, nodes or other groups of nodes.
+	// How matching pods are spread across topology domains; all constraints must be satisfied.
 	TopologySpreadConstraints []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty" patchStrategy:"merge" patchMergeKey:"topologyKey" listType:"map" listMapKey:"topologyKey,whenUnsatisfiable" protobuf:"bytes,33,rep,name=topologySpreadConstraints"`
-	// Use the full domain name as the host name inside the pod.
+	// Whether the host name of the pod is its fully qualified domain name.
 	SetHostnameAsFQDN *bool `json:"setHostnameAsFQDN,omitempty" protobuf:"varint,35,opt,name=setHostnameAsFQDN"`
-	// Operating system the containers are made for; some fields are refused for the other one.
+	// Operating system of the containers; fields that do not apply to it must be unset.
 	OS *PodOS `json:"os,omitempty" protobuf:"bytes,36,opt,name=os"`
-	// False runs the pod in a user namespace of its own, so that its root is nobody on the node.
+	// Whether the pod uses the user namespace of the node; defaults to true. If false, the pod gets a user
+	// namespace in which root is not privileged on the node.
 	HostUsers *bool `json:"hostUsers,omitempty" protobuf:"varint,37,opt,name=hostUsers"`
-	// Names that keep the pod from being scheduled until all are removed.
+	// Gates that delay scheduling until all are removed; can be set only at creation.
 	SchedulingGates []PodSchedulingGate `json:"schedulingGates,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,38,rep,name=schedulingGates"`
-	// Devices that must be allocated before the pod starts, under names that containers refer to.
+	// Resource claims that must be allocated before the pod starts; containers refer to them by name. Cannot
+	// be changed.
 	ResourceClaims []PodResourceClaim `json:"resourceClaims,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,39,rep,name=resourceClaims"`
-	// Requests and limits for the pod as a whole, for cpu, memory and huge pages.
+	// Resources of the pod as a whole: cpu, memory and huge pages.
 	Resources *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,40,opt,name=resources"`
-	// Host name inside the pod instead of the one made from hostname and subdomain.
+	// Host name of the pod, overriding hostname, subdomain and setHostnameAsFQDN.
 	HostnameOverride *string `json:"hostnameOverride,omitempty" protobuf:"bytes,41,opt,name=hostnameOverride"`
-	// Group of pods that are scheduled together.
+	// Group of pods that the pod is scheduled with.
 	SchedulingGroup *PodSchedulingGroup `json:"schedulingGroup,omitempty" protobuf:"bytes,43,opt,name=schedulingGroup"`
 }
 
-// PodStatus is what is known about a pod; it may lag behind what is really going on.
+// PodStatus is the observed state of a pod; it may lag behind the actual state.
 type PodStatus struct {
-	// Generation of the spec this status is about.
+	// Generation of the pod that this status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,17,opt,name=observedGeneration"`
-	// Summary of where the pod is in its life: Pending, Running, Succeeded, Failed or Unknown.
+	// Summary of where the pod is in its lifecycle: Pending, Running, Succeeded, Failed or Unknown.
 	Phase PodPhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase" openapi:"enum=Failed|Pending|Running|Succeeded|Unknown"`
-	// Facts about the pod, such as PodScheduled and Ready, with the time of their last change.
+	// Conditions of the pod, such as PodScheduled and Ready.
 	Conditions []PodCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
-	// Why the pod is in this state, for people.
+	// Human-readable details of the state of the pod.
 	Message string `json:"message,omitempty" protobuf:"bytes,3,opt,name=message"`
-	// Why the pod is in this state, in one word such as Evicted.
+	// Brief reason for the state of the pod, in CamelCase, such as Evicted.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Node on which others were evicted to make room for this pod; it may still be placed elsewhere.
+	// Name of the node on which pods were preempted in favor of this pod; it may be scheduled to another
+	// node.
 	NominatedNodeName string `json:"nominatedNodeName,omitempty" protobuf:"bytes,11,opt,name=nominatedNodeName"`
-	// Address of the node.
+	// IP address of the node; the first of hostIPs.
 	HostIP string `json:"hostIP,omitempty" protobuf:"bytes,5,opt,name=hostIP"`
-	// Addresses of the node, at most one for each address family.
+	// IP addresses of the node, at most one per address family.
 	HostIPs []HostIP `json:"hostIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"atomic" protobuf:"bytes,16,rep,name=hostIPs"`
-	// Address of the pod, the first of podIPs.
+	// IP address of the pod; the first of podIPs.
 	PodIP string `json:"podIP,omitempty" protobuf:"bytes,6,opt,name=podIP"`
-	// Addresses of the pod, at most one for each address family.
+	// IP addresses of the pod, at most one per address family.
 	PodIPs []PodIP `json:"podIPs,omitempty" patchStrategy:"merge" patchMergeKey:"ip" listType:"map" listMapKey:"ip" protobuf:"bytes,12,rep,name=podIPs"`
-	// When the node accepted the pod, before images were pulled.
+	// When the kubelet acknowledged the pod, before its images were pulled.
 	StartTime *metav1.Time `json:"startTime,omitempty" protobuf:"bytes,7,opt,name=startTime"`
-	// States of the init containers, in their order.
+	// Status of the init containers.
 	InitContainerStatuses []ContainerStatus `json:"initContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,10,rep,name=initContainerStatuses"`
-	// States of the containers.
+	// Status of the containers.
 	ContainerStatuses []ContainerStatus `json:"containerStatuses,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=containerStatuses"`
-	// Quality of service that follows from requests and limits: Guaranteed, Burstable or BestEffort.
+	// Quality of service class, which follows from requests and limits: Guaranteed, Burstable or BestEffort.
 	QOSClass PodQOSClass `json:"qosClass,omitempty" protobuf:"bytes,9,opt,name=qosClass" openapi:"enum=BestEffort|Burstable|Guaranteed"`
-	// States of the ephemeral containers.
+	// Status of the ephemeral containers.
 	EphemeralContainerStatuses []ContainerStatus `json:"ephemeralContainerStatuses,omitempty" listType:"atomic" protobuf:"bytes,13,rep,name=ephemeralContainerStatuses"`
-	// State of a change of resources; conditions have replaced it.
+	// Status of a resize. Deprecated; replaced by the conditions PodResizePending and PodResizeInProgress.
 	Resize PodResizeStatus `json:"resize,omitempty" protobuf:"bytes,14,opt,name=resize"`
-	// Names of the claims made from the templates in the spec.
+	// Status of the entries of resourceClaims.
 	ResourceClaimStatuses []PodResourceClaimStatus `json:"resourceClaimStatuses,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,15,rep,name=resourceClaimStatuses"`
-	// Claim made for extended resources that devices provide.
+	// Resource claim created for extended resources that are provided by devices.
 	ExtendedResourceClaimStatus *PodExtendedResourceClaimStatus `json:"extendedResourceClaimStatus,omitempty" protobuf:"bytes,18,opt,name=extendedResourceClaimStatus"`
-	// Resources set aside for the pod as a whole.
+	// Requests that the node has allocated to the pod as a whole.
 	AllocatedResources ResourceList `json:"allocatedResources,omitempty" protobuf:"bytes,19,rep,name=allocatedResources"`
-	// Requests and limits in force for the pod as a whole.
+	// Requests and limits in effect for the pod as a whole.
 	Resources *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,20,opt,name=resources"`
-	// What claims take from the node's own resources.
+	// Allocatable resources of the node that resource claims of the pod consume.
 	NodeAllocatableResourceClaimStatuses []NodeAllocatableResourceClaimStatus `json:"nodeAllocatableResourceClaimStatuses,omitempty" listType:"atomic" protobuf:"bytes,21,rep,name=nodeAllocatableResourceClaimStatuses"`
 }
 
-// PodStatusResult is a pod's status on its own; no longer used.
+// PodStatusResult is the status of a pod. Deprecated; not used.
 type PodStatusResult struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What there is; written by the system.
+	// Most recently observed state of the pod.
 	Status PodStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
 }
 
-// PodTemplate is a stored description of pods.
+// PodTemplate is a template of pods, stored as an object.
 type PodTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Labels, annotations and spec for pods.
+	// Template of the pods.
 	Template PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,2,opt,name=template"`
 }
 
-// PodTemplateSpec describes pods that a controller makes.
+// PodTemplateSpec describes the pods that a controller creates.
 type PodTemplateSpec struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// What the pods run.
+	// Desired behavior of the pods.
 	Spec PodSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 }
 
-// PortStatus is the state of a load balancer's port.
+// PortStatus is the status of a port of a load balancer.
 type PortStatus struct {
 	// Port number of the service.
 	Port int32 `json:"port" protobuf:"varint,1,opt,name=port" openapi:"required"`
-	// TCP, UDP or SCTP.
+	// Protocol of the port: TCP, UDP or SCTP.
 	Protocol Protocol `json:"protocol" protobuf:"bytes,2,opt,name=protocol" openapi:"required,enum=SCTP|TCP|UDP"`
-	// Why the port does not work: a CamelCase reason, or one with a domain as DOMAIN/REASON; absent if it
-	// does.
+	// Reason why the port does not work: a CamelCase name, or DOMAIN/NAME for a custom one; unset if the port
+	// works.
 	Error *string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`
 }
 
 // PortworxVolumeSource is a Portworx volume.
 type PortworxVolumeSource struct {
-	// Identity of the volume at its system.
+	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
 }
 
-// PreferAvoidPodsEntry is one kind of pods a node would rather not run.
+// PreferAvoidPodsEntry describes pods that should avoid a node.
 type PreferAvoidPodsEntry struct {
-	// Which pods.
+	// Identifies the pods.
 	PodSignature PodSignature `json:"podSignature" protobuf:"bytes,1,opt,name=podSignature" openapi:"required"`
-	// When pods of the kind were evicted.
+	// When the entry was added.
 	EvictionTime metav1.Time `json:"evictionTime,omitempty" protobuf:"bytes,2,opt,name=evictionTime"`
-	// Cause, in one word.
+	// Brief reason for the entry, in CamelCase.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason"`
-	// Details, for people.
+	// Human-readable reason for the entry.
 	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
 }
 
-// PreferredSchedulingTerm is a preference with a weight.
+// PreferredSchedulingTerm is a preference for nodes with a weight.
 type PreferredSchedulingTerm struct {
-	// Weight, 1 to 100.
+	// Weight of the term, 1 to 100.
 	Weight int32 `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
-	// Which nodes are preferred.
+	// Selects the preferred nodes.
 	Preference NodeSelectorTerm `json:"preference" protobuf:"bytes,2,opt,name=preference" openapi:"required"`
 }
 
-// Probe is a check made again and again.
+// Probe describes a periodic health check of a container.
 type Probe struct {
 	ProbeHandler `json:",inline" protobuf:"bytes,1,opt,name=handler"`
-	// Seconds after the start before the first check.
+	// Seconds after the start of the container before the first check; defaults to 0.
 	InitialDelaySeconds int32 `json:"initialDelaySeconds,omitempty" protobuf:"varint,2,opt,name=initialDelaySeconds"`
-	// Seconds until a check counts as failed; 1 unless set.
+	// Seconds after which a check fails; defaults to 1.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,3,opt,name=timeoutSeconds"`
-	// Seconds between checks; 10 unless set.
+	// Seconds between checks; defaults to 10.
 	PeriodSeconds int32 `json:"periodSeconds,omitempty" protobuf:"varint,4,opt,name=periodSeconds"`
-	// Successes in a row that end a failure; 1 unless set, and always 1 for liveness and startup.
+	// Number of consecutive successes after a failure for the probe to be successful; defaults to 1, must be
+	// 1 for liveness and startup probes.
 	SuccessThreshold int32 `json:"successThreshold,omitempty" protobuf:"varint,5,opt,name=successThreshold"`
-	// Failures in a row that count; 3 unless set.
+	// Number of consecutive failures for the probe to be failed; defaults to 3.
 	FailureThreshold int32 `json:"failureThreshold,omitempty" protobuf:"varint,6,opt,name=failureThreshold"`
-	// Seconds to end in after this check has failed, instead of the pod's.
+	// Seconds the container is given to terminate gracefully when the probe has failed; that of the pod if
+	// unset. Not allowed for readiness probes.
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty" protobuf:"varint,7,opt,name=terminationGracePeriodSeconds"`
 }
 
-// ProbeHandler is how a check is made; one of its fields is set.
+// ProbeHandler describes how a check is made; exactly one of its fields is set.
 type ProbeHandler struct {
-	// Run a command in the container; exit code 0 is success.
+	// Runs a command in the container; exit code 0 means success.
 	Exec *ExecAction `json:"exec,omitempty" protobuf:"bytes,1,opt,name=exec"`
-	// Make an HTTP request; a status from 200 to 399 is success.
+	// Sends an HTTP request; a status from 200 to 399 means success.
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty" protobuf:"bytes,2,opt,name=httpGet"`
-	// Open a connection; being accepted is success.
+	// Opens a TCP connection; success if it is accepted.
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty" protobuf:"bytes,3,opt,name=tcpSocket"`
-	// Ask the gRPC health service.
+	// Queries a gRPC health service.
 	GRPC *GRPCAction `json:"grpc,omitempty" protobuf:"bytes,4,opt,name=grpc"`
 }
 
-// ProjectedVolumeSource is files from several sources in one directory.
+// ProjectedVolumeSource is a volume that combines files of several sources in one directory.
 type ProjectedVolumeSource struct {
-	// The sources; no two may write the same file.
+	// Sources of the files; their paths must not conflict.
 	Sources []VolumeProjection `json:"sources" listType:"atomic" protobuf:"bytes,1,rep,name=sources"`
-	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	// Default permission bits of the files, in octal (YAML only) or decimal; defaults to 0644.
 	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,2,opt,name=defaultMode"`
 }
 
 // QuobyteVolumeSource is a Quobyte volume.
 type QuobyteVolumeSource struct {
-	// Addresses of the registry as host:port, separated by commas.
+	// Addresses of the Quobyte registry, as HOST:PORT separated by commas.
 	Registry string `json:"registry" protobuf:"bytes,1,opt,name=registry" openapi:"required"`
 	// Name of an existing volume.
 	Volume string `json:"volume" protobuf:"bytes,2,opt,name=volume" openapi:"required"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	// User to mount as; the service's own unless set.
+	// User to mount the volume as; that of the service if unset.
 	User string `json:"user,omitempty" protobuf:"bytes,4,opt,name=user"`
-	// Group to mount as; none unless set.
+	// Group to mount the volume as; none if unset.
 	Group string `json:"group,omitempty" protobuf:"bytes,5,opt,name=group"`
 	// Tenant that owns the volume.
 	Tenant string `json:"tenant,omitempty" protobuf:"bytes,6,opt,name=tenant"`
 }
 
-// RBDPersistentVolumeSource is a Ceph block device with a secret in any namespace.
+// RBDPersistentVolumeSource is a Ceph block device, with a secret in any namespace.
 type RBDPersistentVolumeSource struct {
-	// Addresses of the cluster's monitors.
+	// Addresses of the Ceph monitors.
 	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	// Image to mount.
+	// Name of the RADOS image.
 	RBDImage string `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	// Pool of the image; rbd unless set.
+	// Name of the RADOS pool; defaults to rbd.
 	RBDPool string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
-	// Ceph user; admin unless set.
+	// RADOS user name; defaults to admin.
 	RadosUser string `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
-	// Key ring on the node; /etc/ceph/keyring unless set.
+	// Path of the key ring on the node; defaults to /etc/ceph/keyring.
 	Keyring string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
 }
 
 // RBDVolumeSource is a Ceph block device.
 type RBDVolumeSource struct {
-	// Addresses of the cluster's monitors.
+	// Addresses of the Ceph monitors.
 	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
-	// Image to mount.
+	// Name of the RADOS image.
 	RBDImage string `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	// Pool of the image; rbd unless set.
+	// Name of the RADOS pool; defaults to rbd.
 	RBDPool string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
-	// Ceph user; admin unless set.
+	// RADOS user name; defaults to admin.
 	RadosUser string `json:"user,omitempty" default:"admin" protobuf:"bytes,5,opt,name=user"`
-	// Key ring on the node; /etc/ceph/keyring unless set.
+	// Path of the key ring on the node; defaults to /etc/ceph/keyring.
 	Keyring string `json:"keyring,omitempty" default:"/etc/ceph/keyring" protobuf:"bytes,6,opt,name=keyring"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,7,opt,name=secretRef"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,8,opt,name=readOnly"`
 }
 
-// RangeAllocation is which numbers of a range are taken, for addresses and ports.
+// RangeAllocation records the allocated numbers of a range, for IP addresses and ports.
 type RangeAllocation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// The range, such as 10.0.0.0/24 or 30000-32767.
+	// Range of the numbers, such as 10.0.0.0/24 or 30000-32767.
 	Range string `json:"range" protobuf:"bytes,2,opt,name=range" openapi:"required"`
-	// A bit per number, in the order of the range.
+	// Bitmap of the allocated numbers, relative to the start of the range.
 	Data []byte `json:"data" protobuf:"bytes,3,opt,name=data" openapi:"required"`
 }
 
-// ReplicationController keeps a number of pods running; deployments do more.
+// ReplicationController keeps a number of identical pods running. Prefer deployments.
 type ReplicationController struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// How many pods, and what they run.
+	// Desired behavior of the replication controller.
 	Spec ReplicationControllerSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What there is; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status ReplicationControllerStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ReplicationControllerCondition is one fact about a replication controller.
+// ReplicationControllerCondition describes one aspect of the state of a replication controller.
 type ReplicationControllerCondition struct {
-	// Name of the fact.
+	// Type of the condition, a CamelCase name.
 	Type ReplicationControllerConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// True, False or Unknown.
+	// Status of the condition: True, False or Unknown.
 	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status" openapi:"required"`
-	// When the status last changed.
+	// Time of the last transition from one status to another.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,3,opt,name=lastTransitionTime"`
-	// Cause, in one word.
+	// Reason for the last transition, a single CamelCase word.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
-	// Details, for people.
+	// Human-readable details of the last transition.
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// ReplicationControllerSpec is how many pods and which.
+// ReplicationControllerSpec describes the desired behavior of a replication controller.
 type ReplicationControllerSpec struct {
-	// How many; 1 unless set.
+	// Number of desired pods; defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty" default:"1" protobuf:"varint,1,opt,name=replicas"`
-	// Seconds a pod must be ready before it counts as available.
+	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
+	// defaults to 0.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,4,opt,name=minReadySeconds"`
-	// Labels of its pods; the template's unless set.
+	// Labels of the pods; those of the template if unset.
 	Selector map[string]string `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
-	// What new pods look like.
+	// Template of new pods; a change does not affect existing pods.
 	Template *PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,3,opt,name=template"`
 }
 
-// ReplicationControllerStatus is what pods there are.
+// ReplicationControllerStatus is the observed state of a replication controller.
 type ReplicationControllerStatus struct {
-	// Pods that exist, ending ones excluded.
+	// Number of existing pods of the controller, not counting terminating pods.
 	Replicas int32 `json:"replicas" protobuf:"varint,1,opt,name=replicas" openapi:"required"`
-	// Those with all labels of the template.
+	// Number of pods that have all labels of the template.
 	FullyLabeledReplicas int32 `json:"fullyLabeledReplicas,omitempty" protobuf:"varint,2,opt,name=fullyLabeledReplicas"`
-	// Those that are ready.
+	// Number of pods that are ready.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty" protobuf:"varint,4,opt,name=readyReplicas"`
-	// Those ready for at least minReadySeconds.
+	// Number of pods that have been ready for at least minReadySeconds.
 	AvailableReplicas int32 `json:"availableReplicas,omitempty" protobuf:"varint,5,opt,name=availableReplicas"`
-	// Generation of the spec this is about.
+	// Generation of the spec that this status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,3,opt,name=observedGeneration"`
-	// Facts about the controller, such as ReplicaFailure.
+	// Conditions of the replication controller, such as ReplicaFailure.
 	Conditions []ReplicationControllerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
-// ResourceClaim is a container's use of a claim of its pod.
+// ResourceClaim is the use of a pod's resource claim by a container.
 type ResourceClaim struct {
-	// Name of an entry in the pod's resourceClaims.
+	// Name of the entry of the pod's resourceClaims.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// One request of the claim; all of them unless set.
+	// Name of a request of the claim whose devices are made available; all of them if unset.
 	Request string `json:"request,omitempty" protobuf:"bytes,2,opt,name=request"`
 }
 
-// ResourceFieldSelector names a request or limit of a container.
+// ResourceFieldSelector selects a resource request or limit of a container.
 type ResourceFieldSelector struct {
-	// The container; required for volumes, optional for variables.
+	// Name of the container; required in volumes, optional in environment variables.
 	ContainerName string `json:"containerName,omitempty" protobuf:"bytes,1,opt,name=containerName"`
-	// Such as limits.cpu or requests.memory.
+	// Resource to select, such as limits.cpu or requests.memory.
 	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource" openapi:"required"`
-	// Unit the value is given in; 1 unless set.
+	// Unit of the output; defaults to 1.
 	Divisor resource.Quantity `json:"divisor,omitempty" protobuf:"bytes,3,opt,name=divisor"`
 }
 
-// ResourceHealth is the health of one device.
+// ResourceHealth is the health of one device of a resource.
 type ResourceHealth struct {
-	// Identity of the device, as the plugin or driver gives it.
+	// Unique identifier of the device, assigned by its plugin or driver.
 	ResourceID ResourceID `json:"resourceID" protobuf:"bytes,1,opt,name=resourceID" openapi:"required"`
-	// Healthy, Unhealthy or Unknown.
+	// Health of the device: Healthy, Unhealthy or Unknown.
 	Health ResourceHealthStatus `json:"health,omitempty" protobuf:"bytes,2,opt,name="`
-	// Details, for people.
+	// Human-readable details.
 	Message *string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
 }
 
-// ResourceQuota bounds what a namespace uses in all.
+// ResourceQuota limits the total resource usage of a namespace.
 type ResourceQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Most of each resource that the namespace may use.
+	// Desired limits.
 	Spec ResourceQuotaSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What is used; written by the system.
+	// Observed usage; populated by the system and read-only for users.
 	Status ResourceQuotaStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ResourceQuotaSpec is the bounds of a quota.
+// ResourceQuotaSpec describes the limits of a quota.
 type ResourceQuotaSpec struct {
-	// The most of each resource, or of objects as count/resource.group.
+	// Limit of each resource, such as requests.cpu, or of the number of objects, as count/RESOURCE.GROUP.
 	Hard ResourceList `json:"hard,omitempty" protobuf:"bytes,1,rep,name=hard"`
-	// Only what is in all of these scopes counts.
+	// Scopes that an object must all match to be counted; all objects if empty.
 	Scopes []ResourceQuotaScope `json:"scopes,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=scopes"`
-	// Scopes with values, such as some priority classes.
+	// Scopes with operators and values that an object must match to be counted.
 	ScopeSelector *ScopeSelector `json:"scopeSelector,omitempty" protobuf:"bytes,3,opt,name=scopeSelector"`
 }
 
-// ResourceQuotaStatus is how much of a quota is used.
+// ResourceQuotaStatus is the observed usage of a quota.
 type ResourceQuotaStatus struct {
-	// The bounds in force.
+	// Limits that are enforced.
 	Hard ResourceList `json:"hard,omitempty" protobuf:"bytes,1,rep,name=hard"`
-	// What is used of each.
+	// Observed usage of each resource.
 	Used ResourceList `json:"used,omitempty" protobuf:"bytes,2,rep,name=used"`
 }
 
-// ResourceRequirements is what a container needs at least and may use at most.
+// ResourceRequirements describes the compute resources of a container or pod.
 type ResourceRequirements struct {
-	// The most of each resource it may use.
+	// Maximum amount of each resource that may be used.
 	Limits ResourceList `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
-	// What is set aside for it, by which it is scheduled; equal to the limits unless set.
+	// Amount of each resource that is reserved, which determines scheduling; if unset, the limit of the
+	// resource.
 	Requests ResourceList `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
-	// Device claims of the pod that this container uses.
+	// Resource claims of the pod that the container uses.
 	Claims []ResourceClaim `json:"claims,omitempty" listType:"map" listMapKey:"name" protobuf:"bytes,3,rep,name=claims"`
 }
 
-// ResourceStatus is the health of the devices behind a resource.
+// ResourceStatus is the health of the devices of a resource.
 type ResourceStatus struct {
-	// The resource: an extended one, or claim:NAME/REQUEST.
+	// Name of the resource, that of an extended resource or claim:NAME/REQUEST; unique in the pod.
 	Name ResourceName `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Its devices that the container has.
+	// Health of each device.
 	Resources []ResourceHealth `json:"resources,omitempty" listType:"map" listMapKey:"resourceID" protobuf:"bytes,2,rep,name=resources"`
 }
 
-// SELinuxOptions is an SELinux label.
+// SELinuxOptions is an SELinux context.
 type SELinuxOptions struct {
-	// User part of the label.
+	// SELinux user label.
 	User string `json:"user,omitempty" protobuf:"bytes,1,opt,name=user"`
-	// Role part of the label.
+	// SELinux role label.
 	Role string `json:"role,omitempty" protobuf:"bytes,2,opt,name=role"`
-	// Type part of the label.
+	// SELinux type label.
 	Type string `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
-	// Level part of the label.
+	// SELinux level label.
 	Level string `json:"level,omitempty" protobuf:"bytes,4,opt,name=level"`
 }
 
-// ScaleIOPersistentVolumeSource is a ScaleIO volume with a secret in any namespace.
+// ScaleIOPersistentVolumeSource is a ScaleIO volume, with a secret in any namespace.
 type ScaleIOPersistentVolumeSource struct {
-	// Address of the gateway's API.
+	// Address of the ScaleIO API gateway.
 	Gateway string `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
 	// Name of the storage system.
 	System string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *SecretReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
-	// Talk TLS to the gateway.
+	// Whether communication with the gateway uses TLS.
 	SSLEnabled bool `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
-	// Protection domain of the volume.
+	// Name of the protection domain of the volume.
 	ProtectionDomain string `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
-	// Pool within the protection domain.
+	// Name of the storage pool in the protection domain.
 	StoragePool string `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
-	// ThickProvisioned or ThinProvisioned; thin unless set.
+	// Provisioning of the volume: ThickProvisioned or ThinProvisioned (the default).
 	StorageMode string `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
 	// Name of an existing volume.
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
 }
 
 // ScaleIOVolumeSource is a ScaleIO volume.
 type ScaleIOVolumeSource struct {
-	// Address of the gateway's API.
+	// Address of the ScaleIO API gateway.
 	Gateway string `json:"gateway" protobuf:"bytes,1,opt,name=gateway" openapi:"required"`
 	// Name of the storage system.
 	System string `json:"system" protobuf:"bytes,2,opt,name=system" openapi:"required"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *LocalObjectReference `json:"secretRef" protobuf:"bytes,3,opt,name=secretRef" openapi:"required"`
-	// Talk TLS to the gateway.
+	// Whether communication with the gateway uses TLS.
 	SSLEnabled bool `json:"sslEnabled,omitempty" protobuf:"varint,4,opt,name=sslEnabled"`
-	// Protection domain of the volume.
+	// Name of the protection domain of the volume.
 	ProtectionDomain string `json:"protectionDomain,omitempty" protobuf:"bytes,5,opt,name=protectionDomain"`
-	// Pool within the protection domain.
+	// Name of the storage pool in the protection domain.
 	StoragePool string `json:"storagePool,omitempty" protobuf:"bytes,6,opt,name=storagePool"`
-	// ThickProvisioned or ThinProvisioned; thin unless set.
+	// Provisioning of the volume: ThickProvisioned or ThinProvisioned (the default).
 	StorageMode string `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
 	// Name of an existing volume.
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
 }
 
-// ScopeSelector narrows a quota.
+// ScopeSelector selects the objects that a quota counts.
 type ScopeSelector struct {
-	// Requirements that must all hold.
+	// Requirements on scopes; all must be satisfied.
 	MatchExpressions []ScopedResourceSelectorRequirement `json:"matchExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchExpressions"`
 }
 
-// ScopedResourceSelectorRequirement is one requirement on what counts.
+// ScopedResourceSelectorRequirement is a requirement on a scope.
 type ScopedResourceSelectorRequirement struct {
-	// Scope the operator and values are about.
+	// Name of the scope that the requirement applies to.
 	ScopeName ResourceQuotaScope `json:"scopeName" protobuf:"bytes,1,opt,name=scopeName" openapi:"required,enum=BestEffort|CrossNamespacePodAffinity|NotBestEffort|NotTerminating|PriorityClass|Terminating|VolumeAttributesClass"`
-	// In, NotIn, Exists or DoesNotExist.
+	// Relation of the scope to the values: In, NotIn, Exists or DoesNotExist.
 	Operator ScopeSelectorOperator `json:"operator" protobuf:"bytes,2,opt,name=operator" openapi:"required,enum=DoesNotExist|Exists|In|NotIn"`
-	// Values for In and NotIn.
+	// Values to compare with; must not be empty for In and NotIn, must be empty otherwise.
 	Values []string `json:"values,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=values"`
 }
 
-// SeccompProfile is a system call filter.
+// SeccompProfile describes the seccomp profile of a pod or container.
 type SeccompProfile struct {
-	// RuntimeDefault, Unconfined or Localhost.
+	// Kind of profile: RuntimeDefault, Unconfined, or Localhost for a file on the node.
 	Type SeccompProfileType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required,enum=Localhost|RuntimeDefault|Unconfined"`
-	// File of the profile below the node's seccomp directory; for Localhost only.
+	// Path of the profile relative to the seccomp directory of the kubelet; required if type is Localhost,
+	// otherwise unset.
 	LocalhostProfile *string `json:"localhostProfile,omitempty" protobuf:"bytes,2,opt,name=localhostProfile"`
 }
 
-// Secret is confidential data as keys and values.
+// Secret holds confidential data as key-value pairs.
 type Secret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Nobody can change the data any more; only deletion remains.
+	// Whether the data is immutable. Once true, neither it nor the data can be changed.
 	Immutable *bool `json:"immutable,omitempty" protobuf:"varint,5,opt,name=immutable"`
-	// Values, base64 in JSON; at most 1 MiB in all.
+	// Values, base64-encoded in JSON; at most 1 MiB in total.
 	Data map[string][]byte `json:"data,omitempty" protobuf:"bytes,2,rep,name=data"`
-	// Values as plain text, put into data when written; never read back.
+	// Values as text, which are merged into data when the secret is written. Write-only: never returned.
 	StringData map[string]string `json:"stringData,omitempty" protobuf:"bytes,4,rep,name=stringData"`
-	// What the keys mean, such as kubernetes.io/tls; Opaque unless set, and fixed.
+	// Type of the secret, such as kubernetes.io/tls; defaults to Opaque. Cannot be changed.
 	Type SecretType `json:"type,omitempty" protobuf:"bytes,3,opt,name=type"`
 }
 
-// SecretEnvSource is a secret as a source of variables.
+// SecretEnvSource selects a secret whose entries become environment variables.
 type SecretEnvSource struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// Start even if it does not exist.
+	// Whether the referenced object may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,2,opt,name=optional"`
 }
 
-// SecretKeySelector picks a key of a secret.
+// SecretKeySelector selects a key of a secret.
 type SecretKeySelector struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// Entry of the secret's data.
+	// Key to select.
 	Key string `json:"key" protobuf:"bytes,2,opt,name=key" openapi:"required"`
-	// Start even if the secret or the key does not exist.
+	// Whether the secret or its key may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,3,opt,name=optional"`
 }
 
-// SecretProjection is keys of a secret in a projected volume.
+// SecretProjection projects the entries of a secret into a projected volume.
 type SecretProjection struct {
 	LocalObjectReference `json:",inline" protobuf:"bytes,1,opt,name=localObjectReference"`
-	// Which keys, and as which files; all unless set.
+	// Keys to project and the paths of their files; if unset, all keys, each under its own name.
 	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	// Start even if the secret or a key does not exist.
+	// Whether the secret or its keys may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
-// SecretReference names a secret in any namespace.
+// SecretReference references a secret in any namespace.
 type SecretReference struct {
 	// Name of the secret.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
@@ -2363,476 +2431,501 @@ type SecretReference struct {
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
 }
 
-// SecretVolumeSource is a secret as files.
+// SecretVolumeSource is a volume whose files are the entries of a secret.
 type SecretVolumeSource struct {
-	// Name of the secret.
+	// Name of the secret, in the namespace of the pod.
 	SecretName string `json:"secretName,omitempty" protobuf:"bytes,1,opt,name=secretName"`
-	// Which keys, and as which files; all keys under their own names unless set.
+	// Keys to project and the paths of their files; if unset, all keys, each under its own name.
 	Items []KeyToPath `json:"items,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=items"`
-	// Permission bits of the files, 0644 unless set; decimal in JSON.
+	// Default permission bits of the files, in octal (YAML only) or decimal; defaults to 0644.
 	DefaultMode *int32 `json:"defaultMode,omitempty" protobuf:"varint,3,opt,name=defaultMode"`
-	// Start even if the secret or a key does not exist.
+	// Whether the secret or its keys may be missing.
 	Optional *bool `json:"optional,omitempty" protobuf:"varint,4,opt,name=optional"`
 }
 
-// SecurityContext is identity and permissions of one container.
+// SecurityContext holds security options of a container; they take precedence over those of the pod.
 type SecurityContext struct {
-	// Capabilities added to and dropped from the runtime's default set.
+	// Capabilities to add to or remove from the default set of the runtime.
 	Capabilities *Capabilities `json:"capabilities,omitempty" protobuf:"bytes,1,opt,name=capabilities"`
-	// Give the container all the powers of the node's root.
+	// Whether the container is privileged: its processes are equivalent to root on the node. Defaults to
+	// false.
 	Privileged *bool `json:"privileged,omitempty" protobuf:"varint,2,opt,name=privileged"`
-	// SELinux label of the container.
+	// SELinux context of the container; chosen by the runtime if unset.
 	SELinuxOptions *SELinuxOptions `json:"seLinuxOptions,omitempty" protobuf:"bytes,3,opt,name=seLinuxOptions"`
-	// Settings that exist on Windows only.
+	// Options that apply to Windows containers.
 	WindowsOptions *WindowsSecurityContextOptions `json:"windowsOptions,omitempty" protobuf:"bytes,10,opt,name=windowsOptions"`
-	// User id of the first process; the image's user unless set.
+	// User ID of the first process; that of the image if unset.
 	RunAsUser *int64 `json:"runAsUser,omitempty" protobuf:"varint,4,opt,name=runAsUser"`
-	// Group id of the first process.
+	// Group ID of the first process; the default of the runtime if unset.
 	RunAsGroup *int64 `json:"runAsGroup,omitempty" protobuf:"varint,8,opt,name=runAsGroup"`
-	// Refuse to start the container if it would run as user 0.
+	// Whether the container is refused if it would run as user 0.
 	RunAsNonRoot *bool `json:"runAsNonRoot,omitempty" protobuf:"varint,5,opt,name=runAsNonRoot"`
-	// Mount the image's file system read-only.
+	// Whether the root file system of the container is read-only; defaults to false.
 	ReadOnlyRootFilesystem *bool `json:"readOnlyRootFilesystem,omitempty" protobuf:"varint,6,opt,name=readOnlyRootFilesystem"`
-	// Whether processes can gain more powers than their parent, as by setuid programs.
+	// Whether a process can gain more privileges than its parent. Always true if the container is privileged
+	// or has CAP_SYS_ADMIN.
 	AllowPrivilegeEscalation *bool `json:"allowPrivilegeEscalation,omitempty" protobuf:"varint,7,opt,name=allowPrivilegeEscalation"`
-	// How much of /proc is hidden: Default or Unmasked.
+	// Type of proc mount: Default, or Unmasked to not mask any paths.
 	ProcMount *ProcMountType `json:"procMount,omitempty" protobuf:"bytes,9,opt,name=procMount" openapi:"enum=Default|Unmasked"`
-	// System call filter of the container.
+	// Seccomp profile of the container.
 	SeccompProfile *SeccompProfile `json:"seccompProfile,omitempty" protobuf:"bytes,11,opt,name=seccompProfile"`
 	// AppArmor profile of the container.
 	AppArmorProfile *AppArmorProfile `json:"appArmorProfile,omitempty" protobuf:"bytes,12,opt,name=appArmorProfile"`
 }
 
-// SerializedReference is a reference written into an annotation.
+// SerializedReference is a reference to an object in the form used in annotations.
 type SerializedReference struct {
 	metav1.TypeMeta `json:",inline"`
-	// The object referred to.
+	// Reference to the object.
 	Reference ObjectReference `json:"reference,omitempty" protobuf:"bytes,1,opt,name=reference"`
 }
 
-// Service is one name and address for a changing set of pods.
+// Service is a named network endpoint for a set of pods.
 type Service struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Which pods, at which ports, and for whom.
+	// Desired behavior of the service.
 	Spec ServiceSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// What a load balancer said; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status ServiceStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ServiceAccount is an identity for pods.
+// ServiceAccount is an identity for processes in pods.
 type ServiceAccount struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Secrets that pods with this identity may use, if so restricted.
+	// Secrets that pods of the service account may use; enforced only with the annotation
+	// kubernetes.io/enforce-mountable-secrets. Deprecated.
 	Secrets []ObjectReference `json:"secrets,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,2,rep,name=secrets"`
-	// Secrets for pulling images, for pods that name none.
+	// Secrets for pulling images, added to pods that specify none.
 	ImagePullSecrets []LocalObjectReference `json:"imagePullSecrets,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=imagePullSecrets"`
-	// Whether pods get a token mounted unless they say otherwise.
+	// Whether a token is mounted automatically into pods of the service account; a pod can override it.
 	AutomountServiceAccountToken *bool `json:"automountServiceAccountToken,omitempty" protobuf:"varint,4,opt,name=automountServiceAccountToken"`
 }
 
-// ServiceAccountTokenProjection is a token file.
+// ServiceAccountTokenProjection projects a token of the pod's service account into a file.
 type ServiceAccountTokenProjection struct {
-	// Who the token is for; the API server unless set.
+	// Intended audience of the token; that of the API server if unset.
 	Audience string `json:"audience,omitempty" protobuf:"bytes,1,opt,name=audience"`
-	// How long it is valid, at least 600; an hour unless set.
+	// Requested validity of the token in seconds, at least 600; defaults to 3600 (1 hour). The token is
+	// renewed before it expires.
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty" protobuf:"varint,2,opt,name=expirationSeconds"`
-	// The file, relative to the volume's root.
+	// Path of the file relative to the root of the volume; must not contain '..'.
 	Path string `json:"path" protobuf:"bytes,3,opt,name=path" openapi:"required"`
 }
 
-// ServicePort is one port of a service.
+// ServicePort describes a port of a service.
 type ServicePort struct {
-	// Name of the port, a DNS label; required if there are several.
+	// Name of the port, a DNS label; required if there are several ports.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// TCP (the default), UDP or SCTP.
+	// Protocol of the port: TCP (the default), UDP or SCTP.
 	Protocol Protocol `json:"protocol,omitempty" default:"TCP" protobuf:"bytes,2,opt,name=protocol" openapi:"enum=SCTP|TCP|UDP"`
-	// What is spoken there, such as kubernetes.io/h2c.
+	// Application protocol of the port, such as kubernetes.io/h2c or the name of an IANA service.
 	AppProtocol *string `json:"appProtocol,omitempty" protobuf:"bytes,6,opt,name=appProtocol"`
-	// Number of the port at the service.
+	// Port number of the service.
 	Port int32 `json:"port" protobuf:"varint,3,opt,name=port" openapi:"required"`
-	// Number or name of the port at the pods; the same number unless set.
+	// Number or name of the port of the pods; the same as port if unset.
 	TargetPort intstr.IntOrString `json:"targetPort,omitempty" protobuf:"bytes,4,opt,name=targetPort"`
-	// Port on every node; chosen by the server unless set.
+	// Port number on every node, for the types NodePort and LoadBalancer; allocated by the server if unset.
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,5,opt,name=nodePort"`
 }
 
-// ServiceProxyOptions is an HTTP request to a service.
+// ServiceProxyOptions are the query options of a request to the proxy subresource of a service.
 type ServiceProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// Path below the service's server.
+	// Path of the request to the service.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 }
 
-// ServiceSpec is what a service offers.
+// ServiceSpec describes the desired behavior of a service.
 type ServiceSpec struct {
-	// Ports of the service.
+	// Ports that the service exposes.
 	Ports []ServicePort `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"port" listType:"map" listMapKey:"port,protocol" protobuf:"bytes,1,rep,name=ports"`
-	// Labels of the pods that serve; without it somebody else writes the endpoints.
+	// Labels of the pods that traffic is routed to; if empty, the endpoints are managed externally. Ignored
+	// for the type ExternalName.
 	Selector map[string]string `json:"selector,omitempty" mapType:"atomic" protobuf:"bytes,2,rep,name=selector"`
-	// Address of the service, chosen by the server unless set; None for a service without one.
+	// IP address of the service, allocated by the server if unset; None for a headless service. The first of
+	// clusterIPs.
 	ClusterIP string `json:"clusterIP,omitempty" protobuf:"bytes,3,opt,name=clusterIP"`
-	// Addresses, one for each family; the first is clusterIP.
+	// IP addresses of the service, at most one per address family; None for a headless service.
 	ClusterIPs []string `json:"clusterIPs,omitempty" listType:"atomic" protobuf:"bytes,18,rep,name=clusterIPs"`
-	// ClusterIP (the default), NodePort, LoadBalancer or ExternalName.
+	// How the service is exposed: ClusterIP (the default), NodePort, LoadBalancer or ExternalName.
 	Type ServiceType `json:"type,omitempty" protobuf:"bytes,4,opt,name=type" openapi:"enum=ClusterIP|ExternalName|LoadBalancer|NodePort"`
-	// Further addresses that somebody routes to the nodes.
+	// IP addresses for which nodes accept traffic of the service; routing traffic to the nodes is not managed
+	// by Kubernetes.
 	ExternalIPs []string `json:"externalIPs,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=externalIPs"`
-	// None (the default), or ClientIP to send a client to the same pod again.
+	// None (the default), or ClientIP to route the connections of a client to the same pod.
 	SessionAffinity ServiceAffinity `json:"sessionAffinity,omitempty" protobuf:"bytes,7,opt,name=sessionAffinity" openapi:"enum=ClientIP|None"`
-	// Address wished for at the load balancer; not all can do it.
+	// Requested IP address of the load balancer; support depends on the implementation. Deprecated.
 	LoadBalancerIP string `json:"loadBalancerIP,omitempty" protobuf:"bytes,8,opt,name=loadBalancerIP"`
-	// Networks that may use the load balancer, where it can restrict them.
+	// IP ranges of clients that are allowed to use the load balancer, if it supports such a restriction.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty" listType:"atomic" protobuf:"bytes,9,rep,name=loadBalancerSourceRanges"`
-	// DNS name that an ExternalName service is an alias of.
+	// DNS name that the service is an alias of; required for the type ExternalName.
 	ExternalName string `json:"externalName,omitempty" protobuf:"bytes,10,opt,name=externalName"`
-	// Cluster spreads outside traffic over all pods; Local keeps it on the node it came to, and with it the
-	// client's address.
+	// How external traffic is routed: Cluster (the default) to all endpoints; Local only to endpoints on the
+	// node that receives it, preserving the client's IP address.
 	ExternalTrafficPolicy ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty" protobuf:"bytes,11,opt,name=externalTrafficPolicy" openapi:"enum=Cluster|Local"`
-	// Port where load balancers learn whether a node has pods; for Local policy.
+	// Port of the nodes at which load balancers check for endpoints on the node; only for the type
+	// LoadBalancer with externalTrafficPolicy Local.
 	HealthCheckNodePort int32 `json:"healthCheckNodePort,omitempty" protobuf:"varint,12,opt,name=healthCheckNodePort"`
-	// Give out addresses of pods that are not ready too.
+	// Whether endpoints are treated as ready even if their pods are not.
 	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses,omitempty" protobuf:"varint,13,opt,name=publishNotReadyAddresses"`
-	// How long a client stays with its pod.
+	// Configuration of session affinity.
 	SessionAffinityConfig *SessionAffinityConfig `json:"sessionAffinityConfig,omitempty" protobuf:"bytes,14,opt,name=sessionAffinityConfig"`
-	// IPv4, IPv6 or both, in order of preference.
+	// Address families of the service, IPv4 or IPv6 or both, in order of preference; assigned by the server
+	// if unset.
 	IPFamilies []IPFamily `json:"ipFamilies,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=ipFamilies"`
-	// SingleStack, PreferDualStack or RequireDualStack.
+	// Whether the service uses one or two address families: SingleStack (the default), PreferDualStack or
+	// RequireDualStack.
 	IPFamilyPolicy *IPFamilyPolicy `json:"ipFamilyPolicy,omitempty" protobuf:"bytes,17,opt,name=ipFamilyPolicy" openapi:"enum=PreferDualStack|RequireDualStack|SingleStack"`
-	// Whether a load balancer needs ports on the nodes; true unless set.
+	// Whether node ports are allocated for the type LoadBalancer; defaults to true.
 	AllocateLoadBalancerNodePorts *bool `json:"allocateLoadBalancerNodePorts,omitempty" protobuf:"varint,20,opt,name=allocateLoadBalancerNodePorts"`
-	// Which implementation provides the load balancer; set once.
+	// Name of the load balancer implementation; the default one if unset. Cannot be changed once set.
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty" protobuf:"bytes,21,opt,name=loadBalancerClass"`
-	// Cluster (the default), or Local to use only pods on the client's node.
+	// How traffic from within the cluster is routed: Cluster (the default) to all endpoints, Local only to
+	// endpoints on the client's node.
 	InternalTrafficPolicy *ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty" protobuf:"bytes,22,opt,name=internalTrafficPolicy" openapi:"enum=Cluster|Local"`
-	// Preference for near pods: PreferSameZone, PreferSameNode; PreferClose is the old name of the first.
+	// Preference for routing to close endpoints: PreferSameZone, PreferSameNode, or PreferClose (deprecated
+	// alias of PreferSameZone).
 	TrafficDistribution *string `json:"trafficDistribution,omitempty" protobuf:"bytes,23,opt,name=trafficDistribution"`
 }
 
-// ServiceStatus is what became of a service.
+// ServiceStatus is the observed state of a service.
 type ServiceStatus struct {
-	// Where the load balancer listens.
+	// Status of the load balancer.
 	LoadBalancer LoadBalancerStatus `json:"loadBalancer,omitempty" protobuf:"bytes,1,opt,name=loadBalancer"`
-	// Facts about the service.
+	// Conditions of the service.
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 }
 
-// SessionAffinityConfig is how long a client stays with its pod.
+// SessionAffinityConfig configures session affinity.
 type SessionAffinityConfig struct {
-	// For affinity by client address.
+	// Configuration of affinity based on the client's IP address.
 	ClientIP *ClientIPConfig `json:"clientIP,omitempty" protobuf:"bytes,1,opt,name=clientIP"`
 }
 
-// SleepAction waits.
+// SleepAction waits for a number of seconds.
 type SleepAction struct {
-	// How long to wait; at most the pod's grace period.
+	// Number of seconds to wait; must not exceed the grace period of the pod.
 	Seconds int64 `json:"seconds" protobuf:"varint,1,opt,name=seconds" openapi:"required"`
 }
 
-// StorageOSPersistentVolumeSource is a StorageOS volume with a secret in any namespace.
+// StorageOSPersistentVolumeSource is a StorageOS volume, with a secret in any namespace.
 type StorageOSPersistentVolumeSource struct {
-	// Name of the volume within its namespace.
+	// Name of the volume, unique within its StorageOS namespace.
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
-	// Namespace at StorageOS; the pod's unless set.
+	// StorageOS namespace of the volume; that of the claim if unset.
 	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *ObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 }
 
 // StorageOSVolumeSource is a StorageOS volume.
 type StorageOSVolumeSource struct {
-	// Name of the volume within its namespace.
+	// Name of the volume, unique within its StorageOS namespace.
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
-	// Namespace at StorageOS; the pod's unless set.
+	// StorageOS namespace of the volume; that of the pod if unset.
 	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
-	// Mount it read-only.
+	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	// Secret with credentials.
+	// Secret with the credentials for the storage system.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 }
 
-// Sysctl is a kernel parameter.
+// Sysctl is a kernel parameter to set.
 type Sysctl struct {
-	// Name such as net.core.somaxconn.
+	// Name of the parameter, such as net.core.somaxconn.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Value to write, as text.
+	// Value of the parameter.
 	Value string `json:"value" protobuf:"bytes,2,opt,name=value" openapi:"required"`
 }
 
-// TCPSocketAction opens a connection.
+// TCPSocketAction opens a TCP connection.
 type TCPSocketAction struct {
-	// Number or name of the port.
+	// Number or name of the port of the container.
 	Port intstr.IntOrString `json:"port" protobuf:"bytes,1,opt,name=port" openapi:"required"`
-	// Host to connect to; the pod's address unless set.
+	// Host to connect to; the pod's IP address if unset.
 	Host string `json:"host,omitempty" protobuf:"bytes,2,opt,name=host"`
 }
 
-// Taint keeps pods away from a node.
+// Taint is a property of a node that affects pods which do not tolerate it.
 type Taint struct {
-	// Key, as of a label.
+	// Key of the taint, a label key.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// Value, as of a label.
+	// Value of the taint, a label value.
 	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
-	// NoSchedule, PreferNoSchedule, or NoExecute, which also ends running pods.
+	// Effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule, or NoExecute to evict
+	// running pods, too.
 	Effect TaintEffect `json:"effect" protobuf:"bytes,3,opt,name=effect" openapi:"required,enum=NoExecute|NoSchedule|PreferNoSchedule"`
-	// When it was added.
+	// When the taint was added; set only for NoExecute taints.
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty" protobuf:"bytes,4,opt,name=timeAdded"`
 }
 
-// Toleration lets a pod run on, or stay on, nodes with a taint.
+// Toleration tolerates taints of nodes.
 type Toleration struct {
-	// Taint key; empty with Exists tolerates every taint.
+	// Key of the tolerated taints; if empty, operator must be Exists and all keys match.
 	Key string `json:"key,omitempty" protobuf:"bytes,1,opt,name=key"`
-	// Equal (the default), Exists, or a comparison of numbers.
+	// Relation of the taint's value to value: Equal (the default), Exists to match any value, or Lt or Gt to
+	// compare integers.
 	Operator TolerationOperator `json:"operator,omitempty" protobuf:"bytes,2,opt,name=operator" openapi:"enum=Equal|Exists|Gt|Lt"`
-	// Value the taint must have.
+	// Value to compare with; must be empty if operator is Exists.
 	Value string `json:"value,omitempty" protobuf:"bytes,3,opt,name=value"`
-	// Effect it is about; all effects unless set.
+	// Effect of the tolerated taints; all effects if empty.
 	Effect TaintEffect `json:"effect,omitempty" protobuf:"bytes,4,opt,name=effect" openapi:"enum=NoExecute|NoSchedule|PreferNoSchedule"`
-	// Seconds the pod stays after a NoExecute taint appears; for ever unless set.
+	// How long a NoExecute taint is tolerated; forever if unset, not at all if zero or negative.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
 }
 
-// TopologySelectorLabelRequirement is one requirement on a place.
+// TopologySelectorLabelRequirement is a requirement on a topology label.
 type TopologySelectorLabelRequirement struct {
-	// Label key of nodes.
+	// Label key that the requirement applies to.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// Values, one of which the label must have.
+	// Values of which the label must have one.
 	Values []string `json:"values" listType:"atomic" protobuf:"bytes,2,rep,name=values" openapi:"required"`
 }
 
-// TopologySelectorTerm selects places by labels of nodes.
+// TopologySelectorTerm selects topologies by labels of nodes.
 type TopologySelectorTerm struct {
-	// Requirements that must all hold.
+	// Requirements on labels; all must be satisfied.
 	MatchLabelExpressions []TopologySelectorLabelRequirement `json:"matchLabelExpressions,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=matchLabelExpressions"`
 }
 
-// TopologySpreadConstraint bounds how unevenly pods are spread.
+// TopologySpreadConstraint describes how pods are spread across topology domains.
 type TopologySpreadConstraint struct {
-	// Largest allowed difference between the number of matching pods in a place and the least in any; at
-	// least 1.
+	// Maximum difference between the number of matching pods in a domain and the minimum over all eligible
+	// domains; at least 1.
 	MaxSkew int32 `json:"maxSkew" protobuf:"varint,1,opt,name=maxSkew" openapi:"required"`
-	// Node label; nodes with the same value of it are one place.
+	// Key of node labels; nodes with the same value are in the same topology domain.
 	TopologyKey string `json:"topologyKey" protobuf:"bytes,2,opt,name=topologyKey" openapi:"required"`
-	// DoNotSchedule waits, ScheduleAnyway only prefers.
+	// What happens if no node satisfies the constraint: DoNotSchedule leaves the pod pending, ScheduleAnyway
+	// only prefers nodes that reduce the skew.
 	WhenUnsatisfiable UnsatisfiableConstraintAction `json:"whenUnsatisfiable" protobuf:"bytes,3,opt,name=whenUnsatisfiable" openapi:"required,enum=DoNotSchedule|ScheduleAnyway"`
-	// Which pods are counted.
+	// Label selector of the pods that are counted.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,4,opt,name=labelSelector"`
-	// Fewest places there should be; until then the least count is taken as 0.
+	// Minimum number of eligible domains; while there are fewer, the minimum over all domains is taken as 0.
+	// Defaults to 1.
 	MinDomains *int32 `json:"minDomains,omitempty" protobuf:"varint,5,opt,name=minDomains"`
-	// Whether nodes that do not fit the pod's node affinity are left out: Honor (the default) or Ignore.
+	// Whether nodes that do not match the node selector and node affinity of the pod are ignored: Honor (the
+	// default) ignores them, Ignore includes them.
 	NodeAffinityPolicy *NodeInclusionPolicy `json:"nodeAffinityPolicy,omitempty" protobuf:"bytes,6,opt,name=nodeAffinityPolicy" openapi:"enum=Honor|Ignore"`
-	// Whether nodes with taints the pod does not tolerate are left out: Honor or Ignore (the default).
+	// Whether nodes with taints that the pod does not tolerate are ignored: Honor ignores them, Ignore (the
+	// default) includes them.
 	NodeTaintsPolicy *NodeInclusionPolicy `json:"nodeTaintsPolicy,omitempty" protobuf:"bytes,7,opt,name=nodeTaintsPolicy" openapi:"enum=Honor|Ignore"`
-	// Labels of this pod whose values the counted pods must share.
+	// Label keys whose values are taken from this pod and must be the same on the counted pods.
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=matchLabelKeys"`
 }
 
-// TypedLocalObjectReference names an object of any kind in the same namespace.
+// TypedLocalObjectReference references an object of any kind in the same namespace.
 type TypedLocalObjectReference struct {
-	// Group of the kind; the core group unless set.
+	// API group of the object; the core group if unset.
 	APIGroup *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
-	// Kind name in apiGroup.
+	// Kind of the object.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	// Which object of the kind, in the same namespace.
+	// Name of the object.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
 }
 
-// TypedObjectReference names an object of any kind.
+// TypedObjectReference references an object of any kind.
 type TypedObjectReference struct {
-	// Group of the kind; the core group unless set.
+	// API group of the object; the core group if unset.
 	APIGroup *string `json:"apiGroup" protobuf:"bytes,1,opt,name=apiGroup"`
-	// Kind name in apiGroup.
+	// Kind of the object.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind" openapi:"required"`
-	// Which object of the kind.
+	// Name of the object.
 	Name string `json:"name" protobuf:"bytes,3,opt,name=name" openapi:"required"`
-	// Its namespace; the referrer's unless set.
+	// Namespace of the object; that of the referrer if unset.
 	Namespace *string `json:"namespace,omitempty" protobuf:"bytes,4,opt,name=namespace"`
 }
 
-// Volume is a directory or disk that containers of a pod can mount.
+// Volume describes a volume that the containers of a pod can mount.
 type Volume struct {
-	// Name within the pod, a DNS label; mounts refer to it.
+	// Name of the volume, unique in the pod; a DNS label.
 	Name         string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	VolumeSource `json:",inline" protobuf:"bytes,2,opt,name=volumeSource"`
 }
 
-// VolumeDevice is a block volume that appears as a device.
+// VolumeDevice makes a block volume available as a device in a container.
 type VolumeDevice struct {
-	// Name of one of the pod's volumes, which must be a claim.
+	// Name of a persistent volume claim among the pod's volumes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	// Path of the device in the container.
 	DevicePath string `json:"devicePath" protobuf:"bytes,2,opt,name=devicePath" openapi:"required"`
 }
 
-// VolumeMount is where a volume appears in a container.
+// VolumeMount mounts a volume into a container.
 type VolumeMount struct {
-	// Name of one of the pod's volumes.
+	// Name of the volume of the pod.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Mount it read-only.
+	// Whether the mount is read-only; defaults to false.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,2,opt,name=readOnly"`
-	// Whether mounts below it become read-only too: Disabled, IfPossible or Enabled; needs readOnly.
+	// Whether mounts below it are read-only, too: Disabled (the default), IfPossible or Enabled. The latter
+	// two require readOnly.
 	RecursiveReadOnly *RecursiveReadOnlyMode `json:"recursiveReadOnly,omitempty" protobuf:"bytes,7,opt,name=recursiveReadOnly"`
-	// Path in the container; unique, without a colon.
+	// Path in the container; unique and without colons.
 	MountPath string `json:"mountPath" protobuf:"bytes,3,opt,name=mountPath" openapi:"required"`
-	// Path inside the volume to mount instead of its root.
+	// Path in the volume to mount; its root if empty.
 	SubPath string `json:"subPath,omitempty" protobuf:"bytes,4,opt,name=subPath"`
-	// Whether later mounts are passed between node and container: None, HostToContainer or Bidirectional.
+	// Whether mounts are propagated between node and container: None (the default), HostToContainer or
+	// Bidirectional.
 	MountPropagation *MountPropagationMode `json:"mountPropagation,omitempty" protobuf:"bytes,5,opt,name=mountPropagation" openapi:"enum=Bidirectional|HostToContainer|None"`
-	// Like subPath, with $(VAR) replaced from the environment.
+	// Path in the volume to mount, in which references $(VAR) are expanded from the container's environment;
+	// excludes subPath.
 	SubPathExpr string `json:"subPathExpr,omitempty" protobuf:"bytes,6,opt,name=subPathExpr"`
 }
 
-// VolumeMountStatus is the state of a mount.
+// VolumeMountStatus is the status of a volume mount.
 type VolumeMountStatus struct {
-	// Volume that is mounted.
+	// Name of the volume.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Where in the container.
+	// Path in the container.
 	MountPath string `json:"mountPath" protobuf:"bytes,2,opt,name=mountPath" openapi:"required"`
-	// Mount it read-only.
+	// Whether the mount is read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
-	// Whether mounts below are read-only too, as it turned out: Disabled or Enabled.
+	// Whether mounts below it are read-only, too, as achieved: Disabled or Enabled; unset if not requested.
 	RecursiveReadOnly *RecursiveReadOnlyMode `json:"recursiveReadOnly,omitempty" protobuf:"bytes,4,opt,name=recursiveReadOnly"`
-	// What is known about the volume itself.
+	// Status of the volume.
 	VolumeStatus *VolumeStatus `json:"volumeStatus,omitempty" protobuf:"bytes,5,opt,name=volumeStatus"`
 }
 
-// VolumeNodeAffinity says which nodes can reach a volume.
+// VolumeNodeAffinity describes the nodes from which a volume is accessible.
 type VolumeNodeAffinity struct {
-	// Labels of the nodes that can reach the volume.
+	// Requirements that a node must meet to access the volume.
 	Required *NodeSelector `json:"required,omitempty" protobuf:"bytes,1,opt,name=required"`
 }
 
-// VolumeProjection is one source of a projected volume; one of its fields is set.
+// VolumeProjection is one source of a projected volume; exactly one of its fields is set.
 type VolumeProjection struct {
-	// Files made of a secret's entries.
+	// Projects entries of a secret.
 	Secret *SecretProjection `json:"secret,omitempty" protobuf:"bytes,1,opt,name=secret"`
-	// Fields of the pod.
+	// Projects fields of the pod.
 	DownwardAPI *DownwardAPIProjection `json:"downwardAPI,omitempty" protobuf:"bytes,2,opt,name=downwardAPI"`
-	// Keys of a config map.
+	// Projects entries of a config map.
 	ConfigMap *ConfigMapProjection `json:"configMap,omitempty" protobuf:"bytes,3,opt,name=configMap"`
-	// A token of the pod's service account, renewed before it expires.
+	// Projects a token of the pod's service account.
 	ServiceAccountToken *ServiceAccountTokenProjection `json:"serviceAccountToken,omitempty" protobuf:"bytes,4,opt,name=serviceAccountToken"`
-	// Certificates of trust bundles.
+	// Projects certificates of cluster trust bundles.
 	ClusterTrustBundle *ClusterTrustBundleProjection `json:"clusterTrustBundle,omitempty" protobuf:"bytes,5,opt,name=clusterTrustBundle"`
-	// A key and a certificate issued for the pod.
+	// Projects a private key and a certificate issued for the pod.
 	PodCertificate *PodCertificateProjection `json:"podCertificate,omitempty" protobuf:"bytes,6,opt,name=podCertificate"`
 }
 
-// VolumeResourceRequirements is how much storage is asked for.
+// VolumeResourceRequirements describes the storage requirements of a claim.
 type VolumeResourceRequirements struct {
-	// Most that the volume may have.
+	// Maximum size of the volume.
 	Limits ResourceList `json:"limits,omitempty" protobuf:"bytes,1,rep,name=limits"`
-	// Least that the volume must have; storage is the only resource.
+	// Minimum size of the volume, under the name storage.
 	Requests ResourceList `json:"requests,omitempty" protobuf:"bytes,2,rep,name=requests"`
 }
 
-// VolumeSource is what a volume is made of; one of its fields is set, an empty directory if none is.
+// VolumeSource is the source of a volume; exactly one of its fields is set, emptyDir if none is.
 type VolumeSource struct {
-	// A file or directory of the node.
+	// File or directory of the node.
 	HostPath *HostPathVolumeSource `json:"hostPath,omitempty" protobuf:"bytes,1,opt,name=hostPath"`
-	// A directory that begins empty and goes away with the pod.
+	// Temporary directory that exists as long as the pod.
 	EmptyDir *EmptyDirVolumeSource `json:"emptyDir,omitempty" protobuf:"bytes,2,opt,name=emptyDir"`
-	// A disk of Google Compute Engine; use a claim instead.
+	// Disk of Google Compute Engine. Deprecated; use persistentVolumeClaim.
 	GCEPersistentDisk *GCEPersistentDiskVolumeSource `json:"gcePersistentDisk,omitempty" protobuf:"bytes,3,opt,name=gcePersistentDisk"`
-	// A disk of Amazon EC2; use a claim instead.
+	// Disk of Amazon Elastic Block Store. Deprecated; use persistentVolumeClaim.
 	AWSElasticBlockStore *AWSElasticBlockStoreVolumeSource `json:"awsElasticBlockStore,omitempty" protobuf:"bytes,4,opt,name=awsElasticBlockStore"`
-	// A checkout of a git repository; no longer supported by nodes.
+	// Clone of a git repository. No longer supported by nodes.
 	GitRepo *GitRepoVolumeSource `json:"gitRepo,omitempty" protobuf:"bytes,5,opt,name=gitRepo"`
-	// The keys of a secret as files.
+	// Entries of a secret as files.
 	Secret *SecretVolumeSource `json:"secret,omitempty" protobuf:"bytes,6,opt,name=secret"`
-	// A directory of an NFS server.
+	// Directory exported by an NFS server.
 	NFS *NFSVolumeSource `json:"nfs,omitempty" protobuf:"bytes,7,opt,name=nfs"`
-	// A disk of an iSCSI target.
+	// iSCSI disk.
 	ISCSI *ISCSIVolumeSource `json:"iscsi,omitempty" protobuf:"bytes,8,opt,name=iscsi"`
-	// A Gluster volume; no longer supported by nodes.
+	// GlusterFS volume. No longer supported by nodes.
 	Glusterfs *GlusterfsVolumeSource `json:"glusterfs,omitempty" protobuf:"bytes,9,opt,name=glusterfs"`
-	// The volume bound to a claim in the namespace.
+	// Volume that a claim in the namespace of the pod is bound to.
 	PersistentVolumeClaim *PersistentVolumeClaimVolumeSource `json:"persistentVolumeClaim,omitempty" protobuf:"bytes,10,opt,name=persistentVolumeClaim"`
-	// A Ceph block device; no longer supported by nodes.
+	// Ceph block device. No longer supported by nodes.
 	RBD *RBDVolumeSource `json:"rbd,omitempty" protobuf:"bytes,11,opt,name=rbd"`
-	// A volume of a FlexVolume driver; use CSI instead.
+	// Volume of a FlexVolume driver. Deprecated; use csi.
 	FlexVolume *FlexVolumeSource `json:"flexVolume,omitempty" protobuf:"bytes,12,opt,name=flexVolume"`
-	// A disk of OpenStack; use a claim instead.
+	// OpenStack Cinder disk. Deprecated; use persistentVolumeClaim.
 	Cinder *CinderVolumeSource `json:"cinder,omitempty" protobuf:"bytes,13,opt,name=cinder"`
-	// A Ceph file system; no longer supported by nodes.
+	// Ceph file system. No longer supported by nodes.
 	CephFS *CephFSVolumeSource `json:"cephfs,omitempty" protobuf:"bytes,14,opt,name=cephfs"`
-	// A Flocker dataset; no longer supported by nodes.
+	// Flocker dataset. No longer supported by nodes.
 	Flocker *FlockerVolumeSource `json:"flocker,omitempty" protobuf:"bytes,15,opt,name=flocker"`
 	// Fields of the pod as files.
 	DownwardAPI *DownwardAPIVolumeSource `json:"downwardAPI,omitempty" protobuf:"bytes,16,opt,name=downwardAPI"`
-	// A Fibre Channel disk.
+	// Fibre Channel volume.
 	FC *FCVolumeSource `json:"fc,omitempty" protobuf:"bytes,17,opt,name=fc"`
-	// A share of Azure Files; use a claim instead.
+	// Azure Files share. Deprecated; use persistentVolumeClaim.
 	AzureFile *AzureFileVolumeSource `json:"azureFile,omitempty" protobuf:"bytes,18,opt,name=azureFile"`
-	// The keys of a config map as files.
+	// Entries of a config map as files.
 	ConfigMap *ConfigMapVolumeSource `json:"configMap,omitempty" protobuf:"bytes,19,opt,name=configMap"`
-	// A disk of vSphere; use a claim instead.
+	// Disk of vSphere. Deprecated; use persistentVolumeClaim.
 	VsphereVolume *VsphereVirtualDiskVolumeSource `json:"vsphereVolume,omitempty" protobuf:"bytes,20,opt,name=vsphereVolume"`
-	// A Quobyte volume; no longer supported by nodes.
+	// Quobyte volume. No longer supported by nodes.
 	Quobyte *QuobyteVolumeSource `json:"quobyte,omitempty" protobuf:"bytes,21,opt,name=quobyte"`
-	// A disk of Azure; use a claim instead.
+	// Disk of Azure. Deprecated; use persistentVolumeClaim.
 	AzureDisk *AzureDiskVolumeSource `json:"azureDisk,omitempty" protobuf:"bytes,22,opt,name=azureDisk"`
-	// A disk of Photon; no longer supported by nodes.
+	// Disk of Photon. No longer supported by nodes.
 	PhotonPersistentDisk *PhotonPersistentDiskVolumeSource `json:"photonPersistentDisk,omitempty" protobuf:"bytes,23,opt,name=photonPersistentDisk"`
-	// Files from several sources in one directory.
+	// Files of several sources in one directory.
 	Projected *ProjectedVolumeSource `json:"projected,omitempty" protobuf:"bytes,26,opt,name=projected"`
-	// A Portworx volume; use a claim instead.
+	// Portworx volume. Deprecated; use persistentVolumeClaim.
 	PortworxVolume *PortworxVolumeSource `json:"portworxVolume,omitempty" protobuf:"bytes,24,opt,name=portworxVolume"`
-	// A ScaleIO volume; no longer supported by nodes.
+	// ScaleIO volume. No longer supported by nodes.
 	ScaleIO *ScaleIOVolumeSource `json:"scaleIO,omitempty" protobuf:"bytes,25,opt,name=scaleIO"`
-	// A StorageOS volume; no longer supported by nodes.
+	// StorageOS volume. No longer supported by nodes.
 	StorageOS *StorageOSVolumeSource `json:"storageos,omitempty" protobuf:"bytes,27,opt,name=storageos"`
-	// A volume that a CSI driver makes for this pod alone.
+	// Ephemeral volume that a CSI driver provides for the pod.
 	CSI *CSIVolumeSource `json:"csi,omitempty" protobuf:"bytes,28,opt,name=csi"`
-	// A claim made for this pod and deleted with it.
+	// Volume whose claim is created for the pod and deleted with it.
 	Ephemeral *EphemeralVolumeSource `json:"ephemeral,omitempty" protobuf:"bytes,29,opt,name=ephemeral"`
-	// The files of an image, read-only.
+	// Files of an OCI image or artifact, read-only.
 	Image *ImageVolumeSource `json:"image,omitempty" protobuf:"bytes,30,opt,name=image"`
 }
 
-// VolumeStatus is the state of a mounted volume.
+// VolumeStatus is the status of a mounted volume.
 type VolumeStatus struct {
-	// For a volume that is an image.
+	// Status of an image volume.
 	Image *ImageVolumeStatus `json:"image,omitempty" protobuf:"bytes,1,opt,name=image"`
 }
 
 // VsphereVirtualDiskVolumeSource is a disk of vSphere.
 type VsphereVirtualDiskVolumeSource struct {
-	// Path of the disk file, with its datastore.
+	// Path of the disk in vSphere, including its datastore.
 	VolumePath string `json:"volumePath" protobuf:"bytes,1,opt,name=volumePath" openapi:"required"`
-	// File system type to mount; ext4 or the system's own unless set.
+	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
+	// system.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
-	// Name of the storage policy.
+	// Name of the storage policy profile.
 	StoragePolicyName string `json:"storagePolicyName,omitempty" protobuf:"bytes,3,opt,name=storagePolicyName"`
-	// Identity of the storage policy.
+	// ID of the storage policy profile.
 	StoragePolicyID string `json:"storagePolicyID,omitempty" protobuf:"bytes,4,opt,name=storagePolicyID"`
 }
 
-// WeightedPodAffinityTerm is a term with a weight.
+// WeightedPodAffinityTerm is a preference with a weight.
 type WeightedPodAffinityTerm struct {
-	// Weight, 1 to 100.
+	// Weight of the term, 1 to 100.
 	Weight int32 `json:"weight" protobuf:"varint,1,opt,name=weight" openapi:"required"`
-	// Which pods, and how near.
+	// Selects the pods and the topology domain.
 	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm" protobuf:"bytes,2,opt,name=podAffinityTerm" openapi:"required"`
 }
 
-// WindowsSecurityContextOptions is what exists on Windows only.
+// WindowsSecurityContextOptions holds security options of Windows containers.
 type WindowsSecurityContextOptions struct {
-	// Name of the credential spec of a group managed service account.
+	// Name of the GMSA credential spec to use.
 	GMSACredentialSpecName *string `json:"gmsaCredentialSpecName,omitempty" protobuf:"bytes,1,opt,name=gmsaCredentialSpecName"`
-	// The credential spec itself.
+	// Contents of the GMSA credential spec named by gmsaCredentialSpecName.
 	GMSACredentialSpec *string `json:"gmsaCredentialSpec,omitempty" protobuf:"bytes,2,opt,name=gmsaCredentialSpec"`
-	// User of the first process, optionally with a domain in front.
+	// Name of the user that runs the first process; that of the image if unset.
 	RunAsUserName *string `json:"runAsUserName,omitempty" protobuf:"bytes,3,opt,name=runAsUserName"`
-	// Run as a process of the node; all containers of the pod or none.
+	// Whether the container runs as a process of the host; the same for all containers of the pod, and
+	// requires hostNetwork.
 	HostProcess *bool `json:"hostProcess,omitempty" protobuf:"varint,4,opt,name=hostProcess"`
 }
 
@@ -2884,43 +2977,39 @@ type ServiceAccountList = metav1.List[*ServiceAccount]
 // ServiceList is a list of Service objects.
 type ServiceList = metav1.List[*Service]
 
-// AppArmorProfileType is what AppArmorProfile.Type can be.
+// AppArmorProfileType enumerates the values of AppArmorProfile.Type.
 type AppArmorProfileType string
 
-// The values of AppArmorProfileType.
 const (
 	AppArmorProfileTypeLocalhost      AppArmorProfileType = "Localhost"
 	AppArmorProfileTypeRuntimeDefault AppArmorProfileType = "RuntimeDefault"
 	AppArmorProfileTypeUnconfined     AppArmorProfileType = "Unconfined"
 )
 
-// AzureDataDiskCachingMode is what AzureDiskVolumeSource.CachingMode can be.
+// AzureDataDiskCachingMode enumerates the values of AzureDiskVolumeSource.CachingMode.
 type AzureDataDiskCachingMode string
 
-// The values of AzureDataDiskCachingMode.
 const (
 	AzureDataDiskCachingNone      AzureDataDiskCachingMode = "None"
 	AzureDataDiskCachingReadOnly  AzureDataDiskCachingMode = "ReadOnly"
 	AzureDataDiskCachingReadWrite AzureDataDiskCachingMode = "ReadWrite"
 )
 
-// AzureDataDiskKind is what AzureDiskVolumeSource.Kind can be.
+// AzureDataDiskKind enumerates the values of AzureDiskVolumeSource.Kind.
 type AzureDataDiskKind string
 
-// The values of AzureDataDiskKind.
 const (
 	AzureDedicatedBlobDisk AzureDataDiskKind = "Dedicated"
 	AzureManagedDisk       AzureDataDiskKind = "Managed"
 	AzureSharedBlobDisk    AzureDataDiskKind = "Shared"
 )
 
-// Capability is what Capabilities.Add and Capabilities.Drop can be.
+// Capability is the type of Capabilities.Add and Capabilities.Drop.
 type Capability string
 
-// ClaimResourceStatus is what PersistentVolumeClaimStatus.AllocatedResourceStatuses can be.
+// ClaimResourceStatus enumerates the values of PersistentVolumeClaimStatus.AllocatedResourceStatuses.
 type ClaimResourceStatus string
 
-// The values of ClaimResourceStatus.
 const (
 	PersistentVolumeClaimControllerResizeInProgress ClaimResourceStatus = "ControllerResizeInProgress"
 	PersistentVolumeClaimControllerResizeInfeasible ClaimResourceStatus = "ControllerResizeInfeasible"
@@ -2929,56 +3018,52 @@ const (
 	PersistentVolumeClaimNodeResizePending          ClaimResourceStatus = "NodeResizePending"
 )
 
-// ComponentConditionType is what ComponentCondition.Type can be.
+// ComponentConditionType enumerates the values of ComponentCondition.Type.
 type ComponentConditionType string
 
-// The values of ComponentConditionType.
 const (
 	ComponentHealthy ComponentConditionType = "Healthy"
 )
 
-// ConditionStatus is what ComponentCondition.Status, NamespaceCondition.Status and others can be.
+// ConditionStatus enumerates the values of ComponentCondition.Status, NamespaceCondition.Status and other
+// fields.
 type ConditionStatus string
 
-// The values of ConditionStatus.
 const (
 	ConditionFalse   ConditionStatus = "False"
 	ConditionTrue    ConditionStatus = "True"
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// ContainerRestartPolicy is what Container.RestartPolicy and EphemeralContainerCommon.RestartPolicy can be.
+// ContainerRestartPolicy enumerates the values of Container.RestartPolicy and
+// EphemeralContainerCommon.RestartPolicy.
 type ContainerRestartPolicy string
 
-// The values of ContainerRestartPolicy.
 const (
 	ContainerRestartPolicyAlways    ContainerRestartPolicy = "Always"
 	ContainerRestartPolicyNever     ContainerRestartPolicy = "Never"
 	ContainerRestartPolicyOnFailure ContainerRestartPolicy = "OnFailure"
 )
 
-// ContainerRestartRuleAction is what ContainerRestartRule.Action can be.
+// ContainerRestartRuleAction enumerates the values of ContainerRestartRule.Action.
 type ContainerRestartRuleAction string
 
-// The values of ContainerRestartRuleAction.
 const (
 	ContainerRestartRuleActionRestart              ContainerRestartRuleAction = "Restart"
 	ContainerRestartRuleActionRestartAllContainers ContainerRestartRuleAction = "RestartAllContainers"
 )
 
-// ContainerRestartRuleOnExitCodesOperator is what ContainerRestartRuleOnExitCodes.Operator can be.
+// ContainerRestartRuleOnExitCodesOperator enumerates the values of ContainerRestartRuleOnExitCodes.Operator.
 type ContainerRestartRuleOnExitCodesOperator string
 
-// The values of ContainerRestartRuleOnExitCodesOperator.
 const (
 	ContainerRestartRuleOnExitCodesOpIn    ContainerRestartRuleOnExitCodesOperator = "In"
 	ContainerRestartRuleOnExitCodesOpNotIn ContainerRestartRuleOnExitCodesOperator = "NotIn"
 )
 
-// DNSPolicy is what PodSpec.DNSPolicy can be.
+// DNSPolicy enumerates the values of PodSpec.DNSPolicy.
 type DNSPolicy string
 
-// The values of DNSPolicy.
 const (
 	DNSClusterFirst            DNSPolicy = "ClusterFirst"
 	DNSClusterFirstWithHostNet DNSPolicy = "ClusterFirstWithHostNet"
@@ -2986,18 +3071,16 @@ const (
 	DNSNone                    DNSPolicy = "None"
 )
 
-// FinalizerName is what NamespaceSpec.Finalizers can be.
+// FinalizerName enumerates the values of NamespaceSpec.Finalizers.
 type FinalizerName string
 
-// The values of FinalizerName.
 const (
 	FinalizerKubernetes FinalizerName = "kubernetes"
 )
 
-// HostPathType is what HostPathVolumeSource.Type can be.
+// HostPathType enumerates the values of HostPathVolumeSource.Type.
 type HostPathType string
 
-// The values of HostPathType.
 const (
 	HostPathBlockDev          HostPathType = "BlockDevice"
 	HostPathCharDev           HostPathType = "CharDevice"
@@ -3009,59 +3092,53 @@ const (
 	HostPathUnset             HostPathType = ""
 )
 
-// IPFamily is what ServiceSpec.IPFamilies can be.
+// IPFamily enumerates the values of ServiceSpec.IPFamilies.
 type IPFamily string
 
-// The values of IPFamily.
 const (
 	IPFamilyUnknown IPFamily = ""
 	IPv4Protocol    IPFamily = "IPv4"
 	IPv6Protocol    IPFamily = "IPv6"
 )
 
-// IPFamilyPolicy is what ServiceSpec.IPFamilyPolicy can be.
+// IPFamilyPolicy enumerates the values of ServiceSpec.IPFamilyPolicy.
 type IPFamilyPolicy string
 
-// The values of IPFamilyPolicy.
 const (
 	IPFamilyPolicyPreferDualStack  IPFamilyPolicy = "PreferDualStack"
 	IPFamilyPolicyRequireDualStack IPFamilyPolicy = "RequireDualStack"
 	IPFamilyPolicySingleStack      IPFamilyPolicy = "SingleStack"
 )
 
-// LimitType is what LimitRangeItem.Type can be.
+// LimitType enumerates the values of LimitRangeItem.Type.
 type LimitType string
 
-// The values of LimitType.
 const (
 	LimitTypeContainer             LimitType = "Container"
 	LimitTypePersistentVolumeClaim LimitType = "PersistentVolumeClaim"
 	LimitTypePod                   LimitType = "Pod"
 )
 
-// LoadBalancerIPMode is what LoadBalancerIngress.IPMode can be.
+// LoadBalancerIPMode enumerates the values of LoadBalancerIngress.IPMode.
 type LoadBalancerIPMode string
 
-// The values of LoadBalancerIPMode.
 const (
 	LoadBalancerIPModeProxy LoadBalancerIPMode = "Proxy"
 	LoadBalancerIPModeVIP   LoadBalancerIPMode = "VIP"
 )
 
-// MountPropagationMode is what VolumeMount.MountPropagation can be.
+// MountPropagationMode enumerates the values of VolumeMount.MountPropagation.
 type MountPropagationMode string
 
-// The values of MountPropagationMode.
 const (
 	MountPropagationBidirectional   MountPropagationMode = "Bidirectional"
 	MountPropagationHostToContainer MountPropagationMode = "HostToContainer"
 	MountPropagationNone            MountPropagationMode = "None"
 )
 
-// NamespaceConditionType is what NamespaceCondition.Type can be.
+// NamespaceConditionType enumerates the values of NamespaceCondition.Type.
 type NamespaceConditionType string
 
-// The values of NamespaceConditionType.
 const (
 	NamespaceContentRemaining         NamespaceConditionType = "NamespaceContentRemaining"
 	NamespaceDeletionContentFailure   NamespaceConditionType = "NamespaceDeletionContentFailure"
@@ -3070,19 +3147,17 @@ const (
 	NamespaceFinalizersRemaining      NamespaceConditionType = "NamespaceFinalizersRemaining"
 )
 
-// NamespacePhase is what NamespaceStatus.Phase can be.
+// NamespacePhase enumerates the values of NamespaceStatus.Phase.
 type NamespacePhase string
 
-// The values of NamespacePhase.
 const (
 	NamespaceActive      NamespacePhase = "Active"
 	NamespaceTerminating NamespacePhase = "Terminating"
 )
 
-// NodeAddressType is what NodeAddress.Type can be.
+// NodeAddressType enumerates the values of NodeAddress.Type.
 type NodeAddressType string
 
-// The values of NodeAddressType.
 const (
 	NodeExternalDNS NodeAddressType = "ExternalDNS"
 	NodeExternalIP  NodeAddressType = "ExternalIP"
@@ -3091,10 +3166,9 @@ const (
 	NodeInternalIP  NodeAddressType = "InternalIP"
 )
 
-// NodeConditionType is what NodeCondition.Type can be.
+// NodeConditionType enumerates the values of NodeCondition.Type.
 type NodeConditionType string
 
-// The values of NodeConditionType.
 const (
 	NodeDiskPressure       NodeConditionType = "DiskPressure"
 	NodeMemoryPressure     NodeConditionType = "MemoryPressure"
@@ -3103,30 +3177,27 @@ const (
 	NodeReady              NodeConditionType = "Ready"
 )
 
-// NodeInclusionPolicy is what TopologySpreadConstraint.NodeAffinityPolicy and
-// TopologySpreadConstraint.NodeTaintsPolicy can be.
+// NodeInclusionPolicy enumerates the values of TopologySpreadConstraint.NodeAffinityPolicy and
+// TopologySpreadConstraint.NodeTaintsPolicy.
 type NodeInclusionPolicy string
 
-// The values of NodeInclusionPolicy.
 const (
 	NodeInclusionPolicyHonor  NodeInclusionPolicy = "Honor"
 	NodeInclusionPolicyIgnore NodeInclusionPolicy = "Ignore"
 )
 
-// NodePhase is what NodeStatus.Phase can be.
+// NodePhase enumerates the values of NodeStatus.Phase.
 type NodePhase string
 
-// The values of NodePhase.
 const (
 	NodePending    NodePhase = "Pending"
 	NodeRunning    NodePhase = "Running"
 	NodeTerminated NodePhase = "Terminated"
 )
 
-// NodeSelectorOperator is what NodeSelectorRequirement.Operator can be.
+// NodeSelectorOperator enumerates the values of NodeSelectorRequirement.Operator.
 type NodeSelectorOperator string
 
-// The values of NodeSelectorOperator.
 const (
 	NodeSelectorOpDoesNotExist NodeSelectorOperator = "DoesNotExist"
 	NodeSelectorOpExists       NodeSelectorOperator = "Exists"
@@ -3136,20 +3207,18 @@ const (
 	NodeSelectorOpNotIn        NodeSelectorOperator = "NotIn"
 )
 
-// OSName is what PodOS.Name can be.
+// OSName enumerates the values of PodOS.Name.
 type OSName string
 
-// The values of OSName.
 const (
 	Linux   OSName = "linux"
 	Windows OSName = "windows"
 )
 
-// PersistentVolumeAccessMode is what PersistentVolumeClaimSpec.AccessModes,
-// PersistentVolumeClaimStatus.AccessModes and others can be.
+// PersistentVolumeAccessMode enumerates the values of PersistentVolumeClaimSpec.AccessModes,
+// PersistentVolumeClaimStatus.AccessModes and other fields.
 type PersistentVolumeAccessMode string
 
-// The values of PersistentVolumeAccessMode.
 const (
 	ReadOnlyMany     PersistentVolumeAccessMode = "ReadOnlyMany"
 	ReadWriteMany    PersistentVolumeAccessMode = "ReadWriteMany"
@@ -3157,10 +3226,9 @@ const (
 	ReadWriteOncePod PersistentVolumeAccessMode = "ReadWriteOncePod"
 )
 
-// PersistentVolumeClaimConditionType is what PersistentVolumeClaimCondition.Type can be.
+// PersistentVolumeClaimConditionType enumerates the values of PersistentVolumeClaimCondition.Type.
 type PersistentVolumeClaimConditionType string
 
-// The values of PersistentVolumeClaimConditionType.
 const (
 	PersistentVolumeClaimControllerResizeError   PersistentVolumeClaimConditionType = "ControllerResizeError"
 	PersistentVolumeClaimFileSystemResizePending PersistentVolumeClaimConditionType = "FileSystemResizePending"
@@ -3171,40 +3239,36 @@ const (
 	PersistentVolumeClaimVolumeModifyingVolume   PersistentVolumeClaimConditionType = "ModifyingVolume"
 )
 
-// PersistentVolumeClaimModifyVolumeStatus is what ModifyVolumeStatus.Status can be.
+// PersistentVolumeClaimModifyVolumeStatus enumerates the values of ModifyVolumeStatus.Status.
 type PersistentVolumeClaimModifyVolumeStatus string
 
-// The values of PersistentVolumeClaimModifyVolumeStatus.
 const (
 	PersistentVolumeClaimModifyVolumeInProgress PersistentVolumeClaimModifyVolumeStatus = "InProgress"
 	PersistentVolumeClaimModifyVolumeInfeasible PersistentVolumeClaimModifyVolumeStatus = "Infeasible"
 	PersistentVolumeClaimModifyVolumePending    PersistentVolumeClaimModifyVolumeStatus = "Pending"
 )
 
-// PersistentVolumeClaimPhase is what PersistentVolumeClaimStatus.Phase can be.
+// PersistentVolumeClaimPhase enumerates the values of PersistentVolumeClaimStatus.Phase.
 type PersistentVolumeClaimPhase string
 
-// The values of PersistentVolumeClaimPhase.
 const (
 	ClaimBound   PersistentVolumeClaimPhase = "Bound"
 	ClaimLost    PersistentVolumeClaimPhase = "Lost"
 	ClaimPending PersistentVolumeClaimPhase = "Pending"
 )
 
-// PersistentVolumeMode is what PersistentVolumeClaimSpec.VolumeMode and PersistentVolumeSpec.VolumeMode can
-// be.
+// PersistentVolumeMode enumerates the values of PersistentVolumeClaimSpec.VolumeMode and
+// PersistentVolumeSpec.VolumeMode.
 type PersistentVolumeMode string
 
-// The values of PersistentVolumeMode.
 const (
 	PersistentVolumeBlock      PersistentVolumeMode = "Block"
 	PersistentVolumeFilesystem PersistentVolumeMode = "Filesystem"
 )
 
-// PersistentVolumePhase is what PersistentVolumeStatus.Phase can be.
+// PersistentVolumePhase enumerates the values of PersistentVolumeStatus.Phase.
 type PersistentVolumePhase string
 
-// The values of PersistentVolumePhase.
 const (
 	VolumeAvailable PersistentVolumePhase = "Available"
 	VolumeBound     PersistentVolumePhase = "Bound"
@@ -3213,20 +3277,18 @@ const (
 	VolumeReleased  PersistentVolumePhase = "Released"
 )
 
-// PersistentVolumeReclaimPolicy is what PersistentVolumeSpec.PersistentVolumeReclaimPolicy can be.
+// PersistentVolumeReclaimPolicy enumerates the values of PersistentVolumeSpec.PersistentVolumeReclaimPolicy.
 type PersistentVolumeReclaimPolicy string
 
-// The values of PersistentVolumeReclaimPolicy.
 const (
 	PersistentVolumeReclaimDelete  PersistentVolumeReclaimPolicy = "Delete"
 	PersistentVolumeReclaimRecycle PersistentVolumeReclaimPolicy = "Recycle"
 	PersistentVolumeReclaimRetain  PersistentVolumeReclaimPolicy = "Retain"
 )
 
-// PodConditionType is what PodCondition.Type and PodReadinessGate.ConditionType can be.
+// PodConditionType enumerates the values of PodCondition.Type and PodReadinessGate.ConditionType.
 type PodConditionType string
 
-// The values of PodConditionType.
 const (
 	AllContainersRestarting   PodConditionType = "AllContainersRestarting"
 	ContainersReady           PodConditionType = "ContainersReady"
@@ -3239,19 +3301,17 @@ const (
 	PodScheduled              PodConditionType = "PodScheduled"
 )
 
-// PodFSGroupChangePolicy is what PodSecurityContext.FSGroupChangePolicy can be.
+// PodFSGroupChangePolicy enumerates the values of PodSecurityContext.FSGroupChangePolicy.
 type PodFSGroupChangePolicy string
 
-// The values of PodFSGroupChangePolicy.
 const (
 	FSGroupChangeAlways         PodFSGroupChangePolicy = "Always"
 	FSGroupChangeOnRootMismatch PodFSGroupChangePolicy = "OnRootMismatch"
 )
 
-// PodPhase is what PodStatus.Phase can be.
+// PodPhase enumerates the values of PodStatus.Phase.
 type PodPhase string
 
-// The values of PodPhase.
 const (
 	PodFailed    PodPhase = "Failed"
 	PodPending   PodPhase = "Pending"
@@ -3260,112 +3320,103 @@ const (
 	PodUnknown   PodPhase = "Unknown"
 )
 
-// PodQOSClass is what PodStatus.QOSClass can be.
+// PodQOSClass enumerates the values of PodStatus.QOSClass.
 type PodQOSClass string
 
-// The values of PodQOSClass.
 const (
 	PodQOSBestEffort PodQOSClass = "BestEffort"
 	PodQOSBurstable  PodQOSClass = "Burstable"
 	PodQOSGuaranteed PodQOSClass = "Guaranteed"
 )
 
-// PodResizeStatus is what PodStatus.Resize can be.
+// PodResizeStatus enumerates the values of PodStatus.Resize.
 type PodResizeStatus string
 
-// The values of PodResizeStatus.
 const (
 	PodResizeStatusDeferred   PodResizeStatus = "Deferred"
 	PodResizeStatusInProgress PodResizeStatus = "InProgress"
 	PodResizeStatusInfeasible PodResizeStatus = "Infeasible"
 )
 
-// PodSELinuxChangePolicy is what PodSecurityContext.SELinuxChangePolicy can be.
+// PodSELinuxChangePolicy enumerates the values of PodSecurityContext.SELinuxChangePolicy.
 type PodSELinuxChangePolicy string
 
-// The values of PodSELinuxChangePolicy.
 const (
 	SELinuxChangePolicyMountOption PodSELinuxChangePolicy = "MountOption"
 	SELinuxChangePolicyRecursive   PodSELinuxChangePolicy = "Recursive"
 )
 
-// PreemptionPolicy is what PodSpec.PreemptionPolicy can be.
+// PreemptionPolicy enumerates the values of PodSpec.PreemptionPolicy.
 type PreemptionPolicy string
 
-// The values of PreemptionPolicy.
 const (
 	PreemptLowerPriority PreemptionPolicy = "PreemptLowerPriority"
 	PreemptNever         PreemptionPolicy = "Never"
 )
 
-// ProcMountType is what SecurityContext.ProcMount can be.
+// ProcMountType enumerates the values of SecurityContext.ProcMount.
 type ProcMountType string
 
-// The values of ProcMountType.
 const (
 	DefaultProcMount  ProcMountType = "Default"
 	UnmaskedProcMount ProcMountType = "Unmasked"
 )
 
-// Protocol is what ContainerPort.Protocol, EndpointPort.Protocol and others can be.
+// Protocol enumerates the values of ContainerPort.Protocol, EndpointPort.Protocol and other fields.
 type Protocol string
 
-// The values of Protocol.
 const (
 	ProtocolSCTP Protocol = "SCTP"
 	ProtocolTCP  Protocol = "TCP"
 	ProtocolUDP  Protocol = "UDP"
 )
 
-// PullPolicy is what Container.ImagePullPolicy, EphemeralContainerCommon.ImagePullPolicy and others can be.
+// PullPolicy enumerates the values of Container.ImagePullPolicy, EphemeralContainerCommon.ImagePullPolicy and
+// other fields.
 type PullPolicy string
 
-// The values of PullPolicy.
 const (
 	PullAlways       PullPolicy = "Always"
 	PullIfNotPresent PullPolicy = "IfNotPresent"
 	PullNever        PullPolicy = "Never"
 )
 
-// RecursiveReadOnlyMode is what VolumeMount.RecursiveReadOnly and VolumeMountStatus.RecursiveReadOnly can be.
+// RecursiveReadOnlyMode enumerates the values of VolumeMount.RecursiveReadOnly and
+// VolumeMountStatus.RecursiveReadOnly.
 type RecursiveReadOnlyMode string
 
-// The values of RecursiveReadOnlyMode.
 const (
 	RecursiveReadOnlyDisabled   RecursiveReadOnlyMode = "Disabled"
 	RecursiveReadOnlyEnabled    RecursiveReadOnlyMode = "Enabled"
 	RecursiveReadOnlyIfPossible RecursiveReadOnlyMode = "IfPossible"
 )
 
-// ReplicationControllerConditionType is what ReplicationControllerCondition.Type can be.
+// ReplicationControllerConditionType enumerates the values of ReplicationControllerCondition.Type.
 type ReplicationControllerConditionType string
 
-// The values of ReplicationControllerConditionType.
 const (
 	ReplicationControllerReplicaFailure ReplicationControllerConditionType = "ReplicaFailure"
 )
 
-// ResourceHealthStatus is what ResourceHealth.Health can be.
+// ResourceHealthStatus enumerates the values of ResourceHealth.Health.
 type ResourceHealthStatus string
 
-// The values of ResourceHealthStatus.
 const (
 	ResourceHealthStatusHealthy   ResourceHealthStatus = "Healthy"
 	ResourceHealthStatusUnhealthy ResourceHealthStatus = "Unhealthy"
 	ResourceHealthStatusUnknown   ResourceHealthStatus = "Unknown"
 )
 
-// ResourceID is what ResourceHealth.ResourceID can be.
+// ResourceID is the type of ResourceHealth.ResourceID.
 type ResourceID string
 
-// ResourceList is what ContainerStatus.AllocatedResources, LimitRangeItem.Max and others can be.
+// ResourceList is the type of ContainerStatus.AllocatedResources, LimitRangeItem.Max and other fields.
 type ResourceList map[ResourceName]resource.Quantity
 
-// ResourceName is what ContainerResizePolicy.ResourceName, NodeAllocatableResourceClaimStatus.Resources and
-// others can be.
+// ResourceName enumerates the values of ContainerResizePolicy.ResourceName,
+// NodeAllocatableResourceClaimStatus.Resources and other fields.
 type ResourceName string
 
-// The values of ResourceName.
 const (
 	ResourceCPU                      ResourceName = "cpu"
 	ResourceConfigMaps               ResourceName = "configmaps"
@@ -3389,10 +3440,10 @@ const (
 	ResourceStorage                  ResourceName = "storage"
 )
 
-// ResourceQuotaScope is what ResourceQuotaSpec.Scopes and ScopedResourceSelectorRequirement.ScopeName can be.
+// ResourceQuotaScope enumerates the values of ResourceQuotaSpec.Scopes and
+// ScopedResourceSelectorRequirement.ScopeName.
 type ResourceQuotaScope string
 
-// The values of ResourceQuotaScope.
 const (
 	ResourceQuotaScopeBestEffort                ResourceQuotaScope = "BestEffort"
 	ResourceQuotaScopeCrossNamespacePodAffinity ResourceQuotaScope = "CrossNamespacePodAffinity"
@@ -3403,29 +3454,26 @@ const (
 	ResourceQuotaScopeVolumeAttributesClass     ResourceQuotaScope = "VolumeAttributesClass"
 )
 
-// ResourceResizeRestartPolicy is what ContainerResizePolicy.RestartPolicy can be.
+// ResourceResizeRestartPolicy enumerates the values of ContainerResizePolicy.RestartPolicy.
 type ResourceResizeRestartPolicy string
 
-// The values of ResourceResizeRestartPolicy.
 const (
 	NotRequired      ResourceResizeRestartPolicy = "NotRequired"
 	RestartContainer ResourceResizeRestartPolicy = "RestartContainer"
 )
 
-// RestartPolicy is what PodSpec.RestartPolicy can be.
+// RestartPolicy enumerates the values of PodSpec.RestartPolicy.
 type RestartPolicy string
 
-// The values of RestartPolicy.
 const (
 	RestartPolicyAlways    RestartPolicy = "Always"
 	RestartPolicyNever     RestartPolicy = "Never"
 	RestartPolicyOnFailure RestartPolicy = "OnFailure"
 )
 
-// ScopeSelectorOperator is what ScopedResourceSelectorRequirement.Operator can be.
+// ScopeSelectorOperator enumerates the values of ScopedResourceSelectorRequirement.Operator.
 type ScopeSelectorOperator string
 
-// The values of ScopeSelectorOperator.
 const (
 	ScopeSelectorOpDoesNotExist ScopeSelectorOperator = "DoesNotExist"
 	ScopeSelectorOpExists       ScopeSelectorOperator = "Exists"
@@ -3433,20 +3481,18 @@ const (
 	ScopeSelectorOpNotIn        ScopeSelectorOperator = "NotIn"
 )
 
-// SeccompProfileType is what SeccompProfile.Type can be.
+// SeccompProfileType enumerates the values of SeccompProfile.Type.
 type SeccompProfileType string
 
-// The values of SeccompProfileType.
 const (
 	SeccompProfileTypeLocalhost      SeccompProfileType = "Localhost"
 	SeccompProfileTypeRuntimeDefault SeccompProfileType = "RuntimeDefault"
 	SeccompProfileTypeUnconfined     SeccompProfileType = "Unconfined"
 )
 
-// SecretType is what Secret.Type can be.
+// SecretType enumerates the values of Secret.Type.
 type SecretType string
 
-// The values of SecretType.
 const (
 	SecretTypeBasicAuth           SecretType = "kubernetes.io/basic-auth"
 	SecretTypeBootstrapToken      SecretType = "bootstrap.kubernetes.io/token"
@@ -3458,19 +3504,17 @@ const (
 	SecretTypeTLS                 SecretType = "kubernetes.io/tls"
 )
 
-// ServiceAffinity is what ServiceSpec.SessionAffinity can be.
+// ServiceAffinity enumerates the values of ServiceSpec.SessionAffinity.
 type ServiceAffinity string
 
-// The values of ServiceAffinity.
 const (
 	ServiceAffinityClientIP ServiceAffinity = "ClientIP"
 	ServiceAffinityNone     ServiceAffinity = "None"
 )
 
-// ServiceExternalTrafficPolicy is what ServiceSpec.ExternalTrafficPolicy can be.
+// ServiceExternalTrafficPolicy enumerates the values of ServiceSpec.ExternalTrafficPolicy.
 type ServiceExternalTrafficPolicy string
 
-// The values of ServiceExternalTrafficPolicy.
 const (
 	ServiceExternalTrafficPolicyCluster     ServiceExternalTrafficPolicy = "Cluster"
 	ServiceExternalTrafficPolicyLocal       ServiceExternalTrafficPolicy = "Local"
@@ -3478,19 +3522,17 @@ const (
 	ServiceExternalTrafficPolicyTypeLocal   ServiceExternalTrafficPolicy = "Local"
 )
 
-// ServiceInternalTrafficPolicy is what ServiceSpec.InternalTrafficPolicy can be.
+// ServiceInternalTrafficPolicy enumerates the values of ServiceSpec.InternalTrafficPolicy.
 type ServiceInternalTrafficPolicy string
 
-// The values of ServiceInternalTrafficPolicy.
 const (
 	ServiceInternalTrafficPolicyCluster ServiceInternalTrafficPolicy = "Cluster"
 	ServiceInternalTrafficPolicyLocal   ServiceInternalTrafficPolicy = "Local"
 )
 
-// ServiceType is what ServiceSpec.Type can be.
+// ServiceType enumerates the values of ServiceSpec.Type.
 type ServiceType string
 
-// The values of ServiceType.
 const (
 	ServiceTypeClusterIP    ServiceType = "ClusterIP"
 	ServiceTypeExternalName ServiceType = "ExternalName"
@@ -3498,10 +3540,9 @@ const (
 	ServiceTypeNodePort     ServiceType = "NodePort"
 )
 
-// Signal is what ContainerStatus.StopSignal and Lifecycle.StopSignal can be.
+// Signal enumerates the values of ContainerStatus.StopSignal and Lifecycle.StopSignal.
 type Signal string
 
-// The values of Signal.
 const (
 	SIGABRT         Signal = "SIGABRT"
 	SIGALRM         Signal = "SIGALRM"
@@ -3570,10 +3611,9 @@ const (
 	SIGXFSZ         Signal = "SIGXFSZ"
 )
 
-// StorageMedium is what EmptyDirVolumeSource.Medium can be.
+// StorageMedium enumerates the values of EmptyDirVolumeSource.Medium.
 type StorageMedium string
 
-// The values of StorageMedium.
 const (
 	StorageMediumDefault         StorageMedium = ""
 	StorageMediumHugePages       StorageMedium = "HugePages"
@@ -3581,39 +3621,35 @@ const (
 	StorageMediumMemory          StorageMedium = "Memory"
 )
 
-// SupplementalGroupsPolicy is what PodSecurityContext.SupplementalGroupsPolicy can be.
+// SupplementalGroupsPolicy enumerates the values of PodSecurityContext.SupplementalGroupsPolicy.
 type SupplementalGroupsPolicy string
 
-// The values of SupplementalGroupsPolicy.
 const (
 	SupplementalGroupsPolicyMerge  SupplementalGroupsPolicy = "Merge"
 	SupplementalGroupsPolicyStrict SupplementalGroupsPolicy = "Strict"
 )
 
-// TaintEffect is what Taint.Effect and Toleration.Effect can be.
+// TaintEffect enumerates the values of Taint.Effect and Toleration.Effect.
 type TaintEffect string
 
-// The values of TaintEffect.
 const (
 	TaintEffectNoExecute        TaintEffect = "NoExecute"
 	TaintEffectNoSchedule       TaintEffect = "NoSchedule"
 	TaintEffectPreferNoSchedule TaintEffect = "PreferNoSchedule"
 )
 
-// TerminationMessagePolicy is what Container.TerminationMessagePolicy and
-// EphemeralContainerCommon.TerminationMessagePolicy can be.
+// TerminationMessagePolicy enumerates the values of Container.TerminationMessagePolicy and
+// EphemeralContainerCommon.TerminationMessagePolicy.
 type TerminationMessagePolicy string
 
-// The values of TerminationMessagePolicy.
 const (
 	TerminationMessageFallbackToLogsOnError TerminationMessagePolicy = "FallbackToLogsOnError"
 	TerminationMessageReadFile              TerminationMessagePolicy = "File"
 )
 
-// TolerationOperator is what Toleration.Operator can be.
+// TolerationOperator enumerates the values of Toleration.Operator.
 type TolerationOperator string
 
-// The values of TolerationOperator.
 const (
 	TolerationOpEqual  TolerationOperator = "Equal"
 	TolerationOpExists TolerationOperator = "Exists"
@@ -3621,28 +3657,26 @@ const (
 	TolerationOpLt     TolerationOperator = "Lt"
 )
 
-// URIScheme is what HTTPGetAction.Scheme can be.
+// URIScheme enumerates the values of HTTPGetAction.Scheme.
 type URIScheme string
 
-// The values of URIScheme.
 const (
 	URISchemeHTTP  URIScheme = "HTTP"
 	URISchemeHTTPS URIScheme = "HTTPS"
 )
 
-// UniqueVolumeName is what AttachedVolume.Name and NodeStatus.VolumesInUse can be.
+// UniqueVolumeName is the type of AttachedVolume.Name and NodeStatus.VolumesInUse.
 type UniqueVolumeName string
 
-// UnsatisfiableConstraintAction is what TopologySpreadConstraint.WhenUnsatisfiable can be.
+// UnsatisfiableConstraintAction enumerates the values of TopologySpreadConstraint.WhenUnsatisfiable.
 type UnsatisfiableConstraintAction string
 
-// The values of UnsatisfiableConstraintAction.
 const (
 	DoNotSchedule  UnsatisfiableConstraintAction = "DoNotSchedule"
 	ScheduleAnyway UnsatisfiableConstraintAction = "ScheduleAnyway"
 )
 
-// Well-known names and values of this group.
+// Well-known names and values.
 const (
 	ConfigMapVolumeSourceDefaultMode                   int32            = 420
 	DefaultClientIPServiceAffinitySeconds              int32            = 10800

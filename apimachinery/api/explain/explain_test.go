@@ -198,7 +198,7 @@ func TestText(t *testing.T) {
 	}
 	require.Empty(t, explain.Text(core+"Pod", "nope"))
 	require.Empty(t, explain.Text("nope", ""))
-	require.Contains(t, explain.Text(core+"PodSpec", "initContainers"), "keep running beside them", "comments of several lines are joined")
+	require.Contains(t, explain.Text(core+"PodSpec", "initContainers"), "keep running beside the others", "comments of several lines are joined")
 }
 
 // Only the server carries the texts.
@@ -219,5 +219,5 @@ func TestOnlyTheServerImportsIt(t *testing.T) {
 
 func ExampleText() {
 	fmt.Println(explain.Text("io.k8s.api.core.v1.Lifecycle", "preStop"))
-	// Output: Done before the container is asked to end; the grace period is running already.
+	// Output: Action taken before the container is ended because its pod is deleted or a probe failed; not if it ends on its own. The grace period starts before the action.
 }

@@ -20,7 +20,7 @@ type PodDisruptionBudget struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 	// Desired limit and the pods it applies to.
 	Spec PodDisruptionBudgetSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// How many now; written by the system.
+	// Most recently observed state; populated by the system and read-only for users.
 	Status PodDisruptionBudgetStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
