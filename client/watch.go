@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -205,7 +204,8 @@ func (w *watching[T]) connection(ctx context.Context) error {
 			continue
 		}
 		w.tries = 0
-		if v := ev.Object.ResourceVersion; v != "" && (ev.Type != Bookmark || !before(v, w.o.ResourceVersion)) {
+		// A bookmark of a server that is behind must not make the watch repeat events.
+		if v := ev.Object.ResourceVersion; v != "" && (ev.Type != Bookmark || !metav1.IsOlder(v, w.o.ResourceVersion)) {
 			w.o.ResourceVersion = cloneString(v)
 		}
 		if ev.Type == Bookmark && !w.o.Bookmarks {
@@ -215,14 +215,6 @@ func (w *watching[T]) connection(ctx context.Context) error {
 			return errStop
 		}
 	}
-}
-
-// before reports whether version a is certainly earlier than b: a bookmark from a server that is behind must
-// not make a watch tell things again.
-func before(a, b string) bool {
-	x, err1 := strconv.ParseUint(a, 10, 64)
-	y, err2 := strconv.ParseUint(b, 10, 64)
-	return err1 == nil && err2 == nil && x < y
 }
 
 func cloneString(s string) string { return string([]byte(s)) }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// CompareResourceVersions tells which of two versions of one resource is newer: it is negative if a is older
-// than b, 0 if they are equal, positive if a is newer. Versions of different resources, or from different
-// servers, must not be compared. A version is a decimal number of any length that begins with 1 to 9;
-// anything else is an error, and so is "" and "0", which are no versions of an object.
+// CompareResourceVersions orders two versions of one resource: the result is negative if a is older than b, 0
+// if they are equal, positive if a is newer. Versions of different resources, or from different clusters, must
+// not be compared. A version is a decimal number of any length without leading zeros; anything else is an
+// error, including "" and "0", which are not versions of an object.
 func CompareResourceVersions(a, b string) (int, error) {
 	for _, v := range []string{a, b} {
 		if !isResourceVersion(v) {
@@ -17,6 +17,12 @@ func CompareResourceVersions(a, b string) (int, error) {
 		}
 	}
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)), nil
+}
+
+// IsOlder reports whether version a is older than b. It is false if the two cannot be compared.
+func IsOlder(a, b string) bool {
+	order, err := CompareResourceVersions(a, b)
+	return err == nil && order < 0
 }
 
 func isResourceVersion(v string) bool {

@@ -23,10 +23,12 @@ func TestCompareResourceVersions(t *testing.T) {
 			b = new(big.Int).Add(a, big.NewInt(int64(r.IntN(2))))
 		}
 		got, err := metav1.CompareResourceVersions(a.String(), b.String())
+		require.Equal(t, got < 0, metav1.IsOlder(a.String(), b.String()))
 		require.NoError(t, err, "seed %d", seed)
 		require.Equal(t, a.Cmp(b), got, "seed %d: %s and %s", seed, a, b)
 	}
 	for _, bad := range []string{"", "0", "01", "-1", "+1", "1a", " 1", "1.0", "١"} {
+		require.False(t, metav1.IsOlder(bad, "1"))
 		_, err := metav1.CompareResourceVersions(bad, "1")
 		require.Error(t, err, bad)
 		_, err = metav1.CompareResourceVersions("1", bad)

@@ -84,7 +84,7 @@ func (s *statuses) seen(uid types.UID, pod *corev1.Pod) {
 	if w == nil || w.version != w.written || s.pending[uid] {
 		return // it is about to be written
 	}
-	if order, err := metav1.CompareResourceVersions(pod.ResourceVersion, w.answer); err == nil && order < 0 {
+	if metav1.IsOlder(pod.ResourceVersion, w.answer) {
 		return // from before
 	}
 	if merged := merge(&pod.Status, &w.status); codec.Equal(&pod.Status, &merged) {

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 )
 
@@ -156,7 +156,8 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		m.streaming, m.fruitless = false, false
 		return m, Command{Do: Follow}
 	case Moved:
-		if in.Version != "" && m.Phase == Watching && !earlier(in.Version, m.Version) {
+		// A server that is behind another one must not move the watch back.
+		if in.Version != "" && m.Phase == Watching && !metav1.IsOlder(in.Version, m.Version) {
 			m.Version = in.Version
 		}
 		m.Failures, m.relapses, m.absences, m.fruitless = 0, 0, 0, false
@@ -194,14 +195,6 @@ func (m Machine) whole() Machine {
 	}
 	m.missed = false
 	return m
-}
-
-// earlier reports whether version a is certainly before b. A server that is behind another must not take us
-// back.
-func earlier(a, b string) bool {
-	x, err1 := strconv.ParseUint(a, 10, 64)
-	y, err2 := strconv.ParseUint(b, 10, 64)
-	return err1 == nil && err2 == nil && x < y
 }
 
 // read begins a reading of the whole collection.
