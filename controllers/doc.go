@@ -7,7 +7,7 @@
 //	reconciler := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 //		site, err := websites.Get(req)
 //		if err != nil {
-//			return reconcile.Result{}, ignoreNotFound(err)
+//			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 //		}
 //		_, err = deployments.Apply(ctx, desired(site), client.ApplyOptions{FieldManager: "website", Force: true})
 //		return reconcile.Result{}, err

@@ -55,14 +55,6 @@ func desired(site *Website) *appsv1.Deployment {
 	return d
 }
 
-// ignoreNotFound is for what may be gone: the garbage collector removes what it owned.
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
 func run(ctx context.Context, cfg rest.Config) error { // cfg from client/kubeconfig; its Scheme knows Website
 	conn, err := rest.New(cfg, rest.Options{})
 	if err != nil {
@@ -75,7 +67,7 @@ func run(ctx context.Context, cfg rest.Config) error { // cfg from client/kubeco
 	reconciler := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		site, err := websites.Get(req)
 		if err != nil {
-			return reconcile.Result{}, ignoreNotFound(err)
+			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 		}
 		_, err = deployments.Apply(ctx, desired(site), client.ApplyOptions{FieldManager: "website", Force: true})
 		return reconcile.Result{}, err

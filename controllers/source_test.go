@@ -15,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -240,7 +241,7 @@ func TestSeveralClusters(t *testing.T) {
 					return reconcile.Result{}, err
 				}
 				if !there {
-					return reconcile.Result{}, ignoreNotFound(client.For[*corev1.ConfigMap](m.Conn()).Delete(ctx, to))
+					return reconcile.Result{}, apierrors.IgnoreNotFound(client.For[*corev1.ConfigMap](m.Conn()).Delete(ctx, to))
 				}
 				_, err = client.For[*corev1.ConfigMap](m.Conn()).Apply(ctx, &corev1.ConfigMap{ObjectMeta: controllertest.Name(to.Namespace, to.Name)}, client.ApplyOptions{FieldManager: name})
 				return reconcile.Result{}, err

@@ -173,3 +173,10 @@ func ExampleIsNotFound() {
 	// reading the template: configmaps "template" not found
 	// true false
 }
+
+func TestIgnoreNotFound(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "web", errors.New("modified"))
+	require.NoError(t, apierrors.IgnoreNotFound(nil))
+	require.NoError(t, apierrors.IgnoreNotFound(fmt.Errorf("read: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "web"))))
+	require.Equal(t, conflict, apierrors.IgnoreNotFound(conflict))
+}

@@ -31,12 +31,12 @@ var known = map[metav1.StatusReason]bool{
 	ReasonFenced:                             true,
 }
 
-// ReasonFenced is the reason of the 409 that the write of a leader gets who was
-// replaced (see apimachinery/fence). It is ours, not Kubernetes'.
+// ReasonFenced is the reason returned with 409 for a write by a replaced leader (see apimachinery/fence).
+// It is specific to Keelson: Kubernetes does not have it.
 const ReasonFenced metav1.StatusReason = "Fenced"
 
-// IsFenced reports that the request was made as a leader who is none any more.
-// It is no conflict in the sense of IsConflict: trying again is no use.
+// IsFenced reports that the request was made by a leader that has since been replaced. It is not a conflict
+// in the sense of IsConflict: retrying cannot succeed.
 func IsFenced(err error) bool { return is(err, ReasonFenced, 0) }
 
 // is reports the reason, or the code with a reason that is not known. Code 0
@@ -55,6 +55,15 @@ func is(err error, reason metav1.StatusReason, code int32) bool {
 // IsNotFound reports that the object or resource does not exist.
 func IsNotFound(err error) bool {
 	return is(err, metav1.StatusReasonNotFound, http.StatusNotFound)
+}
+
+// IgnoreNotFound returns nil if err reports that the object does not exist, and err otherwise: for deletions,
+// and for reconcilers whose object has been deleted.
+func IgnoreNotFound(err error) error {
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // IsAlreadyExists reports that an object of that name exists.

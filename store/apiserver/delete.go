@@ -239,8 +239,5 @@ func (s *Server) deleteCollection(rt *route, r *request) {
 // deleteItem removes what a list has shown. Somebody else may have been faster.
 func deleteItem(ctx context.Context, res *registry.Resource, item *cache.Object, o *metav1.DeleteOptions, w registry.Write) error {
 	_, err := res.Delete(ctx, types.NamespacedName{Namespace: item.Namespace, Name: item.Name}, o, w)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return apierrors.IgnoreNotFound(err)
 }

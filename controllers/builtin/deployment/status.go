@@ -116,10 +116,7 @@ func (r *rollout) writeStatus(ctx context.Context, rolling bool) error {
 		return nil
 	}
 	_, err = r.client.UpdateStatus(ctx, r.dep)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return apierrors.IgnoreNotFound(err)
 }
 
 // progress keeps the Progressing condition: complete, moving, or stuck for longer than the deadline.

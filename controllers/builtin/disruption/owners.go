@@ -73,12 +73,12 @@ func (o *owners) scaleOf(ctx context.Context, namespace string, ref *metav1.Owne
 	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
 		rs, err := o.sets.Get(key)
 		if err != nil || rs.UID != ref.UID {
-			return nil, notFoundIsNil(err)
+			return nil, apierrors.IgnoreNotFound(err)
 		}
 		if by := metav1.ControllerOf(rs); by != nil && by.Kind == "Deployment" {
 			d, err := o.deployments.Get(types.NamespacedName{Namespace: namespace, Name: by.Name})
 			if err != nil || d.UID != by.UID {
-				return nil, notFoundIsNil(err)
+				return nil, apierrors.IgnoreNotFound(err)
 			}
 			return scaled(d.UID, d.Spec.Replicas), nil
 		}
@@ -86,13 +86,13 @@ func (o *owners) scaleOf(ctx context.Context, namespace string, ref *metav1.Owne
 	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		s, err := o.stateful.Get(key)
 		if err != nil || s.UID != ref.UID {
-			return nil, notFoundIsNil(err)
+			return nil, apierrors.IgnoreNotFound(err)
 		}
 		return scaled(s.UID, s.Spec.Replicas), nil
 	case schema.GroupKind{Kind: "ReplicationController"}:
 		rc, err := o.controllers.Get(key)
 		if err != nil || rc.UID != ref.UID {
-			return nil, notFoundIsNil(err)
+			return nil, apierrors.IgnoreNotFound(err)
 		}
 		return scaled(rc.UID, rc.Spec.Replicas), nil
 	default:
@@ -134,11 +134,4 @@ func scaled(uid types.UID, replicas *int32) *scale {
 		return &scale{uid, 1}
 	}
 	return &scale{uid, *replicas}
-}
-
-func notFoundIsNil(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

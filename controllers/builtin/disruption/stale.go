@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers"
@@ -23,7 +24,7 @@ func addStale(m *manager.Manager) error {
 	_, err := controllers.Add(m, "stale-pod-disruption", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		pod, err := pods.Get(req)
 		if err != nil {
-			return reconcile.Result{}, notFoundIsNil(err)
+			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 		}
 		target := targeted(pod)
 		if target == nil {
@@ -34,7 +35,7 @@ func addStale(m *manager.Manager) error {
 		}
 		target.Status, target.LastTransitionTime = corev1.ConditionFalse, metav1.Now()
 		_, err = api.UpdateStatus(ctx, pod)
-		return reconcile.Result{}, notFoundIsNil(err)
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}), controllers.Options{}, controllers.For(func(e informers.Event[*corev1.Pod]) bool {
 		return e.Type != informers.Deleted && targeted(e.New()) != nil
 	}))

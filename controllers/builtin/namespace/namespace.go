@@ -84,18 +84,11 @@ func (n *namespaces) reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	live, err := n.client.Get(ctx, req)
 	if err != nil {
-		return reconcile.Result{}, ignoreNotFound(err)
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
 	live.Spec.Finalizers = slices.DeleteFunc(live.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == finalizer })
 	_, err = client.Subresource[*corev1.Namespace](n.client, "finalize").Update(ctx, req, live)
-	return reconcile.Result{}, ignoreNotFound(err)
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 }
 
 // content is what one pass found.
@@ -260,7 +253,7 @@ func (n *namespaces) report(ctx context.Context, ns *corev1.Namespace, c *conten
 		return nil
 	}
 	_, err := n.client.UpdateStatus(ctx, next)
-	return ignoreNotFound(err)
+	return apierrors.IgnoreNotFound(err)
 }
 
 func counts(m map[string]int, format string) string {

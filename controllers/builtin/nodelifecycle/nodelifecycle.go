@@ -296,10 +296,7 @@ func (l *lifecycle) taint(ctx context.Context, node *corev1.Node, now time.Time,
 	next := codec.DeepCopy(node)
 	next.Spec.Taints = taints
 	_, err := l.client.Update(ctx, next)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return apierrors.IgnoreNotFound(err)
 }
 
 // unreadyPods takes the pods of a node that is not ready out of service.

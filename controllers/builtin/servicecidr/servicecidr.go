@@ -76,7 +76,7 @@ func (k *keeper) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if !slices.Contains(r.Finalizers, Finalizer) {
 		r.Finalizers = append(r.Finalizers, Finalizer)
 		if r, err = k.client.Update(ctx, r); err != nil {
-			return reconcile.Result{}, notGone(err)
+			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 		}
 	}
 	return reconcile.Result{}, k.say(ctx, r, metav1.ConditionTrue, "", "Kubernetes Service CIDR is ready")
@@ -100,7 +100,7 @@ func (k *keeper) finish(ctx context.Context, r *networkingv1.ServiceCIDR) (recon
 	}
 	r.Finalizers = slices.DeleteFunc(r.Finalizers, func(f string) bool { return f == Finalizer })
 	_, err = k.client.Update(ctx, r)
-	return reconcile.Result{}, notGone(err)
+	return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 }
 
 // needed reports whether an address would be in no range without r.
@@ -154,13 +154,5 @@ func (k *keeper) say(ctx context.Context, r *networkingv1.ServiceCIDR, status me
 		r.Status.Conditions[at] = want
 	}
 	_, err := k.client.UpdateStatus(ctx, r)
-	return notGone(err)
-}
-
-// notGone drops the error of a range that is no more.
-func notGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return apierrors.IgnoreNotFound(err)
 }

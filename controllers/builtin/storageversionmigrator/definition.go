@@ -58,7 +58,7 @@ func (g *migrator) onDefinition(ctx context.Context, m *migration, change func(*
 		change(d)
 		return nil
 	})
-	return notGone(err) // a resource that is built in has none
+	return apierrors.IgnoreNotFound(err) // a resource that is built in has none
 }
 
 func condition(d *definition) *apiextensionsv1.CustomResourceDefinitionCondition {

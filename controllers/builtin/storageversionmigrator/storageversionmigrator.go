@@ -112,9 +112,9 @@ func (g *migrator) reconcile(ctx context.Context, req reconcile.Request) (reconc
 	}
 	r, err := g.migrate(ctx, m)
 	if final, ok := errors.AsType[*finalError](err); ok {
-		return reconcile.Result{}, notGone(g.end(ctx, m, storagemigrationv1beta1.MigrationFailed, reasonFailed, "migration encountered unhandled error: "+final.Error()))
+		return reconcile.Result{}, apierrors.IgnoreNotFound(g.end(ctx, m, storagemigrationv1beta1.MigrationFailed, reasonFailed, "migration encountered unhandled error: "+final.Error()))
 	}
-	return r, notGone(err)
+	return r, apierrors.IgnoreNotFound(err)
 }
 
 // turn reports whether m runs, or is the next to run.
@@ -236,14 +236,6 @@ func (g *migrator) write(ctx context.Context, m *migration) error {
 	stored, err := g.client.UpdateStatus(ctx, m)
 	if err == nil {
 		*m = *stored
-	}
-	return err
-}
-
-// notGone drops the error of a migration that is no more.
-func notGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
 	}
 	return err
 }

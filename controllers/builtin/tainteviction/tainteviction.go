@@ -155,10 +155,7 @@ func (e *evictor) disrupt(ctx context.Context, pod *corev1.Pod) error {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 		Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint", LastTransitionTime: metav1.Now(), ObservedGeneration: pod.Generation})
 	_, err := e.client.UpdateStatus(ctx, pod)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return apierrors.IgnoreNotFound(err)
 }
 
 func noExecute(n *corev1.Node) []corev1.Taint {

@@ -47,7 +47,7 @@ func AddVolumes(m *manager.Manager, opts Options) error {
 	_, err := controllers.Add(m, "persistentvolume-protection", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		pv, err := list.Get(req)
 		if err != nil {
-			return reconcile.Result{}, ignoreNotFound(err)
+			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 		}
 		unused := func() (bool, error) { return pv.Status.Phase != corev1.VolumeBound, nil }
 		return reconcile.Result{}, protect(ctx, api, pv, VolumeFinalizer, unused)
@@ -77,7 +77,7 @@ type claims struct {
 func (c *claims) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	claim, err := c.list.Get(req)
 	if err != nil {
-		return reconcile.Result{}, ignoreNotFound(err)
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
 	return reconcile.Result{}, protect(ctx, c.api, claim, ClaimFinalizer, func() (bool, error) { return c.unused(ctx, claim) })
 }
@@ -206,11 +206,4 @@ func protect[T metav1.Object](ctx context.Context, api *client.Client[T], obj T,
 		return fmt.Errorf("volumeprotection: finalizer %s of %s: %w", strings.TrimPrefix(finalizer, "kubernetes.io/"), metav1.KeyOf(obj), err)
 	}
 	return nil
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -53,10 +53,7 @@ func run(ctx context.Context) error {
 	answer := func(ctx context.Context, key reconcile.Request) (reconcile.Result, error) {
 		cm, err := cached.Get(key)
 		if err != nil || cm.Data["greeting"] == "" || cm.Data["answer"] != "" {
-			if apierrors.IsNotFound(err) {
-				err = nil
-			}
-			return reconcile.Result{}, err
+			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 		}
 		cm.Data["answer"] = "hello"
 		_, err = maps.Update(ctx, cm)
