@@ -1,25 +1,22 @@
 package admissionregistrationv1
 
-import "github.com/keelson-dev/keelson/apimachinery/metav1"
-
-func setIfNil[T any](p **T, v T) {
-	if *p == nil {
-		*p = &v
-	}
-}
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
 
 // DefaultValidatingWebhookConfiguration fills the unset fields of its webhooks.
 func DefaultValidatingWebhookConfiguration(c *ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		setIfNil(&w.FailurePolicy, Fail)
-		setIfNil(&w.MatchPolicy, Equivalent)
-		setIfNil(&w.NamespaceSelector, metav1.LabelSelector{})
-		setIfNil(&w.ObjectSelector, metav1.LabelSelector{})
-		setIfNil(&w.TimeoutSeconds, 10)
+		defaults.IfNil(&w.FailurePolicy, Fail)
+		defaults.IfNil(&w.MatchPolicy, Equivalent)
+		defaults.IfNil(&w.NamespaceSelector, metav1.LabelSelector{})
+		defaults.IfNil(&w.ObjectSelector, metav1.LabelSelector{})
+		defaults.IfNil(&w.TimeoutSeconds, 10)
 		defaultClientConfig(&w.ClientConfig)
 		for j := range w.Rules {
-			setIfNil(&w.Rules[j].Scope, AllScopes)
+			defaults.IfNil(&w.Rules[j].Scope, AllScopes)
 		}
 	}
 }
@@ -28,28 +25,28 @@ func DefaultValidatingWebhookConfiguration(c *ValidatingWebhookConfiguration) {
 func DefaultMutatingWebhookConfiguration(c *MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		setIfNil(&w.FailurePolicy, Fail)
-		setIfNil(&w.MatchPolicy, Equivalent)
-		setIfNil(&w.NamespaceSelector, metav1.LabelSelector{})
-		setIfNil(&w.ObjectSelector, metav1.LabelSelector{})
-		setIfNil(&w.TimeoutSeconds, 10)
-		setIfNil(&w.ReinvocationPolicy, NeverReinvocationPolicy)
+		defaults.IfNil(&w.FailurePolicy, Fail)
+		defaults.IfNil(&w.MatchPolicy, Equivalent)
+		defaults.IfNil(&w.NamespaceSelector, metav1.LabelSelector{})
+		defaults.IfNil(&w.ObjectSelector, metav1.LabelSelector{})
+		defaults.IfNil(&w.TimeoutSeconds, 10)
+		defaults.IfNil(&w.ReinvocationPolicy, NeverReinvocationPolicy)
 		defaultClientConfig(&w.ClientConfig)
 		for j := range w.Rules {
-			setIfNil(&w.Rules[j].Scope, AllScopes)
+			defaults.IfNil(&w.Rules[j].Scope, AllScopes)
 		}
 	}
 }
 
 func defaultClientConfig(c *WebhookClientConfig) {
 	if c.Service != nil {
-		setIfNil(&c.Service.Port, 443)
+		defaults.IfNil(&c.Service.Port, 443)
 	}
 }
 
 // DefaultValidatingAdmissionPolicy fills the unset fields of a policy.
 func DefaultValidatingAdmissionPolicy(p *ValidatingAdmissionPolicy) {
-	setIfNil(&p.Spec.FailurePolicy, Fail)
+	defaults.IfNil(&p.Spec.FailurePolicy, Fail)
 	defaultMatch(p.Spec.MatchConstraints)
 }
 
@@ -60,7 +57,7 @@ func DefaultValidatingAdmissionPolicyBinding(b *ValidatingAdmissionPolicyBinding
 
 // DefaultMutatingAdmissionPolicy fills the unset fields of a policy.
 func DefaultMutatingAdmissionPolicy(p *MutatingAdmissionPolicy) {
-	setIfNil(&p.Spec.FailurePolicy, Fail)
+	defaults.IfNil(&p.Spec.FailurePolicy, Fail)
 	defaultMatch(p.Spec.MatchConstraints)
 }
 
@@ -73,12 +70,12 @@ func defaultMatch(m *MatchResources) {
 	if m == nil {
 		return
 	}
-	setIfNil(&m.MatchPolicy, Equivalent)
-	setIfNil(&m.NamespaceSelector, metav1.LabelSelector{})
-	setIfNil(&m.ObjectSelector, metav1.LabelSelector{})
+	defaults.IfNil(&m.MatchPolicy, Equivalent)
+	defaults.IfNil(&m.NamespaceSelector, metav1.LabelSelector{})
+	defaults.IfNil(&m.ObjectSelector, metav1.LabelSelector{})
 	for _, rules := range [][]NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
 		for i := range rules {
-			setIfNil(&rules[i].Scope, AllScopes)
+			defaults.IfNil(&rules[i].Scope, AllScopes)
 		}
 	}
 }

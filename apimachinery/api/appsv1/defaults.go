@@ -2,35 +2,30 @@ package appsv1
 
 import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 )
-
-func setIfNil[T any](p **T, v T) {
-	if *p == nil {
-		*p = &v
-	}
-}
 
 // DefaultDeployment fills the unset fields of a deployment.
 func DefaultDeployment(d *Deployment) {
 	s := &d.Spec
-	setIfNil(&s.Replicas, 1)
+	defaults.IfNil(&s.Replicas, 1)
 	if s.Strategy.Type == "" {
 		s.Strategy.Type = RollingUpdateDeploymentStrategyType
 	}
 	if s.Strategy.Type == RollingUpdateDeploymentStrategyType {
-		setIfNil(&s.Strategy.RollingUpdate, RollingUpdateDeployment{})
-		setIfNil(&s.Strategy.RollingUpdate.MaxUnavailable, intstr.FromString("25%"))
-		setIfNil(&s.Strategy.RollingUpdate.MaxSurge, intstr.FromString("25%"))
+		defaults.IfNil(&s.Strategy.RollingUpdate, RollingUpdateDeployment{})
+		defaults.IfNil(&s.Strategy.RollingUpdate.MaxUnavailable, intstr.FromString("25%"))
+		defaults.IfNil(&s.Strategy.RollingUpdate.MaxSurge, intstr.FromString("25%"))
 	}
-	setIfNil(&s.RevisionHistoryLimit, 10)
-	setIfNil(&s.ProgressDeadlineSeconds, 600)
+	defaults.IfNil(&s.RevisionHistoryLimit, 10)
+	defaults.IfNil(&s.ProgressDeadlineSeconds, 600)
 	corev1.DefaultPodTemplate(&s.Template)
 }
 
 // DefaultReplicaSet fills the unset fields of a replica set.
 func DefaultReplicaSet(r *ReplicaSet) {
-	setIfNil(&r.Spec.Replicas, 1)
+	defaults.IfNil(&r.Spec.Replicas, 1)
 	corev1.DefaultPodTemplate(&r.Spec.Template)
 }
 
@@ -44,12 +39,12 @@ func DefaultStatefulSet(set *StatefulSet) {
 	if u.Type == "" {
 		u.Type = RollingUpdateStatefulSetStrategyType
 		// Only a strategy chosen by default gets rollingUpdate itself; a chosen one keeps it unset.
-		setIfNil(&u.RollingUpdate, RollingUpdateStatefulSetStrategy{})
+		defaults.IfNil(&u.RollingUpdate, RollingUpdateStatefulSetStrategy{})
 	}
 	if u.Type == RollingUpdateStatefulSetStrategyType && u.RollingUpdate != nil {
-		setIfNil(&u.RollingUpdate.Partition, 0)
+		defaults.IfNil(&u.RollingUpdate.Partition, 0)
 	}
-	setIfNil(&s.PersistentVolumeClaimRetentionPolicy, StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	defaults.IfNil(&s.PersistentVolumeClaimRetentionPolicy, StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	p := s.PersistentVolumeClaimRetentionPolicy
 	if p.WhenDeleted == "" {
 		p.WhenDeleted = RetainPersistentVolumeClaimRetentionPolicyType
@@ -57,8 +52,8 @@ func DefaultStatefulSet(set *StatefulSet) {
 	if p.WhenScaled == "" {
 		p.WhenScaled = RetainPersistentVolumeClaimRetentionPolicyType
 	}
-	setIfNil(&s.Replicas, 1)
-	setIfNil(&s.RevisionHistoryLimit, 10)
+	defaults.IfNil(&s.Replicas, 1)
+	defaults.IfNil(&s.RevisionHistoryLimit, 10)
 	corev1.DefaultPodTemplate(&s.Template)
 	for i := range s.VolumeClaimTemplates {
 		c := &s.VolumeClaimTemplates[i]
@@ -74,13 +69,13 @@ func DefaultDaemonSet(d *DaemonSet) {
 		s.UpdateStrategy.Type = RollingUpdateDaemonSetStrategyType
 	}
 	if s.UpdateStrategy.Type == RollingUpdateDaemonSetStrategyType {
-		setIfNil(&s.UpdateStrategy.RollingUpdate, RollingUpdateDaemonSet{})
-		setIfNil(&s.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
-		setIfNil(&s.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+		defaults.IfNil(&s.UpdateStrategy.RollingUpdate, RollingUpdateDaemonSet{})
+		defaults.IfNil(&s.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		defaults.IfNil(&s.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
 	} else if u := s.UpdateStrategy.RollingUpdate; u != nil { // of no effect, and so nothing
-		setIfNil(&u.MaxUnavailable, intstr.FromInt32(0))
-		setIfNil(&u.MaxSurge, intstr.FromInt32(0))
+		defaults.IfNil(&u.MaxUnavailable, intstr.FromInt32(0))
+		defaults.IfNil(&u.MaxSurge, intstr.FromInt32(0))
 	}
-	setIfNil(&s.RevisionHistoryLimit, 10)
+	defaults.IfNil(&s.RevisionHistoryLimit, 10)
 	corev1.DefaultPodTemplate(&s.Template)
 }

@@ -1,18 +1,15 @@
 package autoscalingv2
 
-import "github.com/keelson-dev/keelson/apimachinery/api/corev1"
-
-func setIfNil[T any](p **T, v T) {
-	if *p == nil {
-		*p = &v
-	}
-}
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
+)
 
 // DefaultHorizontalPodAutoscaler fills the unset fields of an autoscaler: one replica at least, 80 %
 // CPU as the target if there is no metric, and both scaling rules if behavior is given at all.
 func DefaultHorizontalPodAutoscaler(h *HorizontalPodAutoscaler) {
 	s := &h.Spec
-	setIfNil(&s.MinReplicas, 1)
+	defaults.IfNil(&s.MinReplicas, 1)
 	if len(s.Metrics) == 0 {
 		s.Metrics = []MetricSpec{{
 			Type: ResourceMetricSourceType,
@@ -25,12 +22,12 @@ func DefaultHorizontalPodAutoscaler(h *HorizontalPodAutoscaler) {
 	if s.Behavior == nil {
 		return
 	}
-	setIfNil(&s.Behavior.ScaleUp, HPAScalingRules{})
-	setIfNil(&s.Behavior.ScaleDown, HPAScalingRules{})
+	defaults.IfNil(&s.Behavior.ScaleUp, HPAScalingRules{})
+	defaults.IfNil(&s.Behavior.ScaleDown, HPAScalingRules{})
 	up, down := s.Behavior.ScaleUp, s.Behavior.ScaleDown
-	setIfNil(&up.StabilizationWindowSeconds, 0)
-	setIfNil(&up.SelectPolicy, MaxChangePolicySelect)
-	setIfNil(&down.SelectPolicy, MaxChangePolicySelect)
+	defaults.IfNil(&up.StabilizationWindowSeconds, 0)
+	defaults.IfNil(&up.SelectPolicy, MaxChangePolicySelect)
+	defaults.IfNil(&down.SelectPolicy, MaxChangePolicySelect)
 	if up.Policies == nil {
 		up.Policies = []HPAScalingPolicy{
 			{Type: PodsScalingPolicy, Value: 4, PeriodSeconds: 15},

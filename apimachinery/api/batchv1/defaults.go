@@ -5,14 +5,9 @@ import (
 	"math"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
-
-func setIfNil[T any](p **T, v T) {
-	if *p == nil {
-		*p = &v
-	}
-}
 
 // DefaultJob fills the unset fields of a job, the generated selector excepted.
 func DefaultJob(j *Job) {
@@ -21,22 +16,22 @@ func DefaultJob(j *Job) {
 	if s.Completions == nil && s.Parallelism == nil {
 		s.Completions = new(int32(1))
 	}
-	setIfNil(&s.Parallelism, 1)
+	defaults.IfNil(&s.Parallelism, 1)
 	if s.BackoffLimitPerIndex != nil {
-		setIfNil(&s.BackoffLimit, math.MaxInt32)
+		defaults.IfNil(&s.BackoffLimit, math.MaxInt32)
 	} else {
-		setIfNil(&s.BackoffLimit, 6)
+		defaults.IfNil(&s.BackoffLimit, 6)
 	}
 	if s.Template.Labels != nil && len(j.Labels) == 0 {
 		j.Labels = maps.Clone(s.Template.Labels)
 	}
-	setIfNil(&s.CompletionMode, NonIndexedCompletion)
-	setIfNil(&s.Suspend, false)
-	setIfNil(&s.ManualSelector, false)
+	defaults.IfNil(&s.CompletionMode, NonIndexedCompletion)
+	defaults.IfNil(&s.Suspend, false)
+	defaults.IfNil(&s.ManualSelector, false)
 	if s.PodFailurePolicy != nil {
-		setIfNil(&s.PodReplacementPolicy, Failed)
+		defaults.IfNil(&s.PodReplacementPolicy, Failed)
 	}
-	setIfNil(&s.PodReplacementPolicy, TerminatingOrFailed)
+	defaults.IfNil(&s.PodReplacementPolicy, TerminatingOrFailed)
 	defaultFailurePolicy(s.PodFailurePolicy)
 	corev1.DefaultPodTemplate(&s.Template)
 }
@@ -61,9 +56,9 @@ func DefaultCronJob(c *CronJob) {
 	if s.ConcurrencyPolicy == "" {
 		s.ConcurrencyPolicy = AllowConcurrent
 	}
-	setIfNil(&s.Suspend, false)
-	setIfNil(&s.SuccessfulJobsHistoryLimit, 3)
-	setIfNil(&s.FailedJobsHistoryLimit, 1)
+	defaults.IfNil(&s.Suspend, false)
+	defaults.IfNil(&s.SuccessfulJobsHistoryLimit, 3)
+	defaults.IfNil(&s.FailedJobsHistoryLimit, 1)
 	defaultFailurePolicy(s.JobTemplate.Spec.PodFailurePolicy)
 	corev1.DefaultPodTemplate(&s.JobTemplate.Spec.Template)
 }

@@ -3,13 +3,14 @@ package corev1
 import (
 	"maps"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 )
 
 // DefaultService fills the unset fields of a service, addresses and ports that are allocated excepted.
 func DefaultService(svc *Service) {
 	s := &svc.Spec
-	setIfZero(&s.SessionAffinity, ServiceAffinityNone)
+	defaults.IfZero(&s.SessionAffinity, ServiceAffinityNone)
 	switch s.SessionAffinity {
 	case ServiceAffinityNone:
 		s.SessionAffinityConfig = nil
@@ -20,28 +21,28 @@ func DefaultService(svc *Service) {
 			}
 		}
 	}
-	setIfZero(&s.Type, ServiceTypeClusterIP)
+	defaults.IfZero(&s.Type, ServiceTypeClusterIP)
 	for i := range s.Ports {
 		p := &s.Ports[i]
-		setIfZero(&p.Protocol, ProtocolTCP)
+		defaults.IfZero(&p.Protocol, ProtocolTCP)
 		if p.TargetPort == intstr.FromInt32(0) || p.TargetPort == intstr.FromString("") {
 			p.TargetPort = intstr.FromInt32(p.Port)
 		}
 	}
 	if externallyAccessible(s) {
-		setIfZero(&s.ExternalTrafficPolicy, ServiceExternalTrafficPolicyCluster)
+		defaults.IfZero(&s.ExternalTrafficPolicy, ServiceExternalTrafficPolicyCluster)
 	}
 	if s.Type == ServiceTypeClusterIP || s.Type == ServiceTypeNodePort || s.Type == ServiceTypeLoadBalancer {
-		setIfNil(&s.InternalTrafficPolicy, ServiceInternalTrafficPolicyCluster)
+		defaults.IfNil(&s.InternalTrafficPolicy, ServiceInternalTrafficPolicyCluster)
 	}
 	if s.Type != ServiceTypeLoadBalancer {
 		return
 	}
-	setIfNil(&s.AllocateLoadBalancerNodePorts, true)
+	defaults.IfNil(&s.AllocateLoadBalancerNodePorts, true)
 	ingress := svc.Status.LoadBalancer.Ingress
 	for i := range ingress {
 		if ingress[i].IP != "" {
-			setIfNil(&ingress[i].IPMode, LoadBalancerIPModeVIP)
+			defaults.IfNil(&ingress[i].IPMode, LoadBalancerIPModeVIP)
 		}
 	}
 }
@@ -55,7 +56,7 @@ func externallyAccessible(s *ServiceSpec) bool {
 // DefaultReplicationController fills the unset fields of a controller: the template's labels serve as
 // selector and as its own labels.
 func DefaultReplicationController(rc *ReplicationController) {
-	setIfNil(&rc.Spec.Replicas, 1)
+	defaults.IfNil(&rc.Spec.Replicas, 1)
 	t := rc.Spec.Template
 	if t == nil {
 		return
@@ -73,7 +74,7 @@ func DefaultReplicationController(rc *ReplicationController) {
 
 // DefaultSecret sets the type and moves stringData, which is write-only, into data.
 func DefaultSecret(s *Secret) {
-	setIfZero(&s.Type, SecretTypeOpaque)
+	defaults.IfZero(&s.Type, SecretTypeOpaque)
 	if len(s.StringData) > 0 && s.Data == nil {
 		s.Data = make(map[string][]byte, len(s.StringData))
 	}
@@ -85,7 +86,7 @@ func DefaultSecret(s *Secret) {
 
 // DefaultNamespace labels a namespace with its own name, so that selectors can pick it, and sets its phase.
 func DefaultNamespace(n *Namespace) {
-	setIfZero(&n.Status.Phase, NamespaceActive)
+	defaults.IfZero(&n.Status.Phase, NamespaceActive)
 	if n.Name == "" {
 		return
 	}
@@ -116,7 +117,7 @@ func DefaultEndpoints(e *Endpoints) {
 	for i := range e.Subsets {
 		ports := e.Subsets[i].Ports
 		for j := range ports {
-			setIfZero(&ports[j].Protocol, ProtocolTCP)
+			defaults.IfZero(&ports[j].Protocol, ProtocolTCP)
 		}
 	}
 }

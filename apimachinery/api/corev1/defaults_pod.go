@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
@@ -146,20 +147,13 @@ func defaultProbe(p *Probe) {
 	if p == nil {
 		return
 	}
-	setIfZero(&p.TimeoutSeconds, 1)
-	setIfZero(&p.PeriodSeconds, 10)
-	setIfZero(&p.SuccessThreshold, 1)
-	setIfZero(&p.FailureThreshold, 3)
+	defaults.IfZero(&p.TimeoutSeconds, 1)
+	defaults.IfZero(&p.PeriodSeconds, 10)
+	defaults.IfZero(&p.SuccessThreshold, 1)
+	defaults.IfZero(&p.FailureThreshold, 3)
 	defaultHTTPGet(p.HTTPGet)
 	if p.GRPC != nil && p.GRPC.Service == nil {
 		p.GRPC.Service = new("")
-	}
-}
-
-func setIfZero[T comparable](p *T, v T) {
-	var zero T
-	if *p == zero {
-		*p = v
 	}
 }
 
@@ -214,7 +208,7 @@ func requestsFromLimits(r *ResourceRequirements) {
 func hostPorts(cs []Container) {
 	for i := range cs {
 		for j := range cs[i].Ports {
-			setIfZero(&cs[i].Ports[j].HostPort, cs[i].Ports[j].ContainerPort)
+			defaults.IfZero(&cs[i].Ports[j].HostPort, cs[i].Ports[j].ContainerPort)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package corev1
 
+import "github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
+
 // DefaultVolume fills the unset fields of a pod's volume; one without any source is an emptyDir.
 func DefaultVolume(v *Volume) {
 	if noSource(v.VolumeSource) {
@@ -8,30 +10,30 @@ func DefaultVolume(v *Volume) {
 	}
 	defaultHostPath(v.HostPath)
 	if s := v.Secret; s != nil {
-		setIfNil(&s.DefaultMode, SecretVolumeSourceDefaultMode)
+		defaults.IfNil(&s.DefaultMode, SecretVolumeSourceDefaultMode)
 	}
 	if s := v.ConfigMap; s != nil {
-		setIfNil(&s.DefaultMode, ConfigMapVolumeSourceDefaultMode)
+		defaults.IfNil(&s.DefaultMode, ConfigMapVolumeSourceDefaultMode)
 	}
 	if s := v.DownwardAPI; s != nil {
-		setIfNil(&s.DefaultMode, DownwardAPIVolumeSourceDefaultMode)
+		defaults.IfNil(&s.DefaultMode, DownwardAPIVolumeSourceDefaultMode)
 		defaultDownwardFiles(s.Items)
 	}
 	if s := v.Projected; s != nil {
 		defaultProjected(s)
 	}
 	if s := v.ISCSI; s != nil {
-		setIfZero(&s.ISCSIInterface, "default")
+		defaults.IfZero(&s.ISCSIInterface, "default")
 	}
 	if s := v.RBD; s != nil {
-		setIfZero(&s.RBDPool, "rbd")
-		setIfZero(&s.RadosUser, "admin")
-		setIfZero(&s.Keyring, "/etc/ceph/keyring")
+		defaults.IfZero(&s.RBDPool, "rbd")
+		defaults.IfZero(&s.RadosUser, "admin")
+		defaults.IfZero(&s.Keyring, "/etc/ceph/keyring")
 	}
 	defaultAzureDisk(v.AzureDisk)
 	if s := v.ScaleIO; s != nil {
-		setIfZero(&s.StorageMode, "ThinProvisioned")
-		setIfZero(&s.FSType, "xfs")
+		defaults.IfZero(&s.StorageMode, "ThinProvisioned")
+		defaults.IfZero(&s.FSType, "xfs")
 	}
 	if s := v.Ephemeral; s != nil && s.VolumeClaimTemplate != nil {
 		defaultClaimSpec(&s.VolumeClaimTemplate.Spec)
@@ -42,16 +44,16 @@ func DefaultVolume(v *Volume) {
 }
 
 func defaultProjected(s *ProjectedVolumeSource) {
-	setIfNil(&s.DefaultMode, ProjectedVolumeSourceDefaultMode)
+	defaults.IfNil(&s.DefaultMode, ProjectedVolumeSourceDefaultMode)
 	for i := range s.Sources {
 		if t := s.Sources[i].ServiceAccountToken; t != nil {
-			setIfNil(&t.ExpirationSeconds, 60*60)
+			defaults.IfNil(&t.ExpirationSeconds, 60*60)
 		}
 		if d := s.Sources[i].DownwardAPI; d != nil {
 			defaultDownwardFiles(d.Items)
 		}
 		if c := s.Sources[i].PodCertificate; c != nil {
-			setIfNil(&c.MaxExpirationSeconds, 24*60*60)
+			defaults.IfNil(&c.MaxExpirationSeconds, 24*60*60)
 		}
 	}
 }
@@ -64,7 +66,7 @@ func defaultDownwardFiles(items []DownwardAPIVolumeFile) {
 
 func defaultHostPath(s *HostPathVolumeSource) {
 	if s != nil {
-		setIfNil(&s.Type, HostPathUnset)
+		defaults.IfNil(&s.Type, HostPathUnset)
 	}
 }
 
@@ -72,23 +74,17 @@ func defaultAzureDisk(s *AzureDiskVolumeSource) {
 	if s == nil {
 		return
 	}
-	setIfNil(&s.CachingMode, AzureDataDiskCachingReadWrite)
-	setIfNil(&s.Kind, AzureSharedBlobDisk)
-	setIfNil(&s.FSType, "ext4")
-	setIfNil(&s.ReadOnly, false)
-}
-
-func setIfNil[T any](p **T, v T) {
-	if *p == nil {
-		*p = &v
-	}
+	defaults.IfNil(&s.CachingMode, AzureDataDiskCachingReadWrite)
+	defaults.IfNil(&s.Kind, AzureSharedBlobDisk)
+	defaults.IfNil(&s.FSType, "ext4")
+	defaults.IfNil(&s.ReadOnly, false)
 }
 
 // DefaultPersistentVolume fills the unset fields of a volume.
 func DefaultPersistentVolume(v *PersistentVolume) {
-	setIfZero(&v.Status.Phase, VolumePending)
-	setIfZero(&v.Spec.PersistentVolumeReclaimPolicy, PersistentVolumeReclaimRetain)
-	setIfNil(&v.Spec.VolumeMode, PersistentVolumeFilesystem)
+	defaults.IfZero(&v.Status.Phase, VolumePending)
+	defaults.IfZero(&v.Spec.PersistentVolumeReclaimPolicy, PersistentVolumeReclaimRetain)
+	defaults.IfNil(&v.Spec.VolumeMode, PersistentVolumeFilesystem)
 	DefaultPersistentVolumeSpec(&v.Spec)
 }
 
@@ -99,16 +95,16 @@ func DefaultPersistentVolumeSpec(s *PersistentVolumeSpec) {
 	defaultHostPath(s.HostPath)
 	defaultAzureDisk(s.AzureDisk)
 	if s := s.ISCSI; s != nil {
-		setIfZero(&s.ISCSIInterface, "default")
+		defaults.IfZero(&s.ISCSIInterface, "default")
 	}
 	if s := s.RBD; s != nil {
-		setIfZero(&s.RBDPool, "rbd")
-		setIfZero(&s.RadosUser, "admin")
-		setIfZero(&s.Keyring, "/etc/ceph/keyring")
+		defaults.IfZero(&s.RBDPool, "rbd")
+		defaults.IfZero(&s.RadosUser, "admin")
+		defaults.IfZero(&s.Keyring, "/etc/ceph/keyring")
 	}
 	if s := s.ScaleIO; s != nil {
-		setIfZero(&s.StorageMode, "ThinProvisioned")
-		setIfZero(&s.FSType, "xfs")
+		defaults.IfZero(&s.StorageMode, "ThinProvisioned")
+		defaults.IfZero(&s.FSType, "xfs")
 	}
 }
 
@@ -142,14 +138,14 @@ func populates(d *TypedLocalObjectReference) bool {
 
 // DefaultClaimTemplate fills the unset fields of a claim that stands in another object as a template.
 func DefaultClaimTemplate(c *PersistentVolumeClaim) {
-	setIfZero(&c.Status.Phase, ClaimPending)
+	defaults.IfZero(&c.Status.Phase, ClaimPending)
 	defaultClaimSpec(&c.Spec)
 	DefaultResourceList(c.Status.Capacity)
 	DefaultResourceList(c.Status.AllocatedResources)
 }
 
 func defaultClaimSpec(s *PersistentVolumeClaimSpec) {
-	setIfNil(&s.VolumeMode, PersistentVolumeFilesystem)
+	defaults.IfNil(&s.VolumeMode, PersistentVolumeFilesystem)
 	DefaultResourceList(s.Resources.Limits)
 	DefaultResourceList(s.Resources.Requests)
 }

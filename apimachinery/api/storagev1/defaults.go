@@ -1,28 +1,25 @@
 package storagev1
 
-import "github.com/keelson-dev/keelson/apimachinery/api/corev1"
-
-func setIfNil[T any](p **T, v T) {
-	if *p == nil {
-		*p = &v
-	}
-}
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/defaults"
+)
 
 // DefaultStorageClass fills the unset fields of a class.
 func DefaultStorageClass(c *StorageClass) {
-	setIfNil(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
-	setIfNil(&c.VolumeBindingMode, VolumeBindingImmediate)
+	defaults.IfNil(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	defaults.IfNil(&c.VolumeBindingMode, VolumeBindingImmediate)
 }
 
 // DefaultCSIDriver fills the unset fields of a driver.
 func DefaultCSIDriver(d *CSIDriver) {
 	s := &d.Spec
-	setIfNil(&s.AttachRequired, true)
-	setIfNil(&s.PodInfoOnMount, false)
-	setIfNil(&s.StorageCapacity, false)
-	setIfNil(&s.FSGroupPolicy, ReadWriteOnceWithFSTypeFSGroupPolicy)
-	setIfNil(&s.RequiresRepublish, false)
-	setIfNil(&s.SELinuxMount, false)
+	defaults.IfNil(&s.AttachRequired, true)
+	defaults.IfNil(&s.PodInfoOnMount, false)
+	defaults.IfNil(&s.StorageCapacity, false)
+	defaults.IfNil(&s.FSGroupPolicy, ReadWriteOnceWithFSTypeFSGroupPolicy)
+	defaults.IfNil(&s.RequiresRepublish, false)
+	defaults.IfNil(&s.SELinuxMount, false)
 	if len(s.VolumeLifecycleModes) == 0 {
 		s.VolumeLifecycleModes = []VolumeLifecycleMode{VolumeLifecyclePersistent}
 	}
