@@ -14,11 +14,11 @@ import (
 // is a logical clock and its value the revision last compacted.
 const compactKey = "compact_rev_key"
 
-// compactor compacts, each time it wins the tick, to the revision it saw one tick ago, so that
-// at least one interval of history stays.
+// compactor compacts, at each tick that it wins, to the revision it read one tick before, so that at least
+// one interval of history remains.
 type compactor struct {
-	clock    int64 // version of compactKey seen last
-	revision int64 // store revision seen last
+	clock    int64 // last version of compactKey
+	revision int64 // last revision of the store
 }
 
 func (s *Store) compactForever(ctx context.Context) {
@@ -47,7 +47,7 @@ func (s *Store) compactForever(ctx context.Context) {
 	}
 }
 
-// compactOnce moves the clock and compacts if no other server did so since the last time.
+// compactOnce advances the clock and compacts, unless another server did so since the last time.
 func (s *Store) compactOnce(ctx context.Context, c compactor) (compactor, bool, error) {
 	ctx, cancel, err := s.begin(ctx, requestTimeout)
 	if err != nil {

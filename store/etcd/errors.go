@@ -12,8 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// failure translates an error of etcd's client. ctx is the caller's, without the
-// store's own timeout.
+// failure translates an error of etcd's client. ctx is the caller's, without the store's own timeout.
 func (s *Store) failure(ctx context.Context, op string, write bool, err error) error {
 	select {
 	case <-s.done:
@@ -42,7 +41,7 @@ func (s *Store) failure(ctx context.Context, op string, write bool, err error) e
 	return &store.UnavailableError{Op: op, MaybeApplied: write && !refused(err), Err: err}
 }
 
-// refused reports whether etcd answered that it did not take the write.
+// refused reports whether etcd answered that it did not apply the write.
 func refused(err error) bool {
 	return errors.Is(err, rpctypes.ErrNoSpace) || errors.Is(err, rpctypes.ErrTooManyRequests) ||
 		errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrLeaseNotFound)

@@ -11,13 +11,12 @@ import (
 
 const (
 	leaseMaxKeys = 1000             // per lease: revoking one deletes them all in one transaction
-	leaseMaxLate = 60 * time.Second // how much later than asked a key may go
+	leaseMaxLate = 60 * time.Second // how long after its TTL a key may expire
 	leaseMaxTTLs = 64               // different TTLs remembered
 )
 
-// leases hands out leases that many keys share: a lease lives a little longer (5 %, at most
-// a minute) than was asked for and serves everyone who asks for the same TTL until
-// that surplus is used up.
+// leases grants leases that many keys share: a lease lives a little longer (5 %, at most a minute) than the
+// TTL it was granted for, and all keys with the same TTL share it until that surplus is used up.
 type leases struct {
 	client *clientv3.Client
 
@@ -38,13 +37,13 @@ func (l *leases) get(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, 
 		return id, nil
 	}
 	surplus := min(int64(float64(seconds)*0.05), int64(leaseMaxLate/time.Second))
-	begun := time.Now() // before the request: the lease ends no earlier than this says
+	start := time.Now() // before the request, so that the lease ends no earlier than computed
 	resp, err := l.client.Grant(ctx, seconds+surplus)
 	if err != nil {
 		return 0, err
 	}
 	if surplus > 0 {
-		l.remember(seconds, &lease{id: resp.ID, expires: begun.Add(time.Duration(resp.TTL) * time.Second), keys: 1})
+		l.remember(seconds, &lease{id: resp.ID, expires: start.Add(time.Duration(resp.TTL) * time.Second), keys: 1})
 	}
 	return resp.ID, nil
 }
@@ -69,7 +68,7 @@ func (l *leases) remember(seconds int64, fresh *lease) {
 	l.byTTL[seconds] = fresh
 }
 
-// forget makes every following key take a new lease.
+// forget drops all leases, so that every following key gets a new one.
 func (l *leases) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,7 +65,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts store.ListOptions)
 		options = append(options, clientv3.WithMinModRev(opts.Since+1))
 	}
 	switch {
-	case from >= to: // behind the whole prefix: ask for the revision only
+	case from >= to: // after the whole prefix: only the revision is needed
 		from, options = s.full("/\x00"), append(options[1:], clientv3.WithCountOnly())
 		opts.Since = 0
 	case opts.Limit > 0:
@@ -113,8 +113,8 @@ func (s *Store) listFailure(ctx context.Context, revision int64, err error) erro
 	return err
 }
 
-// compacted asks what the oldest revision is: etcd tells it to a watch that asks for the first. Zero
-// if it cannot be had.
+// compacted returns the oldest revision, which etcd reports to a watch from the first one. It returns zero if
+// that fails.
 func (s *Store) compacted(ctx context.Context) int64 {
 	ctx, cancel, err := s.begin(clientv3.WithRequireLeader(ctx), requestTimeout)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Store) Progress(ctx context.Context, prefix string) (int64, error) {
 		return revision, err
 	}
 	for _, st := range s.openStreams(prefix) {
-		st.requestProgress()
+		st.requested.Set()
 	}
 	return revision, nil
 }

@@ -1,19 +1,18 @@
-// Package etcd is the storage contract over an etcd cluster, with the upstream layout: the
+// Package etcd implements package store over an etcd cluster, with the layout of upstream Kubernetes: the
 // Store's key "/pods/ns/name" is etcd's "/registry/pods/ns/name".
 //
-// Every write is one etcd transaction on mod revisions, guards included, so that any number of
-// servers may share a cluster. Reads are linearizable. Keys with a TTL share leases. Connection
-// loss, a change of leader and the failure of a member are retried and failed over by
-// etcd's client; what remains is *store.UnavailableError. A watch holds at most
-// Options.WatchBuffer bytes that were not delivered yet, then lets go of its stream and
-// opens it again from where it was; it ends with *store.ExpiredError only if etcd has
-// compacted that revision.
+// Every write is one etcd transaction on mod revisions, guards included, so that any number of servers may
+// share a cluster. Reads are linearizable. Keys with a TTL share leases. etcd's client retries after
+// connection loss, a change of leader and the failure of a member; other failures are
+// *store.UnavailableError. A watch buffers at most Options.WatchBuffer undelivered bytes, then closes its
+// stream and opens it again from the last revision delivered; it ends with *store.ExpiredError only if etcd
+// has compacted that revision.
 //
-// Progress reports need etcd 3.4.31, 3.5.13 or 3.6 on every member; below that
-// Capabilities().Progress is false.
+// Progress reports need etcd 3.4.31, 3.5.13 or 3.6 on every member; otherwise Capabilities().Progress is
+// false.
 //
-// etcd's client needs real sockets and real time, so New refuses to work in a
-// testing/synctest bubble: use store/memory there.
+// etcd's client needs real sockets and real time, so New returns ErrBubble in a testing/synctest bubble: use
+// store/memory there.
 package etcd
 
 import (
@@ -33,16 +32,16 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// ErrBubble is what New returns inside a testing/synctest bubble.
+// ErrBubble is returned by New in a testing/synctest bubble.
 var ErrBubble = errors.New("etcd: cannot be used in a testing/synctest bubble (sockets and etcd's time are real); use store/memory there")
 
-// Options say how to reach etcd. Only Endpoints is required.
+// Options configure the connection to etcd. Only Endpoints is required.
 type Options struct {
 	// Endpoints are URLs of members, such as "https://10.0.0.1:2379".
 	Endpoints []string
 	// TLS is used for https endpoints.
 	TLS *tls.Config
-	// Username and Password authenticate where etcd asks for it.
+	// Username and Password are used if etcd requires authentication.
 	Username, Password string
 	// Prefix is put before every key. Empty means "/registry".
 	Prefix string
@@ -54,8 +53,8 @@ type Options struct {
 	Timeout time.Duration
 	// WatchBuffer bounds the undelivered bytes of one watch. Zero means 32 MiB.
 	WatchBuffer int
-	// CompactInterval is how often Run compacts; what is older than one to two
-	// intervals goes. Zero means 5 min, negative never.
+	// CompactInterval is how often Run compacts; history older than one to two intervals is discarded. Zero
+	// means 5 min, negative never.
 	CompactInterval time.Duration
 	// Logger receives compactions and reconnects. Nil discards.
 	Logger *slog.Logger
@@ -86,7 +85,7 @@ type Store struct {
 	opts     Options
 	client   *clientv3.Client
 	leases   leases
-	progress atomic.Bool   // every member known reports progress reliably
+	progress atomic.Bool   // every member that answered reports progress reliably
 	done     chan struct{} // closed by Close
 
 	mu      sync.Mutex
@@ -132,8 +131,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// inBubble reports whether the caller runs in a synctest bubble, whose clock starts in the
-// year 2000.
+// inBubble reports whether the caller runs in a synctest bubble, whose clock starts in the year 2000.
 func inBubble() bool {
 	year := time.Now().Year()
 	return year >= 2000 && year < 2010

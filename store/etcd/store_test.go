@@ -35,7 +35,7 @@ func raw(t testing.TB, e *storetest.Etcd) *clientv3.Client {
 }
 
 // TestConformance gives every case a prefix of its own in one etcd, except the one that compacts
-// everybody's history.
+// the history of all.
 func TestConformance(t *testing.T) {
 	shared, n := storetest.StartEtcd(t), 0
 	opened := map[store.Store]etcd.Options{}
@@ -64,7 +64,7 @@ func TestRefusesBubbles(t *testing.T) {
 	})
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestNoMemberAnswers(t *testing.T) {
 	_, err := etcd.New(context.Background(), etcd.Options{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 300 * time.Millisecond})
 	var unavailable *store.UnavailableError
 	require.ErrorAs(t, err, &unavailable)
@@ -297,7 +297,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestSlowWatch has a reader fall far behind a small buffer: memory stays bounded, and it still gets
+// TestSlowWatch has a reader fall far behind a small buffer: memory stays bounded, and it still receives
 // everything in order.
 func TestSlowWatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -31,8 +31,8 @@ func (s *Store) waitForMember(ctx context.Context) error {
 	}
 }
 
-// probe asks every endpoint for its version. Progress is used when all that answer report it
-// reliably: the lowest version wins. It fails only if none answers.
+// probe queries the version of every endpoint. Progress is used if all that answer report it reliably, that
+// is, the lowest version decides. It fails only if none answers.
 func (s *Store) probe(ctx context.Context) error {
 	answered, progress := 0, true
 	var failures []error

@@ -13,10 +13,11 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/internal/wake"
 )
 
 const (
-	watchQueue = 4096 // responses of one watch not delivered yet
+	watchQueue = 4096 // undelivered responses of one watch
 	minRetry   = 100 * time.Millisecond
 	maxRetry   = 5 * time.Second
 )
@@ -24,14 +25,14 @@ const (
 // errBehind ends a stream whose reader did not keep up.
 var errBehind = errors.New("watch buffer is full")
 
-// stream is one etcd watch. It has a gRPC stream of its own, told apart by metadata, so
-// that asking for progress concerns nobody else.
+// stream is one etcd watch. It has a gRPC stream of its own, distinguished by metadata, so that a progress
+// request reaches no other watch.
 type stream struct {
 	store  *Store
 	prefix string
-	ctx    context.Context // lives as long as the stream; etcd's client finds the stream by it
 	cancel context.CancelFunc
-	asked  chan struct{}
+	// requested is set when progress has been requested.
+	requested wake.Signal
 
 	queue  chan store.Batch
 	queued atomic.Int64 // bytes in queue
@@ -66,7 +67,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, opts store
 		case errors.Is(err, errBehind):
 			continue
 		}
-		s.opts.Logger.Warn("etcd watch opens again", "prefix", prefix, "revision", from, "err", err)
+		s.opts.Logger.Warn("etcd watch failed, opening it again", "prefix", prefix, "revision", from, "err", err)
 		timer := time.NewTimer(retry/2 + rand.N(retry))
 		select {
 		case <-timer.C:
@@ -81,15 +82,15 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64, opts store
 // watchOnce runs one stream to its end and returns the last revision delivered, the error of deliver,
 // and that of the stream.
 func (s *Store) watchOnce(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) (last int64, failed, err error) {
-	st, err := s.open(ctx, prefix)
+	st, streamCtx, err := s.open(ctx, prefix)
 	if err != nil {
 		return from, nil, err
 	}
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer s.close(st)
-	tasks.Go(func() { st.pump(from, opts) })
-	tasks.Go(st.answerProgress)
+	tasks.Go(func() { st.pump(streamCtx, from, opts) })
+	tasks.Go(func() { st.forwardRequests(streamCtx) })
 	last = from
 	for {
 		select {
@@ -116,18 +117,19 @@ func (s *Store) watchOnce(ctx context.Context, prefix string, from int64, opts s
 	}
 }
 
-func (s *Store) open(ctx context.Context, prefix string) (*stream, error) {
-	st := &stream{store: s, prefix: prefix, asked: make(chan struct{}, 1), queue: make(chan store.Batch, watchQueue)}
+// open registers a stream. The context it returns is the stream's: etcd's client finds the stream by it.
+func (s *Store) open(ctx context.Context, prefix string) (*stream, context.Context, error) {
+	st := &stream{store: s, prefix: prefix, requested: wake.New(), queue: make(chan store.Batch, watchQueue)}
 	own := metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "keelson-watch", strconv.FormatUint(rand.Uint64(), 36))
-	st.ctx, st.cancel = context.WithCancel(own)
+	ctx, st.cancel = context.WithCancel(own)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		st.cancel()
-		return nil, store.ErrClosed
+		return nil, nil, store.ErrClosed
 	}
 	s.streams[st] = struct{}{}
-	return st, nil
+	return st, ctx, nil
 }
 
 func (s *Store) close(st *stream) {
@@ -151,16 +153,16 @@ func (s *Store) openStreams(prefix string) []*stream {
 
 // pump moves responses from etcd's client, whose own buffer has no bound and must
 // therefore be emptied at once, to the queue, which has one.
-func (st *stream) pump(from int64, opts store.WatchOptions) {
+func (st *stream) pump(ctx context.Context, from int64, opts store.WatchOptions) {
 	defer close(st.queue)
-	defer st.cancel() // nobody reads on: let etcd's client stop buffering
+	defer st.cancel() // so that etcd's client stops buffering
 	start, end := st.store.rangeOf(st.prefix)
 	options := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithRev(from + 1)}
 	if opts.Prev {
 		options = append(options, clientv3.WithPrevKV())
 	}
 	st.err = errors.New("etcd closed the watch")
-	for resp := range st.store.client.Watch(st.ctx, start, options...) {
+	for resp := range st.store.client.Watch(ctx, start, options...) {
 		if resp.CompactRevision != 0 {
 			st.err = &store.ExpiredError{Compacted: resp.CompactRevision}
 			return
@@ -224,21 +226,13 @@ func size(b store.Batch) int64 {
 	return int64(n)
 }
 
-// requestProgress asks without waiting.
-func (st *stream) requestProgress() {
-	select {
-	case st.asked <- struct{}{}:
-	default:
-	}
-}
-
-// answerProgress forwards requests to etcd, which may block while the stream reconnects.
-func (st *stream) answerProgress() {
+// forwardRequests forwards progress requests to etcd, which may block while the stream reconnects.
+func (st *stream) forwardRequests(ctx context.Context) {
 	for {
 		select {
-		case <-st.asked:
-			_ = st.store.client.RequestProgress(st.ctx) // whoever waits asks again
-		case <-st.ctx.Done():
+		case <-st.requested:
+			_ = st.store.client.RequestProgress(ctx) // a waiting caller repeats the request
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Store) txn(ctx context.Context, name string, ops []store.Op, guards []s
 	}
 	defer cancel()
 	resp, err := s.commit(bounded, ops, guards)
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // a shared lease ended early, say by an operator's hand
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // a shared lease was revoked early, for example by an operator
 		s.leases.forget()
 		resp, err = s.commit(bounded, ops, guards)
 	}
@@ -70,7 +70,7 @@ func (s *Store) writeFailure(ctx context.Context, name string, ops []store.Op, e
 	return err
 }
 
-// commit sends one transaction that, if its conditions fail, reads every key concerned.
+// commit sends one transaction that reads every key concerned if its conditions fail.
 func (s *Store) commit(ctx context.Context, ops []store.Op, guards []store.Guard) (*clientv3.TxnResponse, error) {
 	n := len(ops) + len(guards)
 	conditions := make([]clientv3.Cmp, 0, n)
@@ -111,7 +111,7 @@ func (s *Store) condition(key string, revision int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(s.full(key)), "=", revision)
 }
 
-// refusal finds the first condition that failed, by what the same transaction read.
+// refusal returns the error of the first condition that failed, from what the same transaction read.
 func (s *Store) refusal(reads []*etcdserverpb.ResponseOp, ops []store.Op, guards []store.Guard) error {
 	current := func(i int) *store.KV {
 		if kvs := reads[i].GetResponseRange().GetKvs(); len(kvs) > 0 {

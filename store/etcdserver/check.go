@@ -24,11 +24,11 @@ func checkDelete(r *pb.DeleteRangeRequest) error {
 	return nil
 }
 
-// maxOps is how many operations a transaction has at most, with those of all transactions within it. etcd has
-// no such limit, only that of a list.
+// maxOps is the greatest number of operations of a transaction and of all transactions within it. etcd has no
+// such limit, only one for each list.
 const maxOps = 10_000
 
-// operations counts, those of the lists that will not be taken included.
+// operations counts the operations of a transaction, including those of lists that will not be run.
 func operations(r *pb.TxnRequest) int {
 	n := len(r.Compare) + len(r.Success) + len(r.Failure)
 	for _, ops := range [][]*pb.RequestOp{r.Success, r.Failure} {
@@ -41,8 +41,8 @@ func operations(r *pb.TxnRequest) int {
 	return n
 }
 
-// checkTxn judges the form of a transaction with at most limit operations in a list; those within it have
-// what the lists around them leave.
+// checkTxn checks the form of a transaction with at most limit operations in a list; a transaction within it
+// has the rest of the limit of the lists around it.
 func checkTxn(r *pb.TxnRequest, limit int) error {
 	n := max(len(r.Compare), len(r.Success), len(r.Failure))
 	if n > limit {
@@ -84,7 +84,7 @@ func checkOp(op *pb.RequestOp, limit int) error {
 	case op.GetRequestTxn() != nil:
 		return checkTxn(op.GetRequestTxn(), limit)
 	default:
-		return rpctypes.ErrGRPCKeyNotFound // etcd's answer to an operation that is none
+		return rpctypes.ErrGRPCKeyNotFound // etcd's error for an operation without content
 	}
 }
 
@@ -103,7 +103,7 @@ func (w written) conflicts(o written) bool {
 	return w.overlaps(o) || o.overlaps(w)
 }
 
-// overlaps reports whether w puts what o deletes.
+// overlaps reports whether w puts a key that o deletes.
 func (w written) overlaps(o written) bool {
 	for _, sp := range o.deletes {
 		if sp.single {
@@ -121,8 +121,8 @@ func (w written) overlaps(o written) bool {
 	return false
 }
 
-// writtenBy returns what a list writes, or an error if it may write a key twice: only one of the two lists of
-// a transaction within it does happen.
+// writtenBy returns what a list writes, or an error if it may write a key twice. Only one of the two lists of
+// a transaction within it is run, so these two may write the same keys.
 func writtenBy(ops []*pb.RequestOp) (written, error) {
 	all := written{puts: map[string]bool{}}
 	add := func(w written) error {

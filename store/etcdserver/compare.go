@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// holds reports whether a comparison holds for all keys of its span; of no key it compares what a key that
-// does not exist has.
+// holds reports whether a comparison holds for all keys of its span. An empty span is compared as a key that
+// does not exist.
 func holds(c *pb.Compare, kvs []*mvccpb.KeyValue) bool {
 	if len(kvs) == 0 {
 		return c.Target != pb.Compare_VALUE && holdsFor(c, &mvccpb.KeyValue{})

@@ -366,7 +366,7 @@ func (p *pair) open() {
 		r.StartRevision = max(0, p.revision+2-p.rnd.Int64N(60))
 	}
 	if r.StartRevision == p.compacted {
-		r.StartRevision++ // of that revision etcd tells what happens to be left, ours nothing
+		r.StartRevision++ // of that revision etcd sends what happens to be left, this server nothing
 	}
 	if p.oneIn(3) {
 		r.Filters = []pb.WatchCreateRequest_FilterType{pb.WatchCreateRequest_FilterType(p.rnd.IntN(2))}

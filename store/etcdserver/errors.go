@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// answer translates an error of the store to what etcd says in its place; one that is a status already stays.
+// answer translates an error of the store to that of etcd in the same case; a status is returned as it is.
 func answer(err error) error {
 	if err == nil {
 		return nil
@@ -43,7 +43,7 @@ func answer(err error) error {
 	return status.Error(codes.Unavailable, err.Error())
 }
 
-// unsupported is the answer to what a store cannot do.
+// unsupported is the error of requests that a store does not support.
 func unsupported(what string) error {
 	return status.Error(codes.Unimplemented, "etcdserver: "+what+" is not supported over this store")
 }

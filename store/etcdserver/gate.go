@@ -2,22 +2,22 @@ package etcdserver
 
 import "context"
 
-// sharers is how many may be inside a gate together.
+// sharers is how many may hold a gate together.
 const sharers = 64
 
-// gate lets many share what now and then one has alone. Waiting ends with its context.
+// gate is a lock shared by many or held by one alone. Waiting for it ends with the context.
 type gate struct {
 	places chan struct{} // one element for each place taken
-	turn   chan struct{} // held by who gathers all places, so that two never wait for each other
+	turn   chan struct{} // held while one takes all places, so that two never wait for each other
 }
 
 func newGate() gate {
 	return gate{places: make(chan struct{}, sharers), turn: make(chan struct{}, 1)}
 }
 
-// share enters together with others; leave is called once.
+// share takes one place; leave must be called once.
 func (g gate) share(ctx context.Context) (leave func(), err error) {
-	// Who waits to be alone is let in first.
+	// One that waits to be alone goes first.
 	for _, queue := range []chan struct{}{g.turn, g.places} {
 		select {
 		case queue <- struct{}{}:
@@ -32,7 +32,7 @@ func (g gate) share(ctx context.Context) (leave func(), err error) {
 	return func() { <-g.places }, nil
 }
 
-// alone enters when nobody else is inside, and keeps everybody out until leave.
+// alone takes all places; leave must be called once.
 func (g gate) alone(ctx context.Context) (leave func(), err error) {
 	select {
 	case g.turn <- struct{}{}:

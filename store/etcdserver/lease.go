@@ -19,16 +19,17 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/internal/wake"
 )
 
 const (
-	minLease = 2             // seconds: a shorter one is lengthened, as etcd's least is a little more than its election
+	minLease = 2             // seconds; shorter ones are extended, as etcd does to a little more than its election timeout
 	maxLease = 9_000_000_000 // seconds, etcd's bound
 )
 
-// lease is a time to live that keys share. While it has keys its record is in the store, written and deleted
-// in the commits that attach the first key and detach the last: so it survives with them, and granting one
-// changes no revision.
+// lease is a time to live that keys share. While it has keys it has a record in the store, which is written
+// and deleted in the commits that attach the first key and detach the last: so it is as durable as they are,
+// and granting a lease takes no revision.
 type lease struct {
 	id      int64
 	ttl     int64 // granted, in seconds
@@ -37,16 +38,16 @@ type lease struct {
 	record  int64 // revision of the record, or store.Absent
 }
 
-// leases holds all there are. Which keys they have changes only while the server's gate is held alone.
+// leases holds all leases. Their keys change only while the server's gate is held alone.
 type leases struct {
-	sooner chan struct{} // tells the expiry that there is a lease that it has not seen
+	sooner wake.Signal // set when a lease has been granted, for expire
 
 	mu   sync.Mutex
 	byID map[int64]*lease
 }
 
 func newLeases() *leases {
-	return &leases{byID: map[int64]*lease{}, sooner: make(chan struct{}, 1)}
+	return &leases{byID: map[int64]*lease{}, sooner: wake.New()}
 }
 
 func (l *leases) has(id int64) bool {
@@ -55,20 +56,21 @@ func (l *leases) has(id int64) bool {
 	return l.byID[id] != nil
 }
 
-// move says that a key leaves or joins a lease.
+// move is the detachment of a key from one lease and its attachment to another, or the change of a lease's
+// record.
 type move struct {
 	key      string
 	from, to int64 // 0: none
 	record   *record
 }
 
-// record says what becomes of the record of a lease.
+// record is the state of a lease's record after the commit.
 type record struct {
 	id     int64
 	exists bool
 }
 
-// plan returns what writes change in the leases, and the operations on the leases' records that belong into
+// plan returns what writes change in the leases, and the operations on the records of leases that are part of
 // their commit.
 func (l *leases) plan(writes []*write) ([]move, []store.Op) {
 	l.mu.Lock()
@@ -117,7 +119,7 @@ func (l *leases) plan(writes []*write) ([]move, []store.Op) {
 	return moves, ops
 }
 
-// apply does what plan has returned, after its commit.
+// apply applies what plan returned, after the commit.
 func (l *leases) apply(moves []move, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +141,7 @@ func (l *leases) apply(moves []move, revision int64) {
 	}
 }
 
-// load reads the leases from the store. Each begins anew, as etcd's do after a restart.
+// load reads the leases from the store. The TTL of each starts again, as in etcd after a restart.
 func (s *Server) load(ctx context.Context) error {
 	records, err := s.store.List(ctx, leaseRoot, store.ListOptions{})
 	if err != nil || len(records.Items) == 0 {
@@ -154,7 +156,7 @@ func (s *Server) load(ctx context.Context) error {
 			l.mu.Unlock()
 			return fmt.Errorf("%w: key %q at revision %d", errForeign, kv.Key, kv.Revision)
 		}
-		// One granted in the meantime has no keys yet.
+		// A lease granted in the meantime has no keys yet.
 		l.byID[id] = &lease{id: id, ttl: int64(ttl), expires: time.Now().Add(time.Duration(ttl) * time.Second), keys: map[string]struct{}{}, record: kv.Revision}
 	}
 	l.mu.Unlock()
@@ -193,10 +195,7 @@ func (s *Server) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.L
 		return nil, rpctypes.ErrGRPCLeaseExist
 	}
 	l.byID[id] = &lease{id: id, ttl: ttl, expires: time.Now().Add(time.Duration(ttl) * time.Second), keys: map[string]struct{}{}}
-	select {
-	case l.sooner <- struct{}{}:
-	default:
-	}
+	l.sooner.Set()
 	return &pb.LeaseGrantResponse{Header: s.header(revision), ID: id, TTL: ttl}, nil
 }
 
@@ -209,8 +208,8 @@ func (s *Server) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb
 	return &pb.LeaseRevokeResponse{Header: s.header(revision)}, nil
 }
 
-// revoke deletes a lease and its keys, if it has expired or whatever its time. More keys than the store takes
-// in a transaction go in several.
+// revoke deletes a lease and its keys; with expired only if the lease has expired. If it has more keys than a
+// transaction of the store takes, it uses several.
 func (s *Server) revoke(ctx context.Context, id int64, expired bool) (int64, error) {
 	leave, err := s.gate.alone(ctx)
 	if err != nil {
@@ -227,7 +226,7 @@ func (s *Server) revoke(ctx context.Context, id int64, expired bool) (int64, err
 	keys := slices.Sorted(maps.Keys(of.keys))
 	l.mu.Unlock()
 	for part := range slices.Chunk(keys, max(1, s.txnOps()-1)) {
-		t := &txn{s: s, ctx: ctx, alone: true, writes: map[string]*write{}}
+		t := &txn{s: s, alone: true, writes: map[string]*write{}}
 		for _, key := range part {
 			f, err := s.get(ctx, key)
 			if err != nil {
@@ -237,7 +236,7 @@ func (s *Server) revoke(ctx context.Context, id int64, expired bool) (int64, err
 				_ = t.write(key, nil, f.kvs[0])
 			}
 		}
-		if _, err := t.commit(); err != nil {
+		if _, err := t.commit(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -262,8 +261,8 @@ func (s *Server) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
 	})
 }
 
-// receive repeats until the client has ended its stream, the server ends, or an error. What it waits for then
-// ends with the stream.
+// receive repeats step until the client has ended its stream, the server ends, or step fails. A step that is
+// still blocked then ends with the stream.
 func (s *Server) receive(ctx context.Context, step func() error) error {
 	ended := make(chan error, 1)
 	s.tasks.Go(func() {
@@ -287,7 +286,7 @@ func (s *Server) receive(ctx context.Context, step func() error) error {
 	}
 }
 
-// renew returns the seconds that a lease has from now on: zero if there is none.
+// renew extends a lease and returns its seconds from now on: zero if it does not exist.
 func (l *leases) renew(id int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -335,13 +334,13 @@ func (s *Server) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest) (*pb
 	return resp, nil
 }
 
-// due is a lease and when it ends.
+// due is a lease and when it expires.
 type due struct {
 	id      int64
 	expires time.Time
 }
 
-// byExpiry returns the leases, the next to end first.
+// byExpiry returns the leases, the next to expire first.
 func (l *leases) byExpiry() []due {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -353,7 +352,7 @@ func (l *leases) byExpiry() []due {
 	return out
 }
 
-// expire revokes leases when their time has come, until ctx ends.
+// expire revokes leases when they expire, until ctx ends.
 func (s *Server) expire(ctx context.Context) {
 	const retry = time.Second // after an error of the store
 	for ctx.Err() == nil {
@@ -364,7 +363,7 @@ func (s *Server) expire(ctx context.Context) {
 			}
 			wait = 0
 			if _, err := s.revoke(ctx, of.id, true); err != nil && !errors.Is(err, rpctypes.ErrGRPCLeaseNotFound) {
-				s.opts.Logger.Warn("a lease cannot be ended", "lease", of.id, "err", err)
+				s.opts.Logger.Warn("revoke expired lease failed", "lease", of.id, "err", err)
 				wait = retry
 				break
 			}

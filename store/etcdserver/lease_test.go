@@ -88,7 +88,7 @@ func TestLeasesEnd(t *testing.T) {
 	})
 }
 
-// TestLeasesOutliveTheServer: another server over the same store knows the leases with keys, and gives them
+// TestLeasesOutliveTheServer: another server over the same store has the leases with keys, and gives them
 // their whole time.
 func TestLeasesOutliveTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

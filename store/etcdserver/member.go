@@ -10,10 +10,10 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// term is the term of a cluster that has had one election and needs no other.
+// term is the raft term of a cluster after its first election.
 const term = 2
 
-// header begins every answer.
+// header returns the header of a response.
 func (s *Server) header(revision int64) *pb.ResponseHeader {
 	return &pb.ResponseHeader{ClusterId: number("cluster"), MemberId: s.member(), Revision: revision, RaftTerm: term}
 }
@@ -26,7 +26,7 @@ func number(name string) uint64 {
 	return h.Sum64()
 }
 
-// txnOps is how many operations and guards the store takes in one transaction.
+// txnOps is how many operations and guards the store accepts in one transaction.
 func (s *Server) txnOps() int { return max(store.MaxTxnOps, s.store.Capabilities().TxnOps) }
 
 // MemberList implements etcdserverpb.ClusterServer: there is one member.
@@ -58,8 +58,8 @@ func (s *Server) MemberPromote(context.Context, *pb.MemberPromoteRequest) (*pb.M
 	return nil, unsupported("a change of members")
 }
 
-// Status implements etcdserverpb.MaintenanceServer. The version is that of the API spoken; the size is the
-// store's own, zero if it does not know it.
+// Status implements etcdserverpb.MaintenanceServer. The version is that of the API; the size is the
+// store's, zero if it does not report it.
 func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
 	revision, err := s.store.Progress(ctx, nowhere)
 	if err != nil {
@@ -77,8 +77,7 @@ func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRes
 	}, nil
 }
 
-// Alarm implements etcdserverpb.MaintenanceServer: no alarm is ever raised, so none is listed and none is
-// left to be taken back.
+// Alarm implements etcdserverpb.MaintenanceServer: there are never alarms to list or to disarm.
 func (s *Server) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
 	if r.Action == pb.AlarmRequest_ACTIVATE {
 		return nil, unsupported("raising an alarm")
@@ -90,13 +89,12 @@ func (s *Server) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb.AlarmRespon
 	return &pb.AlarmResponse{Header: s.header(revision)}, nil
 }
 
-// Defragment implements etcdserverpb.MaintenanceServer: a store looks after its own space.
+// Defragment implements etcdserverpb.MaintenanceServer: a store manages its own space.
 func (s *Server) Defragment(context.Context, *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
 	return nil, unsupported("defragmentation")
 }
 
-// Hash implements etcdserverpb.MaintenanceServer: there is no file of etcd's to be hashed, in this and the
-// following.
+// Hash implements etcdserverpb.MaintenanceServer: there is no backend of etcd to hash.
 func (s *Server) Hash(context.Context, *pb.HashRequest) (*pb.HashResponse, error) {
 	return nil, unsupported("the hash of a backend")
 }
@@ -111,7 +109,7 @@ func (s *Server) Snapshot(*pb.SnapshotRequest, pb.Maintenance_SnapshotServer) er
 	return unsupported("a snapshot of a backend")
 }
 
-// MoveLeader implements etcdserverpb.MaintenanceServer: there is nobody else to lead.
+// MoveLeader implements etcdserverpb.MaintenanceServer: there is no other member.
 func (s *Server) MoveLeader(context.Context, *pb.MoveLeaderRequest) (*pb.MoveLeaderResponse, error) {
 	return nil, unsupported("another leader")
 }
@@ -121,7 +119,7 @@ func (s *Server) Downgrade(context.Context, *pb.DowngradeRequest) (*pb.Downgrade
 	return nil, unsupported("a downgrade")
 }
 
-// auth says that nobody needs to authenticate besides by certificate; users and roles there are none.
+// auth reports that authentication is disabled, apart from client certificates; there are no users and roles.
 type auth struct {
 	*pb.UnimplementedAuthServer
 	s *Server

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// handler sends calls of gRPC to their server. /health, /livez and /readyz read the store.
+// handler routes gRPC calls to rpc and serves the plain paths. /health, /livez and /readyz read the store.
 func (s *Server) handler(rpc *grpc.Server) http.Handler {
 	plain := http.NewServeMux()
 	for _, path := range []string{"/livez", "/readyz"} {

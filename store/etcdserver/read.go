@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	page    = 1000 // keys read at a time where a range has no end that the store knows
-	rereads = 3    // when history is so short that it goes between two pages
+	page    = 1000 // keys per list where the range does not end with a prefix
+	rereads = 3    // attempts if the revision is compacted between two pages
 )
 
-// query says what is read of a span.
+// query selects what is read of a span.
 type query struct {
 	revision int64 // 0: the current one
 	limit    int64 // 0: all; onlyCount: none
 }
 
-// found is the answer: kvs ascending by key, and how many keys the span has.
+// found is the result: kvs ascending by key, and the number of keys in the span.
 type found struct {
 	kvs      []*mvccpb.KeyValue
 	count    int64
@@ -54,28 +54,28 @@ func (s *Server) readOnce(ctx context.Context, sp span, q query) (found, error) 
 		}
 		return kv, nil
 	}
-	r := reader{s: s, ctx: ctx, found: found{revision: q.revision}, query: q}
+	r := reader{s: s, found: found{revision: q.revision}, query: q}
 	prefix, exact := sp.prefix()
 	var err error
 	switch {
 	case sp.empty():
-		_, err = r.list(nowhere, "", 1)
+		_, err = r.list(ctx, nowhere, "", 1)
 	case sp.single:
-		err = r.one(sp.from)
+		err = r.one(ctx, sp.from)
 	default:
 		after := ""
 		switch {
 		case sp.from == prefix:
-		case strings.HasSuffix(sp.from, "\x00"): // the key that follows on another at once: so lists are continued
+		case strings.HasSuffix(sp.from, "\x00"): // the key right after another: the continuation of a list
 			after = sp.from[:len(sp.from)-1]
 		default:
 			after = sp.from
-			err = r.one(sp.from)
+			err = r.one(ctx, sp.from)
 		}
 		if err == nil && exact {
-			err = r.rest(prefix, after)
+			err = r.rest(ctx, prefix, after)
 		} else if err == nil {
-			err = r.until(sp.to, prefix, after)
+			err = r.until(ctx, sp.to, prefix, after)
 		}
 	}
 	return r.found, err
@@ -96,24 +96,23 @@ func (s *Server) get(ctx context.Context, key string) (found, error) {
 type reader struct {
 	found
 	query
-	s   *Server
-	ctx context.Context
+	s *Server
 }
 
-func (r *reader) list(prefix, after string, limit int64) (store.ListResult, error) {
-	// Who wants keys only needs values too: the version is in them.
+func (r *reader) list(ctx context.Context, prefix, after string, limit int64) (store.ListResult, error) {
+	// A request for keys only needs the values too: they contain the version.
 	o := store.ListOptions{Limit: int(limit), Revision: r.found.revision, KeysOnly: r.limit == onlyCount}
 	if after != "" {
 		o.After = keyRoot + after
 	}
-	list, err := r.s.store.List(r.ctx, prefix, o)
+	list, err := r.s.store.List(ctx, prefix, o)
 	if err == nil {
 		r.found.revision = list.Revision
 	}
 	return list, err
 }
 
-// onlyCount is a limit: no key is wanted.
+// onlyCount is a limit: only the count is needed.
 const onlyCount = -1
 
 // add counts an item and keeps it if it is within the limit.
@@ -128,21 +127,21 @@ func (r *reader) add(item store.KV) error {
 }
 
 // one adds a single key.
-func (r *reader) one(key string) error {
-	list, err := r.list(keyRoot+key, "", 1)
+func (r *reader) one(ctx context.Context, key string) error {
+	list, err := r.list(ctx, keyRoot+key, "", 1)
 	if err == nil && len(list.Items) > 0 && list.Items[0].Key == keyRoot+key {
 		return r.add(list.Items[0])
 	}
 	return err
 }
 
-// rest adds every key with a prefix behind another.
-func (r *reader) rest(prefix, after string) error {
+// rest adds every key with a prefix after another.
+func (r *reader) rest(ctx context.Context, prefix, after string) error {
 	limit := int64(0)
 	if r.limit != 0 {
 		limit = max(1, r.limit-int64(len(r.kvs)))
 	}
-	list, err := r.list(keyRoot+prefix, after, limit)
+	list, err := r.list(ctx, keyRoot+prefix, after, limit)
 	if err != nil {
 		return err
 	}
@@ -155,10 +154,10 @@ func (r *reader) rest(prefix, after string) error {
 	return nil
 }
 
-// until adds the keys with a prefix, behind one and before another.
-func (r *reader) until(to, prefix, after string) error {
+// until adds the keys with a prefix, after one and before another.
+func (r *reader) until(ctx context.Context, to, prefix, after string) error {
 	for {
-		list, err := r.list(keyRoot+prefix, after, page)
+		list, err := r.list(ctx, keyRoot+prefix, after, page)
 		if err != nil {
 			return err
 		}
@@ -186,7 +185,7 @@ func (s *Server) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRespon
 	if err != nil {
 		return nil, answer(err)
 	}
-	if r.Revision > 0 { // the header tells the store's, whatever was asked for
+	if r.Revision > 0 { // the header always has the store's revision
 		if resp.Header.Revision, err = s.store.Progress(ctx, nowhere); err != nil {
 			return nil, answer(err)
 		}
@@ -208,7 +207,7 @@ func checkRange(r *pb.RangeRequest) error {
 	return nil
 }
 
-// answerRange answers a request with what read reads. The header has the revision of the state shown.
+// answerRange answers a request with what read returns. The header has the revision of that state.
 func (s *Server) answerRange(r *pb.RangeRequest, read func(span, query) (found, error)) (*pb.RangeResponse, error) {
 	filtered := r.MinModRevision != 0 || r.MaxModRevision != 0 || r.MinCreateRevision != 0 || r.MaxCreateRevision != 0
 	q := query{revision: max(0, r.Revision)}
@@ -218,7 +217,7 @@ func (s *Server) answerRange(r *pb.RangeRequest, read func(span, query) (found, 
 	case r.SortOrder == pb.RangeRequest_NONE && !filtered:
 		q.limit = max(0, r.Limit)
 		if q.limit > 0 {
-			q.limit++ // tells whether there is more
+			q.limit++ // to find out whether there is more
 		}
 	}
 	f, err := read(newSpan(r.Key, r.RangeEnd), q)
@@ -277,7 +276,7 @@ func order(kvs []*mvccpb.KeyValue, by pb.RangeRequest_SortTarget, in pb.RangeReq
 	})
 }
 
-// Compact implements etcdserverpb.KVServer. The store forgets at once, Physical changes nothing.
+// Compact implements etcdserverpb.KVServer. The store compacts at once; Physical has no effect.
 func (s *Server) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
 	if err := s.store.Compact(ctx, r.Revision); err != nil {
 		return nil, answer(err)

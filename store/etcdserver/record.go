@@ -12,16 +12,15 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// Where things are in the store: a key of etcd may be any bytes, a key of the store begins with a slash.
+// The layout of the store: a key of etcd may be any bytes, a key of the store begins with a slash.
 const (
 	keyRoot   = "/key/"
 	leaseRoot = "/lease/"
-	nowhere   = "/none/" // nothing is ever there: it is asked for the revision alone
+	nowhere   = "/none/" // always empty, to read the revision alone
 )
 
-// A value in the store is what etcd tells of a key besides its revisions, the version and the lease as
-// varints, and then etcd's value: so they are as durable as the value, and those of older revisions are known
-// too.
+// A value in the store is the key's version and lease as varints, followed by etcd's value: so they are as
+// durable as the value, and available at older revisions too.
 
 func encode(version, lease int64, value []byte) []byte {
 	b := make([]byte, 0, 2*binary.MaxVarintLen64+len(value))
@@ -46,16 +45,16 @@ func decode(kv store.KV) (*mvccpb.KeyValue, error) {
 	}, nil
 }
 
-// errForeign is the answer about what somebody else has written.
-var errForeign = errors.New("etcdserver: the store holds what was not written through it")
+// errForeign is returned for a value that another client of the store has written.
+var errForeign = errors.New("etcdserver: the store has a value that this server did not write")
 
 func leaseKey(id int64) string { return leaseRoot + strconv.FormatInt(id, 16) }
 
-// span is a range of keys as requests tell it.
+// span is the range of keys of a request.
 type span struct {
 	from string
-	to   string // the first key behind it; unused where single or open is set
-	// single is the key from alone, open everything from it on.
+	to   string // the first key after it; unused if single or open is set
+	// single means the key from alone, open all keys from it on.
 	single, open bool
 }
 
@@ -83,8 +82,8 @@ func (s span) contains(key string) bool {
 
 func (s span) empty() bool { return !s.single && !s.open && s.from >= s.to }
 
-// prefix returns the longest prefix that all its keys have, and whether every key from s.from on that has it
-// is in the span: then no other bound is needed.
+// prefix returns the longest common prefix of its keys. exact reports whether every key from s.from on with
+// that prefix is in the span, so that no other bound is needed.
 func (s span) prefix() (prefix string, exact bool) {
 	switch {
 	case s.single:

@@ -22,19 +22,19 @@ import (
 
 // Options refine a Server. The zero value is useful.
 type Options struct {
-	// Name is the member's, in its list. Empty means "default".
+	// Name is the name of the member. Empty means "default".
 	Name string
-	// ClientURLs are where the member says that it is reached; they change nothing else.
+	// ClientURLs are the client URLs that MemberList returns; they have no other effect.
 	ClientURLs []string
-	// TLS, if not nil, is what connections must speak. Its ClientAuth says whether clients need certificates.
+	// TLS, if not nil, is required of connections. Its ClientAuth decides whether clients need certificates.
 	TLS *tls.Config
-	// MaxRequestBytes is the largest request. Zero means 1.5 MiB, etcd's limit. The store has a limit of its
-	// own, in which what is kept beside a value counts with at most 20 bytes.
+	// MaxRequestBytes is the size of the largest request, in bytes. Zero means 1.5 MiB, etcd's limit. The
+	// store has a limit of its own, towards which each value counts up to 20 bytes more.
 	MaxRequestBytes int
-	// ProgressInterval is how often watches that asked to be notified of progress are, while nothing happens.
-	// Zero means 10 min, as etcd's.
+	// ProgressInterval is how often watches with progress notifications receive one while they have no
+	// events. Zero means 10 min, etcd's default.
 	ProgressInterval time.Duration
-	// Logger is told what nobody else can be; nil discards.
+	// Logger receives errors that no client receives. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -55,23 +55,23 @@ func (o Options) withDefaults() Options {
 }
 
 const (
-	// overhead is what a message of gRPC may have beside the largest request.
+	// overhead is how much larger than the largest request a gRPC message may be, in bytes.
 	overhead = 512 << 10
-	// streams is how many requests and watches one connection may have open.
+	// streams is the greatest number of open requests and streams of one connection.
 	streams = 1 << 20
-	// quiet is how long nothing may come from a client before it is asked whether it is still there.
+	// quiet is how long a connection may receive nothing before the server pings the client.
 	quiet = 30 * time.Second
-	// grace is how long a request may go on when the server ends.
+	// grace is how long running requests may continue when the server ends.
 	grace = 2 * time.Second
 )
 
-// Server answers etcd's clients out of a store. It implements the servers of etcdserverpb.
+// Server serves etcd's clients from a store. It implements the servers of etcdserverpb.
 type Server struct {
 	store   store.Store
 	opts    Options
 	gate    gate
 	leases  *leases
-	begin   func() // lets writers in: the leases are known
+	begin   func() // admits writers, once the leases are loaded
 	served  atomic.Bool
 	closing chan struct{} // closed when Serve ends
 	tasks   sync.WaitGroup
@@ -85,20 +85,20 @@ var (
 	_ pb.MaintenanceServer = (*Server)(nil)
 )
 
-// New returns a server over a store, which is the server's alone until Serve has returned, and is closed by
-// the caller. Its methods may be called without a connection too; writes wait until Serve has begun.
+// New returns a server over a store, to which nothing else may write until Serve has returned, and which the
+// caller closes. Its methods may also be called directly; writes wait until Serve has begun.
 func New(s store.Store, opts Options) *Server {
 	server := &Server{store: s, opts: opts.withDefaults(), gate: newGate(), leases: newLeases(), closing: make(chan struct{})}
-	server.begin, _ = server.gate.alone(context.Background()) // nobody else has the gate
+	server.begin, _ = server.gate.alone(context.Background()) // the gate is free
 	return server
 }
 
-// Serve answers the connections of the listeners and ends leases when their time has come, until ctx ends:
-// then it lets requests that are under way finish for at most two seconds, ends all streams, closes the
-// listeners and returns nil when all its goroutines have returned. It may be called once.
+// Serve serves the connections of the listeners and revokes expired leases until ctx ends. Then it waits at
+// most two seconds for running requests, ends all streams, closes the listeners and returns nil when all its
+// goroutines have returned. It may be called once.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	if s.served.Swap(true) {
-		return errors.New("etcdserver: Serve was called before")
+		return errors.New("etcdserver: Serve called twice")
 	}
 	closeAll := func() {
 		for _, l := range listeners {
@@ -149,7 +149,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	return err
 }
 
-// register returns the server of all services.
+// register returns a gRPC server of all services.
 func (s *Server) register() *grpc.Server {
 	rpc := grpc.NewServer(grpc.MaxRecvMsgSize(s.opts.MaxRequestBytes+overhead), grpc.MaxSendMsgSize(math.MaxInt32))
 	pb.RegisterKVServer(rpc, s)

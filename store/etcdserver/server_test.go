@@ -79,9 +79,9 @@ func TestTooLarge(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestSomebodyElseWrote: what was not written through the server is told of, and neither shown nor
+// TestForeignValue: a value that the server did not write is reported, and neither returned nor
 // overwritten.
-func TestSomebodyElseWrote(t *testing.T) {
+func TestForeignValue(t *testing.T) {
 	m := inMemory(t)
 	s, stop := running(t, m, etcdserver.Options{})
 	defer stop()

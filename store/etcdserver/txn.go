@@ -16,14 +16,14 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// tries is how often a transaction is tried beside others before it has the store alone.
+// tries is how often a transaction is tried concurrently with others before it runs alone.
 const tries = 3
 
 var (
-	// errAlone says that a transaction must be tried again with nobody else writing.
-	errAlone = errors.New("the transaction needs the store alone")
-	// errConflict says that a key has changed between the reading and the commit.
-	errConflict = status.Error(codes.Aborted, "etcdserver: a key was written by somebody else: the store must be the server's alone")
+	// errAlone means that a transaction must be tried again without other writers.
+	errAlone = errors.New("the transaction must run alone")
+	// errConflict means that a key has changed between the read and the commit.
+	errConflict = status.Error(codes.Aborted, "etcdserver: a key was changed by another writer: nothing but the server may write to the store")
 )
 
 // Put implements etcdserverpb.KVServer.
@@ -31,7 +31,7 @@ func (s *Server) Put(ctx context.Context, r *pb.PutRequest) (*pb.PutResponse, er
 	if err := checkPut(r); err != nil {
 		return nil, err
 	}
-	if r.Lease != 0 && !s.leases.has(r.Lease) { // a transaction would look for the key first
+	if r.Lease != 0 && !s.leases.has(r.Lease) { // a transaction would check the key first
 		return nil, rpctypes.ErrGRPCLeaseNotFound
 	}
 	resp, err := s.single(ctx, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: r}})
@@ -75,9 +75,9 @@ func (s *Server) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 	return s.apply(ctx, r)
 }
 
-// apply carries out a transaction of the right form. One that concerns single keys without a lease is made
-// beside others: the commit has a guard on every key that was read. Any other has the store alone: no guard
-// tells of a key that has come into a range.
+// apply runs a transaction whose form has been checked. One with single keys without a lease runs
+// concurrently with others: its commit has a guard on every key that was read. Any other runs alone, because
+// no guard covers a key that is created in a range.
 func (s *Server) apply(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if r.Size() > s.opts.MaxRequestBytes {
 		return nil, rpctypes.ErrGRPCRequestTooLarge
@@ -106,7 +106,7 @@ func (s *Server) apply(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, 
 }
 
 func (s *Server) try(ctx context.Context, r *pb.TxnRequest, alone bool) (*pb.TxnResponse, error) {
-	t := &txn{s: s, ctx: ctx, alone: alone, next: pending, read: map[string]*mvccpb.KeyValue{}, writes: map[string]*write{}}
+	t := &txn{s: s, alone: alone, next: pending, read: map[string]*mvccpb.KeyValue{}, writes: map[string]*write{}}
 	if alone {
 		var err error
 		if t.base, err = s.store.Progress(ctx, nowhere); err != nil {
@@ -114,19 +114,19 @@ func (s *Server) try(ctx context.Context, r *pb.TxnRequest, alone bool) (*pb.Txn
 		}
 		t.next = t.base + 1
 	}
-	// Which lists are taken is decided by the state before all operations.
+	// The state before all operations decides which lists are run.
 	decided := map[*pb.TxnRequest]bool{}
-	if err := t.decide(r, decided); err != nil {
+	if err := t.decide(ctx, r, decided); err != nil {
 		return nil, err
 	}
-	if err := t.allowed(r, decided); err != nil {
+	if err := t.allowed(ctx, r, decided); err != nil {
 		return nil, err
 	}
-	resp, err := t.run(r, decided)
+	resp, err := t.run(ctx, r, decided)
 	if err != nil {
 		return nil, err
 	}
-	revision, err := t.commit()
+	revision, err := t.commit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +135,14 @@ func (s *Server) try(ctx context.Context, r *pb.TxnRequest, alone bool) (*pb.Txn
 	return resp, nil
 }
 
-// txn is one try of a transaction: what it has read, and what it will write.
+// txn is one try of a transaction: what it has read and what it will write.
 type txn struct {
 	s     *Server
-	ctx   context.Context
 	alone bool
 	base  int64 // alone: the revision that is read
 	next  int64 // what the commit's revision should be, or pending
 
-	read   map[string]*mvccpb.KeyValue // by key, nil where there is none; beside others only
+	read   map[string]*mvccpb.KeyValue // by key, nil if it does not exist; only if not alone
 	writes map[string]*write
 	order  []*write
 }
@@ -154,26 +153,26 @@ type write struct {
 	kv, prev *mvccpb.KeyValue // kv: nil if it is deleted; its revisions are known after the commit
 }
 
-// Stand for revisions until the commit's is known.
+// Placeholders for revisions until the commit's is known.
 const (
 	pending  = int64(1)<<62 - 1 // the commit's: greater than any
 	previous = int64(-1)        // the one before it
 )
 
 // before returns a span as it was before the transaction.
-func (t *txn) before(sp span, q query) (found, error) {
+func (t *txn) before(ctx context.Context, sp span, q query) (found, error) {
 	if t.alone {
 		if q.revision == 0 {
 			q.revision = t.base
 		}
-		return t.s.read(t.ctx, sp, q)
+		return t.s.read(ctx, sp, q)
 	}
 	if !sp.single || q.revision != 0 {
 		return found{}, errAlone
 	}
 	kv, known := t.read[sp.from]
 	if !known {
-		f, err := t.s.get(t.ctx, sp.from)
+		f, err := t.s.get(ctx, sp.from)
 		if err != nil {
 			return found{}, err
 		}
@@ -190,16 +189,16 @@ func (t *txn) before(sp span, q query) (found, error) {
 }
 
 // now returns a span as the operations so far have left it.
-func (t *txn) now(sp span, q query) (found, error) {
+func (t *txn) now(ctx context.Context, sp span, q query) (found, error) {
 	if len(t.writes) == 0 || q.revision > 0 {
-		f, err := t.before(sp, q)
+		f, err := t.before(ctx, sp, q)
 		f.revision = t.reached()
 		return f, err
 	}
 	if !t.alone {
 		return found{}, errAlone
 	}
-	f, err := t.before(sp, query{})
+	f, err := t.before(ctx, sp, query{})
 	if err != nil {
 		return found{}, err
 	}
@@ -218,7 +217,7 @@ func (t *txn) now(sp span, q query) (found, error) {
 	return f, nil
 }
 
-// reached is the revision that the answer of an operation tells.
+// reached is the revision in the header of an operation's response.
 func (t *txn) reached() int64 {
 	if len(t.writes) > 0 {
 		return t.next
@@ -226,11 +225,11 @@ func (t *txn) reached() int64 {
 	return previous
 }
 
-// decide evaluates the comparisons of a transaction and of those within the lists it takes.
-func (t *txn) decide(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) error {
+// decide evaluates the comparisons of a transaction and of those within the lists that are run.
+func (t *txn) decide(ctx context.Context, r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) error {
 	all := true
 	for _, c := range r.Compare {
-		f, err := t.before(newSpan(c.Key, c.RangeEnd), query{})
+		f, err := t.before(ctx, newSpan(c.Key, c.RangeEnd), query{})
 		if err != nil {
 			return err
 		}
@@ -242,7 +241,7 @@ func (t *txn) decide(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) error {
 	decided[r] = all
 	for _, op := range taken(r, all) {
 		if within := op.GetRequestTxn(); within != nil {
-			if err := t.decide(within, decided); err != nil {
+			if err := t.decide(ctx, within, decided); err != nil {
 				return err
 			}
 		}
@@ -258,16 +257,16 @@ func taken(r *pb.TxnRequest, succeeded bool) []*pb.RequestOp {
 }
 
 // allowed returns the error with which etcd refuses the whole transaction for what is there before it.
-func (t *txn) allowed(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) error {
+func (t *txn) allowed(ctx context.Context, r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) error {
 	for _, op := range taken(r, decided[r]) {
 		var err error
 		switch {
 		case op.GetRequestTxn() != nil:
-			err = t.allowed(op.GetRequestTxn(), decided)
+			err = t.allowed(ctx, op.GetRequestTxn(), decided)
 		case op.GetRequestPut() != nil:
-			err = t.allowedPut(op.GetRequestPut())
+			err = t.allowedPut(ctx, op.GetRequestPut())
 		case op.GetRequestRange() != nil:
-			err = t.allowedRange(op.GetRequestRange())
+			err = t.allowedRange(ctx, op.GetRequestRange())
 		}
 		if err != nil {
 			return err
@@ -276,20 +275,20 @@ func (t *txn) allowed(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) error {
 	return nil
 }
 
-func (t *txn) allowedRange(r *pb.RangeRequest) error {
+func (t *txn) allowedRange(ctx context.Context, r *pb.RangeRequest) error {
 	if r.Revision <= 0 {
 		return nil
 	}
 	if !t.alone {
 		return errAlone
 	}
-	_, err := t.s.read(t.ctx, span{}, query{revision: r.Revision})
+	_, err := t.s.read(ctx, span{}, query{revision: r.Revision})
 	return err
 }
 
-func (t *txn) allowedPut(r *pb.PutRequest) error {
+func (t *txn) allowedPut(ctx context.Context, r *pb.PutRequest) error {
 	if r.IgnoreLease || r.IgnoreValue {
-		f, err := t.before(span{from: string(r.Key), single: true}, query{})
+		f, err := t.before(ctx, span{from: string(r.Key), single: true}, query{})
 		if err != nil {
 			return err
 		}
@@ -309,32 +308,32 @@ func (t *txn) allowedPut(r *pb.PutRequest) error {
 	return nil
 }
 
-// run carries out the operations of the list that is taken.
-func (t *txn) run(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) (*pb.TxnResponse, error) {
+// run runs the operations of the list that was decided on.
+func (t *txn) run(ctx context.Context, r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) (*pb.TxnResponse, error) {
 	resp := &pb.TxnResponse{Header: &pb.ResponseHeader{}, Succeeded: decided[r]}
 	for _, op := range taken(r, decided[r]) {
 		var done pb.ResponseOp
 		switch {
 		case op.GetRequestRange() != nil:
-			answered, err := t.s.answerRange(op.GetRequestRange(), t.now)
+			answered, err := t.s.answerRange(op.GetRequestRange(), func(sp span, q query) (found, error) { return t.now(ctx, sp, q) })
 			if err != nil {
 				return nil, err
 			}
 			done.Response = &pb.ResponseOp_ResponseRange{ResponseRange: answered}
 		case op.GetRequestPut() != nil:
-			answered, err := t.put(op.GetRequestPut())
+			answered, err := t.put(ctx, op.GetRequestPut())
 			if err != nil {
 				return nil, err
 			}
 			done.Response = &pb.ResponseOp_ResponsePut{ResponsePut: answered}
 		case op.GetRequestDeleteRange() != nil:
-			answered, err := t.delete(op.GetRequestDeleteRange())
+			answered, err := t.delete(ctx, op.GetRequestDeleteRange())
 			if err != nil {
 				return nil, err
 			}
 			done.Response = &pb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: answered}
 		case op.GetRequestTxn() != nil:
-			answered, err := t.run(op.GetRequestTxn(), decided)
+			answered, err := t.run(ctx, op.GetRequestTxn(), decided)
 			if err != nil {
 				return nil, err
 			}
@@ -345,8 +344,8 @@ func (t *txn) run(r *pb.TxnRequest, decided map[*pb.TxnRequest]bool) (*pb.TxnRes
 	return resp, nil
 }
 
-func (t *txn) put(r *pb.PutRequest) (*pb.PutResponse, error) {
-	f, err := t.before(span{from: string(r.Key), single: true}, query{})
+func (t *txn) put(ctx context.Context, r *pb.PutRequest) (*pb.PutResponse, error) {
+	f, err := t.before(ctx, span{from: string(r.Key), single: true}, query{})
 	if err != nil {
 		return nil, err
 	}
@@ -369,9 +368,9 @@ func (t *txn) put(r *pb.PutRequest) (*pb.PutResponse, error) {
 	return resp, t.write(string(r.Key), kv, prev)
 }
 
-func (t *txn) delete(r *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error) {
+func (t *txn) delete(ctx context.Context, r *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error) {
 	sp := newSpan(r.Key, r.RangeEnd)
-	f, err := t.now(sp, query{})
+	f, err := t.now(ctx, sp, query{})
 	if err != nil {
 		return nil, err
 	}
@@ -398,7 +397,7 @@ func (t *txn) write(key string, kv, prev *mvccpb.KeyValue) error {
 }
 
 // commit writes, and returns the store's revision: that of the commit if there was something to write.
-func (t *txn) commit() (int64, error) {
+func (t *txn) commit(ctx context.Context) (int64, error) {
 	ops := make([]store.Op, 0, len(t.order))
 	for _, w := range t.order {
 		expected := store.Absent
@@ -423,11 +422,11 @@ func (t *txn) commit() (int64, error) {
 	guards := t.guards()
 	if n := len(ops) + len(guards); n > t.s.txnOps() {
 		if !t.alone && len(ops) <= t.s.txnOps() {
-			return 0, errAlone // which needs no guards
+			return 0, errAlone // then it needs no guards
 		}
 		return 0, rpctypes.ErrGRPCTooManyOps
 	}
-	revision, err := t.s.store.Txn(t.ctx, ops, guards)
+	revision, err := t.s.store.Txn(ctx, ops, guards)
 	if err != nil {
 		return 0, conflict(err)
 	}
@@ -462,7 +461,7 @@ func conflict(err error) error {
 	return err
 }
 
-// settle puts the commit's revision where it was not known yet.
+// settle replaces the placeholders by the commit's revision.
 func (t *txn) settle(resp *pb.TxnResponse, revision int64) {
 	was := revision
 	if len(t.order) > 0 {

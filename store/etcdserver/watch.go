@@ -12,24 +12,23 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// responseBytes is about how large a response to a watch is at most; a commit is split only for who asked for
-// fragments.
+// responseBytes is about the greatest size of a watch response, in bytes; a commit is split only if the
+// client requested fragments.
 const responseBytes = 2 << 20
 
-// noWatch is the id in a response about a watch that was not made.
+// noWatch is the id in the response to a watch that was not created.
 const noWatch = -1
 
-// watches are those of one stream. Nothing is kept for a client that does not read: each watch waits until
-// its response is sent, and the store ends it when what it has yet to see is more than the store keeps.
+// watches are the watches of one stream. They have no buffers: each watch waits until its response is sent,
+// and the store ends it when its next event has left the store's history.
 type watches struct {
 	s      *Server
 	stream pb.Watch_WatchServer
-	ctx    context.Context // of the stream
 	fail   context.CancelCauseFunc
 	tasks  sync.WaitGroup
 
-	send chan struct{}    // held by who sends; it guards what follows
-	byID map[int64]*watch // those not ended
+	send chan struct{}    // held while sending; it guards what follows
+	byID map[int64]*watch // the open ones
 	next int64
 }
 
@@ -40,33 +39,33 @@ type watch struct {
 	prefix   string // in the store
 	prev     bool
 	fragment bool
-	notify   bool // it wants to be told when nothing happens
+	notify   bool // progress is to be reported while there are no events
 	noPut    bool
 	noDelete bool
 	cancel   context.CancelFunc
 
-	seen  int64 // everything up to here has been sent
-	sent  int64 // revision of the last response
-	asked int64 // progress is to be told when seen has reached this; 0: it was not asked for
-	quiet bool  // nothing was sent since the last tick
+	seen     int64 // everything up to here has been sent
+	sent     int64 // revision of the last response
+	reportAt int64 // progress is to be reported when seen has reached this; 0: it was not requested
+	quiet    bool  // nothing was sent since the last tick
 }
 
 // Watch implements etcdserverpb.WatchServer.
 func (s *Server) Watch(stream pb.Watch_WatchServer) error {
 	ctx, fail := context.WithCancelCause(stream.Context())
-	ws := &watches{s: s, stream: stream, ctx: ctx, fail: fail, send: make(chan struct{}, 1), byID: map[int64]*watch{}}
+	ws := &watches{s: s, stream: stream, fail: fail, send: make(chan struct{}, 1), byID: map[int64]*watch{}}
 	defer func() {
 		fail(nil)
-		ws.send <- struct{}{} // for good: what still receives begins no watch any more
+		ws.send <- struct{}{} // never released: a request that is still received starts no watch
 		ws.tasks.Wait()
 	}()
-	ws.tasks.Go(ws.tick)
+	ws.tasks.Go(func() { ws.tick(ctx) })
 	err := s.receive(ctx, func() error {
 		r, err := stream.Recv()
 		if err != nil {
 			return err
 		}
-		return ws.do(r)
+		return ws.do(ctx, r)
 	})
 	if cause := context.Cause(ctx); cause != nil && stream.Context().Err() == nil {
 		return answer(cause)
@@ -74,31 +73,31 @@ func (s *Server) Watch(stream pb.Watch_WatchServer) error {
 	return err
 }
 
-func (ws *watches) do(r *pb.WatchRequest) error {
+func (ws *watches) do(ctx context.Context, r *pb.WatchRequest) error {
 	switch {
 	case r.GetCreateRequest() != nil:
-		return ws.create(r.GetCreateRequest())
+		return ws.create(ctx, r.GetCreateRequest())
 	case r.GetCancelRequest() != nil:
-		return ws.end(r.GetCancelRequest().WatchId)
+		return ws.end(ctx, r.GetCancelRequest().WatchId)
 	case r.GetProgressRequest() != nil:
-		return ws.askProgress()
+		return ws.requestProgress(ctx)
 	}
-	return nil // etcd takes no notice of what it does not know
+	return nil // etcd ignores unknown requests
 }
 
-// locked runs f while nobody else sends.
-func (ws *watches) locked(f func() error) error {
+// locked runs f with send held.
+func (ws *watches) locked(ctx context.Context, f func() error) error {
 	select {
 	case ws.send <- struct{}{}:
-	case <-ws.ctx.Done():
-		return ws.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	defer func() { <-ws.send }()
 	return f()
 }
 
-func (ws *watches) create(r *pb.WatchCreateRequest) error {
-	revision, err := ws.s.store.Progress(ws.ctx, nowhere)
+func (ws *watches) create(ctx context.Context, r *pb.WatchCreateRequest) error {
+	revision, err := ws.s.store.Progress(ctx, nowhere)
 	if err != nil {
 		return err
 	}
@@ -108,9 +107,9 @@ func (ws *watches) create(r *pb.WatchCreateRequest) error {
 		from = r.StartRevision - 1
 	}
 	w.seen = from
-	var ctx context.Context
-	ctx, w.cancel = context.WithCancel(ws.ctx)
-	return ws.locked(func() error {
+	watchCtx, cancel := context.WithCancel(ctx)
+	w.cancel = cancel
+	return ws.locked(ctx, func() error {
 		reason := ""
 		if w.id == 0 {
 			for ws.byID[ws.next] != nil {
@@ -134,7 +133,7 @@ func (ws *watches) create(r *pb.WatchCreateRequest) error {
 		if err := ws.stream.Send(resp); err != nil || resp.Canceled {
 			return err // the watch's context ends with the stream's
 		}
-		ws.tasks.Go(func() { ws.run(ctx, w, from) })
+		ws.tasks.Go(func() { ws.run(ctx, watchCtx, w, from) })
 		return nil
 	})
 }
@@ -154,18 +153,18 @@ func newWatch(r *pb.WatchCreateRequest) *watch {
 	return w
 }
 
-// run watches until the watch or its stream ends.
-func (ws *watches) run(ctx context.Context, w *watch, from int64) {
+// run watches until the watch ends, whose context is watchCtx, or its stream, whose context is ctx.
+func (ws *watches) run(ctx, watchCtx context.Context, w *watch, from int64) {
 	defer w.cancel()
-	err := ws.s.store.Watch(ctx, w.prefix, from, store.WatchOptions{Prev: w.prev}, func(b store.Batch) error {
-		return ws.locked(func() error { return ws.deliver(w, b) })
+	err := ws.s.store.Watch(watchCtx, w.prefix, from, store.WatchOptions{Prev: w.prev}, func(b store.Batch) error {
+		return ws.locked(ctx, func() error { return ws.deliver(ctx, w, b) })
 	})
-	if ctx.Err() != nil {
+	if watchCtx.Err() != nil {
 		return
 	}
 	if expired, ok := errors.AsType[*store.ExpiredError](err); ok {
-		err = ws.locked(func() error {
-			return ws.cancel(w, &pb.WatchResponse{Canceled: true, CompactRevision: max(1, expired.Compacted)})
+		err = ws.locked(ctx, func() error {
+			return ws.cancel(ctx, w, &pb.WatchResponse{Canceled: true, CompactRevision: max(1, expired.Compacted)})
 		})
 	}
 	if err != nil {
@@ -173,25 +172,25 @@ func (ws *watches) run(ctx context.Context, w *watch, from int64) {
 	}
 }
 
-// end ends a watch because its client wants it; no response for it follows.
-func (ws *watches) end(id int64) error {
-	return ws.locked(func() error {
+// end ends a watch at its client's request; the response is the last one for it.
+func (ws *watches) end(ctx context.Context, id int64) error {
+	return ws.locked(ctx, func() error {
 		w := ws.byID[id]
 		if w == nil {
 			return nil
 		}
-		return ws.cancel(w, &pb.WatchResponse{Canceled: true})
+		return ws.cancel(ctx, w, &pb.WatchResponse{Canceled: true})
 	})
 }
 
-// cancel tells that a watch has ended. Called with send held.
-func (ws *watches) cancel(w *watch, resp *pb.WatchResponse) error {
+// cancel ends a watch and reports that. Called with send held.
+func (ws *watches) cancel(ctx context.Context, w *watch, resp *pb.WatchResponse) error {
 	if ws.byID[w.id] != w {
 		return nil
 	}
 	w.cancel()
 	delete(ws.byID, w.id)
-	revision, err := ws.s.store.Progress(ws.ctx, nowhere)
+	revision, err := ws.s.store.Progress(ctx, nowhere)
 	if err != nil {
 		return err
 	}
@@ -200,7 +199,7 @@ func (ws *watches) cancel(w *watch, resp *pb.WatchResponse) error {
 }
 
 // deliver sends a batch of the store. Called with send held.
-func (ws *watches) deliver(w *watch, b store.Batch) error {
+func (ws *watches) deliver(ctx context.Context, w *watch, b store.Batch) error {
 	if ws.byID[w.id] != w {
 		return context.Canceled
 	}
@@ -237,13 +236,13 @@ func (ws *watches) deliver(w *watch, b store.Batch) error {
 		return err
 	}
 	w.seen, w.sent = b.Revision, b.Revision
-	if w.asked != 0 && w.seen >= w.asked {
+	if w.reportAt != 0 && w.seen >= w.reportAt {
 		return ws.progress(w, w.seen)
 	}
 	return nil
 }
 
-// event returns what the watch is told of an event, or nil.
+// event translates an event for the watch; nil if the watch filters it out.
 func (w *watch) event(e store.Event) (*mvccpb.Event, error) {
 	if !w.span.contains(e.KV.Key[len(keyRoot):]) {
 		return nil, nil
@@ -274,24 +273,25 @@ func (w *watch) event(e store.Event) (*mvccpb.Event, error) {
 	return event, nil
 }
 
-// progress tells a watch that it has seen everything up to a revision. Called with send held.
+// progress reports to a watch that it has received everything up to a revision. Called with send held.
 func (ws *watches) progress(w *watch, revision int64) error {
-	w.asked, w.quiet = 0, false
+	w.reportAt, w.quiet = 0, false
 	return ws.stream.Send(&pb.WatchResponse{Header: ws.s.header(revision), WatchId: w.id})
 }
 
-// askProgress answers a client's request: each watch is told as soon as it has seen what had been written
-// when the request came. etcd tells all watches in one response when the slowest has; clients take both.
-func (ws *watches) askProgress() error {
-	return ws.ask(func(*watch) bool { return true })
+// requestProgress serves a client's request: each watch reports as soon as it has delivered what had been
+// written when the request arrived. etcd sends one response for all watches when the slowest has; clients
+// accept both.
+func (ws *watches) requestProgress(ctx context.Context) error {
+	return ws.request(ctx, func(*watch) bool { return true })
 }
 
-// ask makes the watches that are wanted tell their progress, at once or when they have caught up.
-func (ws *watches) ask(wanted func(*watch) bool) error {
+// request makes the selected watches report progress, at once or when they have caught up.
+func (ws *watches) request(ctx context.Context, selected func(*watch) bool) error {
 	prefixes := map[string]bool{}
-	err := ws.locked(func() error {
+	err := ws.locked(ctx, func() error {
 		for _, w := range ws.byID {
-			if wanted(w) {
+			if selected(w) {
 				prefixes[w.prefix] = true
 			}
 		}
@@ -302,24 +302,24 @@ func (ws *watches) ask(wanted func(*watch) bool) error {
 	}
 	revision := int64(0)
 	for prefix := range prefixes {
-		reached, err := ws.s.store.Progress(ws.ctx, prefix)
+		reached, err := ws.s.store.Progress(ctx, prefix)
 		if err != nil {
 			return err
 		}
-		if revision == 0 { // the later ones are no less
+		if revision == 0 { // the later ones are not less
 			revision = reached
 		}
 	}
-	return ws.locked(func() error {
+	return ws.locked(ctx, func() error {
 		for _, w := range ws.byID {
-			if !prefixes[w.prefix] || !wanted(w) {
+			if !prefixes[w.prefix] || !selected(w) {
 				continue
 			}
 			if w.seen < revision {
-				w.asked = revision // it reports when it has delivered that: Progress has asked it to
+				w.reportAt = revision // Progress makes it deliver a batch at that revision
 				continue
 			}
-			// It began behind that revision, or has told of later ones.
+			// It began after that revision, or has reported a later one.
 			if err := ws.progress(w, max(revision, w.sent)); err != nil {
 				return err
 			}
@@ -328,19 +328,19 @@ func (ws *watches) ask(wanted func(*watch) bool) error {
 	})
 }
 
-// tick tells the watches that want it, and that have had nothing else for an interval, how far they are.
-func (ws *watches) tick() {
+// tick reports progress to the watches with progress notifications that had no response for an interval.
+func (ws *watches) tick(ctx context.Context) {
 	ticker := time.NewTicker(ws.s.opts.ProgressInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-		case <-ws.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
-		err := ws.ask(func(w *watch) bool { return w.notify && w.quiet })
+		err := ws.request(ctx, func(w *watch) bool { return w.notify && w.quiet })
 		if err == nil {
-			err = ws.locked(func() error {
+			err = ws.locked(ctx, func() error {
 				for _, w := range ws.byID {
 					w.quiet = true
 				}

@@ -74,7 +74,7 @@ func prefix(p string) *pb.WatchCreateRequest {
 	return &pb.WatchCreateRequest{Key: []byte(p), RangeEnd: []byte(clientv3.GetPrefixRangeEnd(p))}
 }
 
-// TestProgress: every watch of a stream is told, after all that it was to see, how far it is; another stream
+// TestProgress: every watch of a stream reports, after all its events, how far it is; another stream
 // is not.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,16 +113,17 @@ func TestProgress(t *testing.T) {
 		synctest.Wait()
 		select {
 		case r := <-other.out:
-			require.Fail(t, "it has not asked", "%v", r)
+			require.Fail(t, "it has not requested progress", "%v", r)
 		default:
 		}
 
-		// A quiet watch that wants it is told now and then; the first tick finds that it has just had events.
-		begun := time.Now()
+		// A watch with progress notifications that has no events reports at intervals; the first tick finds
+		// recent events.
+		start := time.Now()
 		r := <-other.out
 		require.Empty(t, r.Events)
 		require.EqualValues(t, 5, r.Header.Revision)
-		require.Equal(t, 2*time.Minute, time.Since(begun))
+		require.Equal(t, 2*time.Minute, time.Since(start))
 
 		w.in <- &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CancelRequest{CancelRequest: &pb.WatchCancelRequest{WatchId: 0}}}
 		require.True(t, (<-w.out).Canceled)
@@ -142,7 +143,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestSlowWatch: who does not read delays nobody, and is told that it has missed something.
+// TestSlowWatch: a client that does not read delays no other, and is notified that it has missed something.
 func TestSlowWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory.New(memory.Options{LogEvents: 10})
@@ -214,7 +215,7 @@ func TestLargeWatchResponses(t *testing.T) {
 	}
 }
 
-// TestServeEnds: with streams open that nobody reads, and requests under way, Serve returns and leaves
+// TestServeEnds: with open streams that are not read, and requests running, Serve returns and leaves
 // nothing behind.
 func TestServeEnds(t *testing.T) {
 	m := memory.New(memory.Options{MaxBytes: -1})
