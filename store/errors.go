@@ -6,17 +6,17 @@ import (
 )
 
 var (
-	// ErrNotFound says that a key does not exist. A *ConflictError of a key that is
-	// gone matches it too.
+	// ErrNotFound is returned for a key that does not exist. A *ConflictError of a key that does not exist
+	// matches it too.
 	ErrNotFound = errors.New("store: key not found")
-	// ErrClosed says that the store has been closed.
+	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("store: closed")
-	// ErrInvalid says that the call itself is wrong: an empty key, a key twice in a Txn,
-	// too many operations. Nothing was done.
+	// ErrInvalid is wrapped by the errors of invalid calls: an empty key, a key twice in a Txn, too many
+	// operations. Nothing was written.
 	ErrInvalid = errors.New("store: invalid request")
 )
 
-// ExistsError says that a key to be created exists.
+// ExistsError is returned when a key to be created exists.
 type ExistsError struct {
 	Key string
 	// Current is the state found.
@@ -27,11 +27,11 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("store: key %q exists at revision %d", e.Key, e.Current.Revision)
 }
 
-// ConflictError says that a key was not at the expected revision.
+// ConflictError is returned when a key is not at the expected revision.
 type ConflictError struct {
 	Key      string
 	Expected int64
-	// Current is the state found in the same transaction, nil if the key is gone.
+	// Current is the state found in the same transaction, nil if the key does not exist.
 	Current *KV
 }
 
@@ -49,10 +49,10 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("store: key %q: expected %s, found revision %d", e.Key, want, e.Current.Revision)
 }
 
-// Is makes the conflict of a key that is gone match ErrNotFound.
+// Is makes the conflict of a key that does not exist match ErrNotFound.
 func (e *ConflictError) Is(target error) bool { return target == ErrNotFound && e.Current == nil }
 
-// GuardError says that a guard did not hold.
+// GuardError is returned when a guard does not hold.
 type GuardError struct {
 	Guard Guard
 	// Current is the state found in the same transaction, nil if the key does not
@@ -68,10 +68,10 @@ func (e *GuardError) Error() string {
 	return fmt.Sprintf("store: guard on %q at revision %d does not hold: found %s", e.Guard.Key, e.Guard.Revision, found)
 }
 
-// ExpiredError says that a revision is no longer available.
+// ExpiredError is returned when a revision is no longer available.
 type ExpiredError struct {
-	// Compacted is a revision below which history is gone: a list at Compacted or a
-	// watch from it may still succeed. Zero if not known.
+	// Compacted is a revision below which history has been discarded: a list at Compacted or a watch from it
+	// may still succeed. Zero if not known.
 	Compacted int64
 }
 
@@ -79,7 +79,7 @@ func (e *ExpiredError) Error() string {
 	return fmt.Sprintf("store: revision has been compacted (oldest is %d)", e.Compacted)
 }
 
-// FutureRevisionError says that the store has not reached a revision.
+// FutureRevisionError is returned when the store has not reached a revision.
 type FutureRevisionError struct {
 	Requested int64
 	// Current is the store's revision, zero if not known.
@@ -90,7 +90,7 @@ func (e *FutureRevisionError) Error() string {
 	return fmt.Sprintf("store: revision %d is not reached yet (current is %d)", e.Requested, e.Current)
 }
 
-// TooLargeError says that a value or a transaction is larger than the store takes.
+// TooLargeError is returned when a value or a transaction is larger than the store accepts.
 type TooLargeError struct {
 	Bytes int
 	Limit int // zero if not known
@@ -100,9 +100,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("store: request of %d bytes is too large (limit %d)", e.Bytes, e.Limit)
 }
 
-// UnavailableError says that the store could not be reached or did not answer in time.
+// UnavailableError is returned when the store could not be reached or did not answer in time.
 type UnavailableError struct {
-	// Op is what was tried, such as "get".
+	// Op is the operation, such as "get".
 	Op string
 	// MaybeApplied is true for a write whose outcome is unknown.
 	MaybeApplied bool

@@ -14,9 +14,9 @@ const (
 	AnyRevision int64 = -1
 )
 
-// MaxTxnOps bounds the operations and guards together of one Txn (and one plus the guards
-// of a single write). It is etcd's default limit; every store enforces it unless it was told
-// otherwise (Capabilities), so that what works over one store works over all.
+// MaxTxnOps bounds the operations and guards together of one Txn (and one plus the guards of a single write).
+// It is etcd's default limit; every store enforces it unless its Capabilities state a higher one, so that
+// what works over one store works over all.
 const MaxTxnOps = 128
 
 // Store is a transactional, watchable, ordered map from keys to bytes. The package
@@ -39,7 +39,7 @@ type Store interface {
 
 	// Update replaces the value of a key whose revision is expected (or AnyRevision;
 	// with Absent it creates the key, and a key that exists is a *ConflictError). The
-	// key's TTL becomes opts.TTL: zero takes an earlier one away.
+	// key's TTL becomes opts.TTL: zero removes an earlier one.
 	// Errors: *ConflictError, *GuardError, *TooLargeError.
 	Update(ctx context.Context, key string, value []byte, expected int64, opts WriteOptions) (int64, error)
 
@@ -61,35 +61,35 @@ type Store interface {
 	// is waited for. Connection loss is retried inside.
 	Watch(ctx context.Context, prefix string, from int64, opts WatchOptions, deliver func(Batch) error) error
 
-	// Progress returns the current revision as a linearizable read and, where
-	// Capabilities().Progress holds, asks the watches open on exactly prefix (all
-	// of them if prefix is empty) to deliver, soon, a batch with that revision or a later one,
-	// empty if need be. It does not wait for them.
+	// Progress returns the current revision as a linearizable read and, where Capabilities().Progress holds,
+	// makes the watches open on exactly prefix (all of them if prefix is empty) soon deliver a batch with
+	// that revision or a later one, empty if need be. It does not wait for them.
 	Progress(ctx context.Context, prefix string) (int64, error)
 
-	// Compact forgets history: afterwards lists at and watches from revisions
-	// below revision may be answered with *ExpiredError. The current state of
+	// Compact discards history: afterwards lists at and watches from revisions below revision may return
+	// *ExpiredError. The current state of
 	// every key stays. A revision already compacted is *ExpiredError, one not
 	// yet reached *FutureRevisionError.
 	Compact(ctx context.Context, revision int64) error
 
-	// Capabilities says which optional promises hold now.
+	// Capabilities returns the optional promises that hold now.
 	Capabilities() Capabilities
 
 	// Close ends every watch and waits for the store's own goroutines.
 	Close() error
 }
 
-// Sized is a Store that knows how large it is.
+// Sized is a Store that can report its size.
 type Sized interface {
-	// Size returns the bytes that the store takes on disk or, if it has none, those of the keys and values.
+	// Size returns the bytes that the store takes on disk or, if it is in memory, those of the keys and
+	// values.
 	Size(ctx context.Context) (int64, error)
 }
 
 // Capabilities are the optional promises of a Store.
 type Capabilities struct {
 	// Progress holds when Progress makes open watches report. Without it a reader that
-	// needs a consistent answer must ask the store itself.
+	// needs a consistent state must read the store.
 	Progress bool
 	// Durable holds when an acknowledged write survives a crash of every process involved.
 	Durable bool
@@ -99,11 +99,11 @@ type Capabilities struct {
 	Remote bool
 	// Shared holds when other processes may write to the same keys through stores of their own.
 	Shared bool
-	// Compacts holds when the store forgets old history by itself, or its owner has chosen that it does not:
-	// then no user of it is to call Compact.
+	// Compacts holds when the store manages its history by itself, by compacting it or by an explicit choice
+	// not to: then its users must not call Compact.
 	Compacts bool
-	// TxnOps is how many operations and guards a Txn takes, where that is more than MaxTxnOps; zero means
-	// MaxTxnOps.
+	// TxnOps is the greatest number of operations and guards of a Txn, if it is more than MaxTxnOps; zero
+	// means MaxTxnOps.
 	TxnOps int
 }
 
@@ -139,7 +139,7 @@ func (g Guard) Holds(current *KV) bool {
 // WriteOptions refine a write.
 type WriteOptions struct {
 	// TTL deletes the key that long after the write, rounded up by at most a minute
-	// and never early. Zero keeps it for ever.
+	// and never early. Zero means no TTL.
 	TTL time.Duration
 	// Guards must hold for the write to happen.
 	Guards []Guard
@@ -153,11 +153,10 @@ type ListOptions struct {
 	After string
 	// Revision is the revision to read at; zero means the current one.
 	Revision int64
-	// KeysOnly says that the items' values are not needed: a store that spares something by that leaves them
-	// out.
+	// KeysOnly omits the items' values, if that makes the list cheaper; otherwise they are returned.
 	KeysOnly bool
-	// Since, if not zero, leaves out the keys last written at that revision or before: with ListResult.Total
-	// it tells who knows the range as it was at Since what has become of it, for less than the range itself.
+	// Since, if not zero, omits the keys last written at that revision or before. A reader that has the range
+	// as of Since can bring it up to date with them and ListResult.Total, at less cost than a full list.
 	Since int64
 }
 
@@ -167,18 +166,18 @@ type ListResult struct {
 	Items []KV
 	// Revision is that of the state shown: ListOptions.Revision if it was given.
 	Revision int64
-	// More is true if Limit cut the range short; the last item's key is the After
+	// More is true if Limit ended the range early; the last item's key is the After
 	// of the next call (with the same Revision, for one consistent range).
 	More bool
-	// Remaining is the number of keys behind the last item; zero unless More, and where ListOptions.Since was
-	// given.
+	// Remaining is the number of keys after the last item. It is zero without More, and if ListOptions.Since
+	// was set.
 	Remaining int64
-	// Total is the number of keys in the range at Revision, those that Since and Limit left out included. It
-	// is set where ListOptions.Since was given.
+	// Total is the number of keys in the range at Revision, including those that Since and Limit omit. It is
+	// set only if ListOptions.Since was set.
 	Total int64
 }
 
-// EventType says what happened to a key.
+// EventType is the kind of a change of a key.
 type EventType uint8
 
 // The types of events.
@@ -206,8 +205,7 @@ type Event struct {
 	// deletion and nothing else.
 	KV KV
 	// Prev is the state before the event, nil if the key was created. Rely on it only
-	// where WatchOptions.Prev asked for it; it may be nil even then when the store has
-	// compacted that state.
+	// if WatchOptions.Prev was set; even then it may be nil if the store has compacted that state.
 	Prev *KV
 }
 
@@ -224,7 +222,7 @@ type Batch struct {
 
 // WatchOptions refine a Watch.
 type WatchOptions struct {
-	// Prev asks for Event.Prev. On etcd it doubles the traffic.
+	// Prev requests Event.Prev. On etcd it doubles the traffic.
 	Prev bool
 }
 
@@ -238,7 +236,7 @@ const (
 	OpDelete
 )
 
-// Op is one operation of a Txn. CreateOp, UpdateOp and DeleteOp make them.
+// Op is one operation of a Txn. See CreateOp, UpdateOp and DeleteOp.
 type Op struct {
 	Type     OpType
 	Key      string

@@ -9,13 +9,13 @@ import (
 // guards breaks the contract. Implementations call it first.
 func ValidateTxn(ops []Op, guards []Guard) error { return ValidateTxnWithin(MaxTxnOps, ops, guards) }
 
-// ValidateTxnWithin is ValidateTxn for a store that takes that many operations and guards, which its
-// Capabilities tell.
+// ValidateTxnWithin is ValidateTxn for a store that accepts up to limit operations and guards, as its
+// Capabilities state.
 func ValidateTxnWithin(limit int, ops []Op, guards []Guard) error {
 	if n := len(ops) + len(guards); n > limit {
 		return fmt.Errorf("%w: %d operations and guards, at most %d", ErrInvalid, n, limit)
 	}
-	var seen map[string]struct{} // of many keys; a few are compared with each other
+	var seen map[string]struct{} // only for many keys; few are compared with each other
 	if len(ops) > MaxTxnOps {
 		seen = make(map[string]struct{}, len(ops))
 	}
@@ -44,8 +44,7 @@ func ValidateTxnWithin(limit int, ops []Op, guards []Guard) error {
 	return nil
 }
 
-// ValidateKey returns an error wrapping ErrInvalid if key is not one: empty, or without its
-// leading slash.
+// ValidateKey returns an error wrapping ErrInvalid if key is empty or does not begin with a slash.
 func ValidateKey(key string) error {
 	if key == "" || key[0] != '/' {
 		return fmt.Errorf("%w: key %q", ErrInvalid, key)

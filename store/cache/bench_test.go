@@ -35,7 +35,7 @@ func filled(b *testing.B, n int) (*memory.Store, *cache.Cache, []string) {
 	return s, c, keys
 }
 
-// BenchmarkUpdateSnapshot is a write and its way into the snapshot of a cache.
+// BenchmarkUpdateSnapshot is a write until it is in the snapshot of a cache.
 func BenchmarkUpdateSnapshot(b *testing.B) {
 	for _, n := range []int{1000, 10000, 100000} {
 		b.Run(fmt.Sprintf("objects=%d", n), func(b *testing.B) {
@@ -93,19 +93,19 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// BenchmarkUnconcernedWatchers is an event that one of 5,000 watches wants, as when every node
+// BenchmarkUnconcernedWatchers is an event that one of 5,000 watches selects, as when every node
 // watches its own pods.
 func BenchmarkUnconcernedWatchers(b *testing.B) {
 	s, c, keys := filled(b, 1000)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var begun, ended sync.WaitGroup
+	var started, ended sync.WaitGroup
 	got := make(chan struct{})
 	for i := range 5000 {
-		begun.Add(1)
+		started.Add(1)
 		ended.Go(func() {
 			_ = c.Watch(ctx, cache.WatchOptions{InitialEvents: true, Prefix: keys[i%len(keys)], Field: "node", Value: fmt.Sprint(i / len(keys))}, func(es []cache.Event) error {
-				begun.Done()
+				started.Done()
 				return nil
 			})
 		})
@@ -114,7 +114,7 @@ func BenchmarkUnconcernedWatchers(b *testing.B) {
 		first := true
 		_ = c.Watch(ctx, cache.WatchOptions{InitialEvents: true, Prefix: keys[0]}, func(es []cache.Event) error {
 			if first {
-				begun.Done()
+				started.Done()
 				first = false
 				return nil
 			}
@@ -122,8 +122,8 @@ func BenchmarkUnconcernedWatchers(b *testing.B) {
 			return nil
 		})
 	})
-	begun.Add(1)
-	begun.Wait()
+	started.Add(1)
+	started.Wait()
 	b.ReportAllocs()
 	for b.Loop() {
 		_, err := s.Update(ctx, keys[0], nil, store.AnyRevision, store.WriteOptions{})
@@ -134,7 +134,7 @@ func BenchmarkUnconcernedWatchers(b *testing.B) {
 	ended.Wait()
 }
 
-// BenchmarkListAll and BenchmarkListByLabel go over 10,000 objects.
+// BenchmarkListAll and BenchmarkListByLabel iterate over 10,000 objects.
 func BenchmarkListAll(b *testing.B) {
 	_, c, _ := filled(b, 10000)
 	b.ReportAllocs()

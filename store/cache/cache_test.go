@@ -135,7 +135,7 @@ func describe(e cache.Event) string {
 	return line
 }
 
-// take returns and forgets the lines so far, once the bubble is idle.
+// take returns and removes the lines so far, once the bubble is idle.
 func (r *recorder) take() []string {
 	synctest.Wait()
 	r.mu.Lock()
@@ -276,7 +276,7 @@ func TestWatchInitialEventsAndBookmarks(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		lines := w.take()
 		require.GreaterOrEqual(t, len(lines), 4)
-		require.Equal(t, "BOOKMARK 5", lines[len(lines)-1], "bookmarks move on a quiet resource too")
+		require.Equal(t, "BOOKMARK 5", lines[len(lines)-1], "bookmarks advance on a quiet resource too")
 	})
 }
 
@@ -292,7 +292,7 @@ func TestWatchFromOldRevision(t *testing.T) {
 		w := f.watch(cache.WatchOptions{From: revs[15]})
 		require.Len(t, w.take(), 4)
 		old := f.watch(cache.WatchOptions{From: revs[5]})
-		require.Len(t, old.take(), 14, "what the log has lost comes from the store")
+		require.Len(t, old.take(), 14, "what has left the log comes from the store")
 		_, err := f.c.SnapshotAt(revs[5])
 		var expired *store.ExpiredError
 		require.ErrorAs(t, err, &expired)
@@ -310,7 +310,7 @@ func TestWatchFromOldRevision(t *testing.T) {
 		require.ErrorAs(t, err, &expired)
 		again, err := f.c.At(f.ctx, revs[5])
 		require.NoError(t, err)
-		require.Same(t, at, again, "the pages of a list that has begun are still to be had")
+		require.Same(t, at, again, "the pages of a list that has begun are still available")
 		edge := f.watch(cache.WatchOptions{From: revs[9]})
 		require.Len(t, edge.take(), 10, "the oldest revision still works")
 		future := f.watch(cache.WatchOptions{From: revs[19] + 1})
@@ -326,11 +326,11 @@ func TestSlowWatchIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Int64
 		f := start(t, memory.New(memory.Options{}), cache.Options{WatcherBuffer: 50, Metrics: cache.Metrics{Slow: func() { slow.Add(1) }}})
-		hang, told := make(chan struct{}), make(chan struct{})
+		hang, called := make(chan struct{}), make(chan struct{})
 		result := make(chan error, 1)
 		var delivered atomic.Int64
 		go func() {
-			result <- f.c.Watch(f.ctx, cache.WatchOptions{OnSlow: func() { close(told) }}, func(events []cache.Event) error {
+			result <- f.c.Watch(f.ctx, cache.WatchOptions{OnSlow: func() { close(called) }}, func(events []cache.Event) error {
 				delivered.Add(int64(len(events)))
 				<-hang
 				return nil
@@ -343,7 +343,7 @@ func TestSlowWatchIsCutOff(t *testing.T) {
 			f.create(fmt.Sprintf("/pods/a/%d", i), "")
 			synctest.Wait()
 		}
-		<-told // though its reader still hangs
+		<-called // though its reader still hangs
 		close(hang)
 		var tooSlow *cache.SlowError
 		require.ErrorAs(t, <-result, &tooSlow)
@@ -473,7 +473,7 @@ func TestOtherFailuresOfTheStoreResume(t *testing.T) {
 	})
 }
 
-// breakable ends the store's watch when told.
+// breakable ends the store's watch on demand.
 type breakable struct {
 	store.Store
 	mu   sync.Mutex
@@ -516,7 +516,7 @@ type withoutProgress struct{ store.Store }
 
 func (withoutProgress) Capabilities() store.Capabilities { return store.Capabilities{} }
 
-// Watch tells of events only.
+// Watch delivers events only.
 func (s withoutProgress) Watch(ctx context.Context, prefix string, from int64, opts store.WatchOptions, deliver func(store.Batch) error) error {
 	return s.Store.Watch(ctx, prefix, from, opts, func(b store.Batch) error {
 		if len(b.Events) == 0 {
@@ -539,8 +539,8 @@ func TestConsistentWithoutProgressReadsTheStore(t *testing.T) {
 	})
 }
 
-// A quiet resource of a store without progress: whoever knows a revision that another resource brought about
-// need not wait for it.
+// A quiet resource of a store without progress: a reader that has the revision of another resource does not
+// wait for it.
 func TestQuietResourceWithoutProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, withoutProgress{memory.New(memory.Options{})}, cache.Options{})
@@ -575,7 +575,7 @@ func TestQuietResourceWithoutProgress(t *testing.T) {
 	})
 }
 
-// A watch that goes on from before the cache began reads the store, through its selector, and then the log,
+// A watch that continues from before the cache began reads the store, through its selector, and then the log,
 // with nothing lost or doubled where the two meet.
 func TestBacklog(t *testing.T) {
 	for _, progress := range []bool{true, false} {
@@ -608,7 +608,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// Many clients that go on at once do not all read the store.
+// Many clients that continue at once do not all read the store.
 func TestBacklogsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withoutProgress{memory.New(memory.Options{})}
@@ -651,11 +651,11 @@ func TestConsistentWhenTheWatchHangs(t *testing.T) {
 		f := start(t, s, cache.Options{})
 		hung.Store(true)
 		f.create("/pods/a/x", "1")
-		begun := time.Now()
+		start := time.Now()
 		snap, err := f.c.Consistent(f.ctx)
 		require.NoError(t, err)
 		require.Equal(t, 1, snap.Len())
-		require.Equal(t, 3*time.Second, time.Since(begun))
+		require.Equal(t, 3*time.Second, time.Since(start))
 		require.Zero(t, f.c.Snapshot().Len())
 		short, cancel := context.WithTimeout(f.ctx, time.Second)
 		defer cancel()
@@ -809,8 +809,8 @@ func TestHintSavesDecoding(t *testing.T) {
 		require.Equal(t, "u1", uid("/pods/a/x"), "a hint is used once")
 
 		f.c.Hint("/pods/a/x", []byte("mine"), cache.Attrs{UID: "mine"})
-		f.update("/pods/a/x", "somebody else's")
-		require.Equal(t, "somebody else's", uid("/pods/a/x"), "other bytes are decoded")
+		f.update("/pods/a/x", "another writer's")
+		require.Equal(t, "another writer's", uid("/pods/a/x"), "other bytes are decoded")
 		for i := range 5000 {
 			f.c.Hint(fmt.Sprintf("/pods/a/%d", i), nil, cache.Attrs{}) // never written: bounded
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// BenchmarkCheck is one comparison of 10,000 objects with the store, without the rests between its pages.
+// BenchmarkCheck is one comparison of 10,000 objects with the store, without the pauses between its pages.
 func BenchmarkCheck(b *testing.B) {
 	s := memory.New(memory.Options{})
 	defer s.Close()

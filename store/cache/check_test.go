@@ -33,7 +33,7 @@ func losing(key string) (s store.Store, lose *atomic.Bool) {
 	}), lose
 }
 
-func TestLostEventIsFoundAndHealed(t *testing.T) {
+func TestLostEventIsFoundAndRepaired(t *testing.T) {
 	for name, lost := range map[string]func(f *fixture){
 		"creation": func(f *fixture) { f.create("/pods/a/lost", "u") },
 		"update":   func(f *fixture) { f.update("/pods/a/known", "v") },
@@ -63,7 +63,7 @@ func TestLostEventIsFoundAndHealed(t *testing.T) {
 				f.create("/pods/c/later", "u")
 				want, err := f.s.List(f.ctx, "/pods/", store.ListOptions{})
 				require.NoError(t, err)
-				require.NotEqual(t, want.Items, contents(f.c.Snapshot()), "the cache is wrong and nobody knows")
+				require.NotEqual(t, want.Items, contents(f.c.Snapshot()), "the cache is wrong and no check has run")
 
 				began := time.Now()
 				require.Equal(t, cache.CheckFailed, <-outcomes)
@@ -86,19 +86,19 @@ func TestLostEventIsFoundAndHealed(t *testing.T) {
 				require.Equal(t, want.Items, contents(f.c.Snapshot()))
 				<-watch.done
 				var expired *store.ExpiredError
-				require.ErrorAs(t, watch.err, &expired, "who watched has missed something")
+				require.ErrorAs(t, watch.err, &expired, "the watch has missed something")
 				require.Equal(t, cache.CheckSucceeded, <-outcomes)
 			})
 		})
 	}
 }
 
-// A client whose connection was cut while the cache was wrong must not go on as if it had seen everything.
-func TestWatchFromDoubtfulRevisionExpires(t *testing.T) {
+// A client whose connection was cut while the cache was wrong must not continue as if it had seen everything.
+func TestWatchFromSuspectRevisionExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, lose := losing("/pods/a/lost")
 		f, outcomes := checked(t, s, cache.Options{})
-		sound := f.create("/pods/a/x", "u")
+		verified := f.create("/pods/a/x", "u")
 		require.Equal(t, cache.CheckSucceeded, <-outcomes)
 		lose.Store(true)
 		lost := f.create("/pods/a/lost", "u")
@@ -114,10 +114,10 @@ func TestWatchFromDoubtfulRevisionExpires(t *testing.T) {
 			var expired *store.ExpiredError
 			require.ErrorAs(t, w.err, &expired, "from %d", from)
 		}
-		w := f.watch(cache.WatchOptions{From: sound})
+		w := f.watch(cache.WatchOptions{From: verified})
 		require.Equal(t, []string{
 			fmt.Sprintf("ADDED /pods/a/lost %d u", lost), fmt.Sprintf("ADDED /pods/a/y %d u", between), fmt.Sprintf("ADDED /pods/a/z %d u", last),
-		}, w.take(), "its client was right, and the store tells the rest")
+		}, w.take(), "the state of its client was correct, and the store has the rest")
 		next := f.watch(cache.WatchOptions{From: last})
 		later := f.create("/pods/a/later", "u")
 		want := []string{fmt.Sprintf("ADDED /pods/a/later %d u", later)}
@@ -156,7 +156,7 @@ func TestCheckOfAStoreThatIsAway(t *testing.T) {
 	})
 }
 
-// A cache of what never changes is at an old revision, which the store has forgotten.
+// A cache of keys that never change is at an old revision, which the store has compacted.
 func TestCheckOfAQuietCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New(memory.Options{})
@@ -201,7 +201,7 @@ func TestCheckFindsARestoredStore(t *testing.T) {
 	})
 }
 
-// A consistent read finds out at once, and returns what the restored store holds. A key may have another
+// A consistent read notices at once, and returns what the restored store holds. A key may have another
 // value at the same revision.
 func TestConsistentReadOfARestoredStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

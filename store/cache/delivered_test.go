@@ -38,7 +38,7 @@ func TestDelivered(t *testing.T) {
 		rev, err := f.s.Create(t.Context(), "/elsewhere/x", nil, none)
 		require.NoError(t, err)
 		synctest.Wait()
-		require.False(t, f.c.Delivered(rev), "nobody has asked the store for progress")
+		require.False(t, f.c.Delivered(rev), "no one has requested progress of the store")
 		_, err = f.s.Progress(t.Context(), "")
 		require.NoError(t, err)
 		synctest.Wait()

@@ -58,7 +58,7 @@ func TestOverEtcd(t *testing.T) {
 		require.True(t, ok, "written at %d, read at %d", rev, snap.Revision())
 	}
 
-	// etcd crashes: reads fail or are right, and the cache goes on without a gap.
+	// etcd crashes: reads fail or are correct, and the cache continues without a gap.
 	seen, from := make(chan string, 100), f.c.Snapshot().Revision()
 	go func() {
 		_ = f.c.Watch(ctx, cache.WatchOptions{From: from}, func(es []cache.Event) error {
@@ -107,7 +107,7 @@ func TestRestartLetsWatchesGoOn(t *testing.T) {
 	_, err := s.Delete(ctx, "/pods/a/00", store.AnyRevision, none)
 	require.NoError(t, err)
 	f := start(t, s, cache.Options{})
-	require.Equal(t, 29, f.c.Snapshot().Len(), "ready means current, not where the history begins")
+	require.Equal(t, 29, f.c.Snapshot().Len(), "ready means current, not the start of the history")
 	n := 0
 	err = f.c.Watch(ctx, cache.WatchOptions{From: revs[9]}, func(es []cache.Event) error {
 		if n += len(es); n == 21 {

@@ -58,7 +58,7 @@ func (m *modelHistory) write(revision int64, key, value string, deleted bool) {
 	m.states[revision], m.last = next, revision
 }
 
-// view is what a watch has made of its events: applied one after the other they must give the
+// view is the state built from a watch's events: applied one after the other they must give the
 // model's state, seen through the selector, at every revision.
 type view struct {
 	match   func(key, value string) bool
@@ -205,7 +205,7 @@ func runHistory(t *testing.T, seed uint64) {
 			var revision int64
 			var err error
 			gone := exists && rnd.IntN(3) == 0
-			switch { // straight to the memory store: the faults are the cache's to deal with
+			switch { // straight to the memory store: only the cache sees the faults
 			case gone:
 				revision, err = mem.Delete(ctx, key, store.AnyRevision, none)
 				delete(current, key)
@@ -284,7 +284,7 @@ func startView(ctx context.Context, c *cache.Cache, m *modelHistory, rnd *rand.R
 	}
 	o.From = c.Snapshot().Revision()
 	switch rnd.IntN(3) {
-	case 0: // an older revision, from the state the model knows
+	case 0: // an older revision, from a state of the model
 		o.From = max(1, m.last-rnd.Int64N(10))
 	case 1:
 		o.InitialEvents, v.initial = true, true

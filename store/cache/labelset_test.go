@@ -41,6 +41,6 @@ func TestLabelSets(t *testing.T) {
 				}
 			}
 		}
-		require.Less(t, needless, looked/4, "seed %d: most objects are told apart", seed)
+		require.Less(t, needless, looked/4, "seed %d: most objects are ruled out", seed)
 	}
 }

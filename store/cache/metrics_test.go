@@ -15,13 +15,13 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// What a cache reads, answers and begins watches with is counted; a read that waits says for how long, and
-// one that had to ask the store says so.
+// Reads of the store, consistent reads and initial events are counted; the duration of a wait and a read of
+// the store in place of the cache are reported.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events, progress, listed, lists, initial, fresh, fellBack, waits atomic.Int64
 		var waited atomic.Int64
-		var hold atomic.Bool // keeps the watch of the store from going on
+		var hold atomic.Bool // blocks the watch of the store
 		release := make(chan struct{})
 		mem := memory.New(memory.Options{})
 		for _, k := range []string{"/pods/a/x", "/pods/a/y", "/pods/b/z"} {
@@ -91,7 +91,7 @@ func TestMetrics(t *testing.T) {
 		require.Equal(t, 6, snap.Len())
 		require.False(t, snap.Cached())
 		require.True(t, f.c.Snapshot().Cached())
-		require.Equal(t, []int64{2, 1}, []int64{fresh.Load(), fellBack.Load()}, "the watch hung, and the store was asked")
+		require.Equal(t, []int64{2, 1}, []int64{fresh.Load(), fellBack.Load()}, "the watch hung, and the store was read")
 		require.Equal(t, []int64{2, 4}, []int64{lists.Load(), listed.Load()}, "for the one object that had changed")
 		hold.Store(false)
 		close(release)

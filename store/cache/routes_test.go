@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/wake"
 )
 
-// FuzzRoutes: whatever a watch's own filter lets through must wake it.
+// FuzzRoutes: every change that passes a watch's own filter must wake it.
 func FuzzRoutes(f *testing.F) {
 	for _, p := range []string{"", "/pods/", "/pods/a/", "/pods/a", "/pods/a/x", "/pods/a/b/", "/po", "/other/", "/pods//", "/pods/a//"} {
 		for _, k := range []string{"a/x", "a", "a/b/c", "", "/", "a/"} {

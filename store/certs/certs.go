@@ -1,6 +1,6 @@
 // Package certs makes the certificates a cluster needs: an authority, serving certificates and client
-// certificates, with ECDSA P-256 keys made in well under a millisecond. Everything is plain data; files are
-// written by [WriteFile] with mode 0600.
+// certificates, with ECDSA P-256 keys, which take well under a millisecond to generate. Everything is plain
+// data; [WriteFile] writes files with mode 0600.
 package certs
 
 import (
@@ -21,30 +21,31 @@ import (
 	"time"
 )
 
-// Validity of what is made here.
+// Periods of validity.
 const (
 	CAValidity   = 10 * 365 * 24 * time.Hour
 	LeafValidity = 365 * 24 * time.Hour
-	// backdate allows for clocks that are a little behind.
+	// backdate moves the start of validity into the past, for clocks that are behind.
 	backdate = 5 * time.Minute
 )
 
 // Pair is a certificate with its key.
 type Pair struct {
 	Cert *x509.Certificate
-	// Key is an ECDSA P-256 key if it was made here; one that was read may be any that crypto/tls knows.
+	// Key is an ECDSA P-256 key if this package generated it; ParsePair accepts all types that crypto/tls
+	// supports.
 	Key crypto.Signer
 }
 
 // Authority signs certificates.
 type Authority struct {
 	Pair
-	// Validity of what it signs; 0 means LeafValidity.
+	// Validity of the certificates that it signs; zero means LeafValidity.
 	Validity time.Duration
 }
 
-// NewAuthority makes a self-signed authority, which is valid for CAValidity. What it signs cannot be an
-// authority itself.
+// NewAuthority returns a new self-signed authority, valid for CAValidity. The certificates that it signs
+// cannot be authorities.
 func NewAuthority(name string) (*Authority, error) { return NewAuthorityFor(name, CAValidity) }
 
 // NewAuthorityFor is NewAuthority with another validity.
@@ -64,7 +65,7 @@ func NewAuthorityFor(name string, validity time.Duration) (*Authority, error) {
 	return &Authority{Pair: Pair{cert, key}}, nil
 }
 
-// Serving makes a serving certificate for host names and IP addresses.
+// Serving returns a new serving certificate for host names and IP addresses.
 func (a *Authority) Serving(name string, hosts ...string) (*Pair, error) {
 	t := leaf(name, nil, x509.ExtKeyUsageServerAuth)
 	for _, h := range hosts {
@@ -77,7 +78,7 @@ func (a *Authority) Serving(name string, hosts ...string) (*Pair, error) {
 	return a.sign(t)
 }
 
-// Client makes a client certificate: name is the user, groups are the organizations.
+// Client returns a new client certificate: the user name is its common name, the groups its organizations.
 func (a *Authority) Client(name string, groups ...string) (*Pair, error) {
 	return a.sign(leaf(name, groups, x509.ExtKeyUsageClientAuth))
 }
@@ -121,19 +122,19 @@ func create(t, parent *x509.Certificate, key, signer crypto.Signer) (*x509.Certi
 	return x509.ParseCertificate(der)
 }
 
-// Pool is a pool of this authority alone.
+// Pool returns a pool with this authority alone.
 func (a *Authority) Pool() *x509.CertPool {
 	p := x509.NewCertPool()
 	p.AddCert(a.Cert)
 	return p
 }
 
-// CertPEM is the certificate in PEM.
+// CertPEM returns the certificate in PEM.
 func (p *Pair) CertPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Cert.Raw})
 }
 
-// KeyPEM is the private key in PEM: SEC 1 if it is an ECDSA key, PKCS#8 otherwise.
+// KeyPEM returns the private key in PEM: SEC 1 if it is an ECDSA key, PKCS#8 otherwise.
 func (p *Pair) KeyPEM() []byte {
 	typ, encode := "PRIVATE KEY", func() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(p.Key) }
 	if key, ok := p.Key.(*ecdsa.PrivateKey); ok {
@@ -141,28 +142,28 @@ func (p *Pair) KeyPEM() []byte {
 	}
 	der, err := encode()
 	if err != nil {
-		panic(err) // what was made or read here always encodes
+		panic(err) // a key that was generated or parsed can always be encoded
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: typ, Bytes: der})
 }
 
-// TLS is the pair as crypto/tls wants it.
+// TLS returns the pair for crypto/tls.
 func (p *Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key, Leaf: p.Cert}
 }
 
 // ParsePair reads a certificate and its key from PEM. The key is ECDSA, RSA or Ed25519 in PKCS#8, SEC 1 or
-// PKCS#1, and must be that of the certificate; of several certificates the first counts, and blocks of other
-// types, such as EC PARAMETERS, are passed over. Errors never hold a key.
+// PKCS#1, and must be that of the certificate. Of several certificates the first is used; blocks of
+// other types, such as EC PARAMETERS, are skipped. Errors never contain a key.
 func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		return nil, fmt.Errorf("certs: %w", err)
 	}
-	return &Pair{pair.Leaf, pair.PrivateKey.(crypto.Signer)}, nil // all keys crypto/tls reads can sign
+	return &Pair{pair.Leaf, pair.PrivateKey.(crypto.Signer)}, nil // every key that crypto/tls accepts is a signer
 }
 
-// WriteFile writes data so that a reader sees all of it or nothing, readable by the owner only.
+// WriteFile writes data atomically to a file that only its owner can read.
 func WriteFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -171,7 +172,7 @@ func WriteFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone after the rename
+	defer os.Remove(f.Name()) // no effect after the rename
 	if _, err = f.Write(data); err == nil {
 		err = f.Sync()
 	}
@@ -181,8 +182,8 @@ func WriteFile(path string, data []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// LoadOrMake returns the pair stored as NAME.crt and NAME.key in dir, or makes and stores it. Dir "" stores
-// nothing.
+// LoadOrMake returns the pair stored as NAME.crt and NAME.key in dir. If there is none, or the certificate is
+// a leaf in its last 30 days, it returns that of build and stores it. If dir is empty nothing is stored.
 func LoadOrMake(dir, name string, build func() (*Pair, error)) (*Pair, error) {
 	if dir == "" {
 		return build()
@@ -195,7 +196,6 @@ func LoadOrMake(dir, name string, build func() (*Pair, error)) (*Pair, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", crt, err)
 		}
-		// A leaf is renewed in its last month; an authority outlives the rest.
 		if p.Cert.IsCA || time.Until(p.Cert.NotAfter) > 30*24*time.Hour {
 			return p, nil
 		}

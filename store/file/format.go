@@ -19,11 +19,11 @@ import (
 )
 
 // A file is fileMark, 12 random bytes and the checksum of all before it (in a file with formerMark: 16 random
-// bytes), and then frames. A frame is what one sync made durable: frameMark, the length of its records and a
+// bytes), and then frames. A frame is the data of one sync: frameMark, the length of its records and a
 // checksum (each 4 bytes, little-endian), then the records. The checksum is the CRC-32C of the file's first
-// 32 bytes, the frame's place in the file, the length and the records, so that what looks like a frame inside
-// of a value is none. The first frames are a snapshot: its keys and, as the last record, its revision. All
-// later ones hold commits. Numbers in records are varints, byte strings are preceded by their length.
+// 32 bytes, the frame's place in the file, the length and the records, so that bytes inside a value that look
+// like a frame are not one. The first frames are a snapshot: its keys and, as the last record, its revision.
+// All later ones hold commits. Numbers in records are varints, byte strings are preceded by their length.
 var (
 	fileMark   = []byte("keelson store 2\n")
 	formerMark = []byte("keelson store 1\n")
@@ -43,7 +43,7 @@ const (
 	recordCommit   = 3 // revision, number of changes; each: type, key, and for a Put value and deadline
 )
 
-// beginFrame appends room for a frame's header, endFrame fills it in.
+// beginFrame appends space for a frame's header, which endFrame fills in.
 func beginFrame(b []byte) []byte { return append(b, make([]byte, headerBytes)...) }
 
 // identity is the checksum of a file's random bytes.
@@ -52,13 +52,13 @@ type identity uint32
 // newStart returns the start of a new file.
 func newStart() ([]byte, identity) {
 	start := make([]byte, startBytes)
-	_, _ = rand.Read(start[copy(start, fileMark):]) // it never fails
+	_, _ = rand.Read(start[copy(start, fileMark):]) // never fails
 	seal(start)
 	return start, identityOf(start)
 }
 
-// seal puts the checksum at the end of the start of a file. Without it damage there would make every frame
-// look like one half written.
+// seal puts the checksum at the end of the start of a file. Without it, damage in the start would make every
+// frame look half written.
 func seal(start []byte) {
 	binary.LittleEndian.PutUint32(start[startBytes-4:], crc32.Checksum(start[:startBytes-4], castagnoli))
 }
@@ -122,7 +122,7 @@ func appendCommit(b []byte, e memory.Entry) []byte {
 	return b
 }
 
-// contents is what a file holds.
+// contents is the decoded content of a file.
 type contents struct {
 	id          identity
 	snapshot    int64 // revision of the snapshot; 1 for a new store
@@ -150,7 +150,7 @@ func (c *contents) entries(yield func(memory.Entry) bool) { slices.Values(c.comm
 
 var _ iter.Seq[memory.Entry] = (*contents)(nil).entries
 
-// read reads a file. A bad frame that nothing valid follows is what a crash left: contents end before it.
+// read reads a file. A broken frame that no valid one follows is due to a crash: contents end before it.
 func read(f io.ReaderAt, path string) (*contents, error) {
 	c := &contents{snapshot: 1, revision: 1}
 	corrupt := func(at int64, reason string) error { return &CorruptError{Path: path, Offset: at, Reason: reason} }
@@ -163,7 +163,7 @@ func read(f io.ReaderAt, path string) (*contents, error) {
 		return nil, corrupt(0, "it is not a file of this store, or of a later version")
 	}
 	if whole := bytes.HasPrefix(start, formerMark) || sealed(start[:startBytes]); n < startBytes || n == startBytes && !whole {
-		return c, nil // ended while it was begun
+		return c, nil // a crash interrupted its creation
 	} else if !whole {
 		return nil, corrupt(0, "its identity is damaged")
 	}
@@ -186,7 +186,7 @@ func read(f io.ReaderAt, path string) (*contents, error) {
 		}
 	}
 	if len(c.keys) > 0 && c.snapshot == 1 {
-		// Files are renamed only when they are whole.
+		// A file is renamed only when it is complete.
 		return nil, corrupt(c.end, "the snapshot has no end")
 	}
 	at, err := c.id.nextFrame(f, c.end)
@@ -211,7 +211,7 @@ func (id identity) readFrame(f io.ReaderAt, at int64) ([]byte, error) {
 	if !bytes.Equal(header[:4], frameMark) {
 		return nil, nil
 	}
-	// Read in steps: a broken length must not ask for all memory.
+	// Read in steps: a broken length must not allocate all memory.
 	frame := bytes.NewBuffer(make([]byte, 0, headerBytes+min(length, 1<<16)))
 	n, err := io.Copy(frame, io.NewSectionReader(f, at, headerBytes+length))
 	if err != nil {
@@ -223,7 +223,7 @@ func (id identity) readFrame(f io.ReaderAt, at int64) ([]byte, error) {
 	return frame.Bytes(), nil
 }
 
-// nextFrame returns where a whole frame begins behind an offset, or 0.
+// nextFrame returns where the next whole frame after an offset begins, or 0.
 func (id identity) nextFrame(f io.ReaderAt, at int64) (int64, error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(f, at, 1<<62), 1<<20)
 	for ; ; at++ {
@@ -244,8 +244,8 @@ func (id identity) nextFrame(f io.ReaderAt, at int64) (int64, error) {
 	}
 }
 
-// add reads the records of a frame. It returns what is wrong with them; their checksum is right, so nothing
-// should be.
+// add reads the records of a frame. It returns the reason if they are invalid, which is not expected, since
+// their checksum is correct.
 func (c *contents) add(b []byte) string {
 	r := records{b: b}
 	for len(r.b) > 0 && !r.bad {
@@ -253,7 +253,7 @@ func (c *contents) add(b []byte) string {
 		case recordKey:
 			k := key{kv: store.KV{Key: string(r.bytes()), Value: bytes.Clone(r.bytes()), Revision: r.int(), CreateRevision: r.int()}, deadline: r.time()}
 			if c.snapshot != 1 || len(c.commits) > 0 {
-				return "a key stands behind the snapshot"
+				return "a key follows the snapshot"
 			}
 			c.keys = append(c.keys, k)
 		case recordSnapshot:
@@ -280,7 +280,7 @@ func (c *contents) add(b []byte) string {
 				e.Changes = append(e.Changes, change)
 			}
 			if e.Revision != c.revision+1 {
-				return fmt.Sprintf("commit %d follows on %d", e.Revision, c.revision)
+				return fmt.Sprintf("commit %d follows %d", e.Revision, c.revision)
 			}
 			c.revision = e.Revision
 			c.commits = append(c.commits, e)
@@ -294,7 +294,7 @@ func (c *contents) add(b []byte) string {
 	return ""
 }
 
-// records reads the parts of records. Once something is missing all further parts are zero.
+// records decodes the parts of records. After a part that is missing, all further ones are zero.
 type records struct {
 	b   []byte
 	bad bool
@@ -348,7 +348,7 @@ func (r *records) time() time.Time {
 	return time.Unix(0, v)
 }
 
-// syncDir makes the names in a directory durable, where the system can.
+// syncDir makes the names in a directory durable, where the system supports it.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"log/slog"
 	"os"
@@ -11,30 +12,30 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// journal is the writing end of a file. One goroutine at a time writes: whoever first waits for a commit that
-// is not synced writes for all who wait, and those who come meanwhile are the next batch.
+// journal writes a file. One goroutine at a time writes: the first that waits for a commit that is not synced
+// writes for all waiting ones, and those that arrive meanwhile are the next batch.
 type journal struct {
 	dir   string
 	least int64
-	// noSync leaves commits to the system; a file that takes another's place is synced all the same.
+	// noSync leaves syncing commits to the system; a file that replaces another is synced nevertheless.
 	noSync bool
 	log    *slog.Logger
 	full   func() // starts a rewrite
 
-	mu      sync.Mutex
-	file    *os.File // this and id are used only by who has set writing
-	id      identity
-	size    int64
-	base    int64  // size when last written anew
-	pending []byte // the next frame, with room for its header
-	last    int64  // the newest commit in it, or before it
-	synced  int64
-	err     error
-	writing bool
-	ended   chan struct{} // closed when writing ends
-	tail    []commit      // commits since a rewrite began
-	anew    bool          // a rewrite is under way
-	closing bool          // none is to begin
+	mu        sync.Mutex
+	file      *os.File // this and id are used only by the goroutine that has set writing
+	id        identity
+	size      int64
+	base      int64  // size after the last rewrite
+	pending   []byte // the next frame, with space for its header
+	last      int64  // the newest commit in it, or before it
+	synced    int64
+	err       error
+	writing   bool
+	ended     chan struct{} // closed when writing ends
+	tail      []commit      // commits since a rewrite began
+	rewriting bool          // a rewrite is running
+	closing   bool          // no rewrite may begin
 }
 
 // commit is an encoded commit.
@@ -53,8 +54,8 @@ func (j *journal) Append(e memory.Entry) {
 	n := len(j.pending)
 	j.pending = appendCommit(j.pending, e)
 	j.last = e.Revision
-	if j.anew {
-		j.tail = append(j.tail, commit{e.Revision, append([]byte(nil), j.pending[n:]...)})
+	if j.rewriting {
+		j.tail = append(j.tail, commit{e.Revision, bytes.Clone(j.pending[n:])})
 	}
 }
 
@@ -86,15 +87,15 @@ func (j *journal) Sync(revision int64) error {
 			}
 		}
 		j.end()
-		if err == nil && !j.anew && !j.closing && j.size > j.least && j.size > 2*j.base {
-			j.anew = true
+		if err == nil && !j.rewriting && !j.closing && j.size > j.least && j.size > 2*j.base {
+			j.rewriting = true
 			j.full()
 		}
 	}
 	return nil
 }
 
-// write writes and syncs a frame at the end of a file, which is at an offset.
+// write writes and syncs a frame at the end of a file, whose size is at.
 func (j *journal) write(f *os.File, id identity, frame []byte, at int64) error {
 	id.endFrame(frame, at)
 	if _, err := f.Write(frame); err != nil || j.noSync {
@@ -103,7 +104,8 @@ func (j *journal) write(f *os.File, id identity, frame []byte, at int64) error {
 	return f.Sync()
 }
 
-// begin and end enclose writing; wait waits for the end of another's. All are called with mu held.
+// begin and end enclose a write; wait waits for the end of that of another goroutine. All are called with mu
+// held.
 func (j *journal) begin() { j.writing = true }
 
 func (j *journal) end() {
@@ -119,18 +121,18 @@ func (j *journal) wait() {
 	j.mu.Lock()
 }
 
-// rewrite puts a new file in the place of the present one: a snapshot that has every commit there is when it
-// is taken, and the commits since. It is called with anew set. After an error the present file stays, unless
-// the error is the journal's.
+// rewrite replaces the current file by a new one: a snapshot with every commit up to the time it is taken,
+// and the commits since. It is called with rewriting set. After an error the current file stays in use,
+// unless the journal itself failed.
 func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) {
 	path := filepath.Join(j.dir, newName)
 	var f *os.File
 	defer func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.anew, j.tail = false, nil
+		j.rewriting, j.tail = false, nil
 		if err != nil {
-			j.base = j.size // not again before the file has doubled
+			j.base = j.size // no retry before the file has doubled
 			_ = f.Close()
 			_ = os.Remove(path)
 		}
@@ -138,7 +140,7 @@ func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) 
 	if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return err
 	}
-	// Every commit that the snapshot lacks is appended from now on, and so in the tail.
+	// Commits that are not in the snapshot are appended from now on, and so are in the tail.
 	s, err := snapshot()
 	if err != nil {
 		return err
@@ -147,7 +149,7 @@ func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) 
 	if err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil { // most of it, while others write
+	if err := f.Sync(); err != nil { // most of the data, while writers continue
 		return err
 	}
 	j.mu.Lock()
@@ -195,7 +197,7 @@ func (j *journal) rewrite(snapshot func() (memory.Snapshot, error)) (err error) 
 	_ = j.file.Close()
 	j.file, j.id, j.size, j.base = f, id, size, base
 	if unsure != nil {
-		j.err = unsure // which file a restart would find is not known
+		j.err = unsure // a restart may find either file
 		return nil
 	}
 	j.synced = last
@@ -236,7 +238,7 @@ func writeSnapshot(f *os.File, s memory.Snapshot) (id identity, size int64, err 
 	return id, size, w.Flush()
 }
 
-// stop lets no rewrite begin any more.
+// stop prevents further rewrites.
 func (j *journal) stop() {
 	j.mu.Lock()
 	j.closing = true

@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// A disk that fails: what was read before can be read, nothing is written any more, and nothing half done is
-// shown.
+// A disk that fails: reads still work, all writes are refused, and no unsynced commit is
+// visible.
 func TestDiskErrors(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestDiskErrors(t *testing.T) {
 	require.Error(t, s.Close())
 }
 
-// A rewrite that fails leaves the store as it was, and is tried again.
+// A rewrite that fails leaves the store as it was, and is retried.
 func TestARewriteThatFails(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{RewriteBytes: 1000})
@@ -53,15 +53,15 @@ func TestARewriteThatFails(t *testing.T) {
 		}
 	}
 	write()
-	s.rewrite.Wait()
+	s.rewriting.Wait()
 	grown := size(t, dir)
 	require.Greater(t, grown, int64(20*300))
-	require.False(t, s.journal.anew)
-	require.Empty(t, s.journal.tail, "nothing is kept for a rewrite that is over")
+	require.False(t, s.journal.rewriting)
+	require.Empty(t, s.journal.tail, "nothing is kept for a finished rewrite")
 	require.NoError(t, os.RemoveAll(blocker))
 	write()
 	write()
-	s.rewrite.Wait()
+	s.rewriting.Wait()
 	require.NoError(t, s.Close())
 	require.Less(t, size(t, dir), 2*grown, "without a rewrite it is three times as large")
 	again, err := Open(dir, Options{})
@@ -76,7 +76,7 @@ func size(t *testing.T, dir string) int64 {
 	return info.Size()
 }
 
-// Files begun before their start had a checksum are read as they were.
+// Files of the format without a checksum of their start can be read.
 func TestFormerFiles(t *testing.T) {
 	start := append(bytes.Clone(formerMark), bytes.Repeat([]byte{7}, startBytes-len(formerMark))...)
 	frame := appendCommit(beginFrame(nil), memory.Entry{Revision: 2, Changes: []memory.Change{{Type: store.Put, Key: "/a", Value: []byte("x")}}})
@@ -92,7 +92,7 @@ func TestFormerFiles(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Whatever stands in a file, reading it ends, with a store or an error.
+// Reading a file of any content terminates, with a store or an error.
 func FuzzRead(f *testing.F) {
 	dir := f.TempDir()
 	s, err := Open(dir, Options{RewriteBytes: 300})
@@ -112,8 +112,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, records []byte) {
 		var c contents
 		c.snapshot, c.revision = 1, 1
-		_ = c.add(records)                                                                // behind a right checksum
-		start := append(bytes.Clone(fileMark), make([]byte, startBytes-len(fileMark))...) // no chance: runs must be alike
+		_ = c.add(records)                                                                // after a valid checksum
+		start := append(bytes.Clone(fileMark), make([]byte, startBytes-len(fileMark))...) // not random: runs must be equal
 		seal(start)
 		id := identityOf(start)
 		frame := append(beginFrame(nil), records...)

@@ -1,19 +1,19 @@
-// Package file is the storage contract in one file: a store for a single server that survives its end,
-// without another process beside it.
+// Package file implements package store with one file: a durable store for a single server, without a
+// separate process.
 //
-// The keys are in memory (store/memory answers all reads and watches); every commit is in the file, synced to
-// the disk, before anybody sees it or is told that it happened. Writers that come at the same time share one
-// sync. The file is a log; when most of it is out of date it is written anew in the background while writes
-// go on, so there is no pause.
+// The keys are in memory, where store/memory serves all reads and watches. A commit becomes visible, and its
+// write returns, after it has been written to the file and synced to the disk. Concurrent writers share one
+// sync. The file is a log; when most of it is obsolete it is rewritten in the background while writes
+// continue.
 //
-// What is promised beyond package store's contract: Open finds every acknowledged write, whatever ended the
-// process or the machine, as long as the disk keeps what it says it has synced. What a crash left half
-// written, which nobody was told of, is cut off. A file damaged in any other way is refused with a
-// [*CorruptError]; nothing is dropped silently. Revisions go on where they were, and watches may go on from
-// revisions since the file was last written anew.
+// Beyond the contract of package store: Open finds every acknowledged write, whatever ended the process or
+// the machine, as long as the disk keeps what it has synced. A commit that a crash left half written was not
+// acknowledged and is truncated. A file damaged in any other way is refused with a [*CorruptError]; nothing
+// is dropped silently. Revisions continue where they were, and watches can continue from revisions since the
+// last rewrite of the file.
 //
-// One process at a time may have a directory open. Disk errors are final: the store answers reads from then
-// on and refuses writes with *store.UnavailableError, until it is opened again.
+// One process at a time may have a directory open. Disk errors are final: from then on the store serves reads
+// and refuses writes with *store.UnavailableError, until it is opened again.
 package file
 
 import (
@@ -34,37 +34,37 @@ import (
 type Options struct {
 	// Memory bounds the history and the size of writes. Its Journal is set by this package.
 	Memory memory.Options
-	// RewriteBytes is the smallest size at which the file is written anew, which happens when it is also
-	// twice as large as what it was when last written anew. Zero means 64 MiB.
+	// RewriteBytes is the smallest size, in bytes, at which the file is rewritten. It is rewritten when it is
+	// also twice as large as after the last rewrite. Zero means 64 MiB.
 	RewriteBytes int64
-	// NoSync leaves it to the system when commits reach the disk: an acknowledged write still survives the
-	// end of the process, but not that of the machine, after which the last ones may be gone or the file may
-	// be refused as damaged. It is for tests.
+	// NoSync leaves it to the operating system when commits reach the disk: an acknowledged write survives a
+	// crash of the process, but not one of the machine, after which the last writes may be lost or the file
+	// may be refused as damaged. It is for tests.
 	NoSync bool
-	// Logger is told when a rewrite fails, which is tried again later, and what was cut off; nil discards.
+	// Logger receives failed rewrites, which are retried later, and truncations after a crash. Nil discards.
 	Logger *slog.Logger
 }
 
 // Store is a store.Store in a directory.
 type Store struct {
 	*memory.Store
-	journal *journal
-	lock    *os.File
-	rewrite sync.WaitGroup
-	once    sync.Once
-	err     error // of Close
+	journal   *journal
+	lock      *os.File
+	rewriting sync.WaitGroup
+	once      sync.Once
+	err       error // of Close
 }
 
 var _ store.Store = (*Store)(nil)
 
-// names of the files in a directory.
+// The files in a directory.
 const (
 	dataName = "keelson.log"
 	newName  = "keelson.log.new"
 	lockName = "lock"
 )
 
-// ErrInUse says that another process, or another Store, has the directory open.
+// ErrInUse is returned by Open when another process, or another Store, has the directory open.
 var ErrInUse = errors.New("file: the directory is in use by another store")
 
 // Open opens the store in a directory, which is made if it does not exist. Errors: ErrInUse, *CorruptError,
@@ -94,7 +94,7 @@ func Open(dir string, opts Options) (*Store, error) {
 
 func open(dir string, opts Options) (*Store, error) {
 	path := filepath.Join(dir, dataName)
-	// What a rewrite did not finish is worth nothing.
+	// An unfinished rewrite is of no use.
 	if err := os.Remove(filepath.Join(dir, newName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -113,20 +113,20 @@ func open(dir string, opts Options) (*Store, error) {
 	s := &Store{}
 	s.journal = &journal{dir: dir, file: f, id: c.id, size: c.end, least: opts.RewriteBytes, noSync: opts.NoSync, base: c.snapshotEnd, last: c.revision, synced: c.revision,
 		ended: make(chan struct{}), log: opts.Logger}
-	s.journal.full = func() { s.rewrite.Go(s.writeAnew) }
+	s.journal.full = func() { s.rewriting.Go(s.rewrite) }
 	opts.Memory.Journal = s.journal
 	s.Store = memory.Restore(c.snapshot, c.all, c.entries, opts.Memory)
 	return s, nil
 }
 
-// trim cuts off what was half written, and begins a new file.
+// trim truncates what a crash left half written, and begins a new file if it is empty.
 func trim(f *os.File, dir string, c *contents, log *slog.Logger) error {
 	size, err := f.Seek(0, 2)
 	if err != nil {
 		return err
 	}
 	if size > c.end {
-		log.Warn("what a crash left half written is cut off", "file", f.Name(), "bytes", size-c.end)
+		log.Warn("truncating a write that a crash interrupted", "file", f.Name(), "bytes", size-c.end)
 		if err := f.Truncate(c.end); err != nil {
 			return err
 		}
@@ -148,21 +148,21 @@ func trim(f *os.File, dir string, c *contents, log *slog.Logger) error {
 	return syncDir(dir)
 }
 
-// writeAnew replaces the file by one that holds the present state and what has been written since.
-func (s *Store) writeAnew() {
+// rewrite replaces the file by one with the current state and the commits since.
+func (s *Store) rewrite() {
 	err := s.journal.rewrite(func() (memory.Snapshot, error) {
-		// A transaction without operations waits until all commits so far can be seen.
+		// A transaction without operations waits until all commits so far are visible.
 		_, err := s.Txn(context.Background(), nil, nil)
 		return s.Snapshot(), err
 	})
 	if err != nil && !errors.Is(err, store.ErrClosed) {
-		s.journal.log.Error("cannot write the store's file anew, which is tried again when it has grown further", "err", err)
+		s.journal.log.Error("rewriting the store's file failed, retrying when it has grown further", "err", err)
 	}
 }
 
 // Size implements store.Sized: the bytes of the file.
 func (s *Store) Size(ctx context.Context) (int64, error) {
-	if _, err := s.Progress(ctx, ""); err != nil { // closed, or too late
+	if _, err := s.Progress(ctx, ""); err != nil { // closed, or ctx has ended
 		return 0, err
 	}
 	s.journal.mu.Lock()
@@ -175,13 +175,13 @@ func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.err = s.Store.Close()
 		s.journal.stop()
-		s.rewrite.Wait()
+		s.rewriting.Wait()
 		s.err = errors.Join(s.err, s.journal.close(), s.lock.Close())
 	})
 	return s.err
 }
 
-// CorruptError says that a file is damaged where it cannot be from a crash.
+// CorruptError is returned by Open when a file is damaged in a way that a crash does not explain.
 type CorruptError struct {
 	Path   string
 	Offset int64

@@ -50,7 +50,7 @@ func conformance(t *testing.T, opts file.Options) {
 	}})
 }
 
-// image copies the file of a store as a crash would leave it, with more behind it.
+// image copies the file of a store as a crash would leave it, followed by more.
 func image(t testing.TB, dir, more string) string {
 	data, err := os.ReadFile(filepath.Join(dir, "keelson.log"))
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func image(t testing.TB, dir, more string) string {
 	return to
 }
 
-// state is everything that must be found again.
+// state is everything that must survive.
 func state(t testing.TB, s *file.Store) map[string]string {
 	list, err := s.List(context.Background(), "", store.ListOptions{})
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func state(t testing.TB, s *file.Store) map[string]string {
 	return out
 }
 
-// A store that ends at any time is found as it was.
+// A store that ends at any time has the same state when opened again.
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Slow(t, 20) {
 		r := seeds.Rand(seed)
@@ -113,7 +113,7 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// Many writers at once share syncs, and lose nothing while the file is written anew beside them.
+// Many writers at once share syncs, and lose nothing while the file is rewritten at the same time.
 func TestManyWriters(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, file.Options{RewriteBytes: 10_000})
@@ -166,7 +166,7 @@ func TestCutAndDamaged(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 		s, err = file.Open(dir, file.Options{})
-		require.NoError(t, err, "what is written behind a cut is found")
+		require.NoError(t, err, "what is written after a truncation is found")
 		require.Equal(t, n+1, s.Snapshot().Len())
 		return n, s.Close()
 	}
@@ -197,7 +197,7 @@ func TestCutAndDamaged(t *testing.T) {
 }
 
 // What a crash leaves behind the last synced frame is anything: the frame may be there in part, its sectors
-// in any order, with zeros or what the disk had before between them. Whatever it is, all that was
+// in any order, with zeros or what the disk had before between them. In every case all that was
 // acknowledged is found, and nothing else.
 func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
@@ -268,8 +268,8 @@ func TestOneAtATime(t *testing.T) {
 	open(t, dir, file.Options{})
 }
 
-// Revisions, watches and deadlines go on where they were.
-func TestGoingOn(t *testing.T) {
+// Revisions, watches and deadlines continue after a restart.
+func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, file.Options{})
 	first, err := s.Create(t.Context(), "/a", nil, none)
@@ -323,7 +323,7 @@ func TestAProcess(t *testing.T) {
 	wg.Wait()
 }
 
-// What a process has acknowledged is there when it has been killed.
+// What a process has acknowledged survives its kill.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	total := 0
@@ -377,7 +377,7 @@ func Example() {
 	// store: key "/greeting" exists at revision 2
 }
 
-// BenchmarkCreate is how many writers, syncing each write, get through.
+// BenchmarkCreate measures concurrent writers whose writes are synced.
 func BenchmarkCreate(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("%d-writers", writers), func(b *testing.B) {

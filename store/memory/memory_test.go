@@ -23,7 +23,7 @@ func TestTTLOnVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		s := memory.New(memory.Options{})
-		begun := time.Now()
+		start := time.Now()
 		for i, ttl := range []time.Duration{time.Hour, time.Minute, 0, 2 * time.Minute} {
 			_, err := s.Create(ctx, fmt.Sprintf("/a/%d", i), nil, store.WriteOptions{TTL: ttl})
 			require.NoError(t, err)
@@ -32,7 +32,7 @@ func TestTTLOnVirtualTime(t *testing.T) {
 		err := s.Watch(ctx, "/a/", 1, store.WatchOptions{}, func(b store.Batch) error {
 			for _, e := range b.Events {
 				if e.Type == store.Delete {
-					gone = append(gone, time.Since(begun))
+					gone = append(gone, time.Since(start))
 				}
 			}
 			if len(gone) == 3 {
@@ -43,7 +43,7 @@ func TestTTLOnVirtualTime(t *testing.T) {
 		require.Equal(t, errStop, err)
 		require.Equal(t, []time.Duration{time.Minute, 2 * time.Minute, time.Hour}, gone)
 
-		// A deadline that is moved, taken away, or earlier than the one waited for.
+		// A deadline that is moved, removed, or earlier than the one waited for.
 		_, err = s.Create(ctx, "/b/x", nil, store.WriteOptions{TTL: time.Hour})
 		require.NoError(t, err)
 		_, err = s.Create(ctx, "/b/y", nil, store.WriteOptions{TTL: time.Minute})
@@ -95,7 +95,7 @@ func TestSnapshotCrossesBubbles(t *testing.T) {
 		require.NoError(t, s.Close())
 	})
 	require.Equal(t, 101, snap.Len())
-	for range 2 { // twice: forks do not touch each other
+	for range 2 { // twice: forks are independent
 		synctest.Test(t, func(t *testing.T) {
 			s := memory.NewFromSnapshot(snap, memory.Options{})
 			require.Equal(t, lease, snap.Revision())
@@ -237,7 +237,7 @@ func Example() {
 	_, err := s.Update(ctx, "/pods/default/a", []byte("v3"), rev, store.WriteOptions{})
 	fmt.Println(err)
 
-	// A write that holds only as long as somebody has the lock.
+	// A write that is applied only while the lock exists.
 	lock, _ := s.Create(ctx, "/locks/a", nil, store.WriteOptions{})
 	guards := []store.Guard{{Key: "/locks/a", Revision: lock}}
 	_, _ = s.Delete(ctx, "/locks/a", lock, store.WriteOptions{})
@@ -319,7 +319,7 @@ func TestLargeTransactions(t *testing.T) {
 	ctx := t.Context()
 	s := memory.New(memory.Options{TxnOps: 1000})
 	require.Equal(t, 1000, s.Capabilities().TxnOps)
-	require.Zero(t, memory.New(memory.Options{TxnOps: 3}).Capabilities().TxnOps, "not below what every store takes")
+	require.Zero(t, memory.New(memory.Options{TxnOps: 3}).Capabilities().TxnOps, "not below what every store accepts")
 	ops := make([]store.Op, 1000)
 	for i := range ops {
 		ops[i] = store.CreateOp(fmt.Sprintf("/a/%d", i), nil)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bufferSize is how much one side may write before the other has read, in bytes.
+// bufferSize is how many bytes one side may write before the other has read them.
 const bufferSize = 64 << 10
 
 // Pair returns two connected ends.
@@ -23,8 +23,8 @@ type stream struct {
 	change sync.Cond // of anything below
 	data   []byte    // data[from:] has been written and not read
 	from   int
-	ended  bool // the writer is gone: read what is there, then io.EOF
-	broken bool // the reader is gone: writes fail
+	ended  bool // the writer has closed: reads return the rest, then io.EOF
+	broken bool // the reader has closed: writes fail
 	read   deadline
 	write  deadline
 }
@@ -38,7 +38,7 @@ func newStream() *stream {
 // deadline is a point in time after which an operation fails. Guarded by stream.mu.
 type deadline struct {
 	timer   *time.Timer
-	set     uint64 // counts settings, so that a timer that was replaced does nothing
+	set     uint64 // counts settings, so that a timer that was replaced has no effect
 	expired bool
 }
 
@@ -131,7 +131,7 @@ func (s *stream) end() {
 	s.change.Broadcast()
 }
 
-func (s *stream) breakOff() {
+func (s *stream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken, s.data, s.from = true, nil, 0
@@ -144,11 +144,11 @@ type conn struct{ in, out *stream }
 func (c *conn) Read(p []byte) (int, error)  { return c.in.Read(p) }
 func (c *conn) Write(p []byte) (int, error) { return c.out.Write(p) }
 
-// Close ends both directions. The other side still reads what was written.
+// Close ends both directions. The other side can still read what was written.
 func (c *conn) Close() error {
 	c.out.end()
-	c.in.breakOff()
-	_ = c.SetDeadline(time.Time{}) // no timer stays behind
+	c.in.abandon()
+	_ = c.SetDeadline(time.Time{}) // stops the timers
 	return nil
 }
 
@@ -176,8 +176,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Unread returns how many bytes are on the way between the two ends of a connection made by this package,
-// both directions together: written by one side and not read by the other. It is 0 for any other connection.
+// Unread returns how many bytes have been written and not read on a connection made by this package, both
+// directions together. It is 0 for any other connection.
 func Unread(c net.Conn) int {
 	p, ok := c.(*conn)
 	if !ok {

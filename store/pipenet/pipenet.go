@@ -1,5 +1,5 @@
 // Package pipenet is a network in memory: a net.Listener whose connections are made by calling Dial.
-// Connections are buffered, keep deadlines, and wait only on condition variables and package time, so that
+// Connections are buffered, honor deadlines, and wait only on condition variables and package time, so that
 // servers and clients that share a [Listener] work inside a testing/synctest bubble, TLS and HTTP/2 included.
 // It has no goroutines.
 package pipenet
@@ -17,7 +17,7 @@ type Listener struct {
 	once  sync.Once
 }
 
-// New returns a listener. Close ends it; connections live on.
+// New returns a listener. Closing it does not close its connections.
 func New() *Listener { return &Listener{conns: make(chan net.Conn), done: make(chan struct{})} }
 
 // Accept waits for a Dial.

@@ -39,11 +39,11 @@ func TestBytesArriveInOrderAndOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, sent, got)
 	_, err = b.Write([]byte("x"))
-	require.ErrorIs(t, err, io.ErrClosedPipe, "nobody reads any more")
+	require.ErrorIs(t, err, io.ErrClosedPipe, "the reader has closed")
 	require.NoError(t, b.Close())
 }
 
-// One direction ends, the other goes on.
+// One direction ends, the other continues.
 func TestHalfClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipenet.Pair()
@@ -73,18 +73,18 @@ func TestMovingADeadlineWakesAReader(t *testing.T) {
 		a, b := pipenet.Pair()
 		defer b.Close()
 		defer a.Close()
-		begun := time.Now()
-		require.NoError(t, a.SetReadDeadline(begun.Add(time.Hour)))
+		start := time.Now()
+		require.NoError(t, a.SetReadDeadline(start.Add(time.Hour)))
 		go func() {
 			time.Sleep(time.Second)
 			_ = a.SetDeadline(time.Now())
 		}()
 		_, err := a.Read(make([]byte, 1))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		require.Equal(t, time.Second, time.Since(begun))
+		require.Equal(t, time.Second, time.Since(start))
 		require.NoError(t, a.SetDeadline(time.Time{}))
 		_, err = a.Write([]byte("x"))
-		require.NoError(t, err, "a deadline that is taken back does not count")
+		require.NoError(t, err, "a deadline that is removed has no effect")
 	})
 }
 
@@ -113,12 +113,12 @@ func TestAWriterWaitsForItsReaderAndForTheDeadline(t *testing.T) {
 		a, b := pipenet.Pair()
 		defer b.Close()
 		defer a.Close()
-		begun := time.Now()
-		require.NoError(t, a.SetWriteDeadline(begun.Add(time.Minute)))
+		start := time.Now()
+		require.NoError(t, a.SetWriteDeadline(start.Add(time.Minute)))
 		n, err := a.Write(make([]byte, 1<<20))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Less(t, n, 1<<20)
-		require.Equal(t, time.Minute, time.Since(begun))
+		require.Equal(t, time.Minute, time.Since(start))
 	})
 }
 

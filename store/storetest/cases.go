@@ -94,7 +94,7 @@ func testConflicts(t *testing.T, ctx context.Context, s store.Store) {
 		_, err = write()
 		require.ErrorAs(t, err, &conflict)
 		require.Nil(t, conflict.Current)
-		require.ErrorIs(t, err, store.ErrNotFound, "the conflict of a key that is gone is ErrNotFound too")
+		require.ErrorIs(t, err, store.ErrNotFound, "the conflict of a key that does not exist is ErrNotFound too")
 	}
 }
 
@@ -177,7 +177,7 @@ func testGuards(t *testing.T, ctx context.Context, s store.Store) {
 	}
 	_, err := s.Update(ctx, "/a/none", nil, 1, with(store.Guard{Key: "/lock", Revision: store.Absent}))
 	var failed *store.GuardError
-	require.ErrorAs(t, err, &failed, "guards are judged before the operation")
+	require.ErrorAs(t, err, &failed, "guards are checked before the operation")
 	_, err = s.Create(ctx, "/a/y", nil, with(store.Guard{Key: "/lock", Revision: lock}, store.Guard{Key: "/none", Revision: lock}))
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, "/none", failed.Guard.Key, "the first that fails is named")
@@ -288,7 +288,7 @@ func testListBounds(t *testing.T, ctx context.Context, s store.Store) {
 	}
 	exact, err := s.List(ctx, "/a/", store.ListOptions{Limit: 2})
 	require.NoError(t, err)
-	require.False(t, exact.More, "a limit that just fits is not cut short")
+	require.False(t, exact.More, "a limit that just fits leaves nothing")
 }
 
 func testListAtRevision(t *testing.T, ctx context.Context, s store.Store) {
@@ -322,7 +322,7 @@ func testListAtRevision(t *testing.T, ctx context.Context, s store.Store) {
 	require.Equal(t, r4+1000, future.Requested)
 }
 
-// What was written since a revision, and how many keys there are: together they say what became of a range.
+// The keys written since a revision and the number of keys are enough to bring a range up to date.
 func testListSince(t *testing.T, ctx context.Context, s store.Store) {
 	var revs []int64
 	for i := range 6 {
@@ -573,20 +573,20 @@ func testCompact(t *testing.T, ctx context.Context, s store.Store) {
 
 func testTTL(t *testing.T, ctx context.Context, s store.Store) {
 	ttl := time.Second
-	begun := time.Now()
+	start := time.Now()
 	w := Watch(t, ctx, s, "/a/", 0)
 	short, err := s.Create(ctx, "/a/short", value("1"), store.WriteOptions{TTL: ttl})
 	require.NoError(t, err)
 	_, err = s.Create(ctx, "/a/kept", value("1"), store.WriteOptions{TTL: ttl})
 	require.NoError(t, err)
 	_, err = s.Update(ctx, "/a/kept", value("2"), store.AnyRevision, none)
-	require.NoError(t, err, "an update without a TTL takes the old one away")
+	require.NoError(t, err, "an update without a TTL removes the old one")
 	_, err = s.Create(ctx, "/a/long", value("1"), store.WriteOptions{TTL: time.Hour})
 	require.NoError(t, err)
 
 	events, err := w.Until(ctx, 5)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, time.Since(begun), ttl, "never early")
+	require.GreaterOrEqual(t, time.Since(start), ttl, "never early")
 	last := events[4]
 	require.Equal(t, store.Delete, last.Type)
 	require.Equal(t, "/a/short", last.KV.Key)
@@ -656,7 +656,7 @@ func testClose(t *testing.T, ctx context.Context, s store.Store) {
 func testSize(t *testing.T, ctx context.Context, s store.Store) {
 	sized, ok := s.(store.Sized)
 	if !ok {
-		t.Skip("the store does not know its size")
+		t.Skip("the store does not report its size")
 	}
 	create(t, ctx, s, "/a/x", strings.Repeat("v", 1000))
 	n, err := sized.Size(ctx)

@@ -17,9 +17,8 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// concurrentHistories lets clients write and read the same few keys at once, and then puts what they
-// were told in the order of its revisions, where it must be one sequential history that
-// the watches have seen in full.
+// concurrentHistories runs concurrent clients on the same few keys and then orders their results by revision:
+// they must form one sequential history that the watches have delivered in full.
 func concurrentHistories(t *testing.T, open Open) {
 	s := open(t)
 	for _, seed := range seedsFor(t, s, 40, 3) {
@@ -29,7 +28,7 @@ func concurrentHistories(t *testing.T, open Open) {
 	}
 }
 
-// written is an acknowledged write, read an answered read.
+// written is an acknowledged write, read a completed read.
 type written struct {
 	ops      []store.Op
 	guards   []store.Guard
@@ -37,14 +36,14 @@ type written struct {
 }
 
 type read struct {
-	floor    int64 // a revision acknowledged, to anybody, before the read began
+	floor    int64 // a revision acknowledged, to any client, before the read began
 	revision int64
 	key      string    // of a Get
 	kv       *store.KV // nil: not found
 	items    []store.KV
 }
 
-// journal is what all clients were told.
+// journal holds the results of all clients.
 type journal struct {
 	acked atomic.Int64
 
@@ -126,7 +125,7 @@ func concurrentHistory(t *testing.T, ctx context.Context, s store.Store, seed ui
 }
 
 func concurrentClient(ctx context.Context, s store.Store, j *journal, prefix string, rnd *rand.Rand) {
-	known := map[string]int64{} // as this client has last seen them
+	known := map[string]int64{} // last revisions that this client has read
 	key := func() string { return fmt.Sprintf("%s%d", prefix, rnd.IntN(4)) }
 	for range 60 {
 		k := key()
@@ -175,7 +174,7 @@ func concurrentClient(ctx context.Context, s store.Store, j *journal, prefix str
 	}
 }
 
-// learn updates what a client knows by the answer to its write.
+// learn updates the revisions that a client knows from the result of its write.
 func learn(known map[string]int64, ops []store.Op, revision int64, err error) {
 	var conflict *store.ConflictError
 	var guard *store.GuardError

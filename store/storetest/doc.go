@@ -1,11 +1,12 @@
-// Package storetest is the conformance suite of package store, for every backend there is
-// or will be: it tries each numbered promise of the contract, runs random histories against a naive
-// model, and checks what concurrent writers, readers and watchers have seen.
+// Package storetest is the conformance suite of package store, for every implementation: it tests each
+// numbered promise of the contract and each capability, compares random histories with a naive model, and
+// checks the results of concurrent writers, readers and watchers.
 //
 //	func TestConformance(t *testing.T) {
 //		storetest.Run(t, func(t testing.TB) store.Store { return mystore.New() }, storetest.Options{})
 //	}
 //
-// The package also has Faulty, a wrapper that makes any store fail, delay and lose answers, for
-// tests of what is built on a store, and StartEtcd, which starts a private etcd.
+// For tests of what is built on a store the package has Faulty, a wrapper that makes any store fail, delay
+// and lose answers, Replaceable, a store that can be restored from a backup, and StartEtcd, which starts a
+// private etcd.
 package storetest

@@ -66,7 +66,7 @@ func startMembers(t testing.TB, binary string, n int, args []string) []*Etcd {
 			"--name=" + name, "--data-dir=" + filepath.Join(dir, "data"),
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
-			"--heartbeat-interval=50", "--election-timeout=500", // a leader is found sooner
+			"--heartbeat-interval=50", "--election-timeout=500", // a leader is elected sooner
 		}
 	}
 	for _, m := range members {
@@ -80,7 +80,7 @@ func startMembers(t testing.TB, binary string, n int, args []string) []*Etcd {
 	return members
 }
 
-// freePort returns a loopback URL nobody listens on right now.
+// freePort returns a loopback URL on which nothing listens at the moment.
 func freePort(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,7 +165,7 @@ func (e *Etcd) tail() string {
 // PID returns the process's number.
 func (e *Etcd) PID() int { return e.process.Process.Pid }
 
-// Kill ends the process as a crash does and waits for it.
+// Kill kills the process, as in a crash, and waits for its end.
 func (e *Etcd) Kill() {
 	if err := e.process.Process.Kill(); err != nil && !strings.Contains(err.Error(), "already finished") {
 		e.t.Errorf("kill etcd: %v", err)

@@ -12,7 +12,7 @@ import (
 // ErrInjected is the cause of the failures that Chaos makes.
 var ErrInjected = errors.New("storetest: injected fault")
 
-// Request is a call of a store, as the hooks of Faulty see it.
+// Request is a call of a store, passed to the hooks of Faulty.
 type Request struct {
 	Op  string // get, list, create, update, delete, txn, watch, progress, compact
 	Key string // or prefix; the first operation's of a txn
@@ -31,19 +31,19 @@ func (r Request) Write() bool {
 // Hooks of a Faulty store. Nil ones do nothing. They may block, for delays; they are called
 // without locks held and concurrently.
 type Hooks struct {
-	// Before is called first; its error is the answer, and the request is not made.
+	// Before is called first; its error is returned, and the request is not made.
 	Before func(ctx context.Context, r Request) error
-	// After is called when the store has answered without error; its error replaces the answer, though
-	// the request was made: an answer lost on its way.
+	// After is called when the store has returned without error; its error replaces the result, although the
+	// request was made: a lost answer.
 	After func(ctx context.Context, r Request) error
 	// Batch is called before each batch of a watch; its error ends the watch.
 	Batch func(ctx context.Context, prefix string, b store.Batch) error
-	// Drop is called for each event of a watch; those for which it is true are never delivered, and nobody is
-	// told. That is no fault a store may have: it is for what looks after stores that are broken.
+	// Drop is called for each event of a watch; those for which it returns true are silently not delivered. A
+	// store must never do that: it is for tests of what detects broken stores.
 	Drop func(prefix string, e store.Event) bool
 }
 
-// Faulty is a store that fails as its hooks want it.
+// Faulty is a store whose hooks make it fail.
 type Faulty struct {
 	store.Store
 	hooks Hooks
@@ -58,8 +58,8 @@ func NewFaulty(s store.Store, h Hooks) *Faulty {
 }
 
 // Chaos returns hooks that make requests fail with probability p, half of them after the fact, and watches
-// end as often. What happens to a request follows from the seed, its Op, its Key and how many of these there
-// were before, whatever else is requested meanwhile.
+// end as often. What happens to a request depends only on the seed, its Op, its Key and how many equal ones
+// there were before, not on concurrent requests.
 func Chaos(seed uint64, p float64) Hooks {
 	draws := seeds.NewDraws(seed)
 	hit := func(when, op, key string) bool { return draws.For(when+" "+op+" "+key).Float64() < p/2 }

@@ -51,7 +51,7 @@ func (h *history) key() string {
 	return fmt.Sprintf("%s%c/%d", h.prefix, 'a'+rune(h.rnd.IntN(3)), h.rnd.IntN(4))
 }
 
-// revisionOf picks an expected revision: mostly the right one.
+// revisionOf picks an expected revision: mostly the current one.
 func (h *history) revisionOf(key string) int64 {
 	switch kv := h.m.current(key); {
 	case h.rnd.IntN(10) == 0:

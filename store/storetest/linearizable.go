@@ -24,7 +24,7 @@ type Call struct {
 	Expected int64
 }
 
-// Result is what a Call was told. Unknown is a write without an answer.
+// Result is the result of a Call. Unknown marks a write without an answer.
 type Result struct {
 	Revision int64 // the commit's, or that of the key found; zero: no key
 	Value    string
@@ -38,8 +38,8 @@ type keyState struct {
 	value    string
 }
 
-// Specification is one key of a store, as porcupine wants it: a register with revisions, whose
-// writes succeed exactly when the expected revision is the current one.
+// Specification is one key of a store as a porcupine model: a register with revisions, whose writes succeed
+// exactly when the expected revision is the current one.
 var Specification = porcupine.Model{
 	Init: func() any { return keyState{} },
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
@@ -82,8 +82,8 @@ func stepKey(st keyState, in Call, out Result) (bool, keyState) {
 	return true, keyState{revision: out.Revision, value: in.Value}
 }
 
-// linearizable records what concurrent clients ask and are told, with the times, and has porcupine
-// look for an order that explains it.
+// linearizable records the calls and results of concurrent clients, with their times, and has porcupine
+// search for a sequential order that explains them.
 func linearizable(t *testing.T, open Open) {
 	s := open(t)
 	for _, seed := range seedsFor(t, s, 25, 3) {
@@ -98,7 +98,7 @@ func linearizable(t *testing.T, open Open) {
 func recordCalls(ctx context.Context, s store.Store, seed uint64) []porcupine.Operation {
 	var mu sync.Mutex
 	var ops []porcupine.Operation
-	begun := time.Now()
+	start := time.Now()
 	var tasks sync.WaitGroup
 	for client := range 5 {
 		tasks.Go(func() {
@@ -109,9 +109,9 @@ func recordCalls(ctx context.Context, s store.Store, seed uint64) []porcupine.Op
 				in.Expected = known[in.Key]
 				in.Delete = in.Write && in.Expected != 0 && rnd.IntN(3) == 0
 				in.Value = fmt.Sprintf("%d-%d", client, rnd.Uint32())
-				call := time.Since(begun).Nanoseconds()
+				call := time.Since(start).Nanoseconds()
 				out := do(ctx, s, in)
-				done := time.Since(begun).Nanoseconds()
+				done := time.Since(start).Nanoseconds()
 				known[in.Key] = out.Revision
 				if in.Delete && !out.Conflict {
 					known[in.Key] = 0

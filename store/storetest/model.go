@@ -8,8 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// model is a store as naive as can be: it keeps a whole copy of the state for every revision. The
-// revisions themselves are taken from the store under test.
+// model is a naive store: it keeps a whole copy of the state for every revision. The revisions are those of
+// the store under test.
 type model struct {
 	state    map[string]store.KV
 	revision int64
@@ -35,7 +35,7 @@ func (m *model) current(key string) *store.KV {
 	return nil
 }
 
-// check returns the error that the operations must have.
+// check returns the error that the operations must return.
 func (m *model) check(ops []store.Op, guards []store.Guard) error {
 	for _, g := range guards {
 		if !g.Holds(m.current(g.Key)) {

@@ -9,11 +9,11 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// Open returns a new, empty store for one test. What it opens it closes with t.Cleanup.
+// Open returns a new, empty store for one test and closes it with t.Cleanup.
 type Open func(t testing.TB) store.Store
 
-// Run runs the whole suite. It waits for real time (a TTL of a second or two), so call it
-// outside testing/synctest bubbles.
+// Run runs the whole suite. It waits for real time (a TTL of a second or two), so it cannot be called in a
+// testing/synctest bubble.
 func Run(t *testing.T, open Open, opts Options) {
 	run := func(name string, test func(t *testing.T, ctx context.Context, s store.Store)) {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// Watcher follows a watch and checks, batch by batch, the promises a single watch can see: order, no
-// repetition, commits in one piece, batches that never go back, events that fit the state before.
+// Watcher runs a watch and checks, batch by batch, the promises that a single watch can check: order, no
+// repetition, whole commits, revisions that never go down, events that follow from the state before.
 type Watcher struct {
 	prefix string
 	from   int64
@@ -46,7 +46,7 @@ func Watch(t testing.TB, ctx context.Context, s store.Store, prefix string, from
 	return w
 }
 
-// Stop ends the watch and returns the violation it found, if any.
+// Stop ends the watch and returns the violation that it found, if any.
 func (w *Watcher) Stop() error {
 	w.cancel()
 	<-w.ended
@@ -136,7 +136,7 @@ func (w *Watcher) check(b store.Batch) error {
 	return nil
 }
 
-// fits checks an event against what this watch knows of its key.
+// fits checks an event against the state of its key by the events before.
 func (w *Watcher) fits(e store.Event) error {
 	before, known := w.live[e.KV.Key]
 	if e.Prev != nil && known && e.Prev.Revision != before.Revision {

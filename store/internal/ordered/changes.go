@@ -2,17 +2,16 @@ package ordered
 
 import "iter"
 
-// Change is what a key had and has. A key that one of the maps lacks has the zero value there.
+// Change is the old and the new value of a key. A value is zero if the key is not in that map.
 type Change[V any] struct {
-	Key        string
-	Old, New   V
-	Had, Stays bool
+	Key      string
+	Old, New V
+	Had, Has bool // whether the key is in the old and in the new map
 }
 
 // Changes iterates, in ascending order of keys, over what differs between old and m: keys that only one of
-// them has, and those whose values same does not call equal. What the two maps share is skipped unread, so
-// that the cost follows the number of changes from one to the other and not their size, where m was made by
-// editing old.
+// them has, and those for whose values same returns false. Shared subtrees are skipped, so that the cost is
+// proportional to the number of changes and not to the size of the maps, if m was made by editing old.
 func (m Map[V]) Changes(old Map[V], same func(a, b V) bool) iter.Seq[Change[V]] {
 	return func(yield func(Change[V]) bool) {
 		before, after := newCursor(old), newCursor(m)
@@ -33,7 +32,7 @@ func (m Map[V]) Changes(old Map[V], same func(a, b V) bool) iter.Seq[Change[V]] 
 				if after.expand() {
 					continue
 				}
-				if !yield(Change[V]{Key: y.first(), New: y.value(), Stays: true}) {
+				if !yield(Change[V]{Key: y.first(), New: y.value(), Has: true}) {
 					return
 				}
 				after.next()
@@ -42,7 +41,7 @@ func (m Map[V]) Changes(old Map[V], same func(a, b V) bool) iter.Seq[Change[V]] 
 			case !y.entry():
 				after.expand()
 			default:
-				if !same(x.value(), y.value()) && !yield(Change[V]{Key: x.first(), Old: x.value(), New: y.value(), Had: true, Stays: true}) {
+				if !same(x.value(), y.value()) && !yield(Change[V]{Key: x.first(), Old: x.value(), New: y.value(), Had: true, Has: true}) {
 					return
 				}
 				before.next()
@@ -55,7 +54,7 @@ func (m Map[V]) Changes(old Map[V], same func(a, b V) bool) iter.Seq[Change[V]] 
 // cursor walks a map from its first key on. Its stack holds the parts not visited yet, the next one on top.
 type cursor[V any] struct{ stack []part[V] }
 
-// part is a subtree that nothing was visited of (at is -1), or the rest of a leaf from an entry on.
+// part is an unvisited subtree (at is -1), or the rest of a leaf from an entry on.
 type part[V any] struct {
 	n  *node[V]
 	at int
@@ -98,7 +97,7 @@ func (c *cursor[V]) expand() bool {
 	return true
 }
 
-// next leaves an entry behind.
+// next advances past an entry.
 func (c *cursor[V]) next() {
 	p := &c.stack[len(c.stack)-1]
 	if p.at++; p.at == len(p.n.keys) {

@@ -6,8 +6,7 @@ import "slices"
 // place. It has a size, so that two of them never share an address.
 type edit struct{ _ byte }
 
-// Editor makes a changed Map. It is used by one goroutine; the Map it started from
-// stays as it is.
+// Editor makes a changed Map. It is used by one goroutine; the Map it started from is not modified.
 type Editor[V any] struct {
 	root *node[V]
 	edit *edit
@@ -16,7 +15,7 @@ type Editor[V any] struct {
 // Edit returns an Editor that starts from m.
 func (m Map[V]) Edit() *Editor[V] { return &Editor[V]{root: m.root, edit: new(edit)} }
 
-// Map returns the changed map. Later edits do not touch it.
+// Map returns the changed map. Later edits do not affect it.
 func (e *Editor[V]) Map() Map[V] {
 	e.edit = new(edit)
 	return Map[V]{root: e.root}

@@ -11,7 +11,7 @@ import (
 )
 
 // width is the greatest number of entries of a node. Wider nodes make reading and
-// bulk building cheaper and single changes dearer; 32 keeps a change of a map of
+// bulk building cheaper and single changes more expensive; 32 keeps a change of a map of
 // 10,000 keys near two kilobytes of copying.
 const width = 32
 

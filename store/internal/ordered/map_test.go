@@ -147,12 +147,12 @@ func sameChanges(t *testing.T, seed uint64, a, b Map[int], before, after map[str
 	want := map[string]Change[int]{}
 	for k, v := range before {
 		if now, stays := after[k]; !stays || now != v {
-			want[k] = Change[int]{Key: k, Old: v, New: now, Had: true, Stays: stays}
+			want[k] = Change[int]{Key: k, Old: v, New: now, Had: true, Has: stays}
 		}
 	}
 	for k, v := range after {
 		if _, had := before[k]; !had {
-			want[k] = Change[int]{Key: k, New: v, Stays: true}
+			want[k] = Change[int]{Key: k, New: v, Has: true}
 		}
 	}
 	got, last := map[string]Change[int]{}, ""
