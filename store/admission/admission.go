@@ -63,12 +63,12 @@ type Versions interface {
 	// Served returns the resources, of any group and version, that show the same objects.
 	Served() []Served
 	// Convert returns obj, which it leaves alone, in the form of another kind of Served.
-	Convert(obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error)
+	Convert(ctx context.Context, obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error)
 	// Decode reads an object of a kind of Served from JSON, prunes it and fills its defaults.
 	Decode(data []byte, kind schema.GroupVersionKind) (metav1.Object, error)
 	// Merge returns obj, which it leaves alone and which is of a kind of Served, with an apply configuration
 	// merged into it.
-	Merge(obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error)
+	Merge(ctx context.Context, obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error)
 }
 
 // Served is one form of a resource.

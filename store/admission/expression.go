@@ -57,11 +57,11 @@ type evaluation struct {
 
 // newEvaluation gives expressions the variables that both webhooks and policies have.
 func newEvaluation(ctx context.Context, f *forms, form *Served, authorize AuthorizeFunc, budget int64) (*evaluation, error) {
-	now, err := f.object(form.Kind)
+	now, err := f.object(ctx, form.Kind)
 	if err != nil {
 		return nil, err
 	}
-	old, err := f.oldObject(form.Kind)
+	old, err := f.oldObject(ctx, form.Kind)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -31,19 +32,19 @@ func newForms(a *Attributes) *forms {
 func (f *forms) changed() { clear(f.now) }
 
 // object returns the new state in a kind; nil without one.
-func (f *forms) object(kind schema.GroupVersionKind) (*objectForm, error) {
+func (f *forms) object(ctx context.Context, kind schema.GroupVersionKind) (*objectForm, error) {
 	if f.a.Object == nil && f.a.Body != nil {
 		return f.body()
 	}
-	return f.form(f.now, f.a.Object, kind)
+	return f.form(ctx, f.now, f.a.Object, kind)
 }
 
 // oldObject returns the stored state in a kind; nil without one.
-func (f *forms) oldObject(kind schema.GroupVersionKind) (*objectForm, error) {
-	return f.form(f.old, f.a.Old, kind)
+func (f *forms) oldObject(ctx context.Context, kind schema.GroupVersionKind) (*objectForm, error) {
+	return f.form(ctx, f.old, f.a.Old, kind)
 }
 
-func (f *forms) form(known map[schema.GroupVersionKind]*objectForm, obj metav1.Object, kind schema.GroupVersionKind) (*objectForm, error) {
+func (f *forms) form(ctx context.Context, known map[schema.GroupVersionKind]*objectForm, obj metav1.Object, kind schema.GroupVersionKind) (*objectForm, error) {
 	if obj == nil {
 		return &objectForm{}, nil
 	}
@@ -53,7 +54,7 @@ func (f *forms) form(known map[schema.GroupVersionKind]*objectForm, obj metav1.O
 	made := &objectForm{object: obj}
 	var err error
 	if kind != f.a.Kind && f.a.Versions != nil {
-		if made.object, err = f.a.Versions.Convert(obj, f.a.Kind, kind); err != nil {
+		if made.object, err = f.a.Versions.Convert(ctx, obj, f.a.Kind, kind); err != nil {
 			return nil, err
 		}
 	}
@@ -89,10 +90,10 @@ func (f *objectForm) tree() (map[string]any, error) {
 }
 
 // replace puts what a plugin made of the object, in a form of its own, in the object's place.
-func (f *forms) replace(obj metav1.Object, kind schema.GroupVersionKind) error {
+func (f *forms) replace(ctx context.Context, obj metav1.Object, kind schema.GroupVersionKind) error {
 	if kind != f.a.Kind && f.a.Versions != nil {
 		var err error
-		if obj, err = f.a.Versions.Convert(obj, kind, f.a.Kind); err != nil {
+		if obj, err = f.a.Versions.Convert(ctx, obj, kind, f.a.Kind); err != nil {
 			return err
 		}
 	}

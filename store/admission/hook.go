@@ -140,11 +140,11 @@ func (h *hook) applies(ctx context.Context, w *webhooks, f *forms) (*Served, err
 }
 
 // review is the question to the webhook.
-func (h *hook) review(f *forms, form *Served) (*admissionv1.AdmissionReview, error) {
+func (h *hook) review(ctx context.Context, f *forms, form *Served) (*admissionv1.AdmissionReview, error) {
 	if f.a.DryRun && !h.dryRun {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.name))
 	}
-	review, err := newReview(f, form)
+	review, err := newReview(ctx, f, form)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}

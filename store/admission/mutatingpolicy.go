@@ -116,13 +116,13 @@ func (p *mutatingPolicies) change(ctx context.Context, f *forms, u *use[*mutatin
 		}
 		one := false
 		if err == nil {
-			one, err = u.policy.mutations[i].make(f, u.form, e)
+			one, err = u.policy.mutations[i].make(ctx, f, u.form, e)
 		}
 		if hook := p.options.Metrics.Mutation; hook != nil {
 			hook(Mutation{u.policy.name, u.binding.name, mutationFailure(err), time.Since(began)})
 		}
 		if err != nil {
-			return false, errors.Join(err, f.replace(before, f.a.Kind))
+			return false, errors.Join(err, f.replace(ctx, before, f.a.Kind))
 		}
 		changed = changed || one
 	}
@@ -130,7 +130,7 @@ func (p *mutatingPolicies) change(ctx context.Context, f *forms, u *use[*mutatin
 }
 
 // make makes the change and reports whether the object is another one now.
-func (m *mutation) make(f *forms, form *Served, e *evaluation) (bool, error) {
+func (m *mutation) make(ctx context.Context, f *forms, form *Served, e *evaluation) (bool, error) {
 	v, err := e.run(m.expression)
 	if err != nil {
 		return false, err
@@ -139,7 +139,7 @@ func (m *mutation) make(f *forms, form *Served, e *evaluation) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("expression '%s' resulted in error: %w", m.text, err)
 	}
-	before, err := f.object(form.Kind)
+	before, err := f.object(ctx, form.Kind)
 	if err != nil {
 		return false, err
 	}
@@ -147,12 +147,12 @@ func (m *mutation) make(f *forms, form *Served, e *evaluation) (bool, error) {
 	if m.patch {
 		after, err = patched(f, form, before, result)
 	} else {
-		after, err = merged(f, form, before, result)
+		after, err = merged(ctx, f, form, before, result)
 	}
 	if err != nil || codec.Equal(before.object, after) {
 		return false, err
 	}
-	return true, f.replace(after, form.Kind)
+	return true, f.replace(ctx, after, form.Kind)
 }
 
 func patched(f *forms, form *Served, before *objectForm, result any) (metav1.Object, error) {
@@ -167,11 +167,11 @@ func patched(f *forms, form *Served, before *objectForm, result any) (metav1.Obj
 	return f.decode(doc, form.Kind)
 }
 
-func merged(f *forms, form *Served, before *objectForm, result any) (metav1.Object, error) {
+func merged(ctx context.Context, f *forms, form *Served, before *objectForm, result any) (metav1.Object, error) {
 	config, ok := result.(map[string]any)
 	if !ok || f.a.Versions == nil || f.a.ownKind() {
 		return nil, errors.New("there is nothing to merge with")
 	}
 	config["apiVersion"], config["kind"] = form.Kind.GroupVersion().String(), form.Kind.Kind
-	return f.a.Versions.Merge(before.object, config, form.Kind)
+	return f.a.Versions.Merge(ctx, before.object, config, form.Kind)
 }

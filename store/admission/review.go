@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -47,17 +48,17 @@ func newRequest(a *Attributes, form *Served) (*admissionv1.AdmissionRequest, err
 }
 
 // newReview is the question to a webhook.
-func newReview(f *forms, form *Served) (*admissionv1.AdmissionReview, error) {
+func newReview(ctx context.Context, f *forms, form *Served) (*admissionv1.AdmissionReview, error) {
 	request, err := newRequest(f.a, form)
 	if err != nil {
 		return nil, err
 	}
 	request.UID = newUID()
-	now, err := f.object(form.Kind)
+	now, err := f.object(ctx, form.Kind)
 	if err != nil {
 		return nil, err
 	}
-	old, err := f.oldObject(form.Kind)
+	old, err := f.oldObject(ctx, form.Kind)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form 
 
 // change asks a webhook and applies its patch. It reports whether the object is another one now.
 func (p *mutatingWebhooks) change(ctx context.Context, f *forms, h *hook, form *Served) (bool, error) {
-	review, err := h.review(f, form)
+	review, err := h.review(ctx, f, form)
 	if err != nil {
 		return false, err
 	}
@@ -135,12 +135,12 @@ func (p *mutatingWebhooks) change(ctx context.Context, f *forms, h *hook, form *
 	if f.a.Object == nil {
 		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.name))
 	}
-	return applyPatch(f, form, response.Patch)
+	return applyPatch(ctx, f, form, response.Patch)
 }
 
 // applyPatch changes the object by a JSON patch of one of its forms.
-func applyPatch(f *forms, form *Served, data []byte) (bool, error) {
-	before, err := f.object(form.Kind)
+func applyPatch(ctx context.Context, f *forms, form *Served, data []byte) (bool, error) {
+	before, err := f.object(ctx, form.Kind)
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
@@ -155,7 +155,7 @@ func applyPatch(f *forms, form *Served, data []byte) (bool, error) {
 	if codec.Equal(before.object, after) {
 		return false, nil
 	}
-	if err := f.replace(after, form.Kind); err != nil {
+	if err := f.replace(ctx, after, form.Kind); err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
 	return true, nil
@@ -193,7 +193,7 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 			continue
 		}
 		q := &question{hook: h}
-		q.review, q.err = h.review(f, form)
+		q.review, q.err = h.review(ctx, f, form)
 		asked = append(asked, q)
 	}
 	var calls sync.WaitGroup

@@ -97,7 +97,7 @@ func (s *Server) syncServices(ctx context.Context) error {
 	}
 	want := s.localVersions()
 	for o := range snap.Range("", "") {
-		obj, err := res.Decode(o)
+		obj, err := res.Decode(ctx, o)
 		if err != nil {
 			return err
 		}

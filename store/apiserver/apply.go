@@ -159,7 +159,7 @@ func (s *Server) apply(rt *route, r *request, out output, p *patchRequest) {
 		if current.Object == nil && !config.named {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", key.Name))
 		}
-		obj, err := rt.res.Apply(current, config.fields, opts.Write, config.force)
+		obj, err := rt.res.Apply(ctx, current, config.fields, opts.Write, config.force)
 		if err == nil && current.Object == nil {
 			obj.SetNamespace(key.Namespace)
 		}

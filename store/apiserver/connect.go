@@ -64,7 +64,7 @@ func (s *Server) connected(rt *route, r *request) (metav1.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rt.res.Decode(o)
+	return rt.res.Decode(r.Context(), o)
 }
 
 // splitTarget takes scheme:name:port apart; scheme and port may be missing.

@@ -44,7 +44,7 @@ func (s *Server) list(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
-	if err := rt.res.Convert(p.items...); err != nil {
+	if err := rt.res.Convert(r.Context(), p.items...); err != nil {
 		r.fail(err)
 		return
 	}
@@ -148,10 +148,10 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 	if r.info.Name != "" && rt.info.Namespaced && namespace != "" {
 		p = onePage(snap, rt, r, o)
 	} else {
-		if err := o.convert(rt.res, snap, prefix, after); err != nil {
+		if err := o.convert(r.Context(), rt.res, snap, prefix, after); err != nil {
 			return nil, err
 		}
-		p = collect(snap, prefix, after, limit, o.matcher(rt.res))
+		p = collect(snap, prefix, after, limit, o.matcher(r.Context(), rt.res))
 	}
 	if hook := s.options.Metrics.Listed; hook != nil && snap.Cached() {
 		hook(rt.info.GVR.GroupResource(), p.seen, len(p.items))
@@ -190,7 +190,7 @@ func (p *page) unreadable(rt *route) error {
 // onePage answers a list of one name.
 func onePage(snap *cache.Snapshot, rt *route, r *request, o listOptions) *page {
 	p := &page{revision: snap.Revision()}
-	match := o.matcher(rt.res)
+	match := o.matcher(r.Context(), rt.res)
 	if obj, ok := snap.Get(rt.res.Key(r.key(true))); ok {
 		p.seen = 1
 		if match == nil || match(obj) {

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -161,7 +162,7 @@ func (o *listOptions) freshness() registry.Freshness {
 
 // matcher returns the selectors as a function; nil matches everything. An object whose fields cannot be known
 // matches, so that whoever reads it gets the error.
-func (o *listOptions) matcher(res *registry.Resource) func(*cache.Object) bool {
+func (o *listOptions) matcher(ctx context.Context, res *registry.Resource) func(*cache.Object) bool {
 	if o.labels.Empty() && o.fields.Empty() {
 		return nil
 	}
@@ -174,7 +175,7 @@ func (o *listOptions) matcher(res *registry.Resource) func(*cache.Object) bool {
 			return false
 		}
 		for i := range reqs {
-			if value, known := res.FieldOf(obj, reqs[i].Field); known && !reqs[i].Matches(value) {
+			if value, known := res.FieldOf(ctx, obj, reqs[i].Field); known && !reqs[i].Matches(value) {
 				return false
 			}
 		}
@@ -184,12 +185,12 @@ func (o *listOptions) matcher(res *registry.Resource) func(*cache.Object) bool {
 
 // convert asks, once, for the conversion of all objects of a snapshot that the selectors can only judge
 // converted.
-func (o *listOptions) convert(res *registry.Resource, snap *cache.Snapshot, prefix, after string) error {
+func (o *listOptions) convert(ctx context.Context, res *registry.Resource, snap *cache.Snapshot, prefix, after string) error {
 	if !res.ConvertsFields() || !slices.ContainsFunc(o.fields.Requirements(), func(r fields.Requirement) bool { return !ofMetadata(r.Field) }) {
 		return nil
 	}
 	labeled := listOptions{labels: o.labels}
-	return res.Convert(collect(snap, prefix, after, 0, labeled.matcher(res)).items...)
+	return res.Convert(ctx, collect(snap, prefix, after, 0, labeled.matcher(ctx, res)).items...)
 }
 
 // ofMetadata reports whether a field selector is of every object.

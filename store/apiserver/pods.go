@@ -79,7 +79,7 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 	binding.Name, binding.Namespace = key.Name, key.Namespace
 	w.Body = &registry.Body{Kind: bindingKind, Operation: admission.Create, Object: binding, Changed: assign}
 	_, _, err := res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
-		obj, err := current.Copy()
+		obj, err := current.Copy(ctx)
 		if err != nil {
 			return nil, err
 		}

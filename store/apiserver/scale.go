@@ -102,7 +102,7 @@ func (s *Server) scale(rt *route, r *request) {
 			r.fail(err)
 			return
 		}
-		obj, err := rt.res.Decode(o)
+		obj, err := rt.res.Decode(r.Context(), o)
 		if err != nil {
 			r.fail(err)
 			return
@@ -152,7 +152,7 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		if current.Object == nil {
 			return nil, apierrors.NewNotFound(rt.info.GVR.GroupResource(), r.info.Name)
 		}
-		obj, err := current.Copy()
+		obj, err := current.Copy(r.Context())
 		if err != nil {
 			return nil, err
 		}

@@ -37,14 +37,14 @@ func (r *request) sendCached(rt *route, out output, o *cache.Object) {
 // sendForm answers with the object itself, from forms made once.
 func (r *request) sendForm(rt *route, out output, o *cache.Object) error {
 	if out.media == mediaProto {
-		body, tail, err := rt.res.Proto(o)
+		body, tail, err := rt.res.Proto(r.Context(), o)
 		if err != nil {
 			return err
 		}
 		r.sendBytes(http.StatusOK, mediaProto, envelope(rt.info.GVK, body, tail))
 		return nil
 	}
-	body, err := rt.res.JSON(o)
+	body, err := rt.res.JSON(r.Context(), o)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *request) sendObject(rt *route, code int, out output, obj metav1.Object)
 }
 
 func (r *request) sendMetadata(rt *route, out output, o *cache.Object) error {
-	obj, err := rt.res.Decode(o)
+	obj, err := rt.res.Decode(r.Context(), o)
 	if err != nil {
 		return err
 	}
@@ -210,11 +210,11 @@ func (r *request) listItems(rt *route, out output, p *page, meta bool) (iter.Seq
 		var err error
 		switch {
 		case meta:
-			list[i], err = metadataItem(rt, out, o)
+			list[i], err = r.metadataItem(rt, out, o)
 		case out.media == mediaProto:
-			list[i].Body, list[i].Tail, err = rt.res.Proto(o)
+			list[i].Body, list[i].Tail, err = rt.res.Proto(r.Context(), o)
 		default:
-			list[i].Body, err = rt.res.JSON(o)
+			list[i].Body, err = rt.res.JSON(r.Context(), o)
 		}
 		if err != nil {
 			return nil, 0, err
@@ -236,9 +236,9 @@ var metadataHeads = [2][]byte{
 	[]byte(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1",`),
 }
 
-func metadataItem(rt *route, out output, o *cache.Object) (codec.Item, error) {
+func (r *request) metadataItem(rt *route, out output, o *cache.Object) (codec.Item, error) {
 	if out.media != mediaProto {
-		b, err := rt.res.Metadata(o)
+		b, err := rt.res.Metadata(r.Context(), o)
 		if err != nil {
 			return codec.Item{}, err
 		}
@@ -248,7 +248,7 @@ func metadataItem(rt *route, out output, o *cache.Object) (codec.Item, error) {
 		}
 		return codec.Item{Head: head, Body: b[1:]}, nil
 	}
-	obj, err := rt.res.Decode(o)
+	obj, err := rt.res.Decode(r.Context(), o)
 	if err != nil {
 		return codec.Item{}, err
 	}

@@ -72,7 +72,7 @@ func (s *Server) issueToken(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
-	account, err := rt.res.Decode(o)
+	account, err := rt.res.Decode(r.Context(), o)
 	if err != nil {
 		r.fail(err)
 		return

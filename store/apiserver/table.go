@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ func (r *request) sendTable(rt *route, out output, p *page) error {
 	now := time.Now()
 	t.Rows = make([]metav1.TableRow, 0, len(p.items))
 	for _, o := range p.items {
-		obj, err := rt.res.Decode(o)
+		obj, err := rt.res.Decode(r.Context(), o)
 		if err != nil {
 			return err
 		}
@@ -97,8 +98,8 @@ func tableRow(rt *route, obj metav1.Object, now time.Time, include metav1.Includ
 }
 
 // watchTable is the table of one watch event.
-func watchTable(rt *route, o *cache.Object, out output, include metav1.IncludeObjectPolicy, headers bool) (*metav1.Table, error) {
-	obj, err := rt.res.Decode(o)
+func watchTable(ctx context.Context, rt *route, o *cache.Object, out output, include metav1.IncludeObjectPolicy, headers bool) (*metav1.Table, error) {
+	obj, err := rt.res.Decode(ctx, o)
 	if err != nil {
 		return nil, err
 	}

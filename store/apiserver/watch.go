@@ -73,7 +73,7 @@ func (s *Server) watchContext(r *request, o listOptions) (context.Context, conte
 
 // watchOptions says where a watch begins.
 func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.WatchOptions, error) {
-	wo := cache.WatchOptions{Match: o.matcher(rt.res)}
+	wo := cache.WatchOptions{Match: o.matcher(r.Context(), rt.res)}
 	if o.bookmarks {
 		wo.Bookmarks = s.bookmarkInterval(r)
 		if o.timeout > 0 {
@@ -112,7 +112,7 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 	if rt.info.Namespaced {
 		namespace = r.info.Namespace
 	}
-	return wo, o.convert(rt.res, snap, rt.res.ListPrefix(namespace), "")
+	return wo, o.convert(r.Context(), rt.res, snap, rt.res.ListPrefix(namespace), "")
 }
 
 // minBookmarks is the shortest time between bookmarks a client may ask for.
@@ -188,8 +188,11 @@ const maxBatch = 32 << 10
 func (e *eventStream) deliver(events []cache.Event) error {
 	wrote := 0
 	var batch []byte
-	if len(events) > 1 && e.rt.res != nil && e.rt.res.Converts() {
+	if e.rt.res != nil && e.rt.res.Converts() {
 		e.convert(events)
+		if e.Context().Err() != nil {
+			return errGone
+		}
 	}
 	for i := range events {
 		if events[i].InitialEnd {
@@ -245,7 +248,7 @@ func (e *eventStream) convert(events []cache.Event) {
 			objs = append(objs, o)
 		}
 	}
-	_ = e.rt.res.Convert(objs...)
+	_ = e.rt.res.Convert(e.Context(), objs...)
 }
 
 func (e *eventStream) write(b []byte) error {
@@ -265,7 +268,7 @@ func (e *eventStream) encode(ev *cache.Event) ([]byte, error) {
 	case ev.Type == cache.Bookmark:
 		return e.bookmark(ev)
 	case e.out.as == asTable:
-		t, err := watchTable(e.rt, ev.Object, e.out, e.include, !e.headers)
+		t, err := watchTable(e.Context(), e.rt, ev.Object, e.out, e.include, !e.headers)
 		if err != nil {
 			return nil, err
 		}
@@ -279,11 +282,12 @@ func (e *eventStream) encode(ev *cache.Event) ([]byte, error) {
 func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
 	o := ev.Object
 	name := ev.Type.String()
+	ctx := context.WithoutCancel(e.Context()) // the frame, or the error, is kept for other watches
 	if e.out.as == asMetadata || e.out.as == asMetadataList {
-		return e.metadataFrame(name, o)
+		return e.metadataFrame(ctx, name, o)
 	}
 	if e.out.media == mediaProto {
-		body, tail, err := e.rt.res.Proto(o)
+		body, tail, err := e.rt.res.Proto(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -293,7 +297,7 @@ func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
 		b = codec.AppendEnvelopeHead(b, apiVersion, kind, len(body)+len(tail))
 		return codec.AppendEnvelopeTail(append(append(b, body...), tail...)), nil
 	}
-	body, err := e.rt.res.JSON(o)
+	body, err := e.rt.res.JSON(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -305,8 +309,8 @@ func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
 	return e.out.media.fromJSON(append(append(append(b, head...), body...), '}', '\n'))
 }
 
-func (e *eventStream) metadataFrame(name string, o *cache.Object) ([]byte, error) {
-	obj, err := e.rt.res.Decode(o)
+func (e *eventStream) metadataFrame(ctx context.Context, name string, o *cache.Object) ([]byte, error) {
+	obj, err := e.rt.res.Decode(ctx, o)
 	if err != nil {
 		return nil, err
 	}

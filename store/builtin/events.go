@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -67,8 +68,8 @@ func refFields(prefix string, ref *corev1.ObjectReference, add func(name, value 
 }
 
 // convert adapts a conversion between Go types.
-func convert[A, B metav1.Object](f func(A) (B, error)) func(metav1.Object) (metav1.Object, error) {
-	return func(obj metav1.Object) (metav1.Object, error) {
+func convert[A, B metav1.Object](f func(A) (B, error)) func(context.Context, metav1.Object) (metav1.Object, error) {
+	return func(_ context.Context, obj metav1.Object) (metav1.Object, error) {
 		a, ok := obj.(A)
 		if !ok {
 			return nil, fmt.Errorf("cannot convert %T", obj)

@@ -51,7 +51,7 @@ func readAll[T metav1.Object](ctx context.Context, res *registry.Resource) (map[
 	}
 	out := make(map[types.NamespacedName]*stored[T], snap.Len())
 	for o := range snap.Range(res.Prefix(), "") {
-		if obj, err := res.Decode(o); err == nil {
+		if obj, err := res.Decode(ctx, o); err == nil {
 			out[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = &stored[T]{obj: obj.(T), key: o.Key, revision: o.Revision}
 		}
 	}

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"context"
 	"maps"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
@@ -60,14 +61,14 @@ func (c *claims) taken(d *definition) taken {
 // update brings the claims to the state of a snapshot, calls changed with every definition that it had to
 // decode for that, and returns the names of the definitions to look at again: those that wait in a group that
 // has given up a name.
-func (c *claims) update(snap *cache.Snapshot, decode func(*cache.Object) (metav1.Object, error), changed func(*definition)) (again []string) {
+func (c *claims) update(ctx context.Context, snap *cache.Snapshot, decode func(context.Context, *cache.Object) (metav1.Object, error), changed func(*definition)) (again []string) {
 	freed := map[string]bool{}
 	for before, after := range snap.Changes(c.at) {
 		var now claim
 		name := ""
 		if after != nil {
 			name = after.Name
-			if obj, err := decode(after); err == nil { // what cannot be decoded has no names
+			if obj, err := decode(ctx, after); err == nil { // what cannot be decoded has no names
 				d := obj.(*definition)
 				changed(d)
 				now = claimOf(d)

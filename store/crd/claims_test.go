@@ -28,7 +28,7 @@ func TestClaimsFollowChanges(t *testing.T) {
 			res := c.Registry().Resource(crd.Resource)
 			snap, err := res.Snapshot(t.Context(), registry.Freshness{})
 			require.NoError(t, err)
-			return follow(snap, res.Decode)
+			return follow(t.Context(), snap, res.Decode)
 		}
 		require.Equal(t, n, decoded())
 		require.Zero(t, decoded())

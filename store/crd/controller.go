@@ -29,8 +29,8 @@ var Resource = apiextensionsv1.GroupVersion.WithResource("customresourcedefiniti
 // Converter converts objects between versions of a definition whose strategy is Webhook.
 type Converter interface {
 	// To returns the function that brings objects of any version to version to, keeping their order. It may
-	// change and return them.
-	To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func(objs []metav1.Object) ([]metav1.Object, error)
+	// change and return them. ctx ends with the request that needs the conversion.
+	To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error)
 }
 
 // Options configure a Controller. The zero value works.
@@ -187,7 +187,7 @@ func (c *Controller) current(ctx context.Context, name string) (*definition, tak
 		return nil, taken{}, err
 	}
 	var d *definition
-	again := c.claims.update(snap, res.Decode, func(changed *definition) {
+	again := c.claims.update(ctx, snap, res.Decode, func(changed *definition) {
 		if changed.Name == name {
 			d = changed
 		}
@@ -200,7 +200,7 @@ func (c *Controller) current(ctx context.Context, name string) (*definition, tak
 		if !ok {
 			return nil, taken{}, nil
 		}
-		obj, err := res.Decode(o)
+		obj, err := res.Decode(ctx, o)
 		if err != nil {
 			return nil, taken{}, err
 		}

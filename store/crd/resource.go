@@ -2,6 +2,7 @@ package crd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -66,9 +67,9 @@ func build(d *definition, convert Converter) (*served, error) {
 }
 
 // one makes a conversion of one object of one of many.
-func one(all func([]metav1.Object) ([]metav1.Object, error)) func(metav1.Object) (metav1.Object, error) {
-	return func(obj metav1.Object) (metav1.Object, error) {
-		out, err := all([]metav1.Object{obj})
+func one(all func(context.Context, []metav1.Object) ([]metav1.Object, error)) func(context.Context, metav1.Object) (metav1.Object, error) {
+	return func(ctx context.Context, obj metav1.Object) (metav1.Object, error) {
+		out, err := all(ctx, []metav1.Object{obj})
 		if err != nil {
 			return nil, err
 		}

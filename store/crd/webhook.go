@@ -49,9 +49,9 @@ func NewWebhook(o WebhookOptions) *Webhook {
 func (w *Webhook) Close() error { return w.client.Close() }
 
 // To implements Converter. Objects that are of the version already are not sent.
-func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func([]metav1.Object) ([]metav1.Object, error) {
+func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func(context.Context, []metav1.Object) ([]metav1.Object, error) {
 	hook := codec.DeepCopy(d.Spec.Conversion.Webhook)
-	return func(objs []metav1.Object) ([]metav1.Object, error) {
+	return func(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error) {
 		out := slices.Clone(objs)
 		var others []*metav1.Unstructured
 		var places []int
@@ -63,7 +63,7 @@ func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.Grou
 		if len(others) == 0 {
 			return out, nil
 		}
-		converted, err := w.convert(hook, others, to)
+		converted, err := w.convert(ctx, hook, others, to)
 		if err != nil {
 			return nil, fmt.Errorf("conversion webhook for %s failed: %w", schema.FromAPIVersionAndKind(others[0].APIVersion, others[0].Kind), err)
 		}
@@ -75,7 +75,7 @@ func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.Grou
 }
 
 // convert asks for the conversion of all objects at once.
-func (w *Webhook) convert(hook *apiextensionsv1.WebhookConversion, objs []*metav1.Unstructured, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
+func (w *Webhook) convert(ctx context.Context, hook *apiextensionsv1.WebhookConversion, objs []*metav1.Unstructured, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
 	if hook == nil || hook.ClientConfig == nil {
 		return nil, errors.New("the definition names no webhook")
 	}
@@ -95,7 +95,7 @@ func (w *Webhook) convert(hook *apiextensionsv1.WebhookConversion, objs []*metav
 		}
 		review.Request.Objects[i].Raw = raw
 	}
-	answer, err := w.ask(hook.ClientConfig, review)
+	answer, err := w.call(ctx, hook.ClientConfig, review)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,8 @@ func acceptOne(u *metav1.Unstructured, raw []byte, to schema.GroupVersion) (*met
 	return out, nil
 }
 
-// ask sends a review to the webhook of a definition.
-func (w *Webhook) ask(c *apiextensionsv1.WebhookClientConfig, review *apiextensionsv1.ConversionReview) (*apiextensionsv1.ConversionReview, error) {
+// call sends a review to the webhook of a definition.
+func (w *Webhook) call(ctx context.Context, c *apiextensionsv1.WebhookClientConfig, review *apiextensionsv1.ConversionReview) (*apiextensionsv1.ConversionReview, error) {
 	t := webhook.Target{CABundle: c.CABundle}
 	if c.URL != nil {
 		t.URL = *c.URL
@@ -173,5 +173,5 @@ func (w *Webhook) ask(c *apiextensionsv1.WebhookClientConfig, review *apiextensi
 		}
 	}
 	answer := &apiextensionsv1.ConversionReview{}
-	return answer, w.client.Call(context.Background(), t, w.options.Timeout, review, answer)
+	return answer, w.client.Call(ctx, t, w.options.Timeout, review, answer)
 }

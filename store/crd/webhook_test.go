@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -117,6 +118,62 @@ func TestWebhookConversion(t *testing.T) {
 		return at(got, "spec", "length") == int64(30)
 	})
 	require.Equal(t, int64(3), at(c.do("GET", v1+"/n03", nil, 200), "spec", "size"))
+}
+
+// A call of the webhook ends when the client whose request needs the conversion disconnects, and later
+// requests convert again.
+func TestConversionEndsWithTheRequest(t *testing.T) {
+	var hang atomic.Bool
+	arrived, ended := make(chan struct{}), make(chan struct{})
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hang.Load() {
+			converter(w, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the connection is closed
+		arrived <- struct{}{}
+		<-r.Context().Done()
+		ended <- struct{}{}
+	}))
+	defer hook.Close()
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
+	c := start(t, apiserver.Options{NoBootstrap: true})
+	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority)).Replace(twoVersions)
+	c.do("POST", definitions, yaml, 201)
+	v1, v2 := "/apis/a.test/v1/namespaces/default/rods", "/apis/a.test/v2/namespaces/default/rods"
+	c.do("POST", v1, "{apiVersion: a.test/v1, kind: Rod, metadata: {name: one}, spec: {size: 2}}", 201)
+	c.do("GET", v1, nil, 200) // the watch cache runs
+
+	for name, request := range map[string]struct{ method, path, body string }{
+		"get":    {"GET", v2 + "/one", ""},
+		"list":   {"GET", v2, ""},
+		"table":  {"GET", v2 + "?as=table", ""},
+		"watch":  {"GET", v2 + "?watch=true", ""},
+		"create": {"POST", v2, `{"apiVersion":"a.test/v2","kind":"Rod","metadata":{"name":"two"},"spec":{"length":50}}`},
+		"delete": {"DELETE", v2 + "/one", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hang.Store(true)
+			defer hang.Store(false)
+			ctx, cancel := context.WithCancel(t.Context())
+			r := httptest.NewRequestWithContext(ctx, request.method, request.path, strings.NewReader(request.body))
+			r.Header.Set("Content-Type", "application/json")
+			if name == "table" {
+				r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+			}
+			served := make(chan struct{})
+			go func() {
+				defer close(served)
+				c.ServeHTTP(httptest.NewRecorder(), r)
+			}()
+			<-arrived
+			cancel()
+			<-ended
+			<-served
+		})
+	}
+	require.Equal(t, int64(20), at(c.do("GET", v2+"/one", nil, 200), "spec", "length"))
+	require.Len(t, at(c.do("GET", v2, nil, 200), "items"), 1)
 }
 
 func TestWebhookThatFails(t *testing.T) {

@@ -90,7 +90,7 @@ func (a access) Get(ctx context.Context, gvr schema.GroupVersionResource, key ty
 	if err != nil {
 		return nil, err
 	}
-	return res.Decode(o)
+	return res.Decode(ctx, o)
 }
 
 func (a access) View(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
@@ -98,7 +98,7 @@ func (a access) View(ctx context.Context, gvr schema.GroupVersionResource, key t
 	if err != nil {
 		return nil, err
 	}
-	return o.Decoded(res.form, res.Decode)
+	return o.Decoded(res.form, func(o *cache.Object) (metav1.Object, error) { return res.Decode(ctx, o) })
 }
 
 // cached returns an object as the cache holds it.
@@ -127,7 +127,7 @@ func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, 
 	if err != nil {
 		return nil, err
 	}
-	return res.Decode(o)
+	return res.Decode(ctx, o)
 }
 
 func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]metav1.Object, error) {
@@ -145,12 +145,12 @@ func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, names
 			found = append(found, o)
 		}
 	}
-	if err := res.Convert(found...); err != nil {
+	if err := res.Convert(ctx, found...); err != nil {
 		return nil, err
 	}
 	var out []metav1.Object
 	for _, o := range found {
-		obj, err := res.Decode(o)
+		obj, err := res.Decode(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +173,7 @@ func (a access) Update(ctx context.Context, gvr schema.GroupVersionResource, key
 		return nil, err
 	}
 	obj, _, err := res.Update(ctx, key, func(current Current) (metav1.Object, error) {
-		obj, err := current.Copy()
+		obj, err := current.Copy(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (a access) Watch(ctx context.Context, gvr schema.GroupVersionResource, name
 	seen := int64(0)
 	each := func(events []cache.Event) error {
 		for _, e := range events {
-			if failed = res.deliver(e, deliver); failed != nil {
+			if failed = res.deliver(ctx, e, deliver); failed != nil {
 				return failed
 			}
 			seen = max(seen, e.Revision)
@@ -255,7 +255,7 @@ func (r *Resource) caughtUp(ctx context.Context, revision int64) (int64, error) 
 const caughtUpRetry = 100 * time.Millisecond
 
 // deliver decodes one event.
-func (r *Resource) deliver(e cache.Event, deliver func(Event) error) error {
+func (r *Resource) deliver(ctx context.Context, e cache.Event, deliver func(Event) error) error {
 	if e.Type == cache.Bookmark {
 		if e.InitialEnd {
 			return deliver(Event{Type: Synced, Revision: e.Revision})
@@ -265,7 +265,7 @@ func (r *Resource) deliver(e cache.Event, deliver func(Event) error) error {
 	if e.Object.Err != nil {
 		return nil // it cannot be decoded: its readers get an error, watchers nothing
 	}
-	obj, err := r.Decode(e.Object)
+	obj, err := r.Decode(ctx, e.Object)
 	if err != nil {
 		return nil
 	}

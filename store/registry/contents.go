@@ -19,7 +19,7 @@ func (a access) Contents(ctx context.Context, gvr schema.GroupVersionResource) (
 	if err != nil {
 		return admission.Contents{}, err
 	}
-	return admission.Contents{State: snap.State(), Objects: func() []metav1.Object { return res.objectsOf(snap) }}, nil
+	return admission.Contents{State: snap.State(), Objects: func() []metav1.Object { return res.objectsOf(ctx, snap) }}, nil
 }
 
 // ownWrites returns a snapshot with every write that went through this registry. If the cache cannot follow
@@ -32,10 +32,10 @@ func (r *Resource) ownWrites(ctx context.Context) (*cache.Snapshot, error) {
 	return snap, err
 }
 
-func (r *Resource) objectsOf(snap *cache.Snapshot) []metav1.Object {
+func (r *Resource) objectsOf(ctx context.Context, snap *cache.Snapshot) []metav1.Object {
 	out := make([]metav1.Object, 0, snap.Len())
 	for o := range snap.Range(r.prefix, "") {
-		if obj, err := r.Decode(o); err == nil {
+		if obj, err := r.Decode(ctx, o); err == nil {
 			out = append(out, obj)
 		}
 	}

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"context"
+
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -19,7 +21,7 @@ func (r *Resource) Converts() bool { return r.def.FromStoredAll != nil }
 // Convert brings cached objects to the served version, with one question to whoever converts them. Without it
 // each is converted when it is first read. It does nothing for resources whose conversion is a matter of
 // course.
-func (r *Resource) Convert(objs ...*cache.Object) error {
+func (r *Resource) Convert(ctx context.Context, objs ...*cache.Object) error {
 	if r.def.FromStoredAll == nil {
 		return nil
 	}
@@ -36,7 +38,7 @@ func (r *Resource) Convert(objs ...*cache.Object) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	out, err := r.def.FromStoredAll(stored)
+	out, err := r.def.FromStoredAll(ctx, stored)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
@@ -53,13 +55,13 @@ func (r *Resource) Convert(objs ...*cache.Object) error {
 }
 
 // decodeConverted is Decode where objects keep their conversion.
-func (r *Resource) decodeConverted(o *cache.Object) (metav1.Object, error) {
-	if err := r.Convert(o); err != nil {
+func (r *Resource) decodeConverted(ctx context.Context, o *cache.Object) (metav1.Object, error) {
+	if err := r.Convert(ctx, o); err != nil {
 		return nil, err
 	}
 	data, ok := o.Made(r.converted())
 	if !ok { // unreadable, or an old event's, whose forms are dropped at any time
-		return r.decode(o.Value, o.Revision)
+		return r.decode(ctx, o.Value, o.Revision)
 	}
 	obj := r.info.New()
 	if err := codec.Unmarshal(data, obj); err != nil {

@@ -32,7 +32,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	dedupOwners(m, w.Warn)
 	attrs := r.admissionAttributes(ctx, admission.Create, w, obj, nil)
 	chain := r.chainOf(w)
-	if err := r.trackCreate(obj, w); err != nil {
+	if err := r.trackCreate(ctx, obj, w); err != nil {
 		return nil, err
 	}
 	if err := chain.admit(ctx, attrs); err != nil {
@@ -138,7 +138,7 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 			return err
 		}
 		obj.SetResourceVersion("")
-		value, err := r.encode(obj)
+		value, err := r.encode(ctx, obj)
 		if err != nil {
 			res.undo()
 			return apierrors.NewInternalError(err)
@@ -159,16 +159,16 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 			continue
 		}
 		if exists, ok := errors.AsType[*store.ExistsError](err); ok {
-			return r.exists(exists.Current, obj.GetName())
+			return r.exists(ctx, exists.Current, obj.GetName())
 		}
 		return r.storeError(err, obj.GetName(), "create")
 	}
 }
 
 // exists is the answer to a create of what is there, and says so if it will not be for long.
-func (r *Resource) exists(kv store.KV, name string) error {
+func (r *Resource) exists(ctx context.Context, kv store.KV, name string) error {
 	err := apierrors.NewAlreadyExists(r.gr, name)
-	if obj, bad := r.decode(kv.Value, kv.Revision); bad == nil && !metav1.MetaOf(obj).DeletionTimestamp.IsZero() {
+	if obj, bad := r.decode(ctx, kv.Value, kv.Revision); bad == nil && !metav1.MetaOf(obj).DeletionTimestamp.IsZero() {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
 	return err
@@ -178,7 +178,7 @@ func (r *Resource) dryRunInsert(ctx context.Context, key, name string) error {
 	kv, _, err := r.registry.store.Get(ctx, key)
 	switch {
 	case err == nil:
-		return r.exists(kv, name)
+		return r.exists(ctx, kv, name)
 	case errors.Is(err, store.ErrNotFound):
 		return nil
 	}

@@ -26,11 +26,11 @@ type Definition struct {
 	// StoredVersion is the apiVersion in the stored protobuf envelope; empty means that of Stored.
 	StoredVersion string
 	// ToStored and FromStored convert between the two; they may change and return their argument. Both nil
-	// means that no conversion is needed.
-	ToStored, FromStored func(obj metav1.Object) (metav1.Object, error)
+	// means that no conversion is needed. ctx ends with the request that needs the conversion.
+	ToStored, FromStored func(ctx context.Context, obj metav1.Object) (metav1.Object, error)
 	// FromStoredAll, if set, is FromStored for many objects, whose order it keeps: a conversion that is worth
 	// batching. It may block and fail, and its results are kept with the cached objects.
-	FromStoredAll func(objs []metav1.Object) ([]metav1.Object, error)
+	FromStoredAll func(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error)
 	// OnRead is applied to every object decoded from the store, after FromStored; nil means none. Custom
 	// resources default and prune here.
 	OnRead func(obj metav1.Object)

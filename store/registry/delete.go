@@ -93,7 +93,7 @@ func (r *Resource) deleteOnce(ctx context.Context, key types.NamespacedName, cur
 	if err := r.checkPreconditions(m, o.Preconditions); err != nil {
 		return nil, false, err
 	}
-	old, err := r.decode(cur.raw, cur.revision)
+	old, err := r.decode(ctx, cur.raw, cur.revision)
 	if err != nil {
 		return nil, false, apierrors.NewStoreReadError(r.gr, key.Name, err)
 	}

@@ -37,7 +37,7 @@ func TestDamageBesideTheAttributesIsFound(t *testing.T) {
 	snap, err := pods.Snapshot(t.Context(), registry.Freshness{})
 	require.NoError(t, err)
 	for o := range snap.Range("", "") {
-		_, err := pods.Decode(o)
+		_, err := pods.Decode(t.Context(), o)
 		require.Equal(t, err != nil, o.Err != nil, o.Name)
 		require.Equal(t, o.Name == "good", o.Err == nil, o.Name)
 		if o.Name == "good" {

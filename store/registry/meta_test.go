@@ -46,7 +46,7 @@ func TestMetadataFindingsAreCountedAsUpstream(t *testing.T) {
 		_, err := res.Create(t.Context(), "default", c.obj, registry.Write{})
 		require.NoError(t, err, resource)
 		_, _, err = res.Update(t.Context(), key("x"), func(cur registry.Current) (metav1.Object, error) {
-			obj, err := cur.Copy()
+			obj, err := cur.Copy(t.Context())
 			if err == nil {
 				obj.SetLabels(map[string]string{"a b": ""})
 				obj.SetGenerateName("a%")

@@ -142,11 +142,11 @@ func (r *Resource) Cached() int {
 }
 
 // Decode returns a private copy of a cached object.
-func (r *Resource) Decode(o *cache.Object) (metav1.Object, error) {
+func (r *Resource) Decode(ctx context.Context, o *cache.Object) (metav1.Object, error) {
 	if r.def.FromStoredAll != nil {
-		return r.decodeConverted(o)
+		return r.decodeConverted(ctx, o)
 	}
-	obj, err := r.decode(o.Value, o.Revision)
+	obj, err := r.decode(ctx, o.Value, o.Revision)
 	if err != nil {
 		return nil, apierrors.NewStoreReadError(r.gr, o.Name, err)
 	}
@@ -155,11 +155,20 @@ func (r *Resource) Decode(o *cache.Object) (metav1.Object, error) {
 
 // JSON returns the object's JSON without apiVersion and kind, made once and shared: {"metadata":...}. Custom
 // resources have both in it.
-func (r *Resource) JSON(o *cache.Object) ([]byte, error) {
-	if err := r.Convert(o); err != nil { // before the form, which would keep the error
+func (r *Resource) JSON(ctx context.Context, o *cache.Object) ([]byte, error) {
+	if body, ok := o.Made(r.jsonForm()); ok {
+		return body, nil
+	}
+	return r.formOf(ctx, o, r.jsonForm(), r.makeJSON)
+}
+
+// formOf returns a form of an object, which is made once and kept, as is the error if it cannot be made. So
+// the object is converted before, and the form does not end with the request that happens to be first.
+func (r *Resource) formOf(ctx context.Context, o *cache.Object, key cache.FormKey, encode func(context.Context, *cache.Object) ([]byte, error)) ([]byte, error) {
+	if err := r.Convert(ctx, o); err != nil {
 		return nil, err
 	}
-	return o.Form(r.jsonForm(), r.makeJSON)
+	return o.Form(key, func(o *cache.Object) ([]byte, error) { return encode(context.WithoutCancel(ctx), o) })
 }
 
 // madeJSON returns the JSON of an object of that revision if somebody has asked for it before.
@@ -178,11 +187,11 @@ func (r *Resource) madeJSON(key string, revision int64) ([]byte, bool) {
 
 func (r *Resource) jsonForm() cache.FormKey { return cache.FormKey{Version: r.form, MediaType: "json"} }
 
-func (r *Resource) makeJSON(o *cache.Object) ([]byte, error) {
+func (r *Resource) makeJSON(ctx context.Context, o *cache.Object) ([]byte, error) {
 	if b, ok := r.directJSON(o); ok {
 		return b, nil
 	}
-	obj, err := r.Decode(o)
+	obj, err := r.Decode(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +225,7 @@ func (r *Resource) JSONHead() []byte {
 }
 
 // Proto returns the object's protobuf body: the stored bytes and a segment with the version.
-func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
+func (r *Resource) Proto(ctx context.Context, o *cache.Object) ([]byte, []byte, error) {
 	if o.Err != nil {
 		return nil, nil, apierrors.NewStoreReadError(r.gr, o.Name, o.Err)
 	}
@@ -226,8 +235,8 @@ func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
 			return raw, appendVersionSegment(make([]byte, 0, 24), o.Revision), nil
 		}
 	}
-	b, err := o.Form(cache.FormKey{Version: r.form, MediaType: "protobuf"}, func(o *cache.Object) ([]byte, error) {
-		obj, err := r.Decode(o)
+	b, err := r.formOf(ctx, o, cache.FormKey{Version: r.form, MediaType: "protobuf"}, func(ctx context.Context, o *cache.Object) ([]byte, error) {
+		obj, err := r.Decode(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -237,12 +246,9 @@ func (r *Resource) Proto(o *cache.Object) ([]byte, []byte, error) {
 }
 
 // Metadata returns the JSON of the object's PartialObjectMetadata without apiVersion and kind.
-func (r *Resource) Metadata(o *cache.Object) ([]byte, error) {
-	if err := r.Convert(o); err != nil {
-		return nil, err
-	}
-	return o.Form(cache.FormKey{Version: r.form, MediaType: "json", Kind: "metadata"}, func(o *cache.Object) ([]byte, error) {
-		obj, err := r.Decode(o)
+func (r *Resource) Metadata(ctx context.Context, o *cache.Object) ([]byte, error) {
+	return r.formOf(ctx, o, cache.FormKey{Version: r.form, MediaType: "json", Kind: "metadata"}, func(ctx context.Context, o *cache.Object) ([]byte, error) {
+		obj, err := r.Decode(ctx, o)
 		if err != nil {
 			return nil, err
 		}

@@ -84,13 +84,13 @@ func TestStoredBytes(t *testing.T) {
 	// The protobuf form is the stored bytes and a segment with the version.
 	o, err := res.Get(t.Context(), key("a"), registry.Freshness{})
 	require.NoError(t, err)
-	body, tail, err := res.Proto(o)
+	body, tail, err := res.Proto(t.Context(), o)
 	require.NoError(t, err)
 	var read corev1.ConfigMap
 	require.NoError(t, codec.UnmarshalProto(append(slices.Clone(body), tail...), &read))
 	require.Equal(t, obj.GetResourceVersion(), read.ResourceVersion)
 	require.Equal(t, "a", read.Name)
-	again, err := res.JSON(o)
+	again, err := res.JSON(t.Context(), o)
 	require.NoError(t, err)
 	require.Contains(t, string(again), `"resourceVersion":"`+obj.GetResourceVersion()+`"`)
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strconv"
 	"sync"
@@ -90,11 +91,11 @@ func (r *Resource) listPrefix(namespace string) string {
 }
 
 // encode returns the stored form of obj, whose resourceVersion must be empty.
-func (r *Resource) encode(obj metav1.Object) ([]byte, error) {
+func (r *Resource) encode(ctx context.Context, obj metav1.Object) ([]byte, error) {
 	if r.def.ToStored != nil {
 		var err error
 		// The conversion may move parts of obj; the caller still answers with it.
-		if obj, err = r.def.ToStored(codec.DeepCopy(obj)); err != nil {
+		if obj, err = r.def.ToStored(ctx, codec.DeepCopy(obj)); err != nil {
 			return nil, err
 		}
 	}
@@ -110,13 +111,13 @@ func (r *Resource) encode(obj metav1.Object) ([]byte, error) {
 }
 
 // decode returns the object of a stored value at the served version, with its resourceVersion.
-func (r *Resource) decode(value []byte, revision int64) (metav1.Object, error) {
+func (r *Resource) decode(ctx context.Context, value []byte, revision int64) (metav1.Object, error) {
 	obj, err := r.decodeStored(value)
 	if err != nil {
 		return nil, err
 	}
 	if r.def.FromStored != nil {
-		if obj, err = r.def.FromStored(obj); err != nil {
+		if obj, err = r.def.FromStored(ctx, obj); err != nil {
 			return nil, err
 		}
 	}

@@ -91,11 +91,11 @@ func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.
 // not changed.
 func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, error) {
 	res := r.forType(obj)
-	raw, err := res.encode(obj)
+	raw, err := res.encode(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	if obj, err = res.decode(raw, 0); err != nil {
+	if obj, err = res.decode(ctx, raw, 0); err != nil {
 		return nil, err
 	}
 	if err := res.prepareSeed(ctx, obj); err != nil {
@@ -110,7 +110,7 @@ func (r *Registry) seedOps(ctx context.Context, obj metav1.Object) ([]store.Op, 
 		}
 		return nil, fmt.Errorf("registry: %s %s: %w", res.gr, obj.GetName(), err)
 	}
-	op, err := res.createOp(obj)
+	op, err := res.createOp(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (r *Resource) CreateOp(ctx context.Context, obj metav1.Object) (store.Op, e
 	if err := r.prepareSeed(ctx, obj); err != nil {
 		return store.Op{}, err
 	}
-	return r.createOp(obj)
+	return r.createOp(ctx, obj)
 }
 
 // prepareSeed completes and validates an object to be created past admission, which keeps its status.
@@ -141,8 +141,8 @@ func (r *Resource) prepareSeed(ctx context.Context, obj metav1.Object) error {
 	return nil
 }
 
-func (r *Resource) createOp(obj metav1.Object) (store.Op, error) {
-	value, err := r.encode(obj)
+func (r *Resource) createOp(ctx context.Context, obj metav1.Object) (store.Op, error) {
+	value, err := r.encode(ctx, obj)
 	op := store.CreateOp(r.key(metav1.KeyOf(obj)), value)
 	op.TTL = r.ttl(obj)
 	return op, err

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,7 +54,7 @@ func ErrOnlyMetadataFields(selector string) error {
 
 // FieldOf is the value of a field that [Resource.FieldName] names. It is false for an object whose fields are
 // those of its conversion and that cannot be converted; otherwise see [Resource.ConvertsFields].
-func (r *Resource) FieldOf(o *cache.Object, name string) (value string, ok bool) {
+func (r *Resource) FieldOf(ctx context.Context, o *cache.Object, name string) (value string, ok bool) {
 	switch name {
 	case "metadata.name":
 		return o.Name, true
@@ -63,7 +64,7 @@ func (r *Resource) FieldOf(o *cache.Object, name string) (value string, ok bool)
 	if o.Err != nil || !r.ConvertsFields() {
 		return o.Attrs.Fields[name], true
 	}
-	values, err := r.convertedFields(o)
+	values, err := r.convertedFields(ctx, o)
 	if i := slices.Index(r.def.Fields.Names, name); err == nil && i < len(values) && i >= 0 {
 		return values[i], true
 	}
@@ -85,12 +86,10 @@ func (r *Resource) keptFields() []string {
 }
 
 // convertedFields are the values of FieldNames in the converted object, kept beside the conversion.
-func (r *Resource) convertedFields(o *cache.Object) (values []string, err error) {
-	if err := r.Convert(o); err != nil { // before the form, which would keep the error
-		return nil, err
-	}
-	text, err := o.Form(cache.FormKey{Version: r.form, MediaType: "json", Kind: "fields"}, func(o *cache.Object) ([]byte, error) {
-		obj, err := r.Decode(o)
+func (r *Resource) convertedFields(ctx context.Context, o *cache.Object) (values []string, err error) {
+	key := cache.FormKey{Version: r.form, MediaType: "json", Kind: "fields"}
+	text, err := r.formOf(ctx, o, key, func(ctx context.Context, o *cache.Object) ([]byte, error) {
+		obj, err := r.Decode(ctx, o)
 		if err != nil {
 			return nil, err
 		}

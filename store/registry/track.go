@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"reflect"
 
@@ -33,8 +34,9 @@ var (
 )
 
 // fieldWrite describes a write to the field owners.
-func (r *Resource) fieldWrite(w Write) managedfields.Write {
-	fw := managedfields.Write{Manager: w.FieldManager, Subresource: w.Subresource, APIVersion: r.apiVersion, Version: r.ownedIn}
+func (r *Resource) fieldWrite(ctx context.Context, w Write) managedfields.Write {
+	fw := managedfields.Write{Manager: w.FieldManager, Subresource: w.Subresource, APIVersion: r.apiVersion}
+	fw.Version = func(apiVersion string) *managedfields.Version { return r.ownedIn(ctx, apiVersion) }
 	if fw.Manager == "" {
 		fw.Manager = serverManager
 	}
@@ -53,7 +55,7 @@ func (r *Resource) fieldWrite(w Write) managedfields.Write {
 
 // ownedIn describes the version of the kind in which somebody owns fields; nil if its paths are those of this
 // one.
-func (r *Resource) ownedIn(apiVersion string) *managedfields.Version {
+func (r *Resource) ownedIn(ctx context.Context, apiVersion string) *managedfields.Version {
 	kind := schema.FromAPIVersionAndKind(apiVersion, r.info.GVK.Kind)
 	forms := versions{r}
 	other, err := forms.find(kind)
@@ -66,8 +68,8 @@ func (r *Resource) ownedIn(apiVersion string) *managedfields.Version {
 	}
 	return &managedfields.Version{
 		Type: t,
-		To:   func(obj metav1.Object) (metav1.Object, error) { return forms.Convert(obj, r.info.GVK, kind) },
-		From: func(obj metav1.Object) (metav1.Object, error) { return forms.Convert(obj, kind, r.info.GVK) },
+		To:   func(obj metav1.Object) (metav1.Object, error) { return forms.Convert(ctx, obj, r.info.GVK, kind) },
+		From: func(obj metav1.Object) (metav1.Object, error) { return forms.Convert(ctx, obj, kind, r.info.GVK) },
 	}
 }
 
@@ -75,25 +77,25 @@ func (r *Resource) ownedIn(apiVersion string) *managedfields.Version {
 func (r *Resource) sameForm() bool { return r.def.ToStored == nil && r.def.FromStored == nil }
 
 // trackCreate records who wrote a new object.
-func (r *Resource) trackCreate(obj metav1.Object, w Write) error {
+func (r *Resource) trackCreate(ctx context.Context, obj metav1.Object, w Write) error {
 	if w.Tracked {
 		return nil
 	}
-	return r.track(nil, obj, w)
+	return r.track(ctx, nil, obj, w)
 }
 
 // trackUpdate records who wrote what of an object.
-func (r *Resource) trackUpdate(obj, old metav1.Object, w Write) error {
+func (r *Resource) trackUpdate(ctx context.Context, obj, old metav1.Object, w Write) error {
 	if w.Tracked {
 		return nil
 	}
-	return r.track(old, obj, w)
+	return r.track(ctx, old, obj, w)
 }
 
-func (r *Resource) track(old, obj metav1.Object, w Write) error {
+func (r *Resource) track(ctx context.Context, old, obj metav1.Object, w Write) error {
 	t, err := r.owners()
 	if err == nil {
-		err = t.Update(old, obj, r.fieldWrite(w))
+		err = t.Update(old, obj, r.fieldWrite(ctx, w))
 	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -107,7 +109,7 @@ var ErrUnchanged = errors.New("registry: the object is left as it is")
 
 // Apply merges an applied configuration into the current object, or into nothing, and records the ownership.
 // The result is to be written with Write.Tracked. Errors: ErrUnchanged, and answers for the client.
-func (r *Resource) Apply(current Current, config map[string]any, w Write, force bool) (metav1.Object, error) {
+func (r *Resource) Apply(ctx context.Context, current Current, config map[string]any, w Write, force bool) (metav1.Object, error) {
 	t, err := r.owners()
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -116,7 +118,7 @@ func (r *Resource) Apply(current Current, config map[string]any, w Write, force 
 	if live == nil {
 		live = reflect.New(r.info.Type).Interface().(metav1.Object)
 	}
-	obj, changed, err := t.Apply(live, config, r.fieldWrite(w), force)
+	obj, changed, err := t.Apply(live, config, r.fieldWrite(ctx, w), force)
 	switch {
 	case err != nil:
 		return nil, ApplyError(err)

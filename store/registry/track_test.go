@@ -31,7 +31,7 @@ func (s *scalers) apply(version, manager string, force bool, spec map[string]any
 	}
 	w := registry.Write{FieldManager: manager, Tracked: true}
 	_, _, err := res.Update(s.t.Context(), key("h"), func(current registry.Current) (metav1.Object, error) {
-		obj, err := res.Apply(current, config, w, force)
+		obj, err := res.Apply(s.t.Context(), current, config, w, force)
 		if err == nil && current.Object == nil {
 			obj.SetNamespace("default")
 		}

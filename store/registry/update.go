@@ -31,8 +31,8 @@ type Current struct {
 }
 
 // Copy returns a private copy of the object.
-func (c Current) Copy() (metav1.Object, error) {
-	obj, err := c.res.decode(c.state.raw, c.state.revision)
+func (c Current) Copy(ctx context.Context) (metav1.Object, error) {
+	obj, err := c.res.decode(ctx, c.state.raw, c.state.revision)
 	if err != nil {
 		return nil, apierrors.NewStoreReadError(c.res.gr, c.Object.GetName(), err)
 	}
@@ -80,7 +80,7 @@ func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*stat
 	if err != nil {
 		return nil, r.storeError(err, key.Name, "get")
 	}
-	obj, err := r.decode(kv.Value, kv.Revision)
+	obj, err := r.decode(ctx, kv.Value, kv.Revision)
 	if err != nil {
 		return nil, apierrors.NewStoreReadError(r.gr, key.Name, err)
 	}
@@ -123,7 +123,7 @@ func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bo
 		select {
 		case <-r.watched.ready:
 			if o, ok := r.watched.cache.Snapshot().Get(r.key(key)); ok && o.Err == nil {
-				if obj, err := r.decode(o.Value, o.Revision); err == nil {
+				if obj, err := r.decode(ctx, o.Value, o.Revision); err == nil {
 					return &state{obj: obj, raw: o.Value, revision: o.Revision}, true, nil
 				}
 			}
@@ -205,7 +205,7 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	dedupOwners(m, o.Warn)
 	attrs := r.admissionAttributes(ctx, admission.Update, o.Write, obj, cur.obj)
 	chain := r.chainOf(o.Write)
-	if err := r.trackUpdate(obj, cur.obj, o.Write); err != nil {
+	if err := r.trackUpdate(ctx, obj, cur.obj, o.Write); err != nil {
 		return nil, false, err
 	}
 	if err := chain.admit(ctx, attrs); err != nil {
@@ -365,7 +365,7 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 			return nil, false, err
 		}
 		obj.SetResourceVersion("")
-		value, err := r.encode(obj)
+		value, err := r.encode(ctx, obj)
 		setTypeMeta(obj, r.info.GVK)
 		obj.SetResourceVersion(strconv.FormatInt(cur.revision, 10))
 		if err != nil {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -38,7 +39,7 @@ func (v versions) find(kind schema.GroupVersionKind) (*Resource, error) {
 }
 
 // Convert implements admission.Versions.
-func (v versions) Convert(obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error) {
+func (v versions) Convert(ctx context.Context, obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error) {
 	if from == to {
 		return obj, nil
 	}
@@ -52,12 +53,12 @@ func (v versions) Convert(obj metav1.Object, from, to schema.GroupVersionKind) (
 	}
 	obj = codec.DeepCopy(obj)
 	if convert := source.def.ToStored; convert != nil {
-		if obj, err = convert(obj); err != nil {
+		if obj, err = convert(ctx, obj); err != nil {
 			return nil, err
 		}
 	}
 	if convert := target.def.FromStored; convert != nil {
-		if obj, err = convert(obj); err != nil {
+		if obj, err = convert(ctx, obj); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +88,7 @@ func (v versions) Decode(data []byte, kind schema.GroupVersionKind) (metav1.Obje
 }
 
 // Merge implements admission.Versions. Who owns which field is not changed by it.
-func (v versions) Merge(obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error) {
+func (v versions) Merge(ctx context.Context, obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error) {
 	res, err := v.find(kind)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (v versions) Merge(obj metav1.Object, config map[string]any, kind schema.Gr
 	live := codec.DeepCopy(obj)
 	fields := metav1.MetaOf(live).ManagedFields
 	metav1.MetaOf(live).ManagedFields = nil
-	out, changed, err := owners.Apply(live, config, res.fieldWrite(Write{FieldManager: serverManager}), true)
+	out, changed, err := owners.Apply(live, config, res.fieldWrite(ctx, Write{FieldManager: serverManager}), true)
 	switch {
 	case err != nil:
 		return nil, err
