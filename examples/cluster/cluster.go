@@ -177,7 +177,7 @@ func (c *cluster) makePKI() error {
 		hosts = append(hosts, ip)
 	}
 	c.pki = pki{ca: ca, account: account.Key}
-	// Leaves are made anew at every start; only the authority and the token key must outlive one.
+	// Leaf certificates are generated at every start; only the authority and the token key persist.
 	var errs [9]error
 	c.pki.serving, errs[0] = ca.Serving("kube-apiserver", hosts...)
 	c.pki.admin, errs[1] = ca.Client("kubernetes-admin", "system:masters")
@@ -204,7 +204,7 @@ func serviceAddress(cidr string, n int) (string, error) {
 	return a.String(), nil
 }
 
-// advertise is where pods reach the API server; empty where nobody but this machine can.
+// advertise is where pods reach the API server; empty where only this machine can.
 func (c *cluster) advertise() (string, error) {
 	ip, err := netip.ParseAddr(c.bindAddress)
 	if err != nil {

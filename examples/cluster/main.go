@@ -88,7 +88,7 @@ func flags(args []string) (*config, error) {
 	case c.securePort < 0 || c.securePort > 65535:
 		return nil, fmt.Errorf("--secure-port=%d: want 0 to 65535", c.securePort)
 	case c.dataDir != "" && len(c.etcdServers) > 0:
-		return nil, errors.New("--data-dir and --etcd-servers exclude each other: with an etcd of your own, keys and certificates are made anew at each start")
+		return nil, errors.New("--data-dir and --etcd-servers exclude each other: with an etcd of your own, keys and certificates are generated at each start")
 	}
 	return c, nil
 }

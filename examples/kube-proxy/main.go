@@ -33,7 +33,7 @@ type flags struct {
 func parse(args []string) (*flags, *configuration, error) {
 	o, c := &flags{}, defaults()
 	given := pflag.NewFlagSet("kube-proxy", pflag.ContinueOnError)
-	given.StringVar(&o.config, "config", "", "KubeProxyConfiguration file (kubeproxy.config.k8s.io/v1alpha1); flags that are given win over it")
+	given.StringVar(&o.config, "config", "", "KubeProxyConfiguration file (kubeproxy.config.k8s.io/v1alpha1); flags override it")
 	given.StringVar(&o.master, "master", "", "address of the API server, instead of the kubeconfig's")
 	given.BoolVar(&o.cleanup, "cleanup", false, "remove all rules of the proxy, of every mode, and exit")
 	given.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")

@@ -49,7 +49,7 @@ func run(args []string) error {
 	var config string
 	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
 	o.Flags(f)
-	f.StringVar(&config, "config", "", "KubeSchedulerConfiguration file; flags that are given win over it")
+	f.StringVar(&config, "config", "", "KubeSchedulerConfiguration file; flags override it")
 	if err := component.Parse(f, "Gives pods nodes.", args); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func getCommand() command {
 			f.BoolVar(&g.showLabels, "show-labels", false, "labels in the last column")
 			f.StringSliceVarP(&g.labelColumns, "label-columns", "L", nil, "labels that get a column")
 			f.BoolVar(&g.managedFields, "show-managed-fields", false, "keep metadata.managedFields in JSON and YAML")
-			f.BoolVar(&g.ignoreNotFound, "ignore-not-found", false, "an object that is not there is no failure")
+			f.BoolVar(&g.ignoreNotFound, "ignore-not-found", false, "succeed if an object does not exist")
 			f.StringSliceVarP(&g.files, "filename", "f", nil, "files that name the objects")
 			f.BoolVarP(&g.recursive, "recursive", "R", false, "folders of -f with all below them")
 			f.Int64Var(&g.chunk, "chunk-size", 500, "how many objects to read at a time; 0 reads all at once")

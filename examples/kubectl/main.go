@@ -89,7 +89,7 @@ func (g *global) flags(f *pflag.FlagSet) {
 	f.BoolVar(&g.insecure, "insecure-skip-tls-verify", g.insecure, "do not verify the server's certificate")
 	f.StringVar(&g.as, "as", g.as, "user to act as")
 	f.StringArrayVar(&g.asGroups, "as-group", g.asGroups, "group to act as, may be repeated")
-	f.DurationVar(&g.timeout, "request-timeout", g.timeout, "time after which a request is given up (0: never)")
+	f.DurationVar(&g.timeout, "request-timeout", g.timeout, "time limit of a request (0: none)")
 	f.IntVarP(&g.verbosity, "v", "v", g.verbosity, "log verbosity: from 6 on every request is shown")
 }
 

@@ -148,7 +148,7 @@ func logsCommand() command {
 			var since time.Duration
 			var sinceTime string
 			f.StringVarP(&o.Container, "container", "c", "", "container of the pod")
-			f.BoolVarP(&o.Follow, "follow", "f", false, "go on as more is written")
+			f.BoolVarP(&o.Follow, "follow", "f", false, "continue as more is written")
 			f.BoolVarP(&o.Previous, "previous", "p", false, "the container's last run before this one")
 			f.BoolVar(&o.Timestamps, "timestamps", false, "the time in front of each line")
 			f.Int64Var(&tail, "tail", -1, "how many lines at the end; -1 means all")

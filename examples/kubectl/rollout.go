@@ -63,7 +63,7 @@ func rolloutCommand() command {
 			var watch bool
 			var timeout time.Duration
 			f.BoolVarP(&watch, "watch", "w", true, "wait until the rollout is complete")
-			f.DurationVar(&timeout, "timeout", 0, "how long to wait; 0 means without end")
+			f.DurationVar(&timeout, "timeout", 0, "how long to wait; 0 means forever")
 			return func(ctx context.Context, k *kubectl, args []string) error {
 				if len(args) == 0 || args[0] != "status" {
 					return usagef("the only subcommand is: rollout status TYPE/NAME")

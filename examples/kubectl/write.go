@@ -99,12 +99,12 @@ func deleteCommand() command {
 			f.BoolVarP(&d.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 			f.StringVarP(&d.selector, "selector", "l", "", "label selector")
 			f.StringVar(&d.fieldSelector, "field-selector", "", "field selector")
-			f.BoolVar(&d.ignoreNotFound, "ignore-not-found", false, "an object that is not there is no failure")
-			f.BoolVar(&d.wait, "wait", true, "return when the objects are gone")
-			f.DurationVar(&d.timeout, "timeout", 0, "how long to wait; 0 means without end")
-			f.Int64Var(&d.grace, "grace-period", -1, "seconds to end in; -1 means the object's own")
+			f.BoolVar(&d.ignoreNotFound, "ignore-not-found", false, "succeed if an object does not exist")
+			f.BoolVar(&d.wait, "wait", true, "wait until the objects are deleted")
+			f.DurationVar(&d.timeout, "timeout", 0, "how long to wait; 0 means forever")
+			f.Int64Var(&d.grace, "grace-period", -1, "seconds before the object is removed; -1 means the object's own")
 			f.BoolVar(&d.now, "now", false, "the same as --grace-period=1")
-			f.BoolVar(&d.force, "force", false, "with --grace-period=0: remove at once, without waiting for the node")
+			f.BoolVar(&d.force, "force", false, "with --grace-period=0: remove immediately, without waiting for the node")
 			f.StringVar(&d.cascade, "cascade", "background", "background, foreground or orphan: what happens to dependents")
 			f.StringVar(&d.dryRun, "dry-run", "none", "none, or server: nothing is deleted")
 			f.StringVarP(&d.outputFormat, "output", "o", "", "name: print names only")
@@ -293,8 +293,8 @@ func scaleCommand() command {
 		flags: func(f *pflag.FlagSet) func(context.Context, *kubectl, []string) error {
 			var replicas, current int32
 			var version string
-			f.Int32Var(&replicas, "replicas", -1, "how many there shall be; required")
-			f.Int32Var(&current, "current-replicas", -1, "only if there are that many now")
+			f.Int32Var(&replicas, "replicas", -1, "number of replicas; required")
+			f.Int32Var(&current, "current-replicas", -1, "only if this is the current number")
 			f.StringVar(&version, "resource-version", "", "only if the object has that version")
 			return func(ctx context.Context, k *kubectl, args []string) error {
 				if replicas < 0 {

@@ -124,24 +124,24 @@ func (c *configuration) load(path string) error {
 // flags registers the flags that are also fields of the file.
 func (c *configuration) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.StaticPodPath, "pod-manifest-path", c.StaticPodPath, "folder of manifests of static pods")
-	f.DurationVar(&c.SyncFrequency.Duration, "sync-frequency", c.SyncFrequency.Duration, "how often pods and their volumes are looked at without cause")
+	f.DurationVar(&c.SyncFrequency.Duration, "sync-frequency", c.SyncFrequency.Duration, "how often pods and their volumes are synced without a change")
 	f.DurationVar(&c.FileCheckFrequency.Duration, "file-check-frequency", c.FileCheckFrequency.Duration, "how often the manifest folder is read")
 	f.StringVar(&c.Address, "address", c.Address, "address of the kubelet API")
 	f.Int32Var(&c.Port, "port", c.Port, "port of the kubelet API")
-	f.StringVar(&c.TLSCertFile, "tls-cert-file", c.TLSCertFile, "serving certificate (empty: one is made in --cert-dir)")
+	f.StringVar(&c.TLSCertFile, "tls-cert-file", c.TLSCertFile, "serving certificate (empty: one is generated in --cert-dir)")
 	f.StringVar(&c.TLSPrivateKeyFile, "tls-private-key-file", c.TLSPrivateKeyFile, "key of the serving certificate")
-	f.StringVar(&c.Authentication.X509.ClientCAFile, "client-ca-file", c.Authentication.X509.ClientCAFile, "authorities of client certificates; without, certificates identify nobody")
-	f.BoolVar(c.Authentication.Anonymous.Enabled, "anonymous-auth", *c.Authentication.Anonymous.Enabled, "must be false: nobody uses the kubelet API without a credential")
+	f.StringVar(&c.Authentication.X509.ClientCAFile, "client-ca-file", c.Authentication.X509.ClientCAFile, "authorities of client certificates; empty: client certificates are not accepted")
+	f.BoolVar(c.Authentication.Anonymous.Enabled, "anonymous-auth", *c.Authentication.Anonymous.Enabled, "must be false: the kubelet API requires authentication")
 	f.BoolVar(c.Authentication.Webhook.Enabled, "authentication-token-webhook", *c.Authentication.Webhook.Enabled, "accept bearer tokens that the API server accepts in a TokenReview")
-	f.DurationVar(&c.Authentication.Webhook.CacheTTL.Duration, "authentication-token-webhook-cache-ttl", c.Authentication.Webhook.CacheTTL.Duration, "how long the answers to TokenReviews are kept")
-	f.StringVar(&c.Authorization.Mode, "authorization-mode", c.Authorization.Mode, "who may use the kubelet API: Webhook (SubjectAccessReviews decide) or AlwaysAllow (everybody with a credential)")
-	f.DurationVar(&c.Authorization.Webhook.CacheAuthorizedTTL.Duration, "authorization-webhook-cache-authorized-ttl", c.Authorization.Webhook.CacheAuthorizedTTL.Duration, "how long a yes of a SubjectAccessReview is kept")
-	f.DurationVar(&c.Authorization.Webhook.CacheUnauthorizedTTL.Duration, "authorization-webhook-cache-unauthorized-ttl", c.Authorization.Webhook.CacheUnauthorizedTTL.Duration, "how long a no of a SubjectAccessReview is kept")
+	f.DurationVar(&c.Authentication.Webhook.CacheTTL.Duration, "authentication-token-webhook-cache-ttl", c.Authentication.Webhook.CacheTTL.Duration, "how long TokenReviews are cached")
+	f.StringVar(&c.Authorization.Mode, "authorization-mode", c.Authorization.Mode, "who may use the kubelet API: Webhook (SubjectAccessReviews decide) or AlwaysAllow (every authenticated user)")
+	f.DurationVar(&c.Authorization.Webhook.CacheAuthorizedTTL.Duration, "authorization-webhook-cache-authorized-ttl", c.Authorization.Webhook.CacheAuthorizedTTL.Duration, "how long an allowing SubjectAccessReview is cached")
+	f.DurationVar(&c.Authorization.Webhook.CacheUnauthorizedTTL.Duration, "authorization-webhook-cache-unauthorized-ttl", c.Authorization.Webhook.CacheUnauthorizedTTL.Duration, "how long a denying SubjectAccessReview is cached")
 	f.StringVar(&c.HealthzBindAddress, "healthz-bind-address", c.HealthzBindAddress, "address of /healthz")
 	f.Int32Var(c.HealthzPort, "healthz-port", *c.HealthzPort, "port of /healthz; 0 turns it off")
-	f.BoolVar(c.RegisterNode, "register-node", *c.RegisterNode, "make the Node object if it is not there")
+	f.BoolVar(c.RegisterNode, "register-node", *c.RegisterNode, "create the Node object if it does not exist")
 	f.DurationVar(&c.NodeStatusUpdateFrequency.Duration, "node-status-update-frequency", c.NodeStatusUpdateFrequency.Duration, "how often the node's status is computed")
-	f.Int32Var(&c.MaxPods, "max-pods", c.MaxPods, "how many pods the node runs at most")
+	f.Int32Var(&c.MaxPods, "max-pods", c.MaxPods, "maximum number of pods of the node")
 	f.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of the node's pods, where no controller assigns it")
 	f.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain, "domain of the cluster, searched by pods")
 	f.StringSliceVar(&c.ClusterDNS, "cluster-dns", c.ClusterDNS, "addresses of the cluster's DNS")
@@ -158,7 +158,7 @@ func (c *configuration) validate() error {
 	is := func(b *bool) bool { return b != nil && *b }
 	switch {
 	case is(c.Authentication.Anonymous.Enabled):
-		return fmt.Errorf("authentication.anonymous.enabled: this kubelet serves nobody without a credential; set it to false")
+		return fmt.Errorf("authentication.anonymous.enabled: the kubelet API requires authentication; set it to false")
 	case c.Authorization.Mode != modeWebhook && c.Authorization.Mode != modeAlwaysAllow:
 		return fmt.Errorf("authorization.mode %q is neither Webhook nor AlwaysAllow", c.Authorization.Mode)
 	case c.Authentication.Webhook.CacheTTL.Duration < 0 || c.Authorization.Webhook.CacheAuthorizedTTL.Duration < 0 || c.Authorization.Webhook.CacheUnauthorizedTTL.Duration < 0:

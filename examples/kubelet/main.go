@@ -49,11 +49,11 @@ func parse(args []string) (*flags, *configuration, error) {
 	o, c := &flags{}, defaults()
 	set := func(o *flags, c *configuration) *pflag.FlagSet {
 		f := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
-		f.StringVar(&o.config, "config", "", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1); flags that are given win over it")
+		f.StringVar(&o.config, "config", "", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1); flags override it")
 		f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of the API server")
 		f.StringVar(&o.hostname, "hostname-override", "", "name of the node (empty: the host's name)")
 		f.StringVar(&o.rootDir, "root-dir", "/var/lib/kubelet", "folder of volumes and other files of pods")
-		f.StringVar(&o.certDir, "cert-dir", "/var/lib/kubelet/pki", "folder of the serving certificate that is made if none is given")
+		f.StringVar(&o.certDir, "cert-dir", "/var/lib/kubelet/pki", "folder of the generated serving certificate")
 		f.StringVar(&o.nodeIP, "node-ip", "", "address of the node (empty: that of the default route)")
 		f.StringToStringVar(&o.labels, "node-labels", nil, "labels of the node, as key=value,...")
 		f.StringSliceVar(&o.taints, "register-with-taints", nil, "taints the node registers with, as key=value:Effect,...")

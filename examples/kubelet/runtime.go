@@ -21,7 +21,7 @@ type private struct {
 }
 
 func (p *private) flags(f *pflag.FlagSet) {
-	f.StringVar(&p.dir, "private-containerd", "", "start a containerd with all its files in this folder, and a bridge with the range of --pod-cidr; it and all pods end with the kubelet")
+	f.StringVar(&p.dir, "private-containerd", "", "start a containerd with all its files in this folder, and a bridge with the range of --pod-cidr; it and all pods end when the kubelet does")
 	f.StringVar(&p.images, "private-containerd-images", "", "folder of image archives (*.tar) the private containerd starts with")
 	f.StringVar(&p.services, "private-containerd-services", "", "range of service addresses, routed to the private bridge so that they never leave the machine")
 }

@@ -1,4 +1,4 @@
-// Command loadtest puts load on any API server and says what it took: throughput, latency percentiles, and
+// Command loadtest puts load on any API server and reports the result: throughput, latency percentiles, and
 // the CPU time and memory of the server's processes.
 //
 //	loadtest --kubeconfig FILE --objects 10000 --clients 32 --pid "$(pgrep kube-apiserver)"
@@ -42,7 +42,7 @@ func parse(args []string) (*config, error) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the API server (empty: $KUBECONFIG, then the usual place)")
 	f.StringVar(&c.Namespace, "namespace", "loadtest", "namespace to work in; it must not exist yet and is deleted at the end")
 	f.StringSliceVar(&c.phases, "phases", load.Names(), "what to do, in this order; create comes first in any case, for the others need objects")
-	f.IntVar(&c.Objects, "objects", 1000, "pods to make, 4 kB each")
+	f.IntVar(&c.Objects, "objects", 1000, "pods to create, 4 kB each")
 	f.IntVar(&c.Clients, "clients", 32, "requests in flight")
 	f.IntVar(&c.connections, "connections", 4, "HTTP/2 connections they are spread over")
 	f.IntVar(&c.Lists, "lists", 20, "how often the list phases list")

@@ -94,7 +94,7 @@ func (a *access) authentication(r *http.Request, user *authn.User, err error, el
 	a.ended(outcome{false, result}, elapsed)
 }
 
-// kindOfUser keeps names of people, of which there may be any number, out of labels.
+// kindOfUser keeps the names of human users, whose number has no bound, out of labels.
 func kindOfUser(name string) string {
 	switch name {
 	case "admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default":

@@ -319,7 +319,7 @@ var (
 	storedObjects = prometheus.NewDesc("apiserver_storage_objects", "Stored objects by resource; -1 if they could not be counted.", []string{"resource"}, nil)
 	resources     = prometheus.NewDesc("apiserver_resource_objects", "Stored objects by group and resource; -1 if they could not be counted.", []string{"group", "resource"}, nil)
 	nominal       = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats a priority level is meant to have.", []string{"priority_level"}, nil)
-	lowest        = prometheus.NewDesc("apiserver_flowcontrol_lower_limit_seats", "Seats of a priority level that nobody borrows.", []string{"priority_level"}, nil)
+	lowest        = prometheus.NewDesc("apiserver_flowcontrol_lower_limit_seats", "Seats of a priority level that no other borrows.", []string{"priority_level"}, nil)
 	highest       = prometheus.NewDesc("apiserver_flowcontrol_upper_limit_seats", "Seats a priority level may have at most.", []string{"priority_level"}, nil)
 	estimates     = prometheus.NewDesc("apiserver_resource_size_estimate_bytes", "Size of the stored objects of resources that a watch cache holds.", []string{"group", "resource"}, nil)
 	cacheRevision = prometheus.NewDesc("apiserver_watch_cache_resource_version", "Revision that a watch cache has reached.", []string{"group", "resource"}, nil)

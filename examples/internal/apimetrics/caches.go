@@ -35,10 +35,10 @@ func newCaches(r *prometheus.Registry) caches {
 	}
 	c := caches{
 		received:       by("apiserver_watch_cache_events_received_total", "Events of the store that watch caches have taken."),
-		dispatched:     by("apiserver_watch_cache_events_dispatched_total", "Events that watch caches have told their watches of."),
+		dispatched:     by("apiserver_watch_cache_events_dispatched_total", "Events that watch caches have dispatched to their watches."),
 		events:         by("apiserver_storage_events_received_total", "Events that the store has sent."),
 		initial:        by("apiserver_init_events_total", "Objects and past events that watches have begun with."),
-		bookmarks:      by("etcd_bookmark_total", "Times the store has told that nothing has changed up to a newer revision."),
+		bookmarks:      by("etcd_bookmark_total", "Progress notifications received from the store."),
 		bookmarkCounts: gauge(r, "etcd_bookmark_counts", "Like etcd_bookmark_total, as it was called before 1.36.", "group", "resource"),
 		filled:         by("apiserver_watch_cache_initializations_total", "Lists of the store that filled a watch cache."),
 		grown:          by("watch_cache_capacity_increase_total", "Times a watch cache was made larger."),

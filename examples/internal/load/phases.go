@@ -133,7 +133,7 @@ func fanOut(ctx context.Context, l *Load) ([]time.Duration, error) {
 	for i := range l.Watchers {
 		watchers.Go(func() {
 			o := client.WatchOptions{Namespace: l.Namespace, ResourceVersion: list.ResourceVersion}
-			told := false
+			reported := false
 			for e, err := range client.For[*corev1.Pod](l.conns[i%len(l.conns)]).Watch(ctx, o) {
 				if err != nil {
 					cancel(fmt.Errorf("watch: %w", err))
@@ -144,8 +144,8 @@ func fanOut(ctx context.Context, l *Load) ([]time.Duration, error) {
 					continue
 				}
 				if n == 0 { // shows who is listening
-					if !told {
-						told = true
+					if !reported {
+						reported = true
 						opened <- struct{}{}
 					}
 					continue

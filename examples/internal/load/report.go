@@ -55,7 +55,7 @@ func (r *Result) Percentile(p int) time.Duration {
 // progress shows how far a phase is: a bar on a terminal, a line every 5 s elsewhere. It may be called
 // concurrently.
 type progress struct {
-	out      *os.File // nil: shown to nobody
+	out      *os.File // nil discards
 	terminal bool
 
 	mu    sync.Mutex

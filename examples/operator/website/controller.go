@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if d, err := r.deployments.Get(req); err == nil && !metav1.IsControlledBy(d, site.UID) {
-		return reconcile.Result{}, r.report(ctx, site, notReady("NameTaken", "a Deployment of this name belongs to somebody else"))
+		return reconcile.Result{}, r.report(ctx, site, notReady("NameTaken", "a Deployment of this name has another owner"))
 	}
 	o := client.ApplyOptions{FieldManager: Name, Force: true}
 	d, err := r.apply.Apply(ctx, deploymentFor(site), o)
