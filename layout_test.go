@@ -20,11 +20,12 @@ const module = "github.com/keelson-dev/keelson"
 
 // folderMayImport lists, for each top-level folder, the other folders its packages may import.
 var folderMayImport = map[string][]string{
-	"apimachinery":   {},
+	"apimachinery":   {"internal"},
+	"internal":       {},
 	"workqueue":      {"apimachinery"},
-	"client":         {"apimachinery"},
+	"client":         {"apimachinery", "internal"},
 	"leaderelection": {"apimachinery"},
-	"informers":      {"apimachinery", "client", "workqueue"},
+	"informers":      {"apimachinery", "internal", "client", "workqueue"},
 	"store":          {"apimachinery", "workqueue"},
 	"controllers":    {"apimachinery", "client", "informers", "workqueue", "leaderelection"},
 	"examples":       {"apimachinery", "client", "informers", "workqueue", "leaderelection", "store", "controllers"},
@@ -105,6 +106,7 @@ func checkImports(t *testing.T, p pkg) {
 		require.LessOrEqual(t, depth, limit, "%s lies too deep for a public package", from)
 	}
 	for _, imp := range p.Imports {
+		require.False(t, imp == "unsafe" && from != "internal/mem", "%s imports unsafe; internal/mem has what may be needed of it", from)
 		for _, bad := range forbidden {
 			require.False(t, imp == bad || strings.HasPrefix(imp, bad+"/"), "%s imports %s, which belongs to a nested module", from, imp)
 		}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // A copier makes one copy, each part of it on its own. Objects of known shapes are copied in a block instead;
@@ -22,7 +22,7 @@ func (c *copier) enter() {
 }
 
 // pointee returns a new copy of the value of type n at src.
-func (c *copier) pointee(n *node, src unsafe.Pointer) unsafe.Pointer {
+func (c *copier) pointee(n *node, src mem.Pointer) mem.Pointer {
 	if n.copy.how == copyByPtr {
 		return n.copy.ptr(src)
 	}
@@ -38,19 +38,19 @@ func (c *copier) pointee(n *node, src unsafe.Pointer) unsafe.Pointer {
 
 // fix completes a copy: dst holds what src holds, by assignment, and gets
 // memory of its own for everything it points to.
-func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
+func (c *copier) fix(n *node, dst, src mem.Pointer) {
 	if n.noPtrs {
 		return
 	}
 	switch n.copy.how {
 	case copyFields:
 		for i, off := range n.copy.words {
-			if q := unsafe.Add(src, off); *(*unsafe.Pointer)(q) != nil {
-				c.fix(n.copy.fixes[i].n, unsafe.Add(dst, off), q)
+			if q := mem.Add(src, off); *mem.PointerAt(q) != nil {
+				c.fix(n.copy.fixes[i].n, mem.Add(dst, off), q)
 			}
 		}
 		for _, f := range n.copy.fixes[len(n.copy.words):] {
-			c.fix(f.n, unsafe.Add(dst, f.off), unsafe.Add(src, f.off))
+			c.fix(f.n, mem.Add(dst, f.off), mem.Add(src, f.off))
 		}
 		return
 	case copyByInto:
@@ -65,19 +65,19 @@ func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
 	}
 	switch n.op {
 	case opPtr:
-		if q := *(*unsafe.Pointer)(src); q != nil {
+		if q := *mem.PointerAt(src); q != nil {
 			c.enter()
-			*(*unsafe.Pointer)(dst) = c.pointee(n.elem, q)
+			*mem.PointerAt(dst) = c.pointee(n.elem, q)
 			c.depth--
 		}
 	case opBytes:
-		*(*[]byte)(dst) = slices.Clone(*(*[]byte)(src))
+		*mem.At[[]byte](dst) = slices.Clone(*mem.At[[]byte](src))
 	case opSlice:
 		c.slice(n, dst, src)
 	case opArray:
 		for i := range n.length {
 			off := uintptr(i) * n.elem.size
-			c.fix(n.elem, unsafe.Add(dst, off), unsafe.Add(src, off))
+			c.fix(n.elem, mem.Add(dst, off), mem.Add(src, off))
 		}
 	case opStrMap:
 		cloneMap[string](dst, src)
@@ -88,7 +88,7 @@ func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
 			c.mapping(n, dst, src)
 		}
 	case opAny:
-		*(*any)(dst) = c.dynamic(*(*any)(src))
+		*mem.At[any](dst) = c.dynamic(*mem.At[any](src))
 	case opIface:
 		if v := n.at(src); !v.IsNil() {
 			n.at(dst).Set(reflect.ValueOf(c.dynamic(v.Interface())))
@@ -96,32 +96,32 @@ func (c *copier) fix(n *node, dst, src unsafe.Pointer) {
 	}
 }
 
-func (c *copier) slice(n *node, dst, src unsafe.Pointer) {
-	from := *(*sliceHeader)(src)
-	if from.data == nil {
+func (c *copier) slice(n *node, dst, src mem.Pointer) {
+	from := *mem.SliceAt(src)
+	if from.Data == nil {
 		return
 	}
-	to := (*sliceHeader)(dst)
-	if from.len == 0 {
-		*to = emptySlice()
+	to := mem.SliceAt(dst)
+	if from.Len == 0 {
+		*to = mem.EmptySlice()
 		return
 	}
-	*to = sliceHeader{}
-	n.grow(dst, from.len)
-	to.len = from.len
+	*to = mem.Slice{}
+	n.grow(dst, from.Len)
+	to.Len = from.Len
 	reflect.Copy(n.at(dst), n.at(src))
 	if n.elem.noPtrs {
 		return
 	}
 	c.enter()
-	for i := range from.len {
+	for i := range from.Len {
 		off := uintptr(i) * n.elem.size
-		c.fix(n.elem, unsafe.Add(to.data, off), unsafe.Add(from.data, off))
+		c.fix(n.elem, mem.Add(to.Data, off), mem.Add(from.Data, off))
 	}
 	c.depth--
 }
 
-func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
+func (c *copier) mapping(n *node, dst, src mem.Pointer) {
 	from := n.at(src)
 	if from.IsNil() {
 		return
@@ -129,7 +129,7 @@ func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
 	c.enter()
 	to := reflect.MakeMapWithSize(n.typ, from.Len())
 	s := n.borrow(2)
-	old := (*sliceHeader)(s.slots).data
+	old := mem.SliceAt(s.slots).Data
 	oldValue := n.elem.at(old)
 	s.iter.Reset(from)
 	for s.iter.Next() {
@@ -139,7 +139,7 @@ func (c *copier) mapping(n *node, dst, src unsafe.Pointer) {
 			to.SetMapIndex(s.key, oldValue)
 			continue
 		}
-		fresh := unsafe.Add(old, n.elem.size)
+		fresh := mem.Add(old, n.elem.size)
 		freshValue := n.elem.at(fresh)
 		freshValue.Set(oldValue)
 		c.fix(n.elem, fresh, old)

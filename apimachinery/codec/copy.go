@@ -3,7 +3,8 @@ package codec
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // DeepCopy returns a copy of v, a pointer or a value, that shares no memory
@@ -19,7 +20,7 @@ func DeepCopy[T any](v T) T {
 		out, _ := c.dynamic(any(v)).(T)
 		return out
 	case reflect.Pointer:
-		src := *(*unsafe.Pointer)(unsafe.Pointer(&v))
+		src := *mem.At[mem.Pointer](mem.Of(&v))
 		if src == nil {
 			return v
 		}
@@ -30,7 +31,7 @@ func DeepCopy[T any](v T) T {
 			c := copier{}
 			dst = c.pointee(n, src)
 		}
-		return *(*T)(unsafe.Pointer(&dst))
+		return *mem.At[T](mem.Of(&dst))
 	}
 	return copyValue(t, v)
 }
@@ -41,7 +42,7 @@ func copyValue[T any](t reflect.Type, v T) T {
 	n.mustCopy()
 	c := copier{}
 	out := v
-	c.fix(n, unsafe.Pointer(&out), unsafe.Pointer(&v))
+	c.fix(n, mem.Of(&out), mem.Of(&v))
 	return out
 }
 

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"time"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // copyHow is how a value is copied.
@@ -21,8 +22,8 @@ const (
 
 type copyPlan struct {
 	how    copyHow
-	into   func(src, dst unsafe.Pointer)
-	ptr    func(src unsafe.Pointer) unsafe.Pointer
+	into   func(src, dst mem.Pointer)
+	ptr    func(src mem.Pointer) mem.Pointer
 	result reflect.Value // func(*T) T
 	parts  []copyPart    // all fields of a struct
 	fixes  []copyFix     // what is left to do after assignment, nested structs flattened in
@@ -75,16 +76,13 @@ func (b *builder) copyMethods(n *node) {
 		return
 	}
 	if m, ok := copyIntoMethod(pt); ok && m.Type.NumIn() == 2 && m.Type.In(1) == pt && m.Type.NumOut() == 0 {
-		// Pointers are passed alike whatever they point to.
-		f := m.Func.Interface()
-		c.how, c.into = copyByInto, *(*func(src, dst unsafe.Pointer))(unsafe.Pointer(&(*words)(unsafe.Pointer(&f))[1]))
+		c.how, c.into = copyByInto, mem.IntoFunc(m.Func)
 		return
 	}
 	if m, ok := copyMethod(pt); ok && m.Type.NumIn() == 1 && m.Type.NumOut() == 1 {
 		switch m.Type.Out(0) {
 		case pt:
-			f := m.Func.Interface()
-			c.how, c.ptr = copyByPtr, *(*func(src unsafe.Pointer) unsafe.Pointer)(unsafe.Pointer(&(*words)(unsafe.Pointer(&f))[1]))
+			c.how, c.ptr = copyByPtr, mem.CopyFunc(m.Func)
 			return
 		case t:
 			c.how, c.result = copyByResult, m.Func

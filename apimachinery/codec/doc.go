@@ -26,6 +26,20 @@
 //   - All functions may be called from many goroutines at once. Values being
 //     encoded, copied or compared must not be written meanwhile.
 //
+// # Unsafe
+//
+// A plan holds the offsets of fields, and walking it reads and writes fields by address. All of that, and what
+// the codec relies on beyond the language, goes through internal/mem, the only package of this module that
+// imports unsafe: reflect.Values, interface values and functions made from their words, maps seen as maps of
+// another key type, and small maps that lie inside other allocations. Each layout is checked when the program
+// starts; one that is not known, as on a new version of Go, is not used, and package reflect takes its place.
+// The tests fail in CI when that happens. The parts of decoded and copied objects share a block by means of
+// codec/internal/arena, which forges nothing but those small maps.
+//
+// The build tag keelson_safe turns all of that off, blocks included: results are the same, a Pod takes about
+// twice the time and 30 allocations in place of 4. Use it to rule these techniques out when memory corruption
+// is suspected.
+//
 // # Methods of types
 //
 // A type may take its form into its own hands. Methods count when declared on

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // The protobuf envelope is a magic prefix and the message
@@ -133,7 +135,7 @@ func setTypeMeta(v any, apiVersion, kind string) {
 	}
 	for name, s := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
 		if k := n.find([]byte(name)); k >= 0 && n.fields[k].n.typ.Kind() == reflect.String && !n.fields[k].indirect {
-			*(*string)(n.fields[k].address(p)) = s
+			*mem.At[string](n.fields[k].address(p)) = s
 		}
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"maps"
 	"reflect"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // equalPlan is the type's own notion of equality.
 type equalPlan struct {
 	byValue reflect.Value // func(*T, T) bool
-	byPtr   func(a, b unsafe.Pointer) bool
+	byPtr   func(a, b mem.Pointer) bool
 }
 
 func (b *builder) equalMethods(n *node) {
@@ -25,8 +26,7 @@ func (b *builder) equalMethods(n *node) {
 	}
 	switch m.Type.In(1) {
 	case pt:
-		f := m.Func.Interface()
-		n.eq.byPtr = *(*func(a, b unsafe.Pointer) bool)(unsafe.Pointer(&(*words)(unsafe.Pointer(&f))[1]))
+		n.eq.byPtr = mem.EqualFunc(m.Func)
 	case t:
 		n.eq.byValue = m.Func
 	}
@@ -111,7 +111,7 @@ func (c *comparer) array(x, y []any) bool {
 	return true
 }
 
-func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
+func (c *comparer) values(n *node, p, q mem.Pointer) bool {
 	switch {
 	case n.eq.byPtr != nil:
 		return n.eq.byPtr(p, q)
@@ -123,19 +123,19 @@ func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
 	}
 	switch n.op {
 	case opString:
-		return *(*string)(p) == *(*string)(q)
+		return *mem.At[string](p) == *mem.At[string](q)
 	case opBool, opInt8, opUint8:
-		return *(*uint8)(p) == *(*uint8)(q)
+		return *mem.At[uint8](p) == *mem.At[uint8](q)
 	case opInt16, opUint16:
-		return *(*uint16)(p) == *(*uint16)(q)
+		return *mem.At[uint16](p) == *mem.At[uint16](q)
 	case opInt32, opUint32:
-		return *(*uint32)(p) == *(*uint32)(q)
+		return *mem.At[uint32](p) == *mem.At[uint32](q)
 	case opInt64, opUint64:
-		return *(*uint64)(p) == *(*uint64)(q)
+		return *mem.At[uint64](p) == *mem.At[uint64](q)
 	case opBytes:
-		return bytes.Equal(*(*[]byte)(p), *(*[]byte)(q))
+		return bytes.Equal(*mem.At[[]byte](p), *mem.At[[]byte](q))
 	case opStrMap:
-		return maps.Equal(*(*map[string]string)(p), *(*map[string]string)(q))
+		return maps.Equal(*mem.At[map[string]string](p), *mem.At[map[string]string](q))
 	}
 	// What may hold more values is counted. There are too many ways back for a deferred call to be cheap.
 	if c.depth++; c.depth > maxNesting {
@@ -147,19 +147,19 @@ func (c *comparer) values(n *node, p, q unsafe.Pointer) bool {
 }
 
 // nested compares values that hold others.
-func (c *comparer) nested(n *node, p, q unsafe.Pointer) bool {
+func (c *comparer) nested(n *node, p, q mem.Pointer) bool {
 	switch n.op {
 	case opStruct:
 		return c.structs(n, p, q)
 	case opPtr:
-		x, y := *(*unsafe.Pointer)(p), *(*unsafe.Pointer)(q)
+		x, y := *mem.PointerAt(p), *mem.PointerAt(q)
 		if x == nil || y == nil || x == y {
 			return x == y
 		}
 		return c.values(n.elem, x, y)
 	case opSlice:
-		x, y := *(*sliceHeader)(p), *(*sliceHeader)(q)
-		return x.len == y.len && c.elements(n.elem, x.data, y.data, x.len)
+		x, y := *mem.SliceAt(p), *mem.SliceAt(q)
+		return x.Len == y.Len && c.elements(n.elem, x.Data, y.Data, x.Len)
 	case opArray:
 		return c.elements(n.elem, p, q, n.length)
 	case opMap:
@@ -176,17 +176,17 @@ func (c *comparer) nested(n *node, p, q unsafe.Pointer) bool {
 	return n.at(p).Equal(n.at(q))
 }
 
-func sameBytes(p, q unsafe.Pointer, size uintptr) bool {
-	return bytes.Equal(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(q), size))
+func sameBytes(p, q mem.Pointer, size uintptr) bool {
+	return bytes.Equal(mem.Region(p, size), mem.Region(q, size))
 }
 
-func (c *comparer) structs(n *node, p, q unsafe.Pointer) bool {
+func (c *comparer) structs(n *node, p, q mem.Pointer) bool {
 	if n.copy.how == copyPlain || n.copy.bad != nil {
 		// Fields this package cannot reach: compare what reflection sees.
 		return reflect.DeepEqual(n.at(p).Interface(), n.at(q).Interface())
 	}
 	for _, f := range n.copy.parts {
-		if !c.values(f.n, unsafe.Add(p, f.off), unsafe.Add(q, f.off)) {
+		if !c.values(f.n, mem.Add(p, f.off), mem.Add(q, f.off)) {
 			return false
 		}
 	}
@@ -202,13 +202,13 @@ func (c *comparer) structs(n *node, p, q unsafe.Pointer) bool {
 	return true
 }
 
-func (c *comparer) elements(n *node, p, q unsafe.Pointer, length int) bool {
+func (c *comparer) elements(n *node, p, q mem.Pointer, length int) bool {
 	if p == q {
 		return true
 	}
 	for i := range length {
 		off := uintptr(i) * n.size
-		if !c.values(n, unsafe.Add(p, off), unsafe.Add(q, off)) {
+		if !c.values(n, mem.Add(p, off), mem.Add(q, off)) {
 			return false
 		}
 	}

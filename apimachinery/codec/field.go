@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // A field is one JSON member of a struct, embedded structs flattened in. It is
@@ -30,8 +31,8 @@ type fieldInfo struct {
 	via    []hop  // pointers to follow before off counts
 	sf     reflect.StructField
 
-	zeroWord unsafe.Pointer
-	askZero  bool // a pointer or interface that has IsZero
+	zeroer  mem.Binder
+	askZero bool // a pointer or interface that has IsZero
 }
 
 // A hop follows the embedded pointer at off.
@@ -259,23 +260,23 @@ func dominant(found []candidate) []candidate {
 }
 
 // address follows embedded pointers; nil if one of them is nil.
-func (f *field) address(p unsafe.Pointer) unsafe.Pointer {
+func (f *field) address(p mem.Pointer) mem.Pointer {
 	for _, h := range f.via {
-		if p = *(*unsafe.Pointer)(unsafe.Add(p, h.off)); p == nil {
+		if p = *mem.PointerAt(mem.Add(p, h.off)); p == nil {
 			return nil
 		}
 	}
-	return unsafe.Add(p, f.off)
+	return mem.Add(p, f.off)
 }
 
 // reach follows embedded pointers and allocates those that are nil.
-func (f *field) reach(p unsafe.Pointer) unsafe.Pointer {
+func (f *field) reach(p mem.Pointer) mem.Pointer {
 	for _, h := range f.via {
-		slot := (*unsafe.Pointer)(unsafe.Add(p, h.off))
+		slot := mem.PointerAt(mem.Add(p, h.off))
 		if *slot == nil {
 			*slot = h.elem.newValue()
 		}
 		p = *slot
 	}
-	return unsafe.Add(p, f.off)
+	return mem.Add(p, f.off)
 }

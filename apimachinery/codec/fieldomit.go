@@ -2,7 +2,8 @@ package codec
 
 import (
 	"reflect"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // omitRule says when a field is left out of JSON.
@@ -60,7 +61,7 @@ func (b *builder) zeroRule(f *field) omitRule {
 		return omitMemory
 	}
 	if z, ok := reflect.Zero(reflect.PointerTo(t)).Interface().(zeroer); ok {
-		f.zeroWord = wordOf(z)
+		f.zeroer = mem.BinderOf(z)
 		return omitMethod
 	}
 	return omitMemory
@@ -74,14 +75,14 @@ type probe struct {
 }
 
 func (f *field) probe() probe {
-	if f.indirect || f.zero != omitNever {
+	if f.indirect || f.zero != omitNever || f.omit == omitMap && !mem.MapsAlike {
 		return probe{f.off, omitAsk}
 	}
 	return probe{f.off, f.omit}
 }
 
 // present returns the address of the field in the struct at p, or nil if it is not written.
-func (f *field) present(p unsafe.Pointer) unsafe.Pointer {
+func (f *field) present(p mem.Pointer) mem.Pointer {
 	q := f.address(p)
 	if q == nil || f.omitted(f.omit, q) || f.omitted(f.zero, q) {
 		return nil
@@ -90,26 +91,26 @@ func (f *field) present(p unsafe.Pointer) unsafe.Pointer {
 }
 
 // omitted applies a rule to the value at p.
-func (f *field) omitted(rule omitRule, p unsafe.Pointer) bool {
+func (f *field) omitted(rule omitRule, p mem.Pointer) bool {
 	switch rule {
 	case omitZero1:
-		return *(*uint8)(p) == 0
+		return *mem.At[uint8](p) == 0
 	case omitZero2:
-		return *(*uint16)(p) == 0
+		return *mem.At[uint16](p) == 0
 	case omitZero4:
-		return *(*uint32)(p) == 0
+		return *mem.At[uint32](p) == 0
 	case omitZero8:
-		return *(*uint64)(p) == 0
+		return *mem.At[uint64](p) == 0
 	case omitWord:
-		return *(*unsafe.Pointer)(p) == nil
+		return *mem.PointerAt(p) == nil
 	case omitLen:
-		return (*(*[2]int)(p))[1] == 0
+		return mem.LenAt(p) == 0
 	case omitMap:
-		return mapLen(p) == 0
+		return mem.MapLenOf(f.n.model, p) == 0
 	case omitArray0:
 		return true
 	case omitMethod:
-		return bind[zeroer](f.zeroWord, p).IsZero()
+		return mem.Bind[zeroer](&f.zeroer, p).IsZero()
 	case omitMemory:
 		v := f.n.at(p)
 		if k := v.Kind(); k == reflect.Pointer || k == reflect.Interface {
@@ -128,7 +129,3 @@ func (f *field) omitted(rule omitRule, p unsafe.Pointer) bool {
 	}
 	return false
 }
-
-// mapLen is the length of the map of any type at p. Every map is a pointer to
-// a header that len reads the same way whatever the key and value types.
-func mapLen(p unsafe.Pointer) int { return len(*(*map[string]struct{})(p)) }

@@ -2,13 +2,12 @@ package codec
 
 import (
 	"strconv"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // maxBoxes is how many strings are boxed together: as long as one is used, all are kept.
 const maxBoxes = 32
-
-var stringWord = wordOf[any]("")
 
 // box makes an interface value of s, which lies in memory together with those of other strings of the
 // document.
@@ -17,7 +16,7 @@ func (d *jsonDecoder) box(s string, left int) any {
 		d.boxes = make([]string, 0, min(left/24+1, maxBoxes))
 	}
 	d.boxes = append(d.boxes, s)
-	return bind[any](stringWord, unsafe.Pointer(&d.boxes[len(d.boxes)-1]))
+	return mem.Box(&d.boxes[len(d.boxes)-1])
 }
 
 // any reads the value at i as encoding/json would into an empty interface,

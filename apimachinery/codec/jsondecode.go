@@ -3,7 +3,9 @@ package codec
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // DecodeOptions change how [UnmarshalOptions] reads. The zero value reads as [Unmarshal].
@@ -51,7 +53,7 @@ func UnmarshalOptions(data []byte, v any, o DecodeOptions) ([]FieldIssue, error)
 		d.max = maxNesting
 	}
 	if n.object != nil {
-		d.slab = shared.open(&n.object.json, nil)
+		d.slab = arena.Open(&n.object.json, nil)
 	}
 	p := rv.UnsafePointer()
 	i := d.value(n, p, 0, n.intern)
@@ -66,7 +68,7 @@ func UnmarshalOptions(data []byte, v any, o DecodeOptions) ([]FieldIssue, error)
 		return nil, d.failure()
 	}
 	if n.object != nil {
-		shared.close(d.slab)
+		d.slab.Close()
 	}
 	return d.report(), nil
 }
@@ -129,7 +131,7 @@ func clip(b []byte) string {
 }
 
 // value reads the value at or after i into the value of type n at p.
-func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) int {
+func (d *jsonDecoder) value(n *node, p mem.Pointer, i int, interning bool) int {
 	i = d.next(i)
 	if i >= len(d.data) {
 		return d.fail(i, msgEOF)
@@ -140,17 +142,17 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 		if c == '"' {
 			s, i := d.text(i, interning)
 			if i >= 0 {
-				*(*string)(p) = s
+				*mem.At[string](p) = s
 			}
 			return i
 		}
 	case opBool:
 		switch {
 		case c == 't' && d.word(i, "true"):
-			*(*bool)(p) = true
+			*mem.At[bool](p) = true
 			return i + 4
 		case c == 'f' && d.word(i, "false"):
-			*(*bool)(p) = false
+			*mem.At[bool](p) = false
 			return i + 5
 		}
 	case opInt8, opInt16, opInt32, opInt64:
@@ -172,14 +174,14 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 	case opPtr:
 		if c == 'n' {
 			if i = d.null(i); i >= 0 {
-				*(*unsafe.Pointer)(p) = nil
+				*mem.PointerAt(p) = nil
 			}
 			return i
 		}
-		q := *(*unsafe.Pointer)(p)
+		q := *mem.PointerAt(p)
 		if q == nil {
-			q = d.slab.newPart(n.elem)
-			*(*unsafe.Pointer)(p) = q
+			q = d.slab.New(n.elem.typ, n.elem.kind)
+			*mem.PointerAt(p) = q
 		}
 		return d.value(n.elem, q, i, interning)
 	case opSlice:
@@ -188,7 +190,7 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 		}
 		if c == 'n' {
 			if i = d.null(i); i >= 0 {
-				*(*sliceHeader)(p) = sliceHeader{}
+				*mem.SliceAt(p) = mem.Slice{}
 			}
 			return i
 		}
@@ -199,7 +201,7 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 	case opBytes:
 		if c == 'n' {
 			if i = d.null(i); i >= 0 {
-				*(*sliceHeader)(p) = sliceHeader{}
+				*mem.SliceAt(p) = mem.Slice{}
 			}
 			return i
 		}
@@ -215,7 +217,7 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 		}
 		if c == 'n' {
 			if i = d.null(i); i >= 0 {
-				*(*unsafe.Pointer)(p) = nil
+				*mem.PointerAt(p) = nil
 			}
 			return i
 		}
@@ -225,14 +227,14 @@ func (d *jsonDecoder) value(n *node, p unsafe.Pointer, i int, interning bool) in
 		}
 		if c == 'n' {
 			if i = d.null(i); i >= 0 {
-				*(*unsafe.Pointer)(p) = nil
+				*mem.PointerAt(p) = nil
 			}
 			return i
 		}
 	case opAny:
 		v, i := d.any(i)
 		if i >= 0 {
-			*(*any)(p) = v
+			*mem.At[any](p) = v
 		}
 		return i
 	case opIface:

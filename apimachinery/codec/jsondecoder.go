@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
@@ -14,9 +15,9 @@ type jsonDecoder struct {
 	max    int
 
 	strings block
-	boxes   []string // of values in interfaces
-	items   []any    // of the lists being read, until they are whole
-	slab    *slab    // of the object being read, or nil
+	boxes   []string    // of values in interfaces
+	items   []any       // of the lists being read, until they are whole
+	slab    *arena.Slab // of the object being read, or nil
 	scratch []byte
 	// Values on their way into a map.
 	value1   string

@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // maxNesting bounds the depth of values that are written or copied. It is the
@@ -103,36 +103,36 @@ func (e *jsonEncoder) enter() bool {
 }
 
 // value appends the value of type n at p.
-func (e *jsonEncoder) value(b []byte, n *node, p unsafe.Pointer) []byte {
+func (e *jsonEncoder) value(b []byte, n *node, p mem.Pointer) []byte {
 	switch n.enc {
 	case opString:
-		return appendString(b, *(*string)(p))
+		return appendString(b, *mem.At[string](p))
 	case opBool:
-		return strconv.AppendBool(b, *(*bool)(p))
+		return strconv.AppendBool(b, *mem.At[bool](p))
 	case opInt8:
-		return strconv.AppendInt(b, int64(*(*int8)(p)), 10)
+		return strconv.AppendInt(b, int64(*mem.At[int8](p)), 10)
 	case opInt16:
-		return strconv.AppendInt(b, int64(*(*int16)(p)), 10)
+		return strconv.AppendInt(b, int64(*mem.At[int16](p)), 10)
 	case opInt32:
-		return strconv.AppendInt(b, int64(*(*int32)(p)), 10)
+		return strconv.AppendInt(b, int64(*mem.At[int32](p)), 10)
 	case opInt64:
-		return strconv.AppendInt(b, *(*int64)(p), 10)
+		return strconv.AppendInt(b, *mem.At[int64](p), 10)
 	case opUint8:
-		return strconv.AppendUint(b, uint64(*(*uint8)(p)), 10)
+		return strconv.AppendUint(b, uint64(*mem.At[uint8](p)), 10)
 	case opUint16:
-		return strconv.AppendUint(b, uint64(*(*uint16)(p)), 10)
+		return strconv.AppendUint(b, uint64(*mem.At[uint16](p)), 10)
 	case opUint32:
-		return strconv.AppendUint(b, uint64(*(*uint32)(p)), 10)
+		return strconv.AppendUint(b, uint64(*mem.At[uint32](p)), 10)
 	case opUint64:
-		return strconv.AppendUint(b, *(*uint64)(p), 10)
+		return strconv.AppendUint(b, *mem.At[uint64](p), 10)
 	case opFloat32:
-		return e.float(b, float64(*(*float32)(p)), 32)
+		return e.float(b, float64(*mem.At[float32](p)), 32)
 	case opFloat64:
-		return e.float(b, *(*float64)(p), 64)
+		return e.float(b, *mem.At[float64](p), 64)
 	case opStruct:
 		return e.structure(b, n, p)
 	case opPtr:
-		q := *(*unsafe.Pointer)(p)
+		q := *mem.PointerAt(p)
 		if q == nil {
 			return append(b, "null"...)
 		}
@@ -143,21 +143,21 @@ func (e *jsonEncoder) value(b []byte, n *node, p unsafe.Pointer) []byte {
 		e.depth--
 		return b
 	case opSlice:
-		h := (*sliceHeader)(p)
-		if h.data == nil {
+		h := mem.SliceAt(p)
+		if h.Data == nil {
 			return append(b, "null"...)
 		}
-		return e.array(b, n.elem, h.data, h.len)
+		return e.array(b, n.elem, h.Data, h.Len)
 	case opArray:
 		return e.array(b, n.elem, p, n.length)
 	case opBytes:
 		return e.bytes(b, n, p)
 	case opStrMap:
-		return e.stringMap(b, *(*map[string]string)(p))
+		return e.stringMap(b, *mem.At[map[string]string](p))
 	case opMap:
 		return e.mapping(b, n, p)
 	case opAny:
-		return e.any(b, *(*any)(p))
+		return e.any(b, *mem.At[any](p))
 	case opIface:
 		return e.dynamic(b, n.at(p).Elem())
 	case opOneOf:
@@ -174,30 +174,30 @@ func (e *jsonEncoder) float(b []byte, f float64, size int) []byte {
 	return appendFloat(b, f, size)
 }
 
-func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
+func (e *jsonEncoder) structure(b []byte, n *node, p mem.Pointer) []byte {
 	lead := byte('{') // what comes before the next member
 	for i, pr := range n.probes {
-		q := unsafe.Add(p, pr.off)
+		q := mem.Add(p, pr.off)
 		switch pr.rule {
 		case omitNever:
 		case omitLen:
-			if (*(*[2]int)(q))[1] == 0 {
+			if mem.LenAt(q) == 0 {
 				continue
 			}
 		case omitWord:
-			if *(*unsafe.Pointer)(q) == nil {
+			if *mem.PointerAt(q) == nil {
 				continue
 			}
 		case omitMap:
-			if mapLen(q) == 0 {
+			if mem.MapLen(q) == 0 {
 				continue
 			}
 		case omitZero1:
-			if *(*uint8)(q) == 0 {
+			if *mem.At[uint8](q) == 0 {
 				continue
 			}
 		case omitZero4:
-			if *(*uint32)(q) == 0 {
+			if *mem.At[uint32](q) == 0 {
 				continue
 			}
 		default:
@@ -212,7 +212,7 @@ func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
 		lead = ','
 		switch f.enc {
 		case opString:
-			b = appendString(b, *(*string)(q))
+			b = appendString(b, *mem.At[string](q))
 		case opStruct:
 			b = e.structure(b, f.n, q)
 		case opInvalid:
@@ -225,7 +225,7 @@ func (e *jsonEncoder) structure(b []byte, n *node, p unsafe.Pointer) []byte {
 		b = append(b, '{')
 	}
 	if n.unknown != nil {
-		b = e.members(b, n, *(*map[string]any)(unsafe.Add(p, n.unknown.off)), lead == '{')
+		b = e.members(b, n, *mem.At[map[string]any](mem.Add(p, n.unknown.off)), lead == '{')
 	}
 	return append(b, '}')
 }
@@ -244,16 +244,16 @@ func (f *field) appendName(b []byte) []byte {
 }
 
 // quoted writes a field with the tag option "string".
-func (e *jsonEncoder) quoted(b []byte, f *field, p unsafe.Pointer) []byte {
+func (e *jsonEncoder) quoted(b []byte, f *field, p mem.Pointer) []byte {
 	n := f.n
 	if n.op == opPtr {
-		if p = *(*unsafe.Pointer)(p); p == nil {
+		if p = *mem.PointerAt(p); p == nil {
 			return append(b, "null"...)
 		}
 		n = n.elem
 	}
 	if n.op == opString {
-		return appendString(b, string(appendString(nil, *(*string)(p))))
+		return appendString(b, string(appendString(nil, *mem.At[string](p))))
 	}
 	b = append(b, '"')
 	b = e.value(b, n, p)
@@ -267,7 +267,7 @@ func (e *jsonEncoder) members(b []byte, n *node, m map[string]any, first bool) [
 	}
 	base := len(e.keys)
 	for k := range m {
-		if n.find(unsafe.Slice(unsafe.StringData(k), len(k))) < 0 {
+		if n.find(mem.Bytes(k)) < 0 {
 			e.keys = append(e.keys, k)
 		}
 	}
@@ -287,7 +287,7 @@ func (e *jsonEncoder) members(b []byte, n *node, m map[string]any, first bool) [
 	return b
 }
 
-func (e *jsonEncoder) array(b []byte, elem *node, p unsafe.Pointer, length int) []byte {
+func (e *jsonEncoder) array(b []byte, elem *node, p mem.Pointer, length int) []byte {
 	if !e.enter() {
 		return b
 	}
@@ -297,7 +297,7 @@ func (e *jsonEncoder) array(b []byte, elem *node, p unsafe.Pointer, length int) 
 		if i > 0 {
 			b = roomForRest(append(b, ','), start, i, length)
 		}
-		b = e.value(b, elem, unsafe.Add(p, uintptr(i)*elem.size))
+		b = e.value(b, elem, mem.Index(p, i, elem.size))
 		if e.err != nil {
 			break
 		}
@@ -317,15 +317,15 @@ func roomForRest(b []byte, start, done, length int) []byte {
 	return slices.Grow(b, min((length-done)*(each+each/8), 3*len(b)))
 }
 
-func (e *jsonEncoder) bytes(b []byte, n *node, p unsafe.Pointer) []byte {
-	h := (*sliceHeader)(p)
-	if h.data == nil {
+func (e *jsonEncoder) bytes(b []byte, n *node, p mem.Pointer) []byte {
+	h := mem.SliceAt(p)
+	if h.Data == nil {
 		return append(b, "null"...)
 	}
 	if n.elem.enc != opUint8 {
-		return e.array(b, n.elem, h.data, h.len) // bytes with methods of their own
+		return e.array(b, n.elem, h.Data, h.Len) // bytes with methods of their own
 	}
 	b = append(b, '"')
-	b = base64.StdEncoding.AppendEncode(b, *(*[]byte)(p))
+	b = base64.StdEncoding.AppendEncode(b, *mem.At[[]byte](p))
 	return append(b, '"')
 }

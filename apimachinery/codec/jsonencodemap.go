@@ -6,7 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
@@ -14,22 +15,22 @@ func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	var few shortList[string]
+	var few mem.SmallMapEntries[string]
 	for i, p := range e.pairs.entries(&few, m) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, p.key), ':')
-		b = appendString(b, p.value)
+		b = append(appendString(b, p.Key), ':')
+		b = appendString(b, p.Value)
 	}
 	e.pairs.forget()
 	return append(b, '}')
 }
 
 // mapping writes a map by reflection, sorted by the text of its keys.
-func (e *jsonEncoder) mapping(b []byte, n *node, p unsafe.Pointer) []byte {
+func (e *jsonEncoder) mapping(b []byte, n *node, p mem.Pointer) []byte {
 	if n.quantities {
-		return e.quantities(b, *(*quantityMap)(p))
+		return e.quantities(b, *mem.At[quantityMap](p))
 	}
 	v := n.at(p)
 	if v.IsNil() {
@@ -61,8 +62,8 @@ func (e *jsonEncoder) entries(b []byte, n *node, v reflect.Value) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, s.entries[i].key), ':')
-		b = e.value(b, n.elem, s.entries[i].value)
+		b = append(appendString(b, s.entries[i].Key), ':')
+		b = e.value(b, n.elem, s.entries[i].Value)
 		if e.err != nil {
 			break
 		}
@@ -72,9 +73,9 @@ func (e *jsonEncoder) entries(b []byte, n *node, v reflect.Value) []byte {
 
 // keyText is the text of a map key, as encoding/json resolves it: strings as
 // they are, then the text method, then integers.
-func (e *jsonEncoder) keyText(n *node, p unsafe.Pointer) (string, error) {
+func (e *jsonEncoder) keyText(n *node, p mem.Pointer) (string, error) {
 	if n.op == opString {
-		return *(*string)(p), nil
+		return *mem.At[string](p), nil
 	}
 	if n.typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		v := n.at(p)

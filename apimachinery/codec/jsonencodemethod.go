@@ -5,36 +5,37 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // byMethod writes a value through a method of its type.
-func (e *jsonEncoder) byMethod(b []byte, n *node, p unsafe.Pointer) []byte {
+func (e *jsonEncoder) byMethod(b []byte, n *node, p mem.Pointer) []byte {
 	start := len(b)
 	var err error
 	switch n.enc {
 	case opOwn:
-		if b, err = bind[jsonAppender](n.encWord, p).AppendJSON(b); err == nil {
+		if b, err = mem.Bind[jsonAppender](&n.encIface, p).AppendJSON(b); err == nil {
 			b, err = settle(b, start)
 		}
 	case opStd:
 		var raw []byte
-		if raw, err = bind[json.Marshaler](n.encWord, p).MarshalJSON(); err == nil {
+		if raw, err = mem.Bind[json.Marshaler](&n.encIface, p).MarshalJSON(); err == nil {
 			b, err = settle(append(b, raw...), start)
 		}
 	case opRawJSON:
-		raw := *(*[]byte)(p)
+		raw := *mem.At[[]byte](p)
 		if raw == nil {
 			return append(b, "null"...)
 		}
 		b, err = settle(append(b, raw...), start)
 	case opText:
 		var text []byte
-		if text, err = bind[encoding.TextMarshaler](n.encWord, p).MarshalText(); err == nil {
+		if text, err = mem.Bind[encoding.TextMarshaler](&n.encIface, p).MarshalText(); err == nil {
 			b = appendString(b, string(text))
 		}
 	case opNumber:
-		s := *(*string)(p)
+		s := *mem.At[string](p)
 		if s == "" {
 			s = "0"
 		}
@@ -57,7 +58,7 @@ func (e *jsonEncoder) byMethod(b []byte, n *node, p unsafe.Pointer) []byte {
 func settle(b []byte, start int) ([]byte, error) {
 	if n := len(b) - start; n >= 2 && b[start] == '"' && b[len(b)-1] == '"' {
 		inner := b[start+1 : len(b)-1]
-		if plainLen(unsafe.String(unsafe.SliceData(inner), len(inner))) == len(inner) {
+		if plainLen(mem.String(inner)) == len(inner) {
 			return b, nil // a plain string, as times and quantities are
 		}
 	}

@@ -1,37 +1,40 @@
 package codec
 
-import "unsafe"
+import (
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
+	"github.com/keelson-dev/keelson/internal/mem"
+)
 
-func (d *jsonDecoder) slice(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) slice(n *node, p mem.Pointer, i int) int {
 	if !d.enter(i) {
 		return -1
 	}
-	h := (*sliceHeader)(p)
+	h := mem.SliceAt(p)
 	i, done := d.empty(i+1, ']')
 	if done {
 		d.depth--
-		*h = emptySlice()
+		*h = mem.EmptySlice()
 		return i
 	}
-	*h = sliceHeader{}
-	ticket := d.slab.firstParts(n.elem, h)
+	*h = mem.Slice{}
+	index := d.slab.Slice(h, n.elem.kind)
 	object := n.elem.asObject()
 	size := n.elem.size
 	for more := true; more; {
-		if h.len == h.cap {
-			n.grow(p, growth(h.len, size))
+		if h.Len == h.Cap {
+			n.grow(p, growth(h.Len, size))
 		}
-		h.len++
+		h.Len++
 		before := len(d.issues)
 		if object != nil {
-			d.slab = shared.open(&object.json, d.slab)
+			d.slab = arena.Open(&object.json, d.slab)
 		}
-		i = d.value(n.elem, unsafe.Add(h.data, uintptr(h.len-1)*size), i, n.elem.intern)
+		i = d.value(n.elem, mem.Index(h.Data, h.Len-1, size), i, n.elem.intern)
 		if object != nil && i >= 0 {
-			d.slab = shared.close(d.slab)
+			d.slab = d.slab.Close()
 		}
 		if i < 0 || len(d.issues) > before {
-			d.within(i, before, segment{"", h.len - 1})
+			d.within(i, before, segment{"", h.Len - 1})
 			if i < 0 {
 				return -1
 			}
@@ -40,7 +43,7 @@ func (d *jsonDecoder) slice(n *node, p unsafe.Pointer, i int) int {
 			return -1
 		}
 	}
-	d.slab.counted(ticket, h.len)
+	d.slab.SetLen(index, h.Len)
 	d.depth--
 	return i
 }
@@ -67,7 +70,7 @@ func growth(have int, size uintptr) int {
 	return 1
 }
 
-func (d *jsonDecoder) array(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) array(n *node, p mem.Pointer, i int) int {
 	if !d.enter(i) {
 		return -1
 	}
@@ -77,7 +80,7 @@ func (d *jsonDecoder) array(n *node, p unsafe.Pointer, i int) int {
 	for more := !done; more; k++ {
 		if k < n.length {
 			before := len(d.issues)
-			i = d.value(n.elem, unsafe.Add(p, uintptr(k)*n.elem.size), i, n.elem.intern)
+			i = d.value(n.elem, mem.Index(p, k, n.elem.size), i, n.elem.intern)
 			if i < 0 || len(d.issues) > before {
 				d.within(i, before, segment{"", k})
 			}
@@ -92,7 +95,7 @@ func (d *jsonDecoder) array(n *node, p unsafe.Pointer, i int) int {
 		}
 	}
 	for ; k < n.length; k++ {
-		n.elem.clear(unsafe.Add(p, uintptr(k)*n.elem.size))
+		n.elem.clear(mem.Index(p, k, n.elem.size))
 	}
 	return i
 }

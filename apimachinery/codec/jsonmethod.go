@@ -3,11 +3,12 @@ package codec
 import (
 	"encoding"
 	"encoding/json"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // byMethod reads a value through a method of its type.
-func (d *jsonDecoder) byMethod(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) byMethod(n *node, p mem.Pointer, i int) int {
 	end := d.skip(i)
 	if end < 0 {
 		return -1
@@ -16,23 +17,23 @@ func (d *jsonDecoder) byMethod(n *node, p unsafe.Pointer, i int) int {
 	var err error
 	switch n.dec {
 	case opOwn:
-		err = bind[jsonParser](n.decWord, p).ParseJSON(raw)
+		err = mem.Bind[jsonParser](&n.decIface, p).ParseJSON(raw)
 	case opStd:
-		err = bind[json.Unmarshaler](n.decWord, p).UnmarshalJSON(raw)
+		err = mem.Bind[json.Unmarshaler](&n.decIface, p).UnmarshalJSON(raw)
 	case opRawJSON:
-		*(*[]byte)(p) = append([]byte(nil), raw...)
+		*mem.At[[]byte](p) = append([]byte(nil), raw...)
 	case opNumber:
 		switch {
 		case raw[0] == 'n':
 		case raw[0] == '-' || isDigit(raw[0]):
-			*(*string)(p) = string(raw)
+			*mem.At[string](p) = string(raw)
 		case raw[0] == '"':
 			// encoding/json takes a number in quotes, too.
 			text, _ := d.raw(i)
 			if stop, _ := skipNumber(text, 0); len(text) == 0 || stop != len(text) {
 				return d.mismatch(n, i)
 			}
-			*(*string)(p) = string(text)
+			*mem.At[string](p) = string(text)
 		default:
 			return d.mismatch(n, i)
 		}
@@ -41,7 +42,7 @@ func (d *jsonDecoder) byMethod(n *node, p unsafe.Pointer, i int) int {
 		case 'n':
 		case '"':
 			text, _ := d.raw(i)
-			err = bind[encoding.TextUnmarshaler](n.decWord, p).UnmarshalText(text)
+			err = mem.Bind[encoding.TextUnmarshaler](&n.decIface, p).UnmarshalText(text)
 		default:
 			return d.mismatch(n, i)
 		}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"reflect"
 	"strconv"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // keyBytes reads an object key at i and the colon after it. The result is valid
@@ -61,7 +63,7 @@ func (d *jsonDecoder) empty(i int, closing byte) (int, bool) {
 	return i, false
 }
 
-func (d *jsonDecoder) structure(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) structure(n *node, p mem.Pointer, i int) int {
 	if !d.enter(i) {
 		return -1
 	}
@@ -107,7 +109,7 @@ func (d *jsonDecoder) structure(n *node, p unsafe.Pointer, i int) int {
 		if d.strict && !seen.add(k) {
 			d.object(DuplicateField, f.name)
 		}
-		q := unsafe.Add(p, f.off)
+		q := mem.Add(p, f.off)
 		if f.indirect {
 			q = f.reach(p)
 		}
@@ -160,7 +162,7 @@ func (s *fieldSet) add(k int) bool {
 }
 
 // stray reads a member no field claims: into the collecting field if there is one.
-func (d *jsonDecoder) stray(n *node, p unsafe.Pointer, name []byte, i int) int {
+func (d *jsonDecoder) stray(n *node, p mem.Pointer, name []byte, i int) int {
 	if n.unknown == nil {
 		if d.strict {
 			d.object(UnknownField, string(name))
@@ -168,7 +170,7 @@ func (d *jsonDecoder) stray(n *node, p unsafe.Pointer, name []byte, i int) int {
 		return d.skip(i)
 	}
 	key := string(name)
-	m := (*map[string]any)(unsafe.Add(p, n.unknown.off))
+	m := mem.At[map[string]any](mem.Add(p, n.unknown.off))
 	if *m == nil {
 		*m = map[string]any{}
 	} else if d.strict {
@@ -207,16 +209,16 @@ func (d *jsonDecoder) mapKey(name []byte, i int) string {
 	return d.strings.keep(name, len(d.data)-i)
 }
 
-func (d *jsonDecoder) stringMap(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) stringMap(n *node, p mem.Pointer, i int) int {
 	if !d.enter(i) {
 		return -1
 	}
 	defer d.leave()
 	// Maps between types of kind string all have the layout of map[string]string.
-	m, ticket := *(*map[string]string)(p), -1
+	m, index := *mem.At[map[string]string](p), -1
 	if m == nil {
-		m, ticket = newMap[string](d.slab, n)
-		*(*map[string]string)(p) = m
+		m, index = arena.NewMap[string](d.slab, n.mapKind)
+		*mem.At[map[string]string](p) = m
 	}
 	i, done := d.empty(i+1, '}')
 	for more := !done; more; {
@@ -231,7 +233,7 @@ func (d *jsonDecoder) stringMap(n *node, p unsafe.Pointer, i int) int {
 			}
 		}
 		d.value1 = ""
-		if i = d.value(n.elem, unsafe.Pointer(&d.value1), i, n.elem.intern); i < 0 {
+		if i = d.value(n.elem, mem.Of(&d.value1), i, n.elem.intern); i < 0 {
 			d.within(i, 0, segment{key, -1})
 			return -1
 		}
@@ -240,12 +242,12 @@ func (d *jsonDecoder) stringMap(n *node, p unsafe.Pointer, i int) int {
 			return -1
 		}
 	}
-	d.slab.filled(ticket, len(m))
+	d.slab.SetMapLen(index, len(m))
 	return i
 }
 
 // mapping reads an object into a map of any type, by reflection.
-func (d *jsonDecoder) mapping(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) mapping(n *node, p mem.Pointer, i int) int {
 	if n.quantities {
 		return d.quantities(n, p, i)
 	}
@@ -296,14 +298,14 @@ func (d *jsonDecoder) mapping(n *node, p unsafe.Pointer, i int) int {
 }
 
 // setKey sets the map key at p from its text.
-func (n *node) setKey(p unsafe.Pointer, text string) error {
+func (n *node) setKey(p mem.Pointer, text string) error {
 	if n.key.typ != stringType {
 		if u, ok := n.key.at(p).Addr().Interface().(encoding.TextUnmarshaler); ok {
 			return u.UnmarshalText([]byte(text))
 		}
 	}
 	if n.key.op == opString {
-		*(*string)(p) = text
+		*mem.At[string](p) = text
 		return nil
 	}
 	v := n.key.at(p)

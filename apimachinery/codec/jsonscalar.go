@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 func (d *jsonDecoder) word(i int, w string) bool {
@@ -99,7 +100,7 @@ func shortEscape(c byte) byte {
 	return c
 }
 
-func (d *jsonDecoder) integer(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) integer(n *node, p mem.Pointer, i int) int {
 	end, whole := skipNumber(d.data, i)
 	if end < 0 {
 		return d.fail(i, msgNumber)
@@ -132,18 +133,18 @@ func (d *jsonDecoder) integer(n *node, p unsafe.Pointer, i int) int {
 	}
 	switch n.size {
 	case 1:
-		*(*int8)(p) = int8(v)
+		*mem.At[int8](p) = int8(v)
 	case 2:
-		*(*int16)(p) = int16(v)
+		*mem.At[int16](p) = int16(v)
 	case 4:
-		*(*int32)(p) = int32(v)
+		*mem.At[int32](p) = int32(v)
 	default:
-		*(*int64)(p) = v
+		*mem.At[int64](p) = v
 	}
 	return end
 }
 
-func (d *jsonDecoder) unsigned(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) unsigned(n *node, p mem.Pointer, i int) int {
 	end, _ := skipNumber(d.data, i)
 	if end < 0 {
 		return d.fail(i, msgNumber)
@@ -154,18 +155,18 @@ func (d *jsonDecoder) unsigned(n *node, p unsafe.Pointer, i int) int {
 	}
 	switch n.size {
 	case 1:
-		*(*uint8)(p) = uint8(v)
+		*mem.At[uint8](p) = uint8(v)
 	case 2:
-		*(*uint16)(p) = uint16(v)
+		*mem.At[uint16](p) = uint16(v)
 	case 4:
-		*(*uint32)(p) = uint32(v)
+		*mem.At[uint32](p) = uint32(v)
 	default:
-		*(*uint64)(p) = v
+		*mem.At[uint64](p) = v
 	}
 	return end
 }
 
-func (d *jsonDecoder) float(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) float(n *node, p mem.Pointer, i int) int {
 	end, _ := skipNumber(d.data, i)
 	if end < 0 {
 		return d.fail(i, msgNumber)
@@ -175,15 +176,15 @@ func (d *jsonDecoder) float(n *node, p unsafe.Pointer, i int) int {
 		return d.mismatch(n, i)
 	}
 	if n.size == 4 {
-		*(*float32)(p) = float32(v)
+		*mem.At[float32](p) = float32(v)
 	} else {
-		*(*float64)(p) = v
+		*mem.At[float64](p) = v
 	}
 	return end
 }
 
 // quoted reads a field with the tag option "string".
-func (d *jsonDecoder) quoted(f *field, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) quoted(f *field, p mem.Pointer, i int) int {
 	i = d.next(i)
 	if i < len(d.data) && d.data[i] == 'n' {
 		return d.value(f.n, p, i, false)
@@ -202,7 +203,7 @@ func (d *jsonDecoder) quoted(f *field, p unsafe.Pointer, i int) int {
 	return end
 }
 
-func (d *jsonDecoder) bytes(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) bytes(n *node, p mem.Pointer, i int) int {
 	s, end := d.raw(i)
 	if end < 0 {
 		return -1
@@ -213,7 +214,7 @@ func (d *jsonDecoder) bytes(n *node, p unsafe.Pointer, i int) int {
 		d.cause = err
 		return d.fail(i, "cannot decode string into "+n.typ.String()+": "+err.Error())
 	}
-	*(*[]byte)(p) = out[:k:k]
+	*mem.At[[]byte](p) = out[:k:k]
 	return end
 }
 

@@ -1,6 +1,6 @@
 package codec
 
-import "unsafe"
+import "github.com/keelson-dev/keelson/internal/mem"
 
 // plainObjects reports whether b surely is one object that holds nothing but objects, compact, with names in
 // which encoding/json escapes only quotes and backslashes. Sets of owned fields are that, and as big as the
@@ -38,7 +38,7 @@ func plainName(b []byte, i int) int {
 	}
 	for i++; ; i += 2 {
 		rest := b[i:]
-		i += plainLen(unsafe.String(unsafe.SliceData(rest), len(rest)))
+		i += plainLen(mem.String(rest))
 		switch {
 		case i < len(b) && b[i] == '"':
 			return i + 1

@@ -1,6 +1,6 @@
 package codec
 
-import "unsafe"
+import "github.com/keelson-dev/keelson/internal/mem"
 
 // A scanner walks over JSON without decoding it.
 type scanner struct {
@@ -109,7 +109,7 @@ func (s *scanner) text(i int) (int, string) {
 	for i < len(b) {
 		start := i
 		i = stringEnd(b, i)
-		if s.picky && plainLen(unsafe.String(unsafe.SliceData(b[start:]), i-start)) < i-start {
+		if s.picky && plainLen(mem.String(b[start:i])) < i-start {
 			s.loose = true
 		}
 		if i == len(b) {

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -62,7 +63,7 @@ func appendString(b []byte, s string) []byte {
 // copyPlainText copies s to dst if all of it stands for itself.
 func copyPlainText(dst []byte, s string) bool {
 	n := len(s)
-	raw := unsafe.Slice(unsafe.StringData(s), n)
+	raw := mem.Bytes(s)
 	dst = dst[:n]
 	if n < 8 {
 		for i, c := range raw {
@@ -87,7 +88,7 @@ func copyPlainText(dst []byte, s string) bool {
 
 // plainLen is the length of the part of s that stands for itself.
 func plainLen(s string) int {
-	raw := unsafe.Slice(unsafe.StringData(s), len(s))
+	raw := mem.Bytes(s)
 	i := 0
 	if len(raw) < 8 {
 		for i < len(raw) && plain[raw[i]] {

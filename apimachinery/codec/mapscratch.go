@@ -4,22 +4,23 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // mapScratch is what going through a map needs: room for a key and for
 // copies of the values, which reflection cannot give addresses of.
 type mapScratch struct {
-	keySlot unsafe.Pointer
+	keySlot mem.Pointer
 	key     reflect.Value
-	slots   unsafe.Pointer // *[]T
-	values  reflect.Value  // the []T
+	slots   mem.Pointer   // *[]T
+	values  reflect.Value // the []T
 	entries []mapEntry
 	iter    reflect.MapIter
 }
 
 // mapEntry is a map entry ready for sorting.
-type mapEntry = entry[unsafe.Pointer]
+type mapEntry = mem.MapEntry[mem.Pointer]
 
 // borrow takes a scratch for maps of n's type with room for count values.
 func (n *node) borrow(count int) *mapScratch {
@@ -53,25 +54,25 @@ func (n *node) giveBack(s *mapScratch) {
 // strings get their text from keyText.
 func (s *mapScratch) load(n *node, v reflect.Value, keyText func() (string, error)) error {
 	s.iter.Reset(v)
-	base := (*sliceHeader)(s.slots).data
+	base := mem.SliceAt(s.slots).Data
 	count := s.values.Len()
 	for i := 0; i < count && s.iter.Next(); i++ {
 		s.key.SetIterKey(&s.iter)
-		slot := unsafe.Add(base, uintptr(i)*n.elem.size)
+		slot := mem.Index(base, i, n.elem.size)
 		n.elem.at(slot).SetIterValue(&s.iter)
 		var k string
 		if keyText == nil {
-			k = *(*string)(s.keySlot)
+			k = *mem.At[string](s.keySlot)
 		} else {
 			var err error
 			if k, err = keyText(); err != nil {
 				return err
 			}
 		}
-		s.entries = append(s.entries, mapEntry{k, slot})
+		s.entries = append(s.entries, mapEntry{Key: k, Value: slot})
 	}
 	if len(s.entries) > 1 {
-		slices.SortFunc(s.entries, func(x, y mapEntry) int { return strings.Compare(x.key, y.key) })
+		slices.SortFunc(s.entries, func(x, y mapEntry) int { return strings.Compare(x.Key, y.Key) })
 	}
 	return nil
 }

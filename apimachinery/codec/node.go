@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-	"sync/atomic"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // An op is what a walker does at a node. The first block is also the shape of
@@ -79,15 +81,15 @@ type zeroer interface{ IsZero() bool }
 // change after they were published.
 type node struct {
 	typ    reflect.Type
-	number uint32 // its place among all nodes
-	op     op     // shape
-	enc    op     // JSON, writing
-	dec    op     // JSON, reading
+	kind   arena.Kind
+	op     op // shape
+	enc    op // JSON, writing
+	dec    op // JSON, reading
 	intern bool
 	noPtrs bool // holds nothing that copying must follow
 	// quantities marks maps that are treated as quantityMap.
 	quantities bool
-	room       *node // of maps that may be a smallMap: its type
+	mapKind    arena.Kind // of maps that may lie in a block, else 0
 	size       uintptr
 	length     int // of an array
 	elem       *node
@@ -101,13 +103,13 @@ type node struct {
 	oneOf   *oneOf // nil for a struct that is an object
 
 	// Interface words: the value of an interface variable is such a word and a pointer to T.
-	encWord unsafe.Pointer
-	decWord unsafe.Pointer
+	encIface mem.Binder
+	decIface mem.Binder
 
 	model   reflect.Value // an addressable value of the type, for at
 	object  *objectPlan   // of an API object, else nil
 	scratch sync.Pool     // *mapScratch, of a map
-	shapes  shapeCache
+	layouts arena.Cache   // of copies
 
 	pb   protoPlan
 	copy copyPlan
@@ -126,18 +128,20 @@ type node struct {
 	bad error
 }
 
+// objectPlan belongs to types that are API objects: structs with metadata. The order of allocations differs
+// between the encodings.
+type objectPlan struct{ json, proto arena.Expectation }
+
 // planCache holds the nodes of all types met so far. Types are finite in a
 // program that does not make new ones at run time, so it is not bounded.
 type planCache struct {
 	nodes sync.Map // reflect.Type -> *node
 	mu    sync.Mutex
-	all   atomic.Pointer[[]*node] // by number
 
 	encoders sync.Pool // *jsonEncoder
 	decoders sync.Pool // *jsonDecoder
 	protos   sync.Pool // *protoWriter
 	readers  sync.Pool // *protoReader
-	slabs    sync.Pool // *slab
 	crossers sync.Pool // *crosser
 }
 
@@ -162,24 +166,10 @@ func (c *planCache) build(t reflect.Type) *node {
 		b.fill(next)
 	}
 	b.finish()
-	all := c.numbered()
-	for _, fn := range b.order {
-		fn.number = uint32(len(all))
-		all = append(all, fn)
-	}
-	c.all.Store(&all)
 	for _, fn := range b.order {
 		c.nodes.Store(fn.typ, fn)
 	}
 	return n
-}
-
-// numbered are all nodes, each in the place its number says.
-func (c *planCache) numbered() []*node {
-	if all := c.all.Load(); all != nil {
-		return *all
-	}
-	return nil
 }
 
 type builder struct {
@@ -196,7 +186,7 @@ func (b *builder) node(t reflect.Type) *node {
 	if n, ok := b.fresh[t]; ok {
 		return n
 	}
-	n := &node{typ: t, size: t.Size(), model: reflect.New(t).Elem()}
+	n := &node{typ: t, kind: arena.KindOf(t), size: t.Size(), model: reflect.New(t).Elem()}
 	b.fresh[t] = n
 	b.order = append(b.order, n)
 	b.todo = append(b.todo, n)
@@ -230,13 +220,11 @@ func (b *builder) fill(n *node) {
 		n.key = b.node(t.Key())
 		n.elem = b.node(t.Elem())
 		n.quantities = holdsQuantities(t)
-		if mapLayoutKnown {
-			switch {
-			case n.op == opStrMap:
-				n.room = b.node(textMapType)
-			case n.quantities:
-				n.room = b.node(quantityMapRoom)
-			}
+		switch {
+		case n.op == opStrMap:
+			n.mapKind = arena.MapKind[string]()
+		case n.quantities:
+			n.mapKind = arena.MapKind[resource.Quantity]()
 		}
 	case opInvalid:
 		n.bad = fmt.Errorf("a %v is not data", t.Kind())
@@ -289,17 +277,17 @@ func (b *builder) jsonMethods(n *node) {
 	}
 	zero := reflect.Zero(reflect.PointerTo(t)).Interface()
 	if m, ok := zero.(jsonAppender); ok && declares(t, appendJSONMethod) {
-		n.enc, n.encWord = opOwn, wordOf(m)
+		n.enc, n.encIface = opOwn, mem.BinderOf(m)
 	} else if m, ok := zero.(json.Marshaler); ok {
-		n.enc, n.encWord = opStd, wordOf(m)
+		n.enc, n.encIface = opStd, mem.BinderOf(m)
 	} else if m, ok := zero.(encoding.TextMarshaler); ok {
-		n.enc, n.encWord = opText, wordOf(m)
+		n.enc, n.encIface = opText, mem.BinderOf(m)
 	}
 	if m, ok := zero.(jsonParser); ok && declares(t, parseJSONMethod) {
-		n.dec, n.decWord = opOwn, wordOf(m)
+		n.dec, n.decIface = opOwn, mem.BinderOf(m)
 	} else if m, ok := zero.(json.Unmarshaler); ok {
-		n.dec, n.decWord = opStd, wordOf(m)
+		n.dec, n.decIface = opStd, mem.BinderOf(m)
 	} else if m, ok := zero.(encoding.TextUnmarshaler); ok {
-		n.dec, n.decWord = opText, wordOf(m)
+		n.dec, n.decIface = opText, mem.BinderOf(m)
 	}
 }

@@ -3,7 +3,8 @@ package codec
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // oneOf is the JSON form of a struct that stands for values of several kinds, such as a schema or a list of
@@ -53,7 +54,7 @@ func (b *builder) oneOfShape(n *node) {
 
 // oneOf reads a value by its kind. What lies inside is not looked at strictly, as it is not where a method
 // reads it: kube-apiserver takes unknown and repeated fields there without a word.
-func (d *jsonDecoder) oneOf(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) oneOf(n *node, p mem.Pointer, i int) int {
 	part := n.oneOf.object
 	switch c := d.data[i]; c {
 	case 'n':
@@ -74,27 +75,27 @@ func (d *jsonDecoder) oneOf(n *node, p unsafe.Pointer, i int) int {
 	}
 	n.clear(p)
 	if part == n.oneOf.object && n.oneOf.boolean != nil {
-		*(*bool)(unsafe.Add(p, n.oneOf.boolean.off)) = true
+		*mem.At[bool](mem.Add(p, n.oneOf.boolean.off)) = true
 	}
 	strict := d.strict
 	d.strict = false
-	i = d.value(part.n, unsafe.Add(p, part.off), i, false)
+	i = d.value(part.n, mem.Add(p, part.off), i, false)
 	d.strict = strict
 	return i
 }
 
 // oneOf writes whichever part is set.
-func (e *jsonEncoder) oneOf(b []byte, n *node, p unsafe.Pointer) []byte {
+func (e *jsonEncoder) oneOf(b []byte, n *node, p mem.Pointer) []byte {
 	o := n.oneOf
 	if o.array != nil {
-		if q := unsafe.Add(p, o.array.off); (*sliceHeader)(q).len > 0 || o.object == nil && o.boolean == nil {
+		if q := mem.Add(p, o.array.off); mem.SliceAt(q).Len > 0 || o.object == nil && o.boolean == nil {
 			return e.value(b, o.array.n, q)
 		}
 	}
 	if o.object != nil {
-		if q := unsafe.Add(p, o.object.off); *(*unsafe.Pointer)(q) != nil || o.boolean == nil {
+		if q := mem.Add(p, o.object.off); *mem.PointerAt(q) != nil || o.boolean == nil {
 			return e.value(b, o.object.n, q)
 		}
 	}
-	return e.value(b, o.boolean.n, unsafe.Add(p, o.boolean.off))
+	return e.value(b, o.boolean.n, mem.Add(p, o.boolean.off))
 }

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // A Part is some members of a Go type, for readers of protobuf that need no others: those are looked through,
@@ -72,7 +73,7 @@ func (w *wanted) add(n *node, path []string) error {
 // partReader is a protoReader that reads some fields and looks through the others.
 type partReader struct {
 	*protoReader
-	scratch map[*node]unsafe.Pointer
+	scratch map[*node]mem.Pointer
 }
 
 // UnmarshalProto is [UnmarshalProto] for the members of the part: it sets them in v, a non-nil pointer to the
@@ -84,7 +85,7 @@ func (p *Part) UnmarshalProto(data []byte, v any) error {
 	}
 	r, ok := p.readers.Get().(*partReader)
 	if !ok {
-		r = &partReader{scratch: map[*node]unsafe.Pointer{}}
+		r = &partReader{scratch: map[*node]mem.Pointer{}}
 	}
 	r.protoReader = shared.reader()
 	r.data = data
@@ -108,45 +109,44 @@ func (p *Part) UnmarshalEnvelope(data []byte, v any) error {
 	return p.UnmarshalProto(raw, v)
 }
 
-// next reads the tag at i. Of an unknown field, which is nil, it goes behind the value. The offset is -1
-// after an error.
-func (r *partReader) next(plan *protoPlan, i, end int) (f *protoField, wire protowire.Type, _ int) {
+// next reads the tag at i and returns the index of its field in the plan and the offset after the tag, or, for
+// an unknown field, -1 and the offset after the value. The offset is -1 after an error.
+func (r *partReader) next(plan *protoPlan, i, end int) (index int, wire protowire.Type, _ int) {
 	if c := r.data[i]; c < 0x80 {
-		if k := plan.byTag[c]; k > 0 {
-			f = &plan.fields[k-1]
-			return f, protowire.Type(f.wire), i + 1
+		if k := int(plan.byTag[c]) - 1; k >= 0 {
+			return k, protowire.Type(plan.fields[k].wire), i + 1
 		}
 	}
 	tag, i := r.varint(i, end)
 	if i < 0 {
-		return nil, 0, -1
+		return -1, 0, -1
 	}
 	num, wire := protowire.DecodeTag(tag)
 	if num < protowire.MinValidNumber {
-		return nil, 0, -1
+		return -1, 0, -1
 	}
-	if f = plan.field(num); f != nil {
-		return f, wire, i
+	if index = plan.find(num); index >= 0 {
+		return index, wire, i
 	}
 	k := protowire.ConsumeFieldValue(num, wire, r.data[i:end])
 	if k < 0 {
-		return nil, 0, -1
+		return -1, 0, -1
 	}
-	return nil, wire, i + k
+	return -1, wire, i + k
 }
 
 // part reads what is wanted of the message of type n in data[i:end] to p, which is not touched if that is
 // nothing.
-func (r *partReader) part(n *node, w *wanted, p unsafe.Pointer, i, end int) bool {
+func (r *partReader) part(n *node, w *wanted, p mem.Pointer, i, end int) bool {
 	if r.depth >= maxNesting {
 		return false
 	}
 	r.depth++
 	for i < end {
-		var f *protoField
+		var index int
 		var wire protowire.Type
-		if f, wire, i = r.next(&n.pb, i, end); f != nil {
-			i = r.partOf(n, w, f, p, wire, i, end)
+		if index, wire, i = r.next(&n.pb, i, end); index >= 0 {
+			i = r.partOf(n, w, index, p, wire, i, end)
 		}
 		if i < 0 {
 			return false
@@ -157,25 +157,24 @@ func (r *partReader) part(n *node, w *wanted, p unsafe.Pointer, i, end int) bool
 }
 
 // partOf reads or looks through one occurrence of a field and returns the offset after it or -1.
-func (r *partReader) partOf(n *node, w *wanted, f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
-	var of *wanted
+func (r *partReader) partOf(n *node, w *wanted, index int, p mem.Pointer, wire protowire.Type, i, end int) int {
+	f, of := &n.pb.fields[index], (*wanted)(nil)
 	if w.fields != nil {
-		// The field's place in the plan is where it lies in the plan's array.
-		of = w.fields[(uintptr(unsafe.Pointer(f))-uintptr(unsafe.Pointer(&n.pb.fields[0])))/unsafe.Sizeof(*f)]
+		of = w.fields[index]
 	}
 	switch of {
 	case nil:
 		return r.look(f, wire, i, end)
 	case whole:
-		return r.field(f, unsafe.Add(p, f.off), wire, i, end)
+		return r.field(f, mem.Add(p, f.off), wire, i, end)
 	}
 	from, to, ok := r.span(i, end)
 	if wire != protowire.BytesType || !ok {
 		return -1
 	}
-	q := unsafe.Add(p, f.off)
+	q := mem.Add(p, f.off)
 	if f.card == cardPtr {
-		slot := (*unsafe.Pointer)(q)
+		slot := mem.PointerAt(q)
 		if *slot == nil {
 			*slot = f.elem.newValue()
 		}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // UnmarshalProto reads a protobuf message (a body, no envelope) into v, a
@@ -38,8 +39,6 @@ func UnmarshalProto(data []byte, v any) error {
 	}
 	return nil
 }
-
-const ptrSize = unsafe.Sizeof(unsafe.Pointer(nil))
 
 func (r *protoReader) fail(i int, msg string) bool {
 	if r.errMsg == "" {
@@ -90,17 +89,17 @@ func (r *protoReader) text(from, to int, interning bool) string {
 }
 
 // message reads data[i:end] into the message of type n at p.
-func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
+func (r *protoReader) message(n *node, p mem.Pointer, i, end int) bool {
 	switch n.pb.form {
 	case protoFields:
 	case protoOwn:
-		if err := bind[protoParser](n.pb.decWord, p).ParseProto(r.data[i:end:end]); err != nil {
+		if err := mem.Bind[protoParser](&n.pb.decIface, p).ParseProto(r.data[i:end:end]); err != nil {
 			r.cause = err
 			return r.fail(i, err.Error())
 		}
 		return true
 	case protoGogo:
-		if err := bind[protoStd](n.pb.encWord, p).Unmarshal(r.data[i:end:end]); err != nil {
+		if err := mem.Bind[protoStd](&n.pb.encIface, p).Unmarshal(r.data[i:end:end]); err != nil {
 			r.cause = err
 			return r.fail(i, err.Error())
 		}
@@ -137,7 +136,7 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 			}
 			continue
 		}
-		q := unsafe.Add(p, f.off)
+		q := mem.Add(p, f.off)
 		if i < end && r.data[i] < 0x80 {
 			// A one-byte length or number: the commonest kinds of fields are read here.
 			v := r.data[i]
@@ -146,7 +145,7 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 			switch f.act {
 			case actText:
 				if to <= end {
-					*(*string)(q) = r.text(from, to, f.intern)
+					*mem.At[string](q) = r.text(from, to, f.intern)
 					i = to
 					continue
 				}
@@ -160,15 +159,15 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 					continue
 				}
 			case actBool:
-				*(*bool)(q) = v != 0
+				*mem.At[bool](q) = v != 0
 				i = from
 				continue
 			case actInt32, actUint32:
-				*(*uint32)(q) = uint32(v)
+				*mem.At[uint32](q) = uint32(v)
 				i = from
 				continue
 			case actInt64:
-				*(*uint64)(q) = uint64(v)
+				*mem.At[uint64](q) = uint64(v)
 				i = from
 				continue
 			}
@@ -183,7 +182,7 @@ func (r *protoReader) message(n *node, p unsafe.Pointer, i, end int) bool {
 }
 
 // otherField reads a field whose tag is unusual or unknown.
-func (r *protoReader) otherField(n *node, p unsafe.Pointer, i, end int) int {
+func (r *protoReader) otherField(n *node, p mem.Pointer, i, end int) int {
 	at := i
 	tag, i := r.varint(i, end)
 	if i < 0 {
@@ -194,8 +193,8 @@ func (r *protoReader) otherField(n *node, p unsafe.Pointer, i, end int) int {
 		r.fail(at, "protobuf: invalid field number")
 		return -1
 	}
-	f := n.pb.field(num)
-	if f == nil {
+	index := n.pb.find(num)
+	if index < 0 {
 		k := protowire.ConsumeFieldValue(num, wire, r.data[i:end])
 		if k < 0 {
 			r.fail(i, "protobuf: "+protowire.ParseError(k).Error())
@@ -203,21 +202,22 @@ func (r *protoReader) otherField(n *node, p unsafe.Pointer, i, end int) int {
 		}
 		return i + k
 	}
-	if i = r.field(f, unsafe.Add(p, f.off), wire, i, end); i < 0 {
+	f := &n.pb.fields[index]
+	if i = r.field(f, mem.Add(p, f.off), wire, i, end); i < 0 {
 		r.errPath = append(r.errPath, segment{f.names.json, -1})
 	}
 	return i
 }
 
 // field reads one occurrence of a field and returns the offset after it or -1.
-func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
+func (r *protoReader) field(f *protoField, p mem.Pointer, wire protowire.Type, i, end int) int {
 	switch f.card {
 	case cardOne:
 		return r.value(f, f.elem, p, wire, i, end)
 	case cardPtr:
-		slot := (*unsafe.Pointer)(p)
+		slot := mem.PointerAt(p)
 		if *slot == nil {
-			*slot = r.slab.newPart(f.elem)
+			*slot = r.slab.New(f.elem.typ, f.elem.kind)
 		}
 		return r.value(f, f.elem, *slot, wire, i, end)
 	case cardList:
@@ -226,18 +226,18 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 		}
 		return r.list(f, p, wire, i, end)
 	case cardPtrs:
-		h := (*sliceHeader)(p)
-		if h.len == h.cap {
-			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
+		h := mem.SliceAt(p)
+		if h.Len == h.Cap {
+			f.n.grow(p, max(r.count(f, i, end, h.Len), 1))
 		}
-		h.len++
+		h.Len++
 		if f.elem.object != nil {
 			r.openItem(f.elem.object, i, end)
 		}
-		q := r.slab.newPart(f.elem)
-		*(*unsafe.Pointer)(unsafe.Add(h.data, uintptr(h.len-1)*ptrSize)) = q
+		q := r.slab.New(f.elem.typ, f.elem.kind)
+		*mem.PointerAt(mem.Index(h.Data, h.Len-1, mem.PointerSize)) = q
 		if i = r.value(f, f.elem, q, wire, i, end); i < 0 {
-			r.errPath = append(r.errPath, segment{"", h.len - 1})
+			r.errPath = append(r.errPath, segment{"", h.Len - 1})
 		} else if f.elem.object != nil {
 			r.close()
 		}
@@ -247,7 +247,7 @@ func (r *protoReader) field(f *protoField, p unsafe.Pointer, wire protowire.Type
 }
 
 // value reads one value of type n at i.
-func (r *protoReader) value(f *protoField, n *node, p unsafe.Pointer, wire protowire.Type, i, end int) int {
+func (r *protoReader) value(f *protoField, n *node, p mem.Pointer, wire protowire.Type, i, end int) int {
 	if want := protowire.Type(f.inner); wire != want {
 		r.fail(i, fmt.Sprintf("protobuf: wire type %d, want %d", wire, want))
 		return -1
@@ -260,11 +260,11 @@ func (r *protoReader) value(f *protoField, n *node, p unsafe.Pointer, wire proto
 		}
 		switch f.scalar {
 		case opString:
-			*(*string)(p) = r.text(from, to, f.intern)
+			*mem.At[string](p) = r.text(from, to, f.intern)
 		case opBytes:
 			b := make([]byte, to-from)
 			copy(b, r.data[from:to])
-			*(*[]byte)(p) = b
+			*mem.At[[]byte](p) = b
 		default:
 			if !r.message(n, p, from, to) {
 				return -1
@@ -278,15 +278,15 @@ func (r *protoReader) value(f *protoField, n *node, p unsafe.Pointer, wire proto
 		}
 		switch n.op {
 		case opBool:
-			*(*bool)(p) = v != 0
+			*mem.At[bool](p) = v != 0
 		case opInt8, opUint8:
-			*(*uint8)(p) = uint8(v)
+			*mem.At[uint8](p) = uint8(v)
 		case opInt16, opUint16:
-			*(*uint16)(p) = uint16(v)
+			*mem.At[uint16](p) = uint16(v)
 		case opInt32, opUint32:
-			*(*uint32)(p) = uint32(v)
+			*mem.At[uint32](p) = uint32(v)
 		default:
-			*(*uint64)(p) = v
+			*mem.At[uint64](p) = v
 		}
 		return i
 	case protowire.Fixed32Type:
@@ -294,14 +294,14 @@ func (r *protoReader) value(f *protoField, n *node, p unsafe.Pointer, wire proto
 			r.fail(i, "protobuf: unexpected EOF")
 			return -1
 		}
-		*(*float32)(p) = math.Float32frombits(binary.LittleEndian.Uint32(r.data[i:]))
+		*mem.At[float32](p) = math.Float32frombits(binary.LittleEndian.Uint32(r.data[i:]))
 		return i + 4
 	default:
 		if end-i < 8 {
 			r.fail(i, "protobuf: unexpected EOF")
 			return -1
 		}
-		*(*float64)(p) = math.Float64frombits(binary.LittleEndian.Uint64(r.data[i:]))
+		*mem.At[float64](p) = math.Float64frombits(binary.LittleEndian.Uint64(r.data[i:]))
 		return i + 8
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // MarshalProto returns the protobuf message of v: the body, without the
@@ -182,7 +182,7 @@ func (w *protoWriter) text(at int, s string) int {
 			return w.varint(at, uint64(n))
 		}
 	} else {
-		dst, raw := w.buf[at:at+n], unsafe.Slice(unsafe.StringData(s), n)
+		dst, raw := w.buf[at:at+n], mem.Bytes(s)
 		switch {
 		case n >= 8:
 			first, last := binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[n-8:])
@@ -202,7 +202,7 @@ func (w *protoWriter) text(at int, s string) int {
 }
 
 // message writes the content of the message of type n at p.
-func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
+func (w *protoWriter) message(n *node, p mem.Pointer, at int) int {
 	if n.pb.form != protoFields {
 		return w.byMethod(n, p, at)
 	}
@@ -215,9 +215,9 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 	w.depth++
 	for i := len(n.pb.probes) - 1; i >= 0; i-- {
 		pr := n.pb.probes[i]
-		q := unsafe.Add(p, pr.off)
+		q := mem.Add(p, pr.off)
 		if pr.act == actMaybe {
-			if *(*unsafe.Pointer)(q) != nil {
+			if *mem.PointerAt(q) != nil {
 				at = w.field(&n.pb.fields[i], q, at)
 			}
 			continue
@@ -227,7 +227,7 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 		}
 		switch pr.act {
 		case actText:
-			if s := *(*string)(q); len(s) > 0 {
+			if s := *mem.At[string](q); len(s) > 0 {
 				at = w.text(at, s)
 			} else {
 				at--
@@ -239,13 +239,13 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 			at = w.length(at, end)
 		case actBool:
 			at--
-			w.buf[at] = *(*uint8)(q)
+			w.buf[at] = *mem.At[uint8](q)
 		case actInt32:
-			at = w.varint(at, uint64(*(*int32)(q)))
+			at = w.varint(at, uint64(*mem.At[int32](q)))
 		case actUint32:
-			at = w.varint(at, uint64(*(*uint32)(q)))
+			at = w.varint(at, uint64(*mem.At[uint32](q)))
 		case actInt64:
-			at = w.varint(at, *(*uint64)(q))
+			at = w.varint(at, *mem.At[uint64](q))
 		default:
 			at = w.field(&n.pb.fields[i], q, at)
 			continue
@@ -262,19 +262,19 @@ func (w *protoWriter) message(n *node, p unsafe.Pointer, at int) int {
 }
 
 // byMethod writes the content of a message that is not made from tags.
-func (w *protoWriter) byMethod(n *node, p unsafe.Pointer, at int) int {
+func (w *protoWriter) byMethod(n *node, p mem.Pointer, at int) int {
 	switch n.pb.form {
 	case protoOwn:
-		w.tmp = bind[protoAppender](n.pb.encWord, p).AppendProto(w.tmp[:0])
+		w.tmp = mem.Bind[protoAppender](&n.pb.encIface, p).AppendProto(w.tmp[:0])
 		return w.raw(at, w.tmp)
 	case protoGogo:
-		b, err := bind[protoStd](n.pb.encWord, p).Marshal()
+		b, err := mem.Bind[protoStd](&n.pb.encIface, p).Marshal()
 		if err != nil {
 			w.fail(n, err)
 		}
 		return w.raw(at, b)
 	case protoList:
-		s := *(*[]string)(p)
+		s := *mem.At[[]string](p)
 		for i := len(s) - 1; i >= 0; i-- {
 			at = w.one(w.text(at, s[i]), 1<<3|2)
 		}
@@ -283,22 +283,22 @@ func (w *protoWriter) byMethod(n *node, p unsafe.Pointer, at int) int {
 }
 
 // field writes the occurrences of a field, tags included.
-func (w *protoWriter) field(f *protoField, p unsafe.Pointer, at int) int {
+func (w *protoWriter) field(f *protoField, p mem.Pointer, at int) int {
 	switch f.card {
 	case cardPtr:
-		if q := *(*unsafe.Pointer)(p); q != nil {
+		if q := *mem.PointerAt(p); q != nil {
 			at = w.tag(w.value(f, q, at), f)
 		}
 	case cardList:
-		h := (*sliceHeader)(p)
+		h := mem.SliceAt(p)
 		if f.scalar == opStruct {
 			return w.messages(f, h, at)
 		}
-		for k := h.len - 1; k >= 0; k-- {
-			at = w.tag(w.value(f, unsafe.Add(h.data, uintptr(k)*f.elem.size), at), f)
+		for k := h.Len - 1; k >= 0; k-- {
+			at = w.tag(w.value(f, mem.Index(h.Data, k, f.elem.size), at), f)
 		}
 	case cardPtrs:
-		ps := *(*[]unsafe.Pointer)(p)
+		ps := *mem.At[[]mem.Pointer](p)
 		for k := len(ps) - 1; k >= 0; k-- {
 			item := ps[k]
 			if item == nil {
@@ -310,7 +310,7 @@ func (w *protoWriter) field(f *protoField, p unsafe.Pointer, at int) int {
 		return w.mapping(f, p, at)
 	default:
 		// Only bytes and named lists have a state of not being there: nil.
-		if (f.scalar == opBytes || f.elem.pb.form == protoList) && (*sliceHeader)(p).data == nil {
+		if (f.scalar == opBytes || f.elem.pb.form == protoList) && mem.SliceAt(p).Data == nil {
 			return at
 		}
 		at = w.tag(w.value(f, p, at), f)
@@ -319,70 +319,70 @@ func (w *protoWriter) field(f *protoField, p unsafe.Pointer, at int) int {
 }
 
 // messages writes the messages of a list.
-func (w *protoWriter) messages(f *protoField, list *sliceHeader, at int) int {
-	for k := list.len - 1; k >= 0; k-- {
+func (w *protoWriter) messages(f *protoField, list *mem.Slice, at int) int {
+	for k := list.Len - 1; k >= 0; k-- {
 		end := len(w.buf) - at
-		at = w.message(f.elem, unsafe.Add(list.data, uintptr(k)*f.elem.size), at)
+		at = w.message(f.elem, mem.Index(list.Data, k, f.elem.size), at)
 		at = w.tag(w.length(at, end), f)
 	}
 	return at
 }
 
 // value writes one value with its length prefix if it has one.
-func (w *protoWriter) value(f *protoField, p unsafe.Pointer, at int) int {
+func (w *protoWriter) value(f *protoField, p mem.Pointer, at int) int {
 	switch f.scalar {
 	case opStruct:
 		end := len(w.buf) - at
 		at = w.message(f.elem, p, at)
 		return w.length(at, end)
 	case opString:
-		return w.text(at, *(*string)(p))
+		return w.text(at, *mem.At[string](p))
 	case opBytes:
-		b := *(*[]byte)(p)
+		b := *mem.At[[]byte](p)
 		return w.varint(w.raw(at, b), uint64(len(b)))
 	case opBool, opUint8:
-		return w.varint(at, uint64(*(*uint8)(p)))
+		return w.varint(at, uint64(*mem.At[uint8](p)))
 	case opInt8:
-		return w.varint(at, uint64(*(*int8)(p)))
+		return w.varint(at, uint64(*mem.At[int8](p)))
 	case opInt16:
-		return w.varint(at, uint64(*(*int16)(p)))
+		return w.varint(at, uint64(*mem.At[int16](p)))
 	case opInt32:
-		return w.varint(at, uint64(*(*int32)(p)))
+		return w.varint(at, uint64(*mem.At[int32](p)))
 	case opInt64, opUint64:
-		return w.varint(at, *(*uint64)(p))
+		return w.varint(at, *mem.At[uint64](p))
 	case opUint16:
-		return w.varint(at, uint64(*(*uint16)(p)))
+		return w.varint(at, uint64(*mem.At[uint16](p)))
 	case opUint32:
-		return w.varint(at, uint64(*(*uint32)(p)))
+		return w.varint(at, uint64(*mem.At[uint32](p)))
 	case opFloat32:
-		return w.raw(at, binary.LittleEndian.AppendUint32(w.tmp[:0], math.Float32bits(*(*float32)(p))))
+		return w.raw(at, binary.LittleEndian.AppendUint32(w.tmp[:0], math.Float32bits(*mem.At[float32](p))))
 	case opFloat64:
-		return w.raw(at, binary.LittleEndian.AppendUint64(w.tmp[:0], math.Float64bits(*(*float64)(p))))
+		return w.raw(at, binary.LittleEndian.AppendUint64(w.tmp[:0], math.Float64bits(*mem.At[float64](p))))
 	}
 	return at
 }
 
 // mapping writes the entries of a map in key order.
-func (w *protoWriter) mapping(f *protoField, p unsafe.Pointer, at int) int {
-	count := mapLen(p)
+func (w *protoWriter) mapping(f *protoField, p mem.Pointer, at int) int {
+	count := mem.MapLen(p)
 	if count == 0 {
 		return at
 	}
 	if f.n.op == opStrMap {
-		return w.stringMap(f, *(*map[string]string)(p), at)
+		return w.stringMap(f, *mem.At[map[string]string](p), at)
 	}
 	if f.n.quantities {
-		return w.quantities(f, *(*quantityMap)(p), at)
+		return w.quantities(f, *mem.At[quantityMap](p), at)
 	}
 	s := f.n.borrow(count)
 	defer f.n.giveBack(s)
 	_ = s.load(f.n, f.n.at(p), nil) // without keyText there is no error
 	for i := len(s.entries) - 1; i >= 0; i-- {
 		end := len(w.buf) - at
-		if q := s.entries[i].value; f.scalar != opBytes || (*sliceHeader)(q).data != nil {
+		if q := s.entries[i].Value; f.scalar != opBytes || mem.SliceAt(q).Data != nil {
 			at = w.varint(w.value(f, q, at), 2<<3|uint64(f.inner))
 		}
-		at = w.entry(f, s.entries[i].key, end, at)
+		at = w.entry(f, s.entries[i].Key, end, at)
 	}
 	return at
 }
@@ -394,11 +394,11 @@ func (w *protoWriter) entry(f *protoField, key string, end, at int) int {
 }
 
 func (w *protoWriter) stringMap(f *protoField, m map[string]string, at int) int {
-	var few shortList[string]
+	var few mem.SmallMapEntries[string]
 	for _, p := range slices.Backward(w.pairs.entries(&few, m)) {
 		end := len(w.buf) - at
-		at = w.one(w.text(at, p.value), 2<<3|2)
-		at = w.entry(f, p.key, end, at)
+		at = w.one(w.text(at, p.Value), 2<<3|2)
+		at = w.entry(f, p.Key, end, at)
 	}
 	w.pairs.forget()
 	return at

@@ -4,11 +4,11 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // ProtoToJSON returns the JSON of the protobuf message of struct type t that the pieces are, one after the
@@ -44,7 +44,7 @@ type crosser struct {
 	merged [][]byte
 	depth  int
 
-	values   map[*node]unsafe.Pointer // zero between uses
+	values   map[*node]mem.Pointer // zero between uses
 	reader   protoReader
 	encoder  jsonEncoder
 	quantity resource.Quantity
@@ -62,7 +62,7 @@ func (c *planCache) crosser() *crosser {
 	if x, ok := c.crossers.Get().(*crosser); ok {
 		return x
 	}
-	return &crosser{values: map[*node]unsafe.Pointer{}}
+	return &crosser{values: map[*node]mem.Pointer{}}
 }
 
 // crossed gives a crosser back that did not give up.
@@ -214,7 +214,7 @@ func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
 // broken.
 func skipUnknown(pb *protoPlan, data []byte, i, end int) int {
 	num, wire, n := protowire.ConsumeTag(data[i:end])
-	if n < 0 || pb.field(num) != nil {
+	if n < 0 || pb.find(num) >= 0 {
 		return -1
 	}
 	k := protowire.ConsumeFieldValue(num, wire, data[i+n:end])
@@ -268,7 +268,7 @@ func (c *crosser) merge(first, second []byte) span {
 	return span{int32(-k - 1), 1}
 }
 
-func text(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
+func text(data []byte) string { return mem.String(data) }
 
 // member appends a comma and the member that lies at s in data, or nothing if it is left out.
 func (c *crosser) member(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
@@ -452,7 +452,7 @@ func (c *crosser) value(b []byte, m *crossMember, data []byte, s span) ([]byte, 
 }
 
 // read sets the value of type n at p to what the occurrences in s say.
-func (c *crosser) read(m *crossMember, n *node, p unsafe.Pointer, data []byte, s span) bool {
+func (c *crosser) read(m *crossMember, n *node, p mem.Pointer, data []byte, s span) bool {
 	r := &c.reader
 	r.data, r.source, r.from, r.depth = data, text(data), 0, c.depth
 	wire := protowire.Type(m.pf.wire)

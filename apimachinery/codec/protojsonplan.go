@@ -2,7 +2,8 @@ package codec
 
 import (
 	"strings"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // A crossing is how a message becomes JSON without becoming a Go value on the way: where in the JSON each of
@@ -160,7 +161,7 @@ func (f *field) chooseCrossing(pf *protoField) (crossAct, crossAgain) {
 }
 
 // member appends the value of a field at p.
-func (e *jsonEncoder) member(b []byte, f *field, p unsafe.Pointer) []byte {
+func (e *jsonEncoder) member(b []byte, f *field, p mem.Pointer) []byte {
 	if f.enc == opInvalid {
 		return e.quoted(b, f, p)
 	}

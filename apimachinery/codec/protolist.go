@@ -1,37 +1,37 @@
 package codec
 
 import (
-	"unsafe"
-
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // list reads an element of a list, and those that follow it directly.
-func (r *protoReader) list(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
-	h := (*sliceHeader)(p)
-	ticket := -1
-	if h.cap == 0 {
-		ticket = r.slab.firstParts(f.elem, h)
+func (r *protoReader) list(f *protoField, p mem.Pointer, wire protowire.Type, i, end int) int {
+	h := mem.SliceAt(p)
+	index := -1
+	if h.Cap == 0 {
+		index = r.slab.Slice(h, f.elem.kind)
 	}
 	object := f.elem.object
 	for {
-		if h.len == h.cap {
-			f.n.grow(p, max(r.count(f, i, end, h.len), 1))
+		if h.Len == h.Cap {
+			f.n.grow(p, max(r.count(f, i, end, h.Len), 1))
 		}
-		h.len++
+		h.Len++
 		if object != nil {
 			r.openItem(object, i, end)
 		}
-		i = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wire, i, end)
+		i = r.value(f, f.elem, mem.Index(h.Data, h.Len-1, f.elem.size), wire, i, end)
 		if object != nil && i >= 0 {
 			r.close()
 		}
 		if i < 0 {
-			r.errPath = append(r.errPath, segment{"", h.len - 1})
+			r.errPath = append(r.errPath, segment{"", h.Len - 1})
 			return -1
 		}
 		if !r.follows(f, i, end) {
-			r.slab.counted(ticket, h.len)
+			r.slab.SetLen(index, h.Len)
 			return i
 		}
 		i += int(f.tagLen)
@@ -69,18 +69,18 @@ func (r *protoReader) count(f *protoField, i, end, have int) int {
 }
 
 // packed reads a list of numbers in one length-delimited value.
-func (r *protoReader) packed(f *protoField, p unsafe.Pointer, i, end int) int {
+func (r *protoReader) packed(f *protoField, p mem.Pointer, i, end int) int {
 	from, to, ok := r.span(i, end)
 	if !ok {
 		return -1
 	}
-	h := (*sliceHeader)(p)
+	h := mem.SliceAt(p)
 	for from < to {
-		if h.len == h.cap {
-			f.n.grow(p, max(4, h.len))
+		if h.Len == h.Cap {
+			f.n.grow(p, max(4, h.Len))
 		}
-		h.len++
-		from = r.value(f, f.elem, unsafe.Add(h.data, uintptr(h.len-1)*f.elem.size), wireOf(f.elem), from, to)
+		h.Len++
+		from = r.value(f, f.elem, mem.Index(h.Data, h.Len-1, f.elem.size), wireOf(f.elem), from, to)
 		if from < 0 {
 			return -1
 		}
@@ -89,8 +89,8 @@ func (r *protoReader) packed(f *protoField, p unsafe.Pointer, i, end int) int {
 }
 
 // stringList reads the message around a named list of strings.
-func (r *protoReader) stringList(n *node, p unsafe.Pointer, i, end int) bool {
-	s := (*[]string)(p)
+func (r *protoReader) stringList(n *node, p mem.Pointer, i, end int) bool {
+	s := mem.At[[]string](p)
 	if *s == nil {
 		*s = []string{}
 	}

@@ -2,13 +2,15 @@ package codec
 
 import (
 	"reflect"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // mapping reads a map entry, and those that follow it directly.
-func (r *protoReader) mapping(f *protoField, p unsafe.Pointer, wire protowire.Type, i, end int) int {
+func (r *protoReader) mapping(f *protoField, p mem.Pointer, wire protowire.Type, i, end int) int {
 	if wire != protowire.BytesType {
 		r.fail(i, "protobuf: a map entry is not a message")
 		return -1
@@ -26,46 +28,46 @@ func (r *protoReader) mapping(f *protoField, p unsafe.Pointer, wire protowire.Ty
 	return i
 }
 
-func (r *protoReader) stringMap(f *protoField, p unsafe.Pointer, i, end int) int {
-	m, ticket := *(*map[string]string)(p), -1
+func (r *protoReader) stringMap(f *protoField, p mem.Pointer, i, end int) int {
+	m, index := *mem.At[map[string]string](p), -1
 	if m == nil {
-		m, ticket = newMap[string](r.slab, f.n)
-		*(*map[string]string)(p) = m
+		m, index = arena.NewMap[string](r.slab, f.n.mapKind)
+		*mem.At[map[string]string](p) = m
 	}
 	for {
 		from, to, ok := r.span(i, end)
 		r.key, r.value1 = "", ""
-		if !ok || !r.entry(f, from, to, unsafe.Pointer(&r.value1)) {
+		if !ok || !r.entry(f, from, to, mem.Of(&r.value1)) {
 			return -1
 		}
 		m[r.key] = r.value1
 		if !r.follows(f, to, end) {
-			r.slab.filled(ticket, len(m))
+			r.slab.SetMapLen(index, len(m))
 			return to
 		}
 		i = to + int(f.tagLen)
 	}
 }
 
-func (r *protoReader) anyMap(f *protoField, p unsafe.Pointer, i, end int) int {
+func (r *protoReader) anyMap(f *protoField, p mem.Pointer, i, end int) int {
 	m := f.n.at(p)
 	if m.IsNil() {
 		m.Set(reflect.MakeMap(f.n.typ))
 	}
 	s := f.n.borrow(1)
 	defer f.n.giveBack(s)
-	elem := (*sliceHeader)(s.slots).data
+	elem := mem.SliceAt(s.slots).Data
 	value := f.elem.at(elem)
 	for {
 		from, to, ok := r.span(i, end)
 		if f.scalar == opBytes {
-			*(*[]byte)(elem) = []byte{} // an entry without a value has an empty one
+			*mem.At[[]byte](elem) = []byte{} // an entry without a value has an empty one
 		}
 		r.key = ""
 		if !ok || !r.entry(f, from, to, elem) {
 			return -1
 		}
-		*(*string)(s.keySlot) = r.key
+		*mem.At[string](s.keySlot) = r.key
 		m.SetMapIndex(s.key, value)
 		if !r.follows(f, to, end) {
 			return to
@@ -76,7 +78,7 @@ func (r *protoReader) anyMap(f *protoField, p unsafe.Pointer, i, end int) int {
 }
 
 // entry reads the entry in data[i:end]: its key into r.key and its value to where value points.
-func (r *protoReader) entry(f *protoField, i, end int, value unsafe.Pointer) bool {
+func (r *protoReader) entry(f *protoField, i, end int, value mem.Pointer) bool {
 	for i < end {
 		if r.data[i] == 1<<3|2 && i+1 < end && int(r.data[i+1]) <= min(end-i-2, 0x7f) {
 			to := i + 2 + int(r.data[i+1])

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // protoForm is how a type travels in protobuf.
@@ -24,14 +25,14 @@ const (
 )
 
 type protoPlan struct {
-	form    protoForm
-	fields  []protoField // in rising number order
-	probes  []protoProbe // of the fields, same order
-	byNum   []uint8      // field number -> index + 1, for numbers below 128
-	byTag   *[128]uint8  // one-byte tag -> index + 1
-	encWord unsafe.Pointer
-	decWord unsafe.Pointer
-	bad     error
+	form     protoForm
+	fields   []protoField // in rising number order
+	probes   []protoProbe // of the fields, same order
+	byNum    []uint8      // field number -> index + 1, for numbers below 128
+	byTag    *[128]uint8  // one-byte tag -> index + 1
+	encIface mem.Binder
+	decIface mem.Binder
+	bad      error
 }
 
 // protoCard is how often a field's value occurs.
@@ -143,7 +144,7 @@ func (b *builder) protoShape(n *node) {
 	zero := reflect.Zero(reflect.PointerTo(t)).Interface()
 	if a, ok := zero.(protoAppender); ok && declares(t, appendProtoMethod) {
 		if p, ok := zero.(protoParser); ok && declares(t, parseProtoMethod) {
-			n.pb.form, n.pb.encWord, n.pb.decWord = protoOwn, wordOf(a), wordOf(p)
+			n.pb.form, n.pb.encIface, n.pb.decIface = protoOwn, mem.BinderOf(a), mem.BinderOf(p)
 			return
 		}
 	}
@@ -154,7 +155,7 @@ func (b *builder) protoShape(n *node) {
 			return
 		}
 		if m, ok := zero.(protoStd); ok && declares(t, marshalMethod) && declares(t, unmarshalMethod) {
-			n.pb.form, n.pb.encWord = protoGogo, wordOf(m)
+			n.pb.form, n.pb.encIface = protoGogo, mem.BinderOf(m)
 			return
 		}
 		if t.NumField() == 0 {
@@ -259,19 +260,16 @@ func protoNumber(tag string) (protowire.Number, bool) {
 	return num, err == nil && num.IsValid()
 }
 
-// field returns the field with the number, or nil.
-func (p *protoPlan) field(num protowire.Number) *protoField {
+// find returns the index of the field with the number, or -1.
+func (p *protoPlan) find(num protowire.Number) int {
 	if int(num) < len(p.byNum) {
-		if i := p.byNum[num]; i > 0 {
-			return &p.fields[i-1]
-		}
-		return nil
+		return int(p.byNum[num]) - 1
 	}
 	i, ok := slices.BinarySearchFunc(p.fields, num, func(f protoField, num protowire.Number) int { return int(f.names.num) - int(num) })
 	if !ok {
-		return nil
+		return -1
 	}
-	return &p.fields[i]
+	return i
 }
 
 // checkProto walks the graph below n for a part without a protobuf form. Only

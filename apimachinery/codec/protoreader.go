@@ -3,6 +3,7 @@ package codec
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
@@ -14,9 +15,9 @@ type protoReader struct {
 	turn  uint8
 
 	strings block
-	slab    *slab  // of the object being read, or nil
-	source  string // a copy of the encoded object, which its strings are parts of
-	from    int    // where in data it begins
+	slab    *arena.Slab // of the object being read, or nil
+	source  string      // a copy of the encoded object, which its strings are parts of
+	from    int         // where in data it begins
 
 	key string // of the map entry being read
 	// And its value.
@@ -49,7 +50,7 @@ const maxSource = 4 << 10
 
 // open begins an object that is encoded in data[i:end].
 func (r *protoReader) open(o *objectPlan, i, end int) {
-	r.slab = shared.open(&o.proto, r.slab)
+	r.slab = arena.Open(&o.proto, r.slab)
 	if size := end - i; size <= maxSource && (i < r.from || end > r.from+len(r.source)) {
 		r.source, r.from = string(r.data[i:end]), i
 	}
@@ -63,4 +64,4 @@ func (r *protoReader) openItem(o *objectPlan, i, end int) {
 	r.open(o, i, end)
 }
 
-func (r *protoReader) close() { r.slab = shared.close(r.slab) }
+func (r *protoReader) close() { r.slab = r.slab.Close() }

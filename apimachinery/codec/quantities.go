@@ -4,9 +4,10 @@ import (
 	"encoding"
 	"reflect"
 	"slices"
-	"unsafe"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // Maps of quantities (limits, requests, capacities) are the commonest maps
@@ -15,15 +16,11 @@ import (
 // so that all of them have the layout of a quantityMap.
 type quantityMap = map[string]resource.Quantity
 
-var (
-	quantityType        = reflect.TypeFor[resource.Quantity]()
-	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
+var textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
 // holdsQuantities recognises the map types that may be treated as quantityMap.
 func holdsQuantities(t reflect.Type) bool {
-	return t.Kind() == reflect.Map && t.Elem() == quantityType && t.Key().Kind() == reflect.String &&
-		!reflect.PointerTo(t.Key()).Implements(textUnmarshalerType)
+	return mem.IsMapOf[resource.Quantity](t) && !reflect.PointerTo(t.Key()).Implements(textUnmarshalerType)
 }
 
 func (e *jsonEncoder) quantities(b []byte, m quantityMap) []byte {
@@ -31,26 +28,26 @@ func (e *jsonEncoder) quantities(b []byte, m quantityMap) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	var few shortList[resource.Quantity]
+	var few mem.SmallMapEntries[resource.Quantity]
 	for i, a := range e.amounts.entries(&few, m) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, a.key), ':')
-		b, _ = a.value.AppendJSON(b) // never fails
+		b = append(appendString(b, a.Key), ':')
+		b, _ = a.Value.AppendJSON(b) // never fails
 	}
 	e.amounts.forget()
 	return append(b, '}')
 }
 
-func (d *jsonDecoder) quantities(n *node, p unsafe.Pointer, i int) int {
+func (d *jsonDecoder) quantities(n *node, p mem.Pointer, i int) int {
 	if !d.enter(i) {
 		return -1
 	}
-	m, ticket := *(*quantityMap)(p), -1
+	m, index := *mem.At[quantityMap](p), -1
 	if m == nil {
-		m, ticket = newMap[resource.Quantity](d.slab, n)
-		*(*quantityMap)(p) = m
+		m, index = arena.NewMap[resource.Quantity](d.slab, n.mapKind)
+		*mem.At[quantityMap](p) = m
 	}
 	i, done := d.empty(i+1, '}')
 	for more := !done; more; {
@@ -73,7 +70,7 @@ func (d *jsonDecoder) quantities(n *node, p unsafe.Pointer, i int) int {
 			return -1
 		}
 	}
-	d.slab.filled(ticket, len(m))
+	d.slab.SetMapLen(index, len(m))
 	d.depth--
 	return i
 }
@@ -89,36 +86,36 @@ func (d *jsonDecoder) oneQuantity(n *node, i int) int {
 			return end + 1
 		}
 	}
-	return d.byMethod(n, unsafe.Pointer(&d.quantity), i)
+	return d.byMethod(n, mem.Of(&d.quantity), i)
 }
 
 func (w *protoWriter) quantities(f *protoField, m quantityMap, at int) int {
-	var few shortList[resource.Quantity]
+	var few mem.SmallMapEntries[resource.Quantity]
 	for _, a := range slices.Backward(w.amounts.entries(&few, m)) {
 		end := len(w.buf) - at
-		w.tmp = a.value.AppendProto(w.tmp[:0])
+		w.tmp = a.Value.AppendProto(w.tmp[:0])
 		at = w.varint(w.raw(at, w.tmp), uint64(len(w.tmp)))
-		at = w.entry(f, a.key, end, w.one(at, 2<<3|2))
+		at = w.entry(f, a.Key, end, w.one(at, 2<<3|2))
 	}
 	w.amounts.forget()
 	return at
 }
 
-func (r *protoReader) quantities(f *protoField, p unsafe.Pointer, i, end int) int {
-	m, ticket := *(*quantityMap)(p), -1
+func (r *protoReader) quantities(f *protoField, p mem.Pointer, i, end int) int {
+	m, index := *mem.At[quantityMap](p), -1
 	if m == nil {
-		m, ticket = newMap[resource.Quantity](r.slab, f.n)
-		*(*quantityMap)(p) = m
+		m, index = arena.NewMap[resource.Quantity](r.slab, f.n.mapKind)
+		*mem.At[quantityMap](p) = m
 	}
 	for {
 		from, to, ok := r.span(i, end)
 		r.key, r.quantity = "", resource.Quantity{}
-		if !ok || !r.entry(f, from, to, unsafe.Pointer(&r.quantity)) {
+		if !ok || !r.entry(f, from, to, mem.Of(&r.quantity)) {
 			return -1
 		}
 		m[r.key] = r.quantity
 		if !r.follows(f, to, end) {
-			r.slab.filled(ticket, len(m))
+			r.slab.SetMapLen(index, len(m))
 			return to
 		}
 		i = to + int(f.tagLen)

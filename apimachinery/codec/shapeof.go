@@ -2,6 +2,8 @@ package codec
 
 import (
 	"reflect"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 func shapeOf(t reflect.Type) op {
@@ -52,7 +54,7 @@ func shapeOf(t reflect.Type) op {
 	case reflect.Array:
 		return opArray
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String {
+		if mem.IsMapOf[string](t) {
 			return opStrMap
 		}
 		return opMap

@@ -3,7 +3,8 @@ package codec
 import (
 	"encoding/binary"
 	"sync/atomic"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // blockSize bounds the blocks strings of one decode are carved from, in bytes,
@@ -33,7 +34,7 @@ func (s *block) keep(raw []byte, left int) string {
 	}
 	at := s.buf[s.used:]
 	s.used += copy(at, raw)
-	return unsafe.String(&at[0], n)
+	return mem.String(at[:n])
 }
 
 const (

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // changes are the paths at which two objects differ: those the newer one has with a value of its own (taken),
@@ -85,7 +85,7 @@ func (t *Type) compareObjects(l, r metav1.Object) (*changes, error) {
 func (c *comparer) unstructured(t *Type, l, r *metav1.Unstructured) error {
 	if f, ok := t.field("metadata"); ok && f.typ.goType != nil {
 		c.path = append(c.path, Field("metadata"))
-		if err := c.typed(f.typ, unsafe.Pointer(&l.ObjectMeta), unsafe.Pointer(&r.ObjectMeta)); err != nil {
+		if err := c.typed(f.typ, mem.Of(&l.ObjectMeta), mem.Of(&r.ObjectMeta)); err != nil {
 			return err
 		}
 		c.path = c.path[:0]

@@ -3,10 +3,10 @@ package managedfields
 import (
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // fresh writes the fields that a new object sets straight in their wire form, from the Go struct. It writes
@@ -76,7 +76,7 @@ func (w *fresh) unstructured(t *Type, meta *field, u *metav1.Unstructured) {
 		w.dst, items = append(items[0].appendJSON(w.dst), ','), items[1:]
 	}
 	if !w.resets(meta.name) {
-		w.inner(meta, unsafe.Pointer(&u.ObjectMeta), false, inMetadata)
+		w.inner(meta, mem.Of(&u.ObjectMeta), false, inMetadata)
 	}
 	for i := range items {
 		w.dst = append(items[i].appendJSON(w.dst), ',')
@@ -94,13 +94,13 @@ func (w *fresh) resets(name string) bool {
 
 // structure appends the members for the struct at p, each with a comma after it. added says that the struct
 // itself is one that the empty object does not have, so that what it always writes counts too.
-func (w *fresh) structure(t *Type, p unsafe.Pointer, added bool, l level) {
+func (w *fresh) structure(t *Type, p mem.Pointer, added bool, l level) {
 	for _, i := range t.order {
 		f := &t.fields[i]
 		if l != below && (l.skips(f.name) || l == atRoot && w.resets(f.name)) {
 			continue
 		}
-		at := unsafe.Add(p, f.offset)
+		at := mem.Add(p, f.offset)
 		if f.descend == inStruct {
 			inside := below
 			if l == atRoot && f.name == "metadata" {
@@ -123,7 +123,7 @@ func (w *fresh) name(name string) {
 }
 
 // inner appends a struct that every object of its type has.
-func (w *fresh) inner(f *field, p unsafe.Pointer, added bool, l level) {
+func (w *fresh) inner(f *field, p mem.Pointer, added bool, l level) {
 	mark := len(w.dst)
 	w.name(f.name)
 	open := w.open(added)
@@ -156,7 +156,7 @@ func (w *fresh) close(at int) (longer bool) {
 }
 
 // field appends a field that the object sets and an empty one does not.
-func (w *fresh) field(f *field, p unsafe.Pointer, added bool) {
+func (w *fresh) field(f *field, p mem.Pointer, added bool) {
 	// What an empty object writes as null has its place already.
 	owned := added || f.omitEmpty || f.omitZero
 	mark := len(w.dst)
@@ -174,7 +174,7 @@ func (w *fresh) field(f *field, p unsafe.Pointer, added bool) {
 			done = false
 		}
 	case f.descend == throughPointer:
-		p = *(*unsafe.Pointer)(p)
+		p = *mem.PointerAt(p)
 		open := w.open(owned && p != nil)
 		if p != nil {
 			w.structure(f.typ, p, true, below)
@@ -182,16 +182,16 @@ func (w *fresh) field(f *field, p unsafe.Pointer, added bool) {
 		w.close(open)
 	case f.memory == stringMap:
 		open := w.open(owned)
-		for _, k := range sortedNames(*(*map[string]string)(p)) {
+		for _, k := range sortedNames(*mem.At[map[string]string](p)) {
 			w.name(k)
 			w.dst = append(w.dst, "{},"...)
 		}
 		w.close(open)
 	case f.memory == otherValue && f.typ.shape == dictionary && w.quantities(f, p, owned):
 	case f.memory == structList:
-		done = w.list(f, (*slice)(p), owned)
+		done = w.list(f, mem.SliceAt(p), owned)
 	case f.memory == stringList:
-		done = w.strings(*(*[]string)(p), owned)
+		done = w.strings(*mem.At[[]string](p), owned)
 	default:
 		done = false
 	}
@@ -203,7 +203,7 @@ func (w *fresh) field(f *field, p unsafe.Pointer, added bool) {
 
 // leafAt reports whether the JSON form has a leaf that an empty object has not. known is false if that is not
 // plain to see.
-func (f *field) leafAt(p unsafe.Pointer, added bool) (there, known bool) {
+func (f *field) leafAt(p mem.Pointer, added bool) (there, known bool) {
 	if f.memory != otherValue {
 		return true, true
 	}
@@ -216,11 +216,11 @@ func (f *field) leafAt(p unsafe.Pointer, added bool) (there, known bool) {
 
 // quantities appends a dictionary of quantities, as the resources of containers are; false if it is something
 // else, or empty.
-func (w *fresh) quantities(f *field, p unsafe.Pointer, owned bool) bool {
-	if f.typ.elem.shape != leaf || f.goType.Kind() != reflect.Map || f.goType.Elem() != quantityType || f.goType.Key().Kind() != reflect.String {
+func (w *fresh) quantities(f *field, p mem.Pointer, owned bool) bool {
+	if f.typ.elem.shape != leaf || !mem.IsMapOf[resource.Quantity](f.goType) {
 		return false
 	}
-	m := *(*map[string]resource.Quantity)(p)
+	m := *mem.At[map[string]resource.Quantity](p)
 	if len(m) == 0 {
 		return false
 	}
@@ -232,8 +232,6 @@ func (w *fresh) quantities(f *field, p unsafe.Pointer, owned bool) bool {
 	w.close(open)
 	return true
 }
-
-var quantityType = reflect.TypeFor[resource.Quantity]()
 
 func sortedNames[V any](m map[string]V) []string {
 	names := make([]string, 0, len(m))
@@ -260,15 +258,15 @@ func (w *fresh) strings(values []string, owned bool) bool {
 }
 
 // list appends the items of a list; false if they are not told apart by their keys.
-func (w *fresh) list(f *field, s *slice, owned bool) bool {
+func (w *fresh) list(f *field, s *mem.Slice, owned bool) bool {
 	type place struct {
 		el Element
-		p  unsafe.Pointer
+		p  mem.Pointer
 	}
-	places := make([]place, s.len)
+	places := make([]place, s.Len)
 	size := f.goType.Elem().Size()
 	for i := range places {
-		p := s.at(i, size)
+		p := s.Index(i, size)
 		el, ok := f.typ.elementAt(p)
 		if !ok {
 			return false
@@ -298,7 +296,7 @@ func (w *fresh) list(f *field, s *slice, owned bool) bool {
 }
 
 // value appends any other field, by way of its JSON form.
-func (w *fresh) value(f *field, p unsafe.Pointer, added bool) {
+func (w *fresh) value(f *field, p mem.Pointer, added bool) {
 	before := absent
 	if !added {
 		blank := reflect.New(f.goType).UnsafePointer()

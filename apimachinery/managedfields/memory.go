@@ -2,9 +2,9 @@ package managedfields
 
 import (
 	"reflect"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // memory is how a field of a Go struct lies in memory, as far as it is read without a detour over its JSON
@@ -39,7 +39,7 @@ func memoryOf(p *codec.Plan, goType reflect.Type, t *Type) memory {
 		return scalarValue
 	case goType.Kind() == reflect.Pointer && scalar(goType.Elem()):
 		return scalarPointer
-	case t.shape == dictionary && goType.Kind() == reflect.Map && goType.Key().Kind() == reflect.String && t.elem.shape == leaf && ofStrings():
+	case t.shape == dictionary && mem.IsMapOf[string](goType) && t.elem.shape == leaf && ofStrings():
 		return stringMap
 	case t.shape == setList && goType.Kind() == reflect.Slice && ofStrings():
 		return stringList
@@ -56,20 +56,12 @@ func memoryOf(p *codec.Plan, goType reflect.Type, t *Type) memory {
 	return otherValue
 }
 
-// slice is a []struct in memory.
-type slice struct {
-	data     unsafe.Pointer
-	len, cap int
-}
-
-func (s *slice) at(i int, size uintptr) unsafe.Pointer { return unsafe.Add(s.data, uintptr(i)*size) }
-
 // scalar returns the JSON form of a scalar field, or of what it points to; ok is false if the tags leave it
 // out.
-func (f *field) scalar(p unsafe.Pointer) (v any, ok bool) {
+func (f *field) scalar(p mem.Pointer) (v any, ok bool) {
 	kind := f.goType.Kind()
 	if f.memory == scalarPointer {
-		if p = *(*unsafe.Pointer)(p); p == nil {
+		if p = *mem.PointerAt(p); p == nil {
 			return nil, !f.omitEmpty && !f.omitZero
 		}
 		return scalarAt(f.goType.Elem().Kind(), p), true
@@ -81,71 +73,71 @@ func (f *field) scalar(p unsafe.Pointer) (v any, ok bool) {
 }
 
 // holds reports whether a scalar field, or what it points to, is there and has the JSON form want.
-func (f *field) holds(p unsafe.Pointer, want any) bool {
+func (f *field) holds(p mem.Pointer, want any) bool {
 	if s, ok := want.(string); ok && f.memory == scalarValue && f.goType.Kind() == reflect.String {
-		v := *(*string)(p)
+		v := *mem.At[string](p)
 		return v == s && (v != "" || !f.omitEmpty && !f.omitZero)
 	}
 	v, there := f.scalar(p)
 	return there && v == want
 }
 
-func scalarAt(kind reflect.Kind, p unsafe.Pointer) any {
+func scalarAt(kind reflect.Kind, p mem.Pointer) any {
 	switch kind {
 	case reflect.String:
-		return *(*string)(p)
+		return *mem.At[string](p)
 	case reflect.Bool:
-		return *(*bool)(p)
+		return *mem.At[bool](p)
 	case reflect.Int32:
-		return int64(*(*int32)(p))
+		return int64(*mem.At[int32](p))
 	case reflect.Int64:
-		return *(*int64)(p)
+		return *mem.At[int64](p)
 	case reflect.Int:
-		return int64(*(*int)(p))
+		return int64(*mem.At[int](p))
 	case reflect.Int16:
-		return int64(*(*int16)(p))
+		return int64(*mem.At[int16](p))
 	case reflect.Int8:
-		return int64(*(*int8)(p))
+		return int64(*mem.At[int8](p))
 	case reflect.Uint8:
-		return int64(*(*uint8)(p))
+		return int64(*mem.At[uint8](p))
 	case reflect.Uint16:
-		return int64(*(*uint16)(p))
+		return int64(*mem.At[uint16](p))
 	case reflect.Uint32:
-		return int64(*(*uint32)(p))
+		return int64(*mem.At[uint32](p))
 	case reflect.Uint:
-		return int64(*(*uint)(p))
+		return int64(*mem.At[uint](p))
 	}
-	return int64(*(*uint64)(p))
+	return int64(*mem.At[uint64](p))
 }
 
 // zeroAt reports whether a field holds the zero value of its type.
-func (f *field) zeroAt(p unsafe.Pointer) bool {
+func (f *field) zeroAt(p mem.Pointer) bool {
 	switch f.memory {
 	case scalarValue:
 		switch f.goType.Kind() {
 		case reflect.String:
-			return len(*(*string)(p)) == 0
+			return len(*mem.At[string](p)) == 0
 		case reflect.Bool:
-			return !*(*bool)(p)
+			return !*mem.At[bool](p)
 		case reflect.Int32, reflect.Uint32:
-			return *(*int32)(p) == 0
+			return *mem.At[int32](p) == 0
 		case reflect.Int64, reflect.Uint64:
-			return *(*int64)(p) == 0
+			return *mem.At[int64](p) == 0
 		}
 	case scalarPointer:
-		return *(*unsafe.Pointer)(p) == nil
+		return *mem.PointerAt(p) == nil
 	case stringMap:
-		return len(*(*map[string]string)(p)) == 0
+		return len(*mem.At[map[string]string](p)) == 0
 	case structList, stringList:
-		return (*slice)(p).len == 0
+		return mem.SliceAt(p).Len == 0
 	}
 	switch f.goType.Kind() {
 	case reflect.Pointer, reflect.Map:
-		return *(*unsafe.Pointer)(p) == nil
+		return *mem.PointerAt(p) == nil
 	case reflect.Slice:
-		return (*slice)(p).data == nil
+		return mem.SliceAt(p).Data == nil
 	case reflect.Struct:
-		if zeros(p, f.goType.Size()) {
+		if zeros(mem.Region(p, f.goType.Size())) {
 			return true
 		}
 	}
@@ -153,9 +145,9 @@ func (f *field) zeroAt(p unsafe.Pointer) bool {
 }
 
 // zeros reports whether memory holds nothing but zeros.
-func zeros(p unsafe.Pointer, size uintptr) bool {
-	for _, b := range unsafe.Slice((*byte)(p), size) {
-		if b != 0 {
+func zeros(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
 			return false
 		}
 	}
@@ -163,12 +155,12 @@ func zeros(p unsafe.Pointer, size uintptr) bool {
 }
 
 // sameAt compares two fields as far as that is plain to see; false means that they may differ.
-func (f *field) sameAt(l, r unsafe.Pointer) bool {
+func (f *field) sameAt(l, r mem.Pointer) bool {
 	switch f.memory {
 	case scalarValue:
 		return sameScalars(f.goType.Kind(), l, r)
 	case scalarPointer:
-		l, r = *(*unsafe.Pointer)(l), *(*unsafe.Pointer)(r)
+		l, r = *mem.PointerAt(l), *mem.PointerAt(r)
 		if l == nil || r == nil || l == r {
 			return l == r
 		}
@@ -177,27 +169,27 @@ func (f *field) sameAt(l, r unsafe.Pointer) bool {
 	return codec.Equal(reflect.NewAt(f.goType, l).Interface(), reflect.NewAt(f.goType, r).Interface())
 }
 
-func sameScalars(kind reflect.Kind, l, r unsafe.Pointer) bool {
+func sameScalars(kind reflect.Kind, l, r mem.Pointer) bool {
 	switch kind {
 	case reflect.String:
-		return *(*string)(l) == *(*string)(r)
+		return *mem.At[string](l) == *mem.At[string](r)
 	case reflect.Bool, reflect.Int8, reflect.Uint8:
-		return *(*uint8)(l) == *(*uint8)(r)
+		return *mem.At[uint8](l) == *mem.At[uint8](r)
 	case reflect.Int16, reflect.Uint16:
-		return *(*uint16)(l) == *(*uint16)(r)
+		return *mem.At[uint16](l) == *mem.At[uint16](r)
 	case reflect.Int32, reflect.Uint32:
-		return *(*uint32)(l) == *(*uint32)(r)
+		return *mem.At[uint32](l) == *mem.At[uint32](r)
 	}
 	return scalarAt(kind, l) == scalarAt(kind, r)
 }
 
 // elementAt tells an item of a structList apart.
-func (t *Type) elementAt(item unsafe.Pointer) (Element, bool) {
+func (t *Type) elementAt(item mem.Pointer) (Element, bool) {
 	b := make([]byte, 0, 64)
 	b = append(b, '{')
 	for _, name := range t.keys {
 		f, _ := t.elem.field(name)
-		v, ok := f.scalar(unsafe.Add(item, f.offset))
+		v, ok := f.scalar(mem.Add(item, f.offset))
 		if !ok || v == nil {
 			v = f.zero
 		}
@@ -209,10 +201,10 @@ func (t *Type) elementAt(item unsafe.Pointer) (Element, bool) {
 }
 
 // sameKeys reports whether two items of a structList are surely the same item.
-func (t *Type) sameKeys(l, r unsafe.Pointer) bool {
+func (t *Type) sameKeys(l, r mem.Pointer) bool {
 	for _, name := range t.keys {
 		f, _ := t.elem.field(name)
-		if !f.sameAt(unsafe.Add(l, f.offset), unsafe.Add(r, f.offset)) {
+		if !f.sameAt(mem.Add(l, f.offset), mem.Add(r, f.offset)) {
 			return false
 		}
 	}

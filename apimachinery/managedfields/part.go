@@ -3,10 +3,10 @@ package managedfields
 import (
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // part returns the JSON form of live as far as applying config can change it: the fields that config sets,
@@ -29,7 +29,7 @@ func (t *Type) part(live metav1.Object, config map[string]any, gone *Set) (map[s
 
 // partOf is part of the struct at p. Of a struct that keeps something which config sets, only what gone leads
 // to is needed; what else is removed from must be there whole, so that it shows whether it becomes empty.
-func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[string]any, error) {
+func (t *Type) partOf(p mem.Pointer, config map[string]any, gone *Set) (map[string]any, error) {
 	out := make(map[string]any, len(config))
 	for name, value := range config {
 		el := Field(name)
@@ -37,7 +37,7 @@ func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[s
 		if !known || gone.at(&el) != nil {
 			continue
 		}
-		part, err := f.part(unsafe.Add(p, f.offset), value)
+		part, err := f.part(mem.Add(p, f.offset), value)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[s
 		if !known || it.el.kind != fieldKind {
 			continue
 		}
-		at := unsafe.Add(p, f.offset)
+		at := mem.Add(p, f.offset)
 		if kept, ok := config[f.name].(map[string]any); ok && len(kept) > 0 && !it.owned {
 			if inside := f.inside(at); inside != nil {
 				part, err := f.typ.partOf(inside, kept, it.sub)
@@ -83,22 +83,22 @@ func (t *Type) partOf(p unsafe.Pointer, config map[string]any, gone *Set) (map[s
 
 // itemParts is part of each item of a list of structs at p. ok is false if the list and the configured one do
 // not have the same items in the same places, or gone says that items go.
-func (f *field) itemParts(p unsafe.Pointer, config []any, gone *Set) (parts []any, ok bool, err error) {
+func (f *field) itemParts(p mem.Pointer, config []any, gone *Set) (parts []any, ok bool, err error) {
 	if f.memory != structList || f.typ.elem.shape != structure {
 		return nil, false, nil
 	}
-	live, size := (*slice)(p), f.goType.Elem().Size()
-	if live.len == 0 || live.len != len(config) || slices.ContainsFunc(gone.list(), func(it item) bool { return it.owned }) {
+	live, size := mem.SliceAt(p), f.goType.Elem().Size()
+	if live.Len == 0 || live.Len != len(config) || slices.ContainsFunc(gone.list(), func(it item) bool { return it.owned }) {
 		return nil, false, nil
 	}
 	for i, c := range config {
-		if m, ok := c.(map[string]any); !ok || len(m) == 0 || !f.typ.isItem(live.at(i, size), m) {
+		if m, ok := c.(map[string]any); !ok || len(m) == 0 || !f.typ.isItem(live.Index(i, size), m) {
 			return nil, false, nil
 		}
 	}
 	parts = make([]any, len(config))
 	for i, c := range config {
-		at, m := live.at(i, size), c.(map[string]any)
+		at, m := live.Index(i, size), c.(map[string]any)
 		var inside *Set
 		if len(gone.list()) > 0 {
 			el, err := f.typ.element(m)
@@ -118,7 +118,7 @@ func (f *field) itemParts(p unsafe.Pointer, config []any, gone *Set) (parts []an
 	return parts, true, nil
 }
 
-func (f *field) part(p unsafe.Pointer, config any) (any, error) {
+func (f *field) part(p mem.Pointer, config any) (any, error) {
 	if m, ok := config.(map[string]any); ok {
 		if at := f.inside(p); at != nil {
 			return f.typ.partOf(at, m, nil)
@@ -136,30 +136,30 @@ func (f *field) part(p unsafe.Pointer, config any) (any, error) {
 }
 
 // inside returns where the struct of the field at p is; nil if there is none, or none that is looked into.
-func (f *field) inside(p unsafe.Pointer) unsafe.Pointer {
+func (f *field) inside(p mem.Pointer) mem.Pointer {
 	switch f.descend {
 	case inStruct:
 		return p
 	case throughPointer:
-		return *(*unsafe.Pointer)(p)
+		return *mem.PointerAt(p)
 	}
 	return nil
 }
 
 // covers reports whether the field at p surely has all that config sets, in the same order.
-func (f *field) covers(p unsafe.Pointer, config any) bool {
+func (f *field) covers(p mem.Pointer, config any) bool {
 	switch f.memory {
 	case scalarValue, scalarPointer:
 		return f.holds(p, config)
 	case stringMap:
 		m, ok := config.(map[string]any)
-		return ok && len(m) > 0 && coversStrings(*(*map[string]string)(p), m)
+		return ok && len(m) > 0 && coversStrings(*mem.At[map[string]string](p), m)
 	case stringList:
 		list, ok := config.([]any)
-		return ok && len(list) > 0 && coversSet(*(*[]string)(p), list)
+		return ok && len(list) > 0 && coversSet(*mem.At[[]string](p), list)
 	case structList:
 		list, ok := config.([]any)
-		return ok && len(list) > 0 && f.typ.elem.shape == structure && f.coversItems((*slice)(p), list)
+		return ok && len(list) > 0 && f.typ.elem.shape == structure && f.coversItems(mem.SliceAt(p), list)
 	}
 	if f.descend != asValue {
 		m, ok := config.(map[string]any)
@@ -176,10 +176,10 @@ func (f *field) covers(p unsafe.Pointer, config any) bool {
 	return err == nil && spells(text, config)
 }
 
-func (t *Type) coversMembers(p unsafe.Pointer, config map[string]any) bool {
+func (t *Type) coversMembers(p mem.Pointer, config map[string]any) bool {
 	for name, v := range config {
 		f, known := t.field(name)
-		if !known || !f.covers(unsafe.Add(p, f.offset), v) {
+		if !known || !f.covers(mem.Add(p, f.offset), v) {
 			return false
 		}
 	}
@@ -215,8 +215,8 @@ func coversSet(live []string, config []any) bool {
 
 // coversItems is covers for a list of structs. Lists for which pairing the items would take long are left to
 // the merge.
-func (f *field) coversItems(live *slice, config []any) bool {
-	if len(config) > live.len || len(config)*live.len > fewItems*fewItems {
+func (f *field) coversItems(live *mem.Slice, config []any) bool {
+	if len(config) > live.Len || len(config)*live.Len > fewItems*fewItems {
 		return false
 	}
 	size, next := f.goType.Elem().Size(), 0
@@ -226,8 +226,8 @@ func (f *field) coversItems(live *slice, config []any) bool {
 			return false
 		}
 		found := -1
-		for i := range live.len {
-			if !f.typ.isItem(live.at(i, size), m) {
+		for i := range live.Len {
+			if !f.typ.isItem(live.Index(i, size), m) {
 				continue
 			}
 			if found >= 0 || i < next {
@@ -235,7 +235,7 @@ func (f *field) coversItems(live *slice, config []any) bool {
 			}
 			found = i
 		}
-		if found < 0 || !f.typ.elem.coversMembers(live.at(found, size), m) {
+		if found < 0 || !f.typ.elem.coversMembers(live.Index(found, size), m) {
 			return false
 		}
 		next = found + 1
@@ -244,14 +244,14 @@ func (f *field) coversItems(live *slice, config []any) bool {
 }
 
 // isItem reports whether the item at p has the keys of a configured item.
-func (t *Type) isItem(p unsafe.Pointer, config map[string]any) bool {
+func (t *Type) isItem(p mem.Pointer, config map[string]any) bool {
 	for _, name := range t.keys {
 		f, _ := t.elem.field(name)
 		want := config[name]
 		if want == nil {
 			want = f.zero
 		}
-		if at := unsafe.Add(p, f.offset); want == nil || !f.holds(at, want) {
+		if at := mem.Add(p, f.offset); want == nil || !f.holds(at, want) {
 			v, there := f.scalar(at)
 			if !there || v == nil {
 				v = f.zero
@@ -307,7 +307,7 @@ func (t *Type) fromCustomRoot(live *metav1.Unstructured, before, after map[strin
 	}
 	old, _ := before["metadata"].(map[string]any)
 	meta, _ := after["metadata"].(map[string]any)
-	if err := t.customMeta().typ.rewrite(unsafe.Pointer(&out.ObjectMeta), old, meta); err != nil {
+	if err := t.customMeta().typ.rewrite(mem.Of(&out.ObjectMeta), old, meta); err != nil {
 		return nil, within(err, Field("metadata"))
 	}
 	return out, nil

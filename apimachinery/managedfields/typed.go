@@ -2,28 +2,28 @@ package managedfields
 
 import (
 	"reflect"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // typed compares two structs of the Go type t was compiled from.
-func (c *comparer) typed(t *Type, l, r unsafe.Pointer) error {
+func (c *comparer) typed(t *Type, l, r mem.Pointer) error {
 	for i := range t.fields {
 		f := &t.fields[i]
 		if c.skips(f.name) {
 			continue
 		}
-		if err := c.typedField(f, unsafe.Add(l, f.offset), unsafe.Add(r, f.offset)); err != nil {
+		if err := c.typedField(f, mem.Add(l, f.offset), mem.Add(r, f.offset)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *comparer) typedField(f *field, l, r unsafe.Pointer) error {
+func (c *comparer) typedField(f *field, l, r mem.Pointer) error {
 	if f.descend == throughPointer {
-		lp, rp := *(*unsafe.Pointer)(l), *(*unsafe.Pointer)(r)
+		lp, rp := *mem.PointerAt(l), *mem.PointerAt(r)
 		if lp == rp {
 			return nil
 		}
@@ -45,18 +45,18 @@ func (c *comparer) typedField(f *field, l, r unsafe.Pointer) error {
 		c.scalar(f, l, r)
 		return nil
 	case f.memory == stringMap:
-		c.strings(f, *(*map[string]string)(l), *(*map[string]string)(r))
+		c.strings(f, *mem.At[map[string]string](l), *mem.At[map[string]string](r))
 		return nil
 	case f.memory == structList && f.typ.elem.shape == structure:
-		if items := f.sameItems((*slice)(l), (*slice)(r)); items != nil {
-			return c.list(f, items, (*slice)(l), (*slice)(r))
+		if items := f.sameItems(mem.SliceAt(l), mem.SliceAt(r)); items != nil {
+			return c.list(f, items, mem.SliceAt(l), mem.SliceAt(r))
 		}
 	}
 	return c.values(f, l, r)
 }
 
 // scalar records a scalar field that differs. The path leads to it.
-func (c *comparer) scalar(f *field, l, r unsafe.Pointer) {
+func (c *comparer) scalar(f *field, l, r mem.Pointer) {
 	if _, there := f.scalar(r); there {
 		c.taken.Insert(c.path)
 	} else if _, there := f.scalar(l); there {
@@ -92,15 +92,15 @@ func (c *comparer) strings(f *field, l, r map[string]string) {
 
 // sameItems returns the elements of two lists that have the same items in the same places, none twice; else
 // nil.
-func (f *field) sameItems(l, r *slice) []Element {
-	if l.len != r.len || l.len > fewItems {
+func (f *field) sameItems(l, r *mem.Slice) []Element {
+	if l.Len != r.Len || l.Len > fewItems {
 		return nil
 	}
 	size := f.goType.Elem().Size()
-	items := make([]Element, l.len)
+	items := make([]Element, l.Len)
 	for i := range items {
-		at := l.at(i, size)
-		if !f.typ.sameKeys(at, r.at(i, size)) {
+		at := l.Index(i, size)
+		if !f.typ.sameKeys(at, r.Index(i, size)) {
 			return nil
 		}
 		var ok bool
@@ -117,10 +117,10 @@ func (f *field) sameItems(l, r *slice) []Element {
 }
 
 // list compares two lists of the same items. The path leads to them.
-func (c *comparer) list(f *field, items []Element, l, r *slice) error {
+func (c *comparer) list(f *field, items []Element, l, r *mem.Slice) error {
 	item := f.goType.Elem()
 	for i := range items {
-		lp, rp := l.at(i, item.Size()), r.at(i, item.Size())
+		lp, rp := l.Index(i, item.Size()), r.Index(i, item.Size())
 		if codec.Equal(reflect.NewAt(item, lp).Interface(), reflect.NewAt(item, rp).Interface()) {
 			continue
 		}
@@ -135,7 +135,7 @@ func (c *comparer) list(f *field, items []Element, l, r *slice) error {
 }
 
 // values compares two fields through their JSON forms. The path leads to them.
-func (c *comparer) values(f *field, l, r unsafe.Pointer) error {
+func (c *comparer) values(f *field, l, r mem.Pointer) error {
 	lv, err := fieldValue(f, l)
 	if err != nil {
 		return err

@@ -3,10 +3,10 @@ package managedfields
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // missing stands for a value that is not there, as opposed to null.
@@ -97,7 +97,7 @@ func equalValues(a, b any) bool {
 }
 
 // fieldValue is the JSON form of a struct's field, or absent when the tags leave it out.
-func fieldValue(f *field, p unsafe.Pointer) (any, error) {
+func fieldValue(f *field, p mem.Pointer) (any, error) {
 	v := reflect.NewAt(f.goType, p).Elem()
 	if f.omitEmpty && isEmpty(v) || f.omitZero && isZero(v) {
 		return absent, nil
@@ -188,7 +188,7 @@ func (t *Type) fromRoot(live metav1.Object, before, after map[string]any) (metav
 	for _, name := range []string{"apiVersion", "kind"} {
 		// The configuration names them; a live object need not carry them.
 		if f, ok := t.field(name); ok {
-			if err := f.write(unsafe.Add(out.UnsafePointer(), f.offset), after[name]); err != nil {
+			if err := f.write(mem.Add(out.UnsafePointer(), f.offset), after[name]); err != nil {
 				return nil, err
 			}
 		}
@@ -197,7 +197,7 @@ func (t *Type) fromRoot(live metav1.Object, before, after map[string]any) (metav
 }
 
 // rewrite gives the struct at p the fields that differ between before, its JSON form, and after.
-func (t *Type) rewrite(p unsafe.Pointer, before, after map[string]any) error {
+func (t *Type) rewrite(p mem.Pointer, before, after map[string]any) error {
 	for i := range t.fields {
 		f := &t.fields[i]
 		old, was := before[f.name]
@@ -205,12 +205,12 @@ func (t *Type) rewrite(p unsafe.Pointer, before, after map[string]any) error {
 		if was == is && same(old, now) {
 			continue
 		}
-		at := unsafe.Add(p, f.offset)
+		at := mem.Add(p, f.offset)
 		om, oldMap := old.(map[string]any)
 		nm, newMap := now.(map[string]any)
 		if oldMap && newMap && f.descend != asValue {
 			if f.descend == throughPointer {
-				at = *(*unsafe.Pointer)(at)
+				at = *mem.PointerAt(at)
 			}
 			if at != nil {
 				if err := f.typ.rewrite(at, om, nm); err != nil {
@@ -218,12 +218,12 @@ func (t *Type) rewrite(p unsafe.Pointer, before, after map[string]any) error {
 				}
 				continue
 			}
-			at = unsafe.Add(p, f.offset)
+			at = mem.Add(p, f.offset)
 		}
 		ol, oldList := old.([]any)
 		nl, newList := now.([]any)
-		if oldList && newList && f.sameStructs((*slice)(at), ol, nl) {
-			if err := f.rewriteItems((*slice)(at), ol, nl); err != nil {
+		if oldList && newList && f.sameStructs(mem.SliceAt(at), ol, nl) {
+			if err := f.rewriteItems(mem.SliceAt(at), ol, nl); err != nil {
 				return within(err, Field(f.name))
 			}
 			continue
@@ -236,11 +236,11 @@ func (t *Type) rewrite(p unsafe.Pointer, before, after map[string]any) error {
 }
 
 // sameStructs reports whether two forms of a list are of as many structs as it has.
-func (f *field) sameStructs(list *slice, before, after []any) bool {
-	if f.memory != structList || f.typ.elem.shape != structure || list.len != len(before) || list.len != len(after) {
+func (f *field) sameStructs(list *mem.Slice, before, after []any) bool {
+	if f.memory != structList || f.typ.elem.shape != structure || list.Len != len(before) || list.Len != len(after) {
 		return false
 	}
-	for i := range list.len {
+	for i := range list.Len {
 		_, was := before[i].(map[string]any)
 		if _, is := after[i].(map[string]any); !was || !is {
 			return false
@@ -250,13 +250,13 @@ func (f *field) sameStructs(list *slice, before, after []any) bool {
 }
 
 // rewriteItems is rewrite of each item of a list of structs.
-func (f *field) rewriteItems(list *slice, before, after []any) error {
-	for i := range list.len {
+func (f *field) rewriteItems(list *mem.Slice, before, after []any) error {
+	for i := range list.Len {
 		if same(before[i], after[i]) {
 			continue
 		}
 		now := after[i].(map[string]any)
-		if err := f.typ.elem.rewrite(list.at(i, f.goType.Elem().Size()), before[i].(map[string]any), now); err != nil {
+		if err := f.typ.elem.rewrite(list.Index(i, f.goType.Elem().Size()), before[i].(map[string]any), now); err != nil {
 			el, bad := f.typ.element(now)
 			if bad != nil {
 				el = Index(i)
@@ -268,7 +268,7 @@ func (f *field) rewriteItems(list *slice, before, after []any) error {
 }
 
 // write sets a field from its JSON form; nil is the zero value.
-func (f *field) write(p unsafe.Pointer, v any) error {
+func (f *field) write(p mem.Pointer, v any) error {
 	field := reflect.NewAt(f.goType, p).Elem()
 	field.SetZero()
 	if v == nil {

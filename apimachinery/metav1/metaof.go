@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // MetaOf returns the ObjectMeta inside obj. Writes through it are writes to obj. It works for every type that
@@ -23,7 +24,7 @@ func MetaOf(obj Object) *ObjectMeta {
 	if err != nil {
 		panic(err)
 	}
-	return (*ObjectMeta)(unsafe.Add(v.UnsafePointer(), offset))
+	return mem.At[ObjectMeta](mem.Add(v.UnsafePointer(), offset))
 }
 
 func (m *ObjectMeta) objectMeta() *ObjectMeta { return m }

@@ -5,7 +5,8 @@ package scan
 
 import (
 	"errors"
-	"unsafe"
+
+	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // ErrMalformed is wrapped by every error of this package.
@@ -37,5 +38,5 @@ func str(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
-	return unsafe.String(&b[0], len(b))
+	return mem.String(b)
 }

@@ -1,0 +1,11 @@
+// Package arena lets the pointers, slices and small maps of one object share one allocation.
+//
+// Decoding or copying a Pod is mostly allocating: some twenty pointers and slices and four maps. Objects of
+// one workload make the same allocations in the same order. That order is a [Layout], and for layouts that
+// come up again the block that holds all of them is one value of a struct type made by reflection, which the
+// garbage collector treats as any other. A decoder expects the layout of the objects before and takes the
+// parts from a block through a [Slab]; a copier knows the layout before it begins and finds it in a [Cache].
+//
+// The price is that any part keeps its block alive, so blocks are small, and that types made at run time
+// stay, so there are few. With the build tag keelson_safe every part is an allocation of its own.
+package arena
