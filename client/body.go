@@ -64,11 +64,11 @@ func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
 		return zero, errors.New("client: a metadata client cannot create or update; use Patch")
 	}
 	if c.proto.Load() {
-		raw, err := codec.MarshalProto(obj)
+		body, err := codec.MarshalEnvelope(c.res.GVK.APIVersion(), c.res.GVK.Kind, obj)
 		if err != nil {
 			return zero, fmt.Errorf("client: encode %s: %w", c.res.GVK.Kind, err)
 		}
-		r.Body, r.ContentType = scan.AppendEnvelope(nil, c.res.GVK.APIVersion(), c.res.GVK.Kind, raw), MediaProtobuf
+		r.Body, r.ContentType = body, MediaProtobuf
 		got, err := c.object(ctx, r)
 		if !refusesProto(err) {
 			return got, err
@@ -209,7 +209,7 @@ func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
 	}
 	e := Encoded{Form: form, Body: resp.Body, Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}
 	if form == Protobuf {
-		if e.apiVersion, e.kind, e.Body, err = scan.Envelope(resp.Body); err != nil {
+		if e.apiVersion, e.kind, e.Body, err = codec.DecodeEnvelope(resp.Body); err != nil {
 			return fail(err)
 		}
 	} else {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/internal/scan"
@@ -162,7 +163,7 @@ func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOp
 	}
 	reply := Encoded{Form: form, Body: resp.Body}
 	if form == Protobuf {
-		if reply.apiVersion, reply.kind, reply.Body, err = scan.Envelope(resp.Body); err != nil {
+		if reply.apiVersion, reply.kind, reply.Body, err = codec.DecodeEnvelope(resp.Body); err != nil {
 			return nil, &DecodeError{Resource: c.res.GVR, Err: err}
 		}
 	} else {

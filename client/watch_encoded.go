@@ -229,10 +229,10 @@ func (w *EncodedWatch) event(frame []byte) (ev EncodedEvent, err error) {
 	form := w.form
 	if form == Protobuf {
 		var body []byte
-		if typ, body, err = scan.ProtoWatchEvent(frame); err != nil {
+		if typ, body, err = codec.DecodeEventProto(frame); err != nil {
 			return ev, err
 		}
-		if _, _, raw, err = scan.Envelope(body); err != nil {
+		if _, _, raw, err = codec.DecodeEnvelope(body); err != nil {
 			return ev, err
 		}
 	} else if err = scan.Members(frame, func(key, value []byte, _, _ int) bool {

@@ -12,7 +12,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/client/internal/scan"
 )
 
 // wrapped is the base of wrappers: it passes everything on.
@@ -148,7 +147,7 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 	body := resp.Body
 	var kind string
 	if form == Protobuf {
-		if _, kind, body, err = scan.Envelope(body); err != nil {
+		if _, kind, body, err = codec.DecodeEnvelope(body); err != nil {
 			return w, true
 		}
 	}

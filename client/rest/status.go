@@ -12,7 +12,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/internal/scan"
 )
 
 // maxStatus bounds what is read of a refusal, in bytes.
@@ -70,7 +69,7 @@ func decodeStatus(contentType string, body []byte) (metav1.Status, bool) {
 	var s metav1.Status
 	media, _, _ := mime.ParseMediaType(contentType)
 	if media == client.MediaProtobuf {
-		_, kind, raw, err := scan.Envelope(body)
+		_, kind, raw, err := codec.DecodeEnvelope(body)
 		return s, err == nil && kind == "Status" && codec.UnmarshalProto(raw, &s) == nil
 	}
 	err := codec.Unmarshal(body, &s)

@@ -7,9 +7,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Magic starts every protobuf body.
-var Magic = []byte{'k', '8', 's', 0}
-
 // fields calls f for every field of a message; v is the content of a length-delimited field, n the
 // value of a varint, and [from, to) the whole field.
 func fields(b []byte, f func(num protowire.Number, v []byte, n uint64, from, to int) bool) error {
@@ -39,47 +36,6 @@ func fields(b []byte, f func(num protowire.Number, v []byte, n uint64, from, to 
 		}
 	}
 	return nil
-}
-
-// Envelope returns the message inside a protobuf body, and its apiVersion and kind.
-func Envelope(b []byte) (apiVersion, kind string, raw []byte, err error) {
-	if !bytes.HasPrefix(b, Magic) {
-		return "", "", nil, fmt.Errorf("%w: no protobuf prefix", ErrMalformed)
-	}
-	var inner error
-	err = fields(b[len(Magic):], func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
-		switch num {
-		case 1:
-			inner = fields(v, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
-				switch num {
-				case 1:
-					apiVersion = str(v)
-				case 2:
-					kind = str(v)
-				}
-				return true
-			})
-		case 2:
-			raw = v
-		}
-		return inner == nil
-	})
-	if err == nil {
-		err = inner
-	}
-	return apiVersion, kind, raw, err
-}
-
-// AppendEnvelope appends the body that holds the message raw.
-func AppendEnvelope(b []byte, apiVersion, kind string, raw []byte) []byte {
-	b = append(b, Magic...)
-	tm := make([]byte, 0, len(apiVersion)+len(kind)+4)
-	tm = protowire.AppendString(append(tm, 1<<3|2), apiVersion)
-	tm = protowire.AppendString(append(tm, 2<<3|2), kind)
-	b = protowire.AppendBytes(append(b, 1<<3|2), tm)
-	b = protowire.AppendBytes(append(b, 2<<3|2), raw)
-	// contentEncoding and contentType are always written, empty.
-	return append(b, 3<<3|2, 0, 4<<3|2, 0)
 }
 
 // ProtoMeta reads the metadata of an object's message. A message field may come in several parts, which add
@@ -191,29 +147,6 @@ func ProtoList(b []byte, item func(raw []byte)) (version, cont string, remaining
 		err = inner
 	}
 	return version, cont, remaining, err
-}
-
-// ProtoWatchEvent reads a watch frame: the event's type and its object's body (with envelope).
-func ProtoWatchEvent(b []byte) (typ string, object []byte, err error) {
-	var inner error
-	err = fields(b, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
-		switch num {
-		case 1:
-			typ = string(v)
-		case 2:
-			inner = fields(v, func(num protowire.Number, v []byte, _ uint64, _, _ int) bool {
-				if num == 1 {
-					object = v
-				}
-				return true
-			})
-		}
-		return inner == nil
-	})
-	if err == nil {
-		err = inner
-	}
-	return typ, object, err
 }
 
 // ProtoWithoutManaged returns a copy of the object's message without managed fields, of exactly the needed

@@ -119,9 +119,6 @@ func TestLists(t *testing.T) {
 	v, c, rem, err = ProtoList(p, count)
 	require.NoError(t, err)
 	require.Equal(t, []any{"9", "c", int64(3), 4}, []any{v, c, rem, n})
-	_, _, raw, err := Envelope(AppendEnvelope(nil, "v1", "ConfigMapList", p))
-	require.NoError(t, err)
-	require.Equal(t, p, raw)
 }
 
 func FuzzScan(f *testing.F) {
@@ -129,7 +126,6 @@ func FuzzScan(f *testing.F) {
 	p, _ := codec.MarshalProto(sample())
 	f.Add(j)
 	f.Add(p)
-	f.Add(AppendEnvelope(nil, "v1", "ConfigMap", p))
 	f.Add([]byte(`{"items":[{"a":"\""}],"metadata":{"x":[[]]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = bytes.Clone(b)
@@ -148,8 +144,6 @@ func FuzzScan(f *testing.F) {
 		_ = ProtoWithoutManaged(b)
 		_, _, _, _ = JSONList(b, func([]byte) {})
 		_, _, _, _ = ProtoList(b, func([]byte) {})
-		_, _, _ = ProtoWatchEvent(b)
-		_, _, _, _ = Envelope(b)
 		require.Equal(t, keep, b, "input is only read")
 	})
 }
