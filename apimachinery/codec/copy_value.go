@@ -128,7 +128,7 @@ func (c *copier) mapping(n *node, dst, src mem.Pointer) {
 	}
 	c.enter()
 	to := reflect.MakeMapWithSize(n.typ, from.Len())
-	s := n.borrow(2)
+	s := n.getScratch(2)
 	old := mem.SliceAt(s.slots).Data
 	oldValue := n.elem.at(old)
 	s.iter.Reset(from)
@@ -145,7 +145,7 @@ func (c *copier) mapping(n *node, dst, src mem.Pointer) {
 		c.fix(n.elem, fresh, old)
 		to.SetMapIndex(s.key, freshValue)
 	}
-	n.giveBack(s)
+	n.putScratch(s)
 	n.at(dst).Set(to)
 	c.depth--
 }

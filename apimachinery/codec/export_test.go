@@ -2,10 +2,10 @@ package codec
 
 import "reflect"
 
-// CrossesOver reports whether ProtoToJSON goes the short way with a message.
-func CrossesOver(t reflect.Type, data []byte) bool {
-	c := shared.crosser()
-	cross := nodeOf(t).crossing()
+// Transcodes reports whether ProtoToJSON goes the short way with a message.
+func Transcodes(t reflect.Type, data []byte) bool {
+	c := getTranscoder()
+	cross := nodeOf(t).transcodePlan()
 	if cross == nil {
 		return false
 	}

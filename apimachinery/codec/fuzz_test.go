@@ -26,12 +26,6 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		agree(t, 0, data)
-		if l, err := codec.SplitListJSON(data); err == nil {
-			require.True(t, json.Valid(data))
-			for _, item := range l.Items {
-				require.True(t, json.Valid(item))
-			}
-		}
 		for _, v := range []any{&corev1.Pod{}, &metav1.Unstructured{}, &shape{}, &apiextensionsv1.CustomResourceDefinition{}, new(any)} {
 			issues, err := codec.UnmarshalOptions(data, v, codec.DecodeOptions{Strict: true})
 			if err != nil {
@@ -61,7 +55,6 @@ func FuzzProto(f *testing.F) {
 			data = raw
 		}
 		codec.DecodeEventProto(data)
-		codec.SplitListProto(data)
 		for _, v := range []any{&corev1.Pod{}, &corev1.Secret{}, &apiextensionsv1.CustomResourceDefinition{}, &metav1.List[*corev1.Service]{}, &metav1.APIResourceList{}} {
 			if codec.UnmarshalProto(data, v) != nil {
 				continue

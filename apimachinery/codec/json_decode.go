@@ -46,8 +46,8 @@ func UnmarshalOptions(data []byte, v any, o DecodeOptions) ([]FieldIssue, error)
 		n.clear(rv.UnsafePointer())
 		return nil, &DecodeError{Offset: o.MaxBytes, Msg: fmt.Sprintf("input of %d bytes is over the limit of %d", len(data), o.MaxBytes), Err: ErrTooLarge}
 	}
-	d := shared.decoder()
-	defer shared.done(d)
+	d := getDecoder()
+	defer putDecoder(d)
 	d.data, d.strict, d.max = data, o.Strict, o.MaxDepth
 	if d.max <= 0 {
 		d.max = maxNesting

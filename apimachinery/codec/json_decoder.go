@@ -3,6 +3,7 @@ package codec
 import (
 	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"sync"
 )
 
 // A jsonDecoder is one decode under way. Its methods take an offset and return
@@ -31,15 +32,17 @@ type jsonDecoder struct {
 	errPath []segment
 }
 
-func (c *planCache) decoder() *jsonDecoder {
-	if d, ok := c.decoders.Get().(*jsonDecoder); ok {
+var decoders sync.Pool // *jsonDecoder
+
+func getDecoder() *jsonDecoder {
+	if d, ok := decoders.Get().(*jsonDecoder); ok {
 		return d
 	}
 	return &jsonDecoder{}
 }
 
 // done gives a decoder back; nothing of what it read is kept but the turn.
-func (c *planCache) done(d *jsonDecoder) {
+func putDecoder(d *jsonDecoder) {
 	scratch := d.scratch[:0]
 	if cap(scratch) > maxKept {
 		scratch = nil
@@ -49,7 +52,7 @@ func (c *planCache) done(d *jsonDecoder) {
 		items = nil
 	}
 	*d = jsonDecoder{scratch: scratch, items: items, turn: d.turn}
-	c.decoders.Put(d)
+	decoders.Put(d)
 }
 
 type issue struct {

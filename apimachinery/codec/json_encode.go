@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/internal/mem"
@@ -19,12 +20,12 @@ const maxNesting = 10000
 // error is a [*TypeError] for types without a JSON form, else it wraps what a
 // method of a value returned, names a value JSON cannot hold (an infinity), or wraps ErrTooDeep.
 func Marshal(v any) ([]byte, error) {
-	e := shared.encoder()
+	e := getEncoder()
 	b, err := appendJSON(e, e.buf[:0], v)
 	if err != nil {
 		return nil, err
 	}
-	defer shared.release(e)
+	defer putEncoder(e)
 	if cap(b) <= maxKept {
 		e.buf = b
 	} else if cap(b)-len(b) <= len(b)/8 {
@@ -35,8 +36,8 @@ func Marshal(v any) ([]byte, error) {
 
 // AppendJSON appends the JSON of v to dst. On error dst is returned as it was.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
-	e := shared.encoder()
-	defer shared.release(e)
+	e := getEncoder()
+	defer putEncoder(e)
 	return appendJSON(e, dst, v)
 }
 
@@ -70,18 +71,20 @@ type jsonEncoder struct {
 	err     error
 }
 
-func (c *planCache) encoder() *jsonEncoder {
-	if e, ok := c.encoders.Get().(*jsonEncoder); ok {
+var encoders sync.Pool // *jsonEncoder
+
+func getEncoder() *jsonEncoder {
+	if e, ok := encoders.Get().(*jsonEncoder); ok {
 		return e
 	}
 	return &jsonEncoder{}
 }
 
-func (c *planCache) release(e *jsonEncoder) {
+func putEncoder(e *jsonEncoder) {
 	if e.err != nil || cap(e.keys) > 1024 || e.pairs.large() || e.amounts.large() {
 		return // after an error there may be keys left
 	}
-	c.encoders.Put(e)
+	encoders.Put(e)
 }
 
 func (e *jsonEncoder) fail(err error) {
@@ -230,18 +233,8 @@ func (e *jsonEncoder) structure(b []byte, n *node, p mem.Pointer) []byte {
 	return append(b, '}')
 }
 
-// leadRoom is how many bytes a name is copied as whatever its length, which takes two instructions.
-const leadRoom = 32
-
 // appendName appends a comma, the name and a colon.
-func (f *field) appendName(b []byte) []byte {
-	at, n := len(b), len(f.comma)
-	if n > leadRoom || cap(b)-at < leadRoom {
-		return append(b, f.comma...)
-	}
-	*(*[leadRoom]byte)(b[at : at+leadRoom]) = [leadRoom]byte(f.comma[:leadRoom])
-	return b[:at+n]
-}
+func (f *field) appendName(b []byte) []byte { return append(b, f.comma...) }
 
 // quoted writes a field with the tag option "string".
 func (e *jsonEncoder) quoted(b []byte, f *field, p mem.Pointer) []byte {

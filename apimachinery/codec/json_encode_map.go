@@ -48,8 +48,8 @@ func (e *jsonEncoder) mapping(b []byte, n *node, p mem.Pointer) []byte {
 }
 
 func (e *jsonEncoder) entries(b []byte, n *node, v reflect.Value) []byte {
-	s := n.borrow(v.Len())
-	defer n.giveBack(s)
+	s := n.getScratch(v.Len())
+	defer n.putScratch(s)
 	var text func() (string, error)
 	if n.key.op != opString {
 		text = func() (string, error) { return e.keyText(n.key, s.keySlot) }

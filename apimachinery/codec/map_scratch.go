@@ -22,8 +22,8 @@ type mapScratch struct {
 // mapEntry is a map entry ready for sorting.
 type mapEntry = mem.MapEntry[mem.Pointer]
 
-// borrow takes a scratch for maps of n's type with room for count values.
-func (n *node) borrow(count int) *mapScratch {
+// getScratch returns a scratch for maps of n's type with room for count values.
+func (n *node) getScratch(count int) *mapScratch {
 	s, ok := n.scratch.Get().(*mapScratch)
 	if !ok {
 		key := reflect.New(n.key.typ)
@@ -38,8 +38,8 @@ func (n *node) borrow(count int) *mapScratch {
 	return s
 }
 
-// giveBack returns a scratch, emptied so that it keeps nothing alive.
-func (n *node) giveBack(s *mapScratch) {
+// putScratch returns a scratch, emptied so that it keeps nothing alive.
+func (n *node) putScratch(s *mapScratch) {
 	s.values.Clear()
 	s.key.SetZero()
 	clear(s.entries)

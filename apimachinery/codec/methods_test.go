@@ -259,11 +259,10 @@ func TestEqualIsSemantic(t *testing.T) {
 	require.False(t, codec.Equal(map[string]any{"a": nil}, map[string]any{"b": nil}))
 }
 
-func TestPlanTellsTags(t *testing.T) {
+func TestPlanHasTags(t *testing.T) {
 	p, err := codec.PlanOf(reflect.TypeFor[*corev1.Pod]())
 	require.NoError(t, err)
 	require.Equal(t, codec.Struct, p.Kind)
-	require.NoError(t, p.HasProto())
 	containers := p.Field("spec").Plan().Field("containers")
 	require.Equal(t, "merge", containers.PatchStrategy)
 	require.Equal(t, "name", containers.PatchMergeKey)
@@ -275,7 +274,6 @@ func TestPlanTellsTags(t *testing.T) {
 	again, err := codec.PlanOf(reflect.TypeFor[corev1.Pod]())
 	require.NoError(t, err)
 	require.Same(t, p, again)
-	u, err := codec.PlanOf(reflect.TypeFor[metav1.Unstructured]())
-	require.NoError(t, err)
-	require.ErrorIs(t, u.HasProto(), codec.ErrNoProto)
+	_, err = codec.MarshalProto(&metav1.Unstructured{})
+	require.ErrorIs(t, err, codec.ErrNoProto)
 }

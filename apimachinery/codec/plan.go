@@ -78,10 +78,6 @@ func PlanOf(t reflect.Type) (*Plan, error) {
 	return n.plan(), nil
 }
 
-// HasProto reports whether values of the type have a protobuf form: nil, or a
-// [*TypeError] wrapping ErrNoProto.
-func (p *Plan) HasProto() error { return p.node.checkProto() }
-
 // Elem is the plan of the elements of a List or the values of a Map, else nil.
 func (p *Plan) Elem() *Plan {
 	if p.Kind != List && p.Kind != Map {

@@ -13,7 +13,7 @@ import (
 // kept small: writing a struct walks an array of them.
 type field struct {
 	name     string
-	comma    []byte // `,"name":`, and room for leadRoom
+	comma    []byte // `,"name":`
 	n        *node
 	off      uint32
 	enc      op       // n.enc, or opInvalid where the general way must be taken
@@ -218,7 +218,7 @@ func (b *builder) levelFields(n *node, l level) (found []candidate, deeper []lev
 			fieldInfo: &fieldInfo{goPath: path, via: l.via, sf: sf},
 			intern:    sf.Type.Kind() == reflect.String && (sf.Type != stringType || internedNames[name]),
 		}
-		c.comma = slices.Grow(append(appendString([]byte{','}, name), ':'), leadRoom)
+		c.comma = append(appendString([]byte{','}, name), ':')
 		if ft.omitEmpty {
 			c.omit = emptyRule(sf.Type)
 		}

@@ -102,7 +102,7 @@ type node struct {
 	unknown *unknownField
 	oneOf   *oneOf // nil for a struct that is an object
 
-	// Interface words: the value of an interface variable is such a word and a pointer to T.
+	// The interfaces that give the type its JSON form.
 	encIface mem.Binder
 	decIface mem.Binder
 
@@ -121,8 +121,8 @@ type node struct {
 	introOnce sync.Once
 	intro     *Plan
 
-	crossOnce sync.Once
-	cross     *crossing
+	transcodeOnce sync.Once
+	transcode     *transcodePlan
 
 	// bad is why the shape has no JSON form and cannot be copied.
 	bad error
@@ -132,17 +132,11 @@ type node struct {
 // between the encodings.
 type objectPlan struct{ json, proto arena.Expectation }
 
-// planCache holds the nodes of all types met so far. Types are finite in a
-// program that does not make new ones at run time, so it is not bounded.
+// planCache holds the nodes of all types seen so far. A program that does not make types at run time has
+// finitely many, so it is not bounded.
 type planCache struct {
 	nodes sync.Map // reflect.Type -> *node
 	mu    sync.Mutex
-
-	encoders sync.Pool // *jsonEncoder
-	decoders sync.Pool // *jsonDecoder
-	protos   sync.Pool // *protoWriter
-	readers  sync.Pool // *protoReader
-	crossers sync.Pool // *crosser
 }
 
 var shared = &planCache{}
@@ -157,9 +151,9 @@ func nodeOf(t reflect.Type) *node {
 func (c *planCache) build(t reflect.Type) *node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := builder{cache: c, fresh: map[reflect.Type]*node{}}
+	b := builder{cache: c, made: map[reflect.Type]*node{}}
 	n := b.node(t)
-	// Published only when the whole graph is linked, so readers never meet a half-built node.
+	// Published only when the whole graph is linked, so readers never see a half-built node.
 	for len(b.todo) > 0 {
 		next := b.todo[len(b.todo)-1]
 		b.todo = b.todo[:len(b.todo)-1]
@@ -174,7 +168,7 @@ func (c *planCache) build(t reflect.Type) *node {
 
 type builder struct {
 	cache *planCache
-	fresh map[reflect.Type]*node
+	made  map[reflect.Type]*node
 	order []*node
 	todo  []*node
 }
@@ -183,11 +177,11 @@ func (b *builder) node(t reflect.Type) *node {
 	if n, ok := b.cache.nodes.Load(t); ok {
 		return n.(*node)
 	}
-	if n, ok := b.fresh[t]; ok {
+	if n, ok := b.made[t]; ok {
 		return n
 	}
 	n := &node{typ: t, kind: arena.KindOf(t), size: t.Size(), model: reflect.New(t).Elem()}
-	b.fresh[t] = n
+	b.made[t] = n
 	b.order = append(b.order, n)
 	b.todo = append(b.todo, n)
 	return n

@@ -24,8 +24,8 @@ func UnmarshalProto(data []byte, v any) error {
 	if err := n.checkProto(); err != nil {
 		return err
 	}
-	r := shared.reader()
-	defer shared.read(r)
+	r := getReader()
+	defer putReader(r)
 	r.data = data
 	if n.object != nil {
 		r.open(n.object, 0, len(data))

@@ -54,8 +54,8 @@ func (r *protoReader) anyMap(f *protoField, p mem.Pointer, i, end int) int {
 	if m.IsNil() {
 		m.Set(reflect.MakeMap(f.n.typ))
 	}
-	s := f.n.borrow(1)
-	defer f.n.giveBack(s)
+	s := f.n.getScratch(1)
+	defer f.n.putScratch(s)
 	elem := mem.SliceAt(s.slots).Data
 	value := f.elem.at(elem)
 	for {

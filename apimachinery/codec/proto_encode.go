@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -20,8 +21,8 @@ func MarshalProto(v any) ([]byte, error) { return AppendProto(nil, v) }
 
 // AppendProto appends the protobuf message of v to dst. On error dst is returned as it was.
 func AppendProto(dst []byte, v any) ([]byte, error) {
-	w := shared.writer()
-	defer shared.free(w)
+	w := getWriter()
+	defer putWriter(w)
 	if err := w.root(v); err != nil {
 		return dst, err
 	}
@@ -31,8 +32,8 @@ func AppendProto(dst []byte, v any) ([]byte, error) {
 // SizeProto returns the length of the protobuf message of v, in bytes. It costs
 // as much as encoding v.
 func SizeProto(v any) (int, error) {
-	w := shared.writer()
-	defer shared.free(w)
+	w := getWriter()
+	defer putWriter(w)
 	if err := w.root(v); err != nil {
 		return 0, err
 	}
@@ -52,8 +53,10 @@ type protoWriter struct {
 	err     error
 }
 
-func (c *planCache) writer() *protoWriter {
-	w, ok := c.protos.Get().(*protoWriter)
+var writers sync.Pool // *protoWriter
+
+func getWriter() *protoWriter {
+	w, ok := writers.Get().(*protoWriter)
 	if !ok {
 		w = &protoWriter{buf: make([]byte, 4096)}
 	}
@@ -61,11 +64,11 @@ func (c *planCache) writer() *protoWriter {
 	return w
 }
 
-func (c *planCache) free(w *protoWriter) {
+func putWriter(w *protoWriter) {
 	if w.err != nil || len(w.buf) > maxKept || cap(w.tmp) > maxKept || w.pairs.large() || w.amounts.large() {
 		return
 	}
-	c.protos.Put(w)
+	writers.Put(w)
 }
 
 func (w *protoWriter) bytes() []byte { return w.buf[w.start:] }
@@ -374,8 +377,8 @@ func (w *protoWriter) mapping(f *protoField, p mem.Pointer, at int) int {
 	if f.n.quantities {
 		return w.quantities(f, *mem.At[quantityMap](p), at)
 	}
-	s := f.n.borrow(count)
-	defer f.n.giveBack(s)
+	s := f.n.getScratch(count)
+	defer f.n.putScratch(s)
 	_ = s.load(f.n, f.n.at(p), nil) // without keyText there is no error
 	for i := len(s.entries) - 1; i >= 0; i-- {
 		end := len(w.buf) - at

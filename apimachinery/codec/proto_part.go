@@ -87,10 +87,10 @@ func (p *Part) UnmarshalProto(data []byte, v any) error {
 	if !ok {
 		r = &partReader{scratch: map[*node]mem.Pointer{}}
 	}
-	r.protoReader = shared.reader()
+	r.protoReader = getReader()
 	r.data = data
 	read := r.part(p.node, p.root, rv.UnsafePointer(), 0, len(data))
-	shared.read(r.protoReader)
+	putReader(r.protoReader)
 	r.protoReader = nil
 	p.readers.Put(r)
 	if !read {

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"google.golang.org/protobuf/encoding/protowire"
+	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -30,17 +31,19 @@ type protoReader struct {
 	errPath []segment
 }
 
-func (c *planCache) reader() *protoReader {
-	if r, ok := c.readers.Get().(*protoReader); ok {
+var readers sync.Pool // *protoReader
+
+func getReader() *protoReader {
+	if r, ok := readers.Get().(*protoReader); ok {
 		return r
 	}
 	return &protoReader{}
 }
 
 // read gives a reader back; nothing of what it read is kept but the turn.
-func (c *planCache) read(r *protoReader) {
+func putReader(r *protoReader) {
 	*r = protoReader{turn: r.turn}
-	c.readers.Put(r)
+	readers.Put(r)
 }
 
 // maxSource is the largest encoded object, in bytes, that is copied whole for

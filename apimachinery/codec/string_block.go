@@ -68,6 +68,15 @@ func intern(raw []byte, turn *uint8) (s string, ok bool) {
 	return remember(slot, raw), true
 }
 
+// internOrCopy is intern, with a copy where there is no string in memory.
+func internOrCopy(raw []byte) string {
+	var turn uint8
+	if s, ok := intern(raw, &turn); ok {
+		return s
+	}
+	return string(raw)
+}
+
 // remember is apart from intern so that only storing a string allocates.
 //
 //go:noinline

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -16,14 +17,14 @@ import (
 // encoders write is brought over directly, which takes a third of the time and makes no garbage.
 func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
 	n := nodeOf(t)
-	c := shared.crosser()
+	c := getTranscoder()
 	data := c.join(pieces)
-	if n.checkProto() == nil && n.checkJSON() == nil && len(data) < maxCrossed {
-		if cross := n.crossing(); cross != nil {
-			if b, ok := c.message(c.buf[:0], cross, data); ok {
+	if n.checkProto() == nil && n.checkJSON() == nil && len(data) < maxTranscoded {
+		if plan := n.transcodePlan(); plan != nil {
+			if b, ok := c.message(c.buf[:0], plan, data); ok {
 				out := slices.Clone(b)
 				c.buf = b
-				shared.crossed(c)
+				putTranscoder(c)
 				return out, nil
 			}
 		}
@@ -35,9 +36,9 @@ func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
 	return Marshal(v)
 }
 
-// A crosser is one message on its way from protobuf to JSON. Whatever is unusual in it makes it give up: then
+// A transcoder is one message on its way from protobuf to JSON. Whatever is unusual in it makes it give up: then
 // the long way, by a Go value, finds out what there is to say.
-type crosser struct {
+type transcoder struct {
 	buf    []byte
 	whole  []byte
 	spans  []span
@@ -55,27 +56,29 @@ type crosser struct {
 // does not occur. A negative from is an index into merged, after minus one.
 type span struct{ from, to int32 }
 
-// maxCrossed is how long a message may be whose places fit into spans.
-const maxCrossed = 1 << 30
+// maxTranscoded is how long a message may be whose places fit into spans.
+const maxTranscoded = 1 << 30
 
-func (c *planCache) crosser() *crosser {
-	if x, ok := c.crossers.Get().(*crosser); ok {
+var transcoders sync.Pool // *transcoder
+
+func getTranscoder() *transcoder {
+	if x, ok := transcoders.Get().(*transcoder); ok {
 		return x
 	}
-	return &crosser{values: map[*node]mem.Pointer{}}
+	return &transcoder{values: map[*node]mem.Pointer{}}
 }
 
-// crossed gives a crosser back that did not give up.
-func (c *planCache) crossed(x *crosser) {
+// crossed gives a transcoder back that did not give up.
+func putTranscoder(x *transcoder) {
 	if cap(x.buf) > maxKept || cap(x.whole) > maxKept || cap(x.spans) > 4096 || cap(x.merged) > 16 {
 		return
 	}
 	x.merged = x.merged[:0]
 	x.reader = protoReader{turn: x.reader.turn}
-	c.crossers.Put(x)
+	transcoders.Put(x)
 }
 
-func (c *crosser) join(pieces [][]byte) []byte {
+func (c *transcoder) join(pieces [][]byte) []byte {
 	if len(pieces) == 1 {
 		return pieces[0]
 	}
@@ -87,34 +90,34 @@ func (c *crosser) join(pieces [][]byte) []byte {
 }
 
 // enter counts a level of nesting as jsonEncoder.enter does, which knows best what to say close to the limit.
-func (c *crosser) enter() bool {
+func (c *transcoder) enter() bool {
 	c.encoder.depth++
 	return c.encoder.depth < maxNesting-1
 }
 
 // message appends the JSON of the message that data is.
-func (c *crosser) message(b []byte, cross *crossing, data []byte) ([]byte, bool) {
+func (c *transcoder) message(b []byte, plan *transcodePlan, data []byte) ([]byte, bool) {
 	if c.depth >= maxNesting {
 		return b, false
 	}
 	c.depth++
 	base := len(c.spans)
-	c.spans = slices.Grow(c.spans, len(cross.members))[:base+len(cross.members)]
+	c.spans = slices.Grow(c.spans, len(plan.members))[:base+len(plan.members)]
 	clear(c.spans[base:])
-	if !c.find(&cross.level, base, data, 0, len(data)) {
+	if !c.find(&plan.level, base, data, 0, len(data)) {
 		return b, false
 	}
 	start := len(b)
-	for i, always := range cross.always {
+	for i, always := range plan.always {
 		s := c.spans[base+i]
 		if s.to == 0 {
 			if always {
-				b = append(b, cross.members[i].absent...)
+				b = append(b, plan.members[i].absent...)
 			}
 			continue
 		}
 		var ok bool
-		if b, ok = c.member(b, &cross.members[i], data, s); !ok {
+		if b, ok = c.member(b, &plan.members[i], data, s); !ok {
 			return b, false
 		}
 	}
@@ -129,7 +132,7 @@ func (c *crosser) message(b []byte, cross *crossing, data []byte) ([]byte, bool)
 }
 
 // find notes where in data[i:end] the members are whose spans begin at base.
-func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
+func (c *transcoder) find(l *transcodeLevel, base int, data []byte, i, end int) bool {
 	pb := l.pb
 	for i < end {
 		at, k := i, 0
@@ -180,16 +183,16 @@ func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
 		if i > end {
 			return false
 		}
-		place := &l.places[k]
-		if place.inline != nil {
-			if !c.find(place.inline, base, data, content, i) {
+		slot := &l.slots[k]
+		if slot.inline != nil {
+			if !c.find(slot.inline, base, data, content, i) {
 				return false
 			}
 			continue
 		}
-		s := &c.spans[base+place.member]
+		s := &c.spans[base+slot.member]
 		switch {
-		case place.again == againRun:
+		case slot.repeat == repeatFollows:
 			if s.to == 0 {
 				*s = span{int32(from), int32(i)}
 			} else if int(s.to) != at || from-at != int(pb.fields[k].tagLen) {
@@ -197,7 +200,7 @@ func (c *crosser) find(l *crossLevel, base int, data []byte, i, end int) bool {
 			} else {
 				s.to = int32(i)
 			}
-		case s.to == 0 || place.again == againLast:
+		case s.to == 0 || slot.repeat == repeatReplaces:
 			*s = span{int32(content), int32(i)}
 		default:
 			first := c.content(data, *s)
@@ -253,7 +256,7 @@ func length(data []byte, i, end int) (int, int) {
 	return int(l), i + n
 }
 
-func (c *crosser) content(data []byte, s span) []byte {
+func (c *transcoder) content(data []byte, s span) []byte {
 	if s.from < 0 {
 		return c.merged[-s.from-1]
 	}
@@ -261,7 +264,7 @@ func (c *crosser) content(data []byte, s span) []byte {
 }
 
 // merge makes one message of two occurrences, which is what they are one after the other.
-func (c *crosser) merge(first, second []byte) span {
+func (c *transcoder) merge(first, second []byte) span {
 	k := len(c.merged)
 	c.merged = slices.Grow(c.merged, 1)[:k+1]
 	c.merged[k] = append(append(c.merged[k][:0], first...), second...)
@@ -271,34 +274,34 @@ func (c *crosser) merge(first, second []byte) span {
 func text(data []byte) string { return mem.String(data) }
 
 // member appends a comma and the member that lies at s in data, or nothing if it is left out.
-func (c *crosser) member(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
+func (c *transcoder) member(b []byte, m *transcodeMember, data []byte, s span) ([]byte, bool) {
 	switch m.act {
-	case crossText:
+	case asText:
 		if s.from == s.to && !m.ptr && m.f.omit == omitLen {
 			return b, true
 		}
 		return appendString(m.f.appendName(b), text(data[s.from:s.to])), true
-	case crossNumber:
+	case asNumber:
 		return m.number(b, data[s.from:s.to])
-	case crossMessage:
-		cross := m.pf.elem.crossing()
-		if cross == nil {
+	case asMessage:
+		plan := m.pf.elem.transcodePlan()
+		if plan == nil {
 			return b, false
 		}
-		return c.nested(m.f.appendName(b), m, cross, c.content(data, s))
-	case crossTexts, crossMessages:
+		return c.nested(m.f.appendName(b), m, plan, c.content(data, s))
+	case asTexts, asMessages:
 		return c.list(m.f.appendName(b), m, data, s)
-	case crossTextMap, crossAmounts:
+	case asTextMap, asAmounts:
 		return c.mapping(m.f.appendName(b), m, data, s)
 	}
 	return c.value(b, m, data, s)
 }
 
-func (c *crosser) nested(b []byte, m *crossMember, cross *crossing, data []byte) ([]byte, bool) {
+func (c *transcoder) nested(b []byte, m *transcodeMember, plan *transcodePlan, data []byte) ([]byte, bool) {
 	if m.ptr && !c.enter() {
 		return b, false
 	}
-	b, ok := c.message(b, cross, data)
+	b, ok := c.message(b, plan, data)
 	if m.ptr {
 		c.encoder.depth--
 	}
@@ -306,7 +309,7 @@ func (c *crosser) nested(b []byte, m *crossMember, cross *crossing, data []byte)
 }
 
 // number appends a member that is a bool or an integer.
-func (m *crossMember) number(b, data []byte) ([]byte, bool) {
+func (m *transcodeMember) number(b, data []byte) ([]byte, bool) {
 	v := uint64(data[0])
 	if v >= 0x80 {
 		v, _ = protowire.ConsumeVarint(data) // which find has done
@@ -345,10 +348,10 @@ func (m *crossMember) number(b, data []byte) ([]byte, bool) {
 }
 
 // list appends a list of strings or messages.
-func (c *crosser) list(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
-	var cross *crossing
-	if m.act == crossMessages {
-		if cross = m.pf.elem.crossing(); cross == nil {
+func (c *transcoder) list(b []byte, m *transcodeMember, data []byte, s span) ([]byte, bool) {
+	var plan *transcodePlan
+	if m.act == asMessages {
+		if plan = m.pf.elem.transcodePlan(); plan == nil {
 			return b, false
 		}
 	}
@@ -361,11 +364,11 @@ func (c *crosser) list(b []byte, m *crossMember, data []byte, s span) ([]byte, b
 		b = append(b, lead)
 		lead = ','
 		i = from + l
-		if cross == nil {
+		if plan == nil {
 			b = appendString(b, text(data[from:i]))
 		} else {
 			var ok bool
-			if b, ok = c.nested(b, m, cross, data[from:i]); !ok {
+			if b, ok = c.nested(b, m, plan, data[from:i]); !ok {
 				return b, false
 			}
 		}
@@ -378,7 +381,7 @@ func (c *crosser) list(b []byte, m *crossMember, data []byte, s span) ([]byte, b
 }
 
 // mapping appends a map of strings or quantities, whose entries must come in the order of their keys.
-func (c *crosser) mapping(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
+func (c *transcoder) mapping(b []byte, m *transcodeMember, data []byte, s span) ([]byte, bool) {
 	lead, last := byte('{'), ""
 	for i := int(s.from); ; i += int(m.pf.tagLen) {
 		l, from := length(data, i, int(s.to))
@@ -390,7 +393,7 @@ func (c *crosser) mapping(b []byte, m *crossMember, data []byte, s span) ([]byte
 		last = key
 		b = append(appendString(append(b, lead), key), ':')
 		lead = ','
-		if m.act == crossTextMap {
+		if m.act == asTextMap {
 			b = appendString(b, text(value))
 		} else {
 			c.quantity = resource.Quantity{}
@@ -424,9 +427,9 @@ func entryOf(data []byte) (key string, value []byte, ok bool) {
 }
 
 // value appends a member by way of a Go value.
-func (c *crosser) value(b []byte, m *crossMember, data []byte, s span) ([]byte, bool) {
+func (c *transcoder) value(b []byte, m *transcodeMember, data []byte, s span) ([]byte, bool) {
 	n := m.pf.n
-	if m.spared {
+	if m.direct {
 		n = m.pf.elem
 	}
 	p := c.values[n]
@@ -438,7 +441,7 @@ func (c *crosser) value(b []byte, m *crossMember, data []byte, s span) ([]byte, 
 		return b, false
 	}
 	switch {
-	case m.spared:
+	case m.direct:
 		if !c.enter() {
 			return b, false
 		}
@@ -452,12 +455,12 @@ func (c *crosser) value(b []byte, m *crossMember, data []byte, s span) ([]byte, 
 }
 
 // read sets the value of type n at p to what the occurrences in s say.
-func (c *crosser) read(m *crossMember, n *node, p mem.Pointer, data []byte, s span) bool {
+func (c *transcoder) read(m *transcodeMember, n *node, p mem.Pointer, data []byte, s span) bool {
 	r := &c.reader
 	r.data, r.source, r.from, r.depth = data, text(data), 0, c.depth
 	wire := protowire.Type(m.pf.wire)
 	for i := int(s.from); ; i += int(m.pf.tagLen) {
-		if m.spared {
+		if m.direct {
 			i = r.value(m.pf, n, p, wire, i, int(s.to))
 		} else {
 			i = r.field(m.pf, p, wire, i, int(s.to))

@@ -6,76 +6,76 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// A crossing is how a message becomes JSON without becoming a Go value on the way: where in the JSON each of
+// A transcodePlan is how a message becomes JSON without becoming a Go value on the way: where in the JSON each of
 // its protobuf fields belongs, and how its members are written from the bytes.
-type crossing struct {
-	level   crossLevel
-	members []crossMember // in the order JSON writes them
-	always  []bool        // whether they are written even if they do not occur
+type transcodePlan struct {
+	level   transcodeLevel
+	members []transcodeMember // in the order JSON writes them
+	always  []bool            // whether they are written even if they do not occur
 }
 
-// A crossLevel places the protobuf fields of a message, or of one that JSON inlines into it.
-type crossLevel struct {
-	pb     *protoPlan
-	places []crossPlace // of the fields of pb, same order
+// A transcodeLevel places the protobuf fields of a message, or of one that JSON inlines into it.
+type transcodeLevel struct {
+	pb    *protoPlan
+	slots []transcodeSlot // of the fields of pb, same order
 }
 
-type crossPlace struct {
+type transcodeSlot struct {
 	member int
-	again  crossAgain
-	inline *crossLevel // its fields are members of the outer message
+	repeat repetition
+	inline *transcodeLevel // its fields are members of the outer message
 }
 
-// crossAgain says what a further occurrence of a field means.
-type crossAgain uint8
+// repetition says what a further occurrence of a field means.
+type repetition uint8
 
 const (
-	againLast  crossAgain = iota // it takes the place of the one before
-	againRun                     // it is one more, and has to follow directly
-	againMerge                   // the two are one message
+	repeatReplaces repetition = iota // it takes the place of the one before
+	repeatFollows                    // it is one more, and has to follow directly
+	repeatMerges                     // the two are one message
 )
 
-// crossAct is how a member is written.
-type crossAct uint8
+// transcodeAct is how a member is written.
+type transcodeAct uint8
 
 const (
-	crossValue   crossAct = iota // through a Go value
-	crossText                    // a string
-	crossNumber                  // a bool or an integer
-	crossMessage                 // a message
-	crossTexts                   // a list of strings
-	crossMessages
-	crossTextMap
-	crossAmounts // a map of quantities
+	asValue   transcodeAct = iota // through a Go value
+	asText                        // a string
+	asNumber                      // a bool or an integer
+	asMessage                     // a message
+	asTexts                       // a list of strings
+	asMessages
+	asTextMap
+	asAmounts // a map of quantities
 )
 
-type crossMember struct {
-	act    crossAct
+type transcodeMember struct {
+	act    transcodeAct
 	ptr    bool // values are behind pointers
-	spared bool // a pointer that need not be made to write what it points to
+	direct bool // a pointer that need not be made to write what it points to
 	f      *field
 	pf     *protoField // nil for what is not in protobuf
 	absent []byte      // written, from the comma on, if the field does not occur; nil for nothing
 }
 
-// crossing is nil for types that only a Go value can bring from protobuf to JSON.
-func (n *node) crossing() *crossing {
-	n.crossOnce.Do(func() { n.cross = newCrossing(n) })
-	return n.cross
+// transcodePlan returns nil for types that must be decoded to be brought from protobuf to JSON.
+func (n *node) transcodePlan() *transcodePlan {
+	n.transcodeOnce.Do(func() { n.transcode = newTranscodePlan(n) })
+	return n.transcode
 }
 
-func newCrossing(n *node) *crossing {
+func newTranscodePlan(n *node) *transcodePlan {
 	if n.enc != opStruct || n.pb.form != protoFields || n.unknown != nil {
 		return nil
 	}
-	c := &crossing{}
+	c := &transcodePlan{}
 	paths := map[string]int{}
 	for i := range n.fields {
 		f := &n.fields[i]
 		if f.indirect {
 			return nil
 		}
-		m := crossMember{f: f}
+		m := transcodeMember{f: f}
 		if zero := f.n.newValue(); !f.omitted(f.omit, zero) && !f.omitted(f.zero, zero) {
 			e := jsonEncoder{}
 			m.absent = e.member(append([]byte(nil), f.comma...), f, zero)
@@ -94,7 +94,7 @@ func newCrossing(n *node) *crossing {
 }
 
 // place finds the members that the fields of a message are, whose Go path is prefix.
-func (c *crossing) place(l *crossLevel, pb *protoPlan, prefix string, paths map[string]int) bool {
+func (c *transcodePlan) place(l *transcodeLevel, pb *protoPlan, prefix string, paths map[string]int) bool {
 	l.pb = pb
 	for i := range pb.fields {
 		pf := &pb.fields[i]
@@ -103,10 +103,10 @@ func (c *crossing) place(l *crossLevel, pb *protoPlan, prefix string, paths map[
 		if ok {
 			m := &c.members[at]
 			m.pf, m.ptr = pf, pf.card == cardPtr || pf.card == cardPtrs
-			var again crossAgain
-			m.act, again = m.f.chooseCrossing(pf)
-			m.spared = m.act == crossValue && pf.card == cardPtr && m.f.zero == omitNever && !m.f.quoted
-			l.places = append(l.places, crossPlace{member: at, again: again})
+			var repeat repetition
+			m.act, repeat = m.f.chooseTranscode(pf)
+			m.direct = m.act == asValue && pf.card == cardPtr && m.f.zero == omitNever && !m.f.quoted
+			l.slots = append(l.slots, transcodeSlot{member: at, repeat: repeat})
 			continue
 		}
 		if pf.card != cardOne || pf.elem.pb.form != protoFields {
@@ -116,48 +116,48 @@ func (c *crossing) place(l *crossLevel, pb *protoPlan, prefix string, paths map[
 		for p := range paths {
 			inside = inside || strings.HasPrefix(p, path+".")
 		}
-		inner := &crossLevel{}
+		inner := &transcodeLevel{}
 		if !inside || !c.place(inner, &pf.elem.pb, path+".", paths) {
 			return false
 		}
-		l.places = append(l.places, crossPlace{inline: inner})
+		l.slots = append(l.slots, transcodeSlot{inline: inner})
 	}
 	return true
 }
 
-func (f *field) chooseCrossing(pf *protoField) (crossAct, crossAgain) {
+func (f *field) chooseTranscode(pf *protoField) (transcodeAct, repetition) {
 	elem := pf.elem
 	if f.zero != omitNever || f.quoted || f.n != pf.n || elem.enc != elem.op && pf.card != cardMap {
-		return crossValue, againRun
+		return asValue, repeatFollows
 	}
 	message := elem.op == opStruct && elem.pb.form == protoFields
 	switch pf.card {
 	case cardOne, cardPtr:
 		switch {
 		case message:
-			return crossMessage, againMerge
+			return asMessage, repeatMerges
 		case pf.scalar == opString:
-			return crossText, againLast
+			return asText, repeatReplaces
 		case pf.scalar >= opBool && pf.scalar <= opUint64:
-			return crossNumber, againLast
+			return asNumber, repeatReplaces
 		}
 	case cardList, cardPtrs:
 		switch {
 		case f.n.enc != opSlice:
 		case message:
-			return crossMessages, againRun
+			return asMessages, repeatFollows
 		case pf.scalar == opString && pf.card == cardList:
-			return crossTexts, againRun
+			return asTexts, repeatFollows
 		}
 	case cardMap:
 		switch {
 		case f.n.enc == opStrMap:
-			return crossTextMap, againRun
+			return asTextMap, repeatFollows
 		case f.n.enc == opMap && f.n.quantities:
-			return crossAmounts, againRun
+			return asAmounts, repeatFollows
 		}
 	}
-	return crossValue, againRun
+	return asValue, repeatFollows
 }
 
 // member appends the value of a field at p.

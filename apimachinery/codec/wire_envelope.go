@@ -45,36 +45,24 @@ func AppendEnvelopeHead(dst []byte, apiVersion, kind string, body int) []byte {
 // AppendEnvelopeTail appends what comes after the body.
 func AppendEnvelopeTail(dst []byte) []byte { return append(dst, envelopeTail[:]...) }
 
-// EncodeEnvelope appends the envelope of an encoded body.
-func EncodeEnvelope(dst []byte, apiVersion, kind string, body []byte) []byte {
+// MarshalEnvelope encodes v and its envelope with one allocation. Errors are those of [MarshalProto].
+func MarshalEnvelope(apiVersion, kind string, v any) ([]byte, error) {
+	w := getWriter()
+	defer putWriter(w)
+	if err := w.root(v); err != nil {
+		return nil, err
+	}
+	body := w.bytes()
+	return AppendEnvelope(make([]byte, 0, SizeEnvelope(apiVersion, kind, len(body))), apiVersion, kind, body), nil
+}
+
+// AppendEnvelope appends the envelope of an encoded body, body included.
+func AppendEnvelope(dst []byte, apiVersion, kind string, body []byte) []byte {
 	dst = AppendEnvelopeHead(dst, apiVersion, kind, len(body))
 	return AppendEnvelopeTail(append(dst, body...))
 }
 
-// MarshalEnvelope encodes v and its envelope with one allocation. Errors are those of [MarshalProto].
-func MarshalEnvelope(apiVersion, kind string, v any) ([]byte, error) {
-	return AppendEnvelope(nil, apiVersion, kind, v)
-}
-
-// AppendEnvelope appends the envelope of v to dst, growing it at most once.
-// On error dst is returned as it was.
-func AppendEnvelope(dst []byte, apiVersion, kind string, v any) ([]byte, error) {
-	w := shared.writer()
-	defer shared.free(w)
-	if err := w.root(v); err != nil {
-		return dst, err
-	}
-	body := w.bytes()
-	if need := SizeEnvelope(apiVersion, kind, len(body)); cap(dst)-len(dst) < need {
-		grown := make([]byte, len(dst), len(dst)+need)
-		copy(grown, dst)
-		dst = grown
-	}
-	return EncodeEnvelope(dst, apiVersion, kind, body), nil
-}
-
-// DecodeEnvelope takes an envelope apart. raw is the body; it points into
-// data. The error is a [*DecodeError].
+// DecodeEnvelope splits an envelope. raw is the body; it points into data. The error is a [*DecodeError].
 func DecodeEnvelope(data []byte) (apiVersion, kind string, raw []byte, err error) {
 	if !IsEnvelope(data) {
 		return "", "", nil, &DecodeError{Msg: "not a protobuf object: it does not begin with k8s\\x00"}
@@ -86,9 +74,9 @@ func DecodeEnvelope(data []byte) (apiVersion, kind string, raw []byte, err error
 			return eachField(data, from, to, func(num protowire.Number, from, to int) error {
 				switch num {
 				case 1:
-					apiVersion = string(data[from:to])
+					apiVersion = internOrCopy(data[from:to])
 				case 2:
-					kind = string(data[from:to])
+					kind = internOrCopy(data[from:to])
 				}
 				return nil
 			})

@@ -30,9 +30,9 @@ type Item struct{ Head, Body, Tail []byte }
 // Len is the length of the item in bytes.
 func (i Item) Len() int { return len(i.Head) + len(i.Body) + len(i.Tail) }
 
-// AppendListHead appends the JSON of a list up to and including the opening
+// appendListHead appends the JSON of a list up to and including the opening
 // bracket of its items. The items, separated by commas, and then "]}" and a line feed must follow.
-func AppendListHead(dst []byte, h ListHeader) []byte {
+func appendListHead(dst []byte, h ListHeader) []byte {
 	dst = append(dst, '{')
 	if h.Kind != "" {
 		dst = append(appendString(append(dst, `"kind":`...), h.Kind), ',')
@@ -78,7 +78,7 @@ func appendListMeta(dst []byte, h ListHeader) []byte {
 // iteration or of w ends it; what was written by then is not a valid list.
 func WriteListJSON(w io.Writer, h ListHeader, items iter.Seq2[Item, error]) error {
 	out := bufio.NewWriterSize(w, 32<<10)
-	if _, err := out.Write(AppendListHead(out.AvailableBuffer(), h)); err != nil {
+	if _, err := out.Write(appendListHead(out.AvailableBuffer(), h)); err != nil {
 		return err
 	}
 	first := true
@@ -105,22 +105,6 @@ func (i Item) write(out *bufio.Writer) error {
 	out.Write(i.Body)
 	_, err := out.Write(i.Tail)
 	return err
-}
-
-// ItemsJSON encodes objects to JSON items one at a time, for [WriteListJSON].
-// An item is valid until the next step.
-func ItemsJSON[T any](objects iter.Seq2[T, error]) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		var buf []byte
-		for v, err := range objects {
-			if err == nil {
-				buf, err = AppendJSON(buf[:0], v)
-			}
-			if !yield(Item{Body: buf}, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // WriteListProto writes a list of encoded bodies in the protobuf envelope. The
@@ -150,13 +134,4 @@ func WriteListProto(w io.Writer, h ListHeader, items iter.Seq[Item]) error {
 	}
 	out.Write(envelopeTail[:])
 	return out.Flush()
-}
-
-// SizeListProto is the length of what [WriteListProto] writes, in bytes.
-func SizeListProto(h ListHeader, items iter.Seq[Item]) int {
-	size := 1 + protowire.SizeBytes(len(appendListMeta(nil, h)))
-	for item := range items {
-		size += 1 + protowire.SizeBytes(item.Len())
-	}
-	return SizeEnvelope(h.APIVersion, h.Kind, size)
 }

@@ -37,6 +37,15 @@ func noError[T any](s iter.Seq[T]) iter.Seq2[T, error] {
 	}
 }
 
+func jsonItems(t *testing.T, list []*corev1.ConfigMap) (items []codec.Item) {
+	for _, cm := range list {
+		body, err := codec.Marshal(cm)
+		require.NoError(t, err)
+		items = append(items, codec.Item{Body: body})
+	}
+	return items
+}
+
 // The streamed forms of a list equal the forms of the list as one value.
 func TestStreamedListEqualsWholeList(t *testing.T) {
 	count := int64(7)
@@ -53,7 +62,7 @@ func TestStreamedListEqualsWholeList(t *testing.T) {
 		want, err := codec.Marshal(list)
 		require.NoError(t, err)
 		var got bytes.Buffer
-		require.NoError(t, codec.WriteListJSON(&got, h, codec.ItemsJSON(noError(slices.Values(list.Items)))))
+		require.NoError(t, codec.WriteListJSON(&got, h, noError(slices.Values(jsonItems(t, list.Items)))))
 		require.Equal(t, string(want)+"\n", got.String())
 
 		want, err = codec.MarshalEnvelope("v1", "ConfigMapList", list)
@@ -67,50 +76,7 @@ func TestStreamedListEqualsWholeList(t *testing.T) {
 		got.Reset()
 		require.NoError(t, codec.WriteListProto(&got, h, slices.Values(items)))
 		require.Equal(t, want, got.Bytes())
-		require.Equal(t, len(want), codec.SizeListProto(h, slices.Values(items)))
 	}
-}
-
-func TestSplitList(t *testing.T) {
-	count := int64(7)
-	h := codec.ListHeader{APIVersion: "v1", Kind: "ConfigMapList", ResourceVersion: "12", Continue: "c", RemainingItemCount: &count}
-	var inJSON, inProto bytes.Buffer
-	var items []codec.Item
-	for _, cm := range configMaps(3) {
-		body, err := codec.MarshalProto(cm)
-		require.NoError(t, err)
-		items = append(items, codec.Item{Body: body})
-	}
-	require.NoError(t, codec.WriteListJSON(&inJSON, h, codec.ItemsJSON(noError(slices.Values(configMaps(3))))))
-	require.NoError(t, codec.WriteListProto(&inProto, h, slices.Values(items)))
-	l, err := codec.SplitListJSON(inJSON.Bytes())
-	require.NoError(t, err)
-	require.Equal(t, h, l.ListHeader)
-	for i, cm := range configMaps(3) {
-		want, err := codec.Marshal(cm)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(l.Items[i]))
-	}
-	l, err = codec.SplitListProto(inProto.Bytes())
-	require.NoError(t, err)
-	require.Equal(t, h, l.ListHeader)
-	require.Len(t, l.Items, 3)
-	require.Equal(t, items[2].Body, l.Items[2])
-
-	l, err = codec.SplitListJSON([]byte(` { "items" : [ {"a":[1,2]} , 5 ] , "zz":{}, "metadata":{}, "kind":null} `))
-	require.NoError(t, err)
-	require.Equal(t, []string{`{"a":[1,2]}`, "5"}, []string{string(l.Items[0]), string(l.Items[1])})
-	for text, path := range map[string]string{`[]`: "", `{"items":[{}`: "items", `{"items":[{},{"a":}]}`: "items[1]", `{"kind":1}`: "kind",
-		`{"items":{}}`: "items", `{"metadata":{"continue":5}}`: "metadata", `{} {}`: "", ``: "", `{"items":[]`: ""} {
-		_, err := codec.SplitListJSON([]byte(text))
-		var de *codec.DecodeError
-		require.ErrorAs(t, err, &de, text)
-		require.Equal(t, path, de.Path, text)
-	}
-	_, err = codec.SplitListProto([]byte("k8s\x00\x12\x02\x0a\xff"))
-	require.Error(t, err)
-	_, err = codec.SplitListProto([]byte("k8s\x00\x12\x03\x0a\x01\xff"))
-	require.Error(t, err)
 }
 
 func TestListWritersReportErrors(t *testing.T) {
@@ -196,7 +162,7 @@ func TestWatchSamples(t *testing.T) {
 				require.NoError(t, err, s.Case)
 				apiVersion, kind, body, err := codec.DecodeEnvelope(object)
 				require.NoError(t, err)
-				again = codec.AppendEventProto(again, typ, codec.EncodeEnvelope(nil, apiVersion, kind, body))
+				again = codec.AppendEventProto(again, typ, codec.AppendEnvelope(nil, apiVersion, kind, body))
 				protos++
 			}
 			require.Equal(t, stream, again, s.Case)
@@ -266,15 +232,15 @@ func TestFrameReaderLimits(t *testing.T) {
 
 func TestEnvelope(t *testing.T) {
 	obj := configMaps(2)[1]
-	data, err := codec.AppendEnvelope([]byte("x"), "v1", "ConfigMap", obj)
+	data, err := codec.MarshalEnvelope("v1", "ConfigMap", obj)
 	require.NoError(t, err)
-	require.True(t, codec.IsEnvelope(data[1:]))
+	require.True(t, codec.IsEnvelope(data))
 	body, err := codec.MarshalProto(obj)
 	require.NoError(t, err)
-	require.Equal(t, data[1:], codec.EncodeEnvelope(nil, "v1", "ConfigMap", body))
-	require.Equal(t, len(data)-1, codec.SizeEnvelope("v1", "ConfigMap", len(body)))
+	require.Equal(t, "x"+string(data), string(codec.AppendEnvelope([]byte("x"), "v1", "ConfigMap", body)))
+	require.Len(t, data, codec.SizeEnvelope("v1", "ConfigMap", len(body)))
 	var back corev1.ConfigMap
-	_, _, err = codec.UnmarshalEnvelope(data[1:], &back)
+	_, _, err = codec.UnmarshalEnvelope(data, &back)
 	require.NoError(t, err)
 	require.Equal(t, metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}, back.TypeMeta)
 

@@ -136,14 +136,17 @@ func BenchmarkEncodeListProtobuf(b *testing.B) {
 func BenchmarkStreamListJSON(b *testing.B) {
 	ours, theirs := benchList(b)
 	loop(b, "keelson", func() error {
-		objects := func(yield func(*corev1.Pod, error) bool) {
+		var buf []byte
+		items := func(yield func(codec.Item, error) bool) {
 			for _, p := range ours.Items {
-				if !yield(p, nil) {
+				var err error
+				buf, err = codec.AppendJSON(buf[:0], p)
+				if !yield(codec.Item{Body: buf}, err) {
 					return
 				}
 			}
 		}
-		return codec.WriteListJSON(io.Discard, codec.ListHeader{APIVersion: "v1", Kind: "PodList"}, codec.ItemsJSON(objects))
+		return codec.WriteListJSON(io.Discard, codec.ListHeader{APIVersion: "v1", Kind: "PodList"}, items)
 	})
 	loop(b, "upstream", func() error { return stdjson.NewEncoder(io.Discard).Encode(theirs) })
 }

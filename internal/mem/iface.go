@@ -2,7 +2,7 @@ package mem
 
 import "reflect"
 
-// interfaceWords is the memory layout of an interface value: what it knows about the dynamic type, and the
+// interfaceWords is the memory layout of an interface value: a description of the dynamic type, and the
 // value or its address.
 type interfaceWords [2]Pointer
 
@@ -34,8 +34,9 @@ func checkInterfaces() bool {
 	return s == any("two")
 }
 
-// A Binder makes values of an interface type of pointers to values of one type. Asserting the interface each
-// time would look up the methods of the type.
+// A Binder makes values of an interface type from pointers to values of one type. Asserting the interface
+// each time would look up the methods of the type: without binders and [Box] codec's
+// BenchmarkEncodeJSON/append takes 11% longer and BenchmarkDecodeProtobuf 17%.
 type Binder struct {
 	word Pointer
 	elem reflect.Type

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An upgrade of Go must not switch the layouts off without notice: that is slower by half. Read the runtime of
-// the new version (internal/runtime/maps for maps) and extend map_layout_go126.go, or change the layout.
+// An upgrade of Go must not switch the layouts off without notice: that is slower by half. Read the runtime
+// of the new version (internal/runtime/maps for maps) and extend map_layout_go126.go, or change the layout.
 func TestLayoutsAreKnown(t *testing.T) {
 	if Safe {
 		require.False(t, valuesKnown || interfacesKnown || methodsKnown || MapsAlike || SmallMapsKnown)

@@ -35,7 +35,8 @@ func checkMethods() bool {
 // function is the function that f holds as one of type F, which differs in types of pointers only.
 func function[F any](f any) F { return *(*F)(Pointer(&(*interfaceWords)(Pointer(&f))[1])) }
 
-// IntoFunc is the method func(*T, *T), without reflection's cost of some 300 ns a call.
+// IntoFunc is the method func(*T, *T). Calling methods by reflection instead makes codec's BenchmarkEqual
+// take 4.5 us and 30 allocations in place of 2.8 us and 10.
 func IntoFunc(method reflect.Value) func(src, dst Pointer) {
 	if methodsKnown {
 		return function[func(src, dst Pointer)](method.Interface())

@@ -6,6 +6,9 @@
 // garbage collector treats as any other. A decoder expects the layout of the objects before and takes the
 // parts from a block through a [Slab]; a copier knows the layout before it begins and finds it in a [Cache].
 //
+// Without blocks codec's BenchmarkDeepCopy takes 5.9 us and 29 allocations in place of 3.6 us and 2,
+// BenchmarkDecodeProtobuf 8.2 us and 30 in place of 5.5 us and 4, and BenchmarkDecodeJSON 18% longer.
+//
 // The price is that any part keeps its block alive, so blocks are small, and that types made at run time
 // stay, so there are few. With the build tag keelson_safe every part is an allocation of its own.
 package arena

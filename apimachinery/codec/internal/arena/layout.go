@@ -20,8 +20,8 @@ const (
 	maxMisses  = 1000 // in a row, of one cache
 )
 
-// An Allocation is a pointer's target (count 1), a slice's elements, or the memory of a map (count 1, or 0 for
-// one that is not small).
+// An Allocation is a pointer's target (count 1), a slice's elements, or the memory of a map (count 1, or 0
+// for one that is not small).
 type Allocation struct {
 	Kind  Kind
 	Count uint32

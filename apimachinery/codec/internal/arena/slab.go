@@ -94,8 +94,8 @@ func (s *Slab) New(t reflect.Type, k Kind) mem.Pointer {
 	return mem.New(t)
 }
 
-// Slice gives the empty slice h capacity for elements of kind k if the block has it. [Slab.SetLen] must follow
-// with the index.
+// Slice gives the empty slice h capacity for elements of kind k if the block has it. [Slab.SetLen] must
+// follow with the index.
 func (s *Slab) Slice(h *mem.Slice, k Kind) (index int) {
 	if s == nil || k == 0 {
 		return -1
