@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// The cluster serves its server's measurements as kube-apiserver does: to those who monitor it, and to nobody
+// The cluster serves its server's measurements as kube-apiserver does: to those who monitor it, and to no one
 // else.
 func TestClusterMetrics(t *testing.T) {
 	conn := startTestCluster(t)

@@ -259,7 +259,7 @@ func TestKubeAPIServer(t *testing.T) {
 }
 
 // TestHistories: clients and watchers of two API servers at once, while what they stand on is killed again
-// and again: what they were told is one history.
+// and again: what they received is one history.
 func TestHistories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the API server and starts processes")

@@ -78,7 +78,7 @@ func parity(t *testing.T, seed uint64, typ reflect.Type, newOurs func() any) {
 		return b
 	}
 	upJSON, upProto := inJSON(up), inProto(up)
-	// What upstream makes of these bytes; nil and empty are not always told apart on the wire.
+	// What upstream makes of these bytes; nil and empty are not always distinguished on the wire.
 	fromJSON, fromProto := newOf(typ), newOf(typ)
 	require.NoError(t, stdjson.Unmarshal(upJSON, fromJSON))
 	require.NoError(t, fromProto.(protoMessage).Unmarshal(upProto))

@@ -120,7 +120,7 @@ func TestALateCustomResource(t *testing.T) {
 	})
 }
 
-// A stored object that does not fit a program's type is told of with its key, wherever it turns up, and the
+// A stored object that does not fit a program's type is reported with its key, wherever it occurs, and the
 // others are worked with.
 func TestACustomResourceThatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

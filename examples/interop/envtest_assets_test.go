@@ -43,7 +43,7 @@ func assets(t *testing.T) string {
 	return dir
 }
 
-// A test suite as people write it, with nothing changed but the folder of its binaries: definitions and
+// A test suite as users write it, with nothing changed but the folder of its binaries: definitions and
 // webhooks are installed, work, and are gone with the environment. With two flags the same server needs no
 // etcd; and ours may stand for etcd's binary too.
 func TestEnvtestAssets(t *testing.T) {
@@ -127,7 +127,7 @@ func useEnvtest(t *testing.T, env *envtest.Environment) {
 	kubectl, err := user.Kubectl()
 	require.NoError(t, err)
 	out, _, err := kubectl.Run("auth", "can-i", "list", "configmaps")
-	require.Error(t, err, "nobody gave it a role")
+	require.Error(t, err, "it has no role")
 	require.NotNil(t, out)
 	limited, err := kubernetes.NewForConfig(user.Config())
 	require.NoError(t, err)

@@ -52,7 +52,7 @@ func TestEnvtestWithOurServer(t *testing.T) {
 	limited, err := kubernetes.NewForConfig(user.Config())
 	require.NoError(t, err)
 	_, err = limited.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
-	require.Error(t, err, "nobody gave it a role")
+	require.Error(t, err, "it has no role")
 	list, err := cs.Discovery().ServerResourcesForGroupVersion("demo.keelson.dev/v1")
 	require.NoError(t, err)
 	require.NotEmpty(t, list.APIResources)

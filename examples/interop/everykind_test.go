@@ -283,12 +283,12 @@ func statusOf[T metav1.Object](t *testing.T, ctx context.Context, c *client.Clie
 	if f := observed(same); !f.IsValid() || f.Kind() != reflect.Int64 {
 		return
 	}
-	told, err := client.UpdateStatus(ctx, c, key, func(obj T) error {
+	updated, err := client.UpdateStatus(ctx, c, key, func(obj T) error {
 		observed(obj).SetInt(obj.GetGeneration() + 7)
 		return nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, told.GetGeneration()+7, observed(told).Int())
+	require.Equal(t, updated.GetGeneration()+7, observed(updated).Int())
 }
 
 // isGone reports whether a deleted object is gone; if it is not, it must be on its way.

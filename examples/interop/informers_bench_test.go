@@ -155,7 +155,7 @@ type running struct {
 	stop func()
 }
 
-// syncOurs starts an informer of ours; handle, if not nil, is told the version of every Pod whose spec it may
+// syncOurs starts an informer of ours; handle, if not nil, is called with the version of every Pod whose spec it may
 // look at.
 func syncOurs(b *testing.B, f *podFeed, o ourinformers.SetOptions, handle func(version string, spec func() string)) (running, *ourinformers.Informer[*corev1.Pod]) {
 	ctx, cancel := context.WithCancel(b.Context())
@@ -306,8 +306,8 @@ func BenchmarkInformerEvents(b *testing.B) {
 
 var benchKey = types.NamespacedName{Namespace: "default", Name: "pod-000042"}
 
-// BenchmarkListerGet is a private copy of an object that somebody is using, as a reconciler needs that is
-// about to change it; cold, of one nobody is.
+// BenchmarkListerGet is a private copy of an object that is in use, as a reconciler needs that is
+// about to change it; cold, of one that is not.
 func BenchmarkListerGet(b *testing.B) {
 	f := feedPods(b, 10_000)
 	r, inf := syncOurs(b, f, ourinformers.SetOptions{}, nil)

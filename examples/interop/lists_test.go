@@ -186,7 +186,7 @@ func askForState(t *testing.T, hc *http.Client, host, verb string, q url.Values,
 	}
 }
 
-// requireTooLarge wants the answer from which client-go learns that it must wait or list anew.
+// requireTooLarge wants the answer from which client-go learns that it must wait or list again.
 func requireTooLarge(t *testing.T, code int, body []byte, what string) {
 	t.Helper()
 	var status metav1.Status

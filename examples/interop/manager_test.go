@@ -99,7 +99,7 @@ func TestControllerRuntimeManagerOverTCP(t *testing.T) {
 		}
 	}
 	eventually(t, "the deployment is made", image("app:1"))
-	// What somebody else changes or deletes is put right, through the watch on owned objects.
+	// What another client changes or deletes is corrected, through the watch on owned objects.
 	d, err := cs.AppsV1().Deployments("default").Get(ctx, "web", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "ConfigMap", d.OwnerReferences[0].Kind)

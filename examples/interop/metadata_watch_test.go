@@ -24,7 +24,7 @@ import (
 )
 
 // endsQuietly reports the end of an ended request as io.EOF. client-go's metadata watches make an event of
-// any other error, for which watch.Filter waits for ever when nobody reads it any more.
+// any other error, for which watch.Filter waits forever when nothing reads it any longer.
 type endsQuietly struct{ http.RoundTripper }
 
 func (q endsQuietly) RoundTrip(r *http.Request) (*http.Response, error) {

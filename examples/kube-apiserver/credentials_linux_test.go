@@ -19,7 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// credentials is a server process that knows the users run1, run2, ... by the tokens t1, t2, ..., and anybody
+// credentials is a server process with the users run1, run2, ... by the tokens t1, t2, ..., and anybody
 // with a certificate of its authority.
 type credentials struct {
 	t          *testing.T

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestFaults runs random clients and watchers against two API servers over three etcd members while members
-// and servers are killed, paused and cut off the network, and checks all they were told. Every process has a
+// and servers are killed, paused and cut off the network, and checks all they received. Every process has a
 // network namespace of its own; the test runs in one more, in a second run of its binary.
 func TestFaults(t *testing.T) {
 	if testing.Short() {

@@ -128,7 +128,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// A server that was given no policy serves nobody's secrets: the default modes refuse who has no rights, and
+// A server without a policy serves no secrets: the default modes refuse who has no rights, and
 // where everything is allowed a request needs credentials.
 func TestBareServerIsClosed(t *testing.T) {
 	for _, c := range []struct {

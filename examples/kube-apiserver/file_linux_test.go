@@ -73,7 +73,7 @@ func ready(t *testing.T, conn client.Conn) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// Clients and watchers at once, while the server is killed again and again: what they were told is one
+// Clients and watchers at once, while the server is killed again and again: what they received is one
 // history.
 func TestFileHistories(t *testing.T) {
 	s := newFileServer(t)
@@ -108,7 +108,7 @@ func TestFileHistories(t *testing.T) {
 	}
 }
 
-// A server over a file is killed while clients write: afterwards all they were told is there, versions rise
+// A server over a file is killed while clients write: afterwards all that was acknowledged is there, versions rise
 // further, and a watch goes on where it was.
 func TestFileStorage(t *testing.T) {
 	s := newFileServer(t)

@@ -309,7 +309,7 @@ func TestTerminate(t *testing.T) {
 	l.must(201, http.MethodPost, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 		`{"metadata":{"name":"u"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"user"}]}`)
 	l.until("the new binding counts", func() bool { return l.ask(l.front, "user", http.MethodGet, configMaps, "").code == http.StatusOK })
-	l.until("nobody listens", func() bool { return l.ask(l.front, "admin", http.MethodGet, "/livez", "").err != nil })
+	l.until("nothing listens", func() bool { return l.ask(l.front, "admin", http.MethodGet, "/livez", "").err != nil })
 	select {
 	case a := <-slow:
 		require.Fail(t, "the request did not wait for the webhook", "%+v", a)

@@ -3,8 +3,8 @@
 //
 //	loadtest --kubeconfig FILE --objects 10000 --clients 32 --pid "$(pgrep kube-apiserver)"
 //
-// Everything it makes is in one namespace, which it deletes at the end. The pods it makes are never run:
-// nothing must schedule them, so let it meet an API server alone, or keep --objects small.
+// Everything it creates is in one namespace, which it deletes at the end. The pods must not be scheduled: run it
+// against an API server without a scheduler, or keep --objects small.
 package main
 
 import (

@@ -36,7 +36,7 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, 3*time.Second, o.election.LeaseDuration)
 }
 
-// The command itself over TCP, in real time: it leads, works, and hands the lease back when it is told to
+// The command itself over TCP, in real time: it leads, works, and releases the lease when it is told to
 // end.
 func TestRunAgainstAServer(t *testing.T) {
 	s := api.Scheme().Clone()

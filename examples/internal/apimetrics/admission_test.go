@@ -159,7 +159,7 @@ func TestTerminations(t *testing.T) {
 	)
 }
 
-// Webhooks that agree, refuse, make no sense, and cannot be reached, are told apart.
+// Webhooks that agree, refuse, make no sense, and cannot be reached, are distinguished.
 func TestWebhooks(t *testing.T) {
 	p := startPlane(t)
 	hooks := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -52,9 +52,9 @@ func BenchmarkHooks(b *testing.B) {
 	})
 	b.Run("plugin", func(b *testing.B) {
 		b.ReportAllocs()
-		told := h.Admission.Plugin("LimitRanger", admission.Validating)
+		step := h.Admission.Plugin("LimitRanger", admission.Validating)
 		for b.Loop() {
-			told(admission.Create, false, time.Microsecond)
+			step(admission.Create, false, time.Microsecond)
 		}
 	})
 	b.Run("event", func(b *testing.B) {

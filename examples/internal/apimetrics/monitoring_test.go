@@ -21,7 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// The rules and dashboards that people have for Kubernetes find what they look for.
+// The rules and dashboards that exist for Kubernetes find the metrics they use.
 func TestMonitoring(t *testing.T) {
 	ca, err := certs.NewAuthority("ca")
 	require.NoError(t, err)
