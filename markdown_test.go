@@ -93,7 +93,8 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 }
 
-// TestMarkdownGo compiles the Go of all documents: every block is a file, and the blocks of one document are one package.
+// TestMarkdownGo compiles the Go of all documents: every block is a file, and the blocks of one document are
+// one package.
 func TestMarkdownGo(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	here, err := os.Getwd()
@@ -137,8 +138,8 @@ func TestMarkdownGo(t *testing.T) {
 	}
 }
 
-// TestMarkdownShell runs the shell commands of all documents, but for those marked "sh norun": what runs until it is
-// interrupted, takes long, or needs more than the repository.
+// TestMarkdownShell runs the shell commands of all documents, but for those marked "sh norun": what runs
+// until it is interrupted, takes long, or needs more than the repository.
 func TestMarkdownShell(t *testing.T) {
 	if testing.Short() {
 		t.Skip("commands of documents: -short")
@@ -172,8 +173,8 @@ func TestMarkdownShell(t *testing.T) {
 
 var hop = regexp.MustCompile(`([a-z0-9_/]+\.go) +([A-Za-z]+)\b`)
 
-// TestArchitectureNamesRealFiles: the journeys of ARCHITECTURE.md lead from file to file. A hop names a file and what it
-// declares there.
+// TestArchitectureNamesRealFiles: the journeys of ARCHITECTURE.md lead from file to file. A hop names a file
+// and what it declares there.
 func TestArchitectureNamesRealFiles(t *testing.T) {
 	prose, blocks := readMarkdown(t, "ARCHITECTURE.md")
 	hops := 0

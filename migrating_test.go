@@ -51,8 +51,8 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// TestMigratingCompiles: the code in the right-hand columns of MIGRATING.md occurs in the functions below, which are
-// compiled and not run.
+// TestMigratingCompiles: the code in the right-hand columns of MIGRATING.md occurs in the functions below,
+// which are compiled and not run.
 func TestMigratingCompiles(t *testing.T) {
 	text, err := os.ReadFile("migrating_test.go")
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func migrateObjects(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	use(client.Retry(ctx, client.RetryPolicy{}, func(ctx context.Context) error { return nil }))
 	use(client.GetOrCreate(ctx, pods, pod))
 	use(dynamic.For(conn, gvr), dynamic.Metadata(conn, gvr))
-	use(apierrors.IsNotFound(nil))
+	use(apierrors.IsNotFound(nil), apierrors.IgnoreNotFound(nil))
 	disc := discovery.New(conn, discovery.Options{})
 	use(disc.ForKind, disc.ForResource, disc.OpenAPI, disc.Schema)
 	use(disc.Find(ctx, "deploy"))

@@ -26,11 +26,13 @@ var update = flag.Bool("update", false, "rewrite the golden files of testdata fr
 // maxColumns is the width of comments and of prose. A tab counts four.
 const maxColumns = 110
 
-// leftovers is the golden file of what the rules below still find: a line "RULE FILE COUNT" each. It may only shrink.
+// leftovers is the golden file of what the rules below still find: a line "RULE FILE COUNT" each. It may only
+// shrink.
 const leftovers = "testdata/style.txt"
 
-// TestStyle holds the rules of CONTRIBUTING.md that no linter of .golangci.yml checks. Each rule counts what it finds in
-// a file; more than the golden file allows is an error, and less is one too, so that the golden file follows:
+// TestStyle holds the rules of CONTRIBUTING.md that no linter of .golangci.yml checks. Each rule counts what
+// it finds in a file; more than the golden file allows is an error, and less is one too, so that the golden
+// file follows:
 //
 //	go test . -run TestStyle -update
 func TestStyle(t *testing.T) {
@@ -144,8 +146,8 @@ func parseDir(t *testing.T, dir string) []*sourceFile {
 
 func columns(line string) int { return utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")) }
 
-// checkWidth: comments are read in a window that shows code beside code. Directives, addresses and the output of Examples
-// cannot be wrapped.
+// checkWidth: comments are read in a window that shows code beside code. Directives, addresses and the output
+// of Examples cannot be wrapped.
 func checkWidth(found findings, f *sourceFile) {
 	for _, group := range f.ast.Comments {
 		if text := group.Text(); f.isTest() && (strings.HasPrefix(text, "Output:") || strings.HasPrefix(text, "Unordered output:")) {
@@ -201,8 +203,9 @@ func checkContexts(found findings, f *sourceFile) {
 	})
 }
 
-// checkSleeps: a test waits on virtual time. A sleep counts as virtual if it stands in a call of synctest.Test, or of a
-// function of the package's tests that calls synctest.Test, or in a function that only such code calls.
+// checkSleeps: a test waits on virtual time. A sleep counts as virtual if it stands in a call of
+// synctest.Test, or of a function of the package's tests that calls synctest.Test, or in a function that only
+// such code calls.
 func checkSleeps(found findings, files []*sourceFile) {
 	bubbles := map[string]bool{} // functions that start a bubble
 	for _, f := range files {
