@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keelson-dev/keelson/controllers/internal/mountinfo"
 )
 
 // newMounter mounts if this process may.
@@ -22,7 +23,7 @@ func newMounter() mounter {
 type kernelMounter struct{}
 
 func (m *kernelMounter) tmpfs(dir string, size int64) error {
-	points, err := mountPoints()
+	points, err := mountinfo.Points()
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (m *kernelMounter) below(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := mountPoints()
+	points, err := mountinfo.Points()
 	if err != nil {
 		return nil, err
 	}
@@ -87,27 +88,4 @@ func (m *kernelMounter) ours(dir string) bool {
 		return true
 	}
 	return strings.Contains(dir, "/"+subPathFolder+"/")
-}
-
-// mountPoints lists what is mounted in this process's mount namespace.
-func mountPoints() ([]string, error) {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var list []string
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		if f := strings.Fields(s.Text()); len(f) > 4 {
-			list = append(list, unescape(f[4]))
-		}
-	}
-	return list, s.Err()
-}
-
-// unescape reads the octal escapes of mountinfo.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keelson-dev/keelson/controllers/internal/mountinfo"
 )
 
 // openNoLinks opens a path below root element by element. A symbolic link is an error, the last element
@@ -66,7 +68,7 @@ func (m *kernelMounter) clearTarget(target string, want *unix.Stat_t) (done bool
 		return false, err
 	}
 	for {
-		points, err := mountPoints()
+		points, err := mountinfo.Points()
 		if err != nil {
 			return false, err
 		}

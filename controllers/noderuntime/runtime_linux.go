@@ -24,6 +24,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/controllers/internal/mountinfo"
 )
 
 // startTimeout is how long containerd may take to answer; stopTimeout how long to end.
@@ -559,58 +561,27 @@ func arguments(pid int) []string {
 	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 }
 
-// endShims kills the shims of this containerd that are left, and all processes below them.
+// endShims kills the remaining shims of this containerd and all processes below them.
 func (r *Runtime) endShims() {
-	entries, err := os.ReadDir("/proc")
+	err := endTrees(func(pid int) bool {
+		args := arguments(pid)
+		return len(args) > 0 && strings.Contains(args[0], "containerd-shim") && slices.Contains(args, r.paths.socket)
+	}, stopTimeout)
 	if err != nil {
-		return
-	}
-	children := map[int][]int{}
-	var shims []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if args := arguments(pid); len(args) > 0 && strings.Contains(args[0], "containerd-shim") && slices.Contains(args, r.paths.socket) {
-			shims = append(shims, pid)
-		}
-		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
-			if i := strings.LastIndexByte(string(b), ')'); i > 0 {
-				if f := strings.Fields(string(b[i+1:])); len(f) > 1 {
-					parent, _ := strconv.Atoi(f[1])
-					children[parent] = append(children[parent], pid)
-				}
-			}
-		}
-	}
-	var end func(pid int)
-	end = func(pid int) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-		for _, c := range children[pid] {
-			end(c)
-		}
-	}
-	for _, pid := range shims {
-		end(pid)
-	}
-	if len(shims) > 0 {
-		time.Sleep(100 * time.Millisecond)
+		r.log.Warn("end shims failed", "err", err)
 	}
 }
 
-// unmountAll unmounts what is mounted below Dir, the deepest first.
+// unmountAll unmounts everything below the runtime's directories, the deepest mount points first.
 func (r *Runtime) unmountAll() {
-	b, err := os.ReadFile("/proc/self/mountinfo")
+	points, err := mountinfo.Points()
 	if err != nil {
+		r.log.Warn("list mount points failed", "err", err)
 		return
 	}
-	var points []string
-	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) > 4 && (strings.HasPrefix(f[4], r.paths.dir+"/") || strings.HasPrefix(f[4], r.paths.state+"/")) {
-			points = append(points, f[4])
-		}
-	}
+	points = slices.DeleteFunc(points, func(p string) bool {
+		return !strings.HasPrefix(p, r.paths.dir+"/") && !strings.HasPrefix(p, r.paths.state+"/")
+	})
 	slices.SortFunc(points, func(a, b string) int { return len(b) - len(a) })
 	for _, p := range points {
 		_ = unix.Unmount(p, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
