@@ -112,8 +112,8 @@ func hostsFile(pod *corev1.Pod, ips []string, domain string) []byte {
 			"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
 		name := hostname(pod)
 		for _, ip := range ips {
-			if pod.Spec.Subdomain != "" && domain != "" {
-				fmt.Fprintf(&b, "%s\t%s.%s.%s.svc.%s\t%s\n", ip, name, pod.Spec.Subdomain, pod.Namespace, domain, name)
+			if full := fqdn(pod, domain); full != "" {
+				fmt.Fprintf(&b, "%s\t%s\t%s\n", ip, full, name)
 			} else {
 				fmt.Fprintf(&b, "%s\t%s\n", ip, name)
 			}

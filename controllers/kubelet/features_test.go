@@ -1,6 +1,9 @@
 package kubelet_test
 
 import (
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,5 +86,62 @@ func TestEphemeralContainersJoinTheirTargets(t *testing.T) {
 		require.Equal(t, cri.NamespaceMode_TARGET, n.Pid)
 		require.Contains(t, r.get("web").Status.ContainerStatuses[1].ContainerID, n.TargetId)
 		require.NotEmpty(t, n.TargetId)
+	})
+}
+
+// A pod may have its FQDN as hostname. One that is too long for the kernel keeps the pod pending, with an event.
+func TestSetHostnameAsFQDN(t *testing.T) {
+	bubble(t, func(r *rig) { r.opts.ClusterDomain = "cluster.local" }, func(r *rig) {
+		named := func(subdomain string, as *bool) func(*corev1.Pod) {
+			return func(p *corev1.Pod) { p.Spec.Subdomain, p.Spec.SetHostnameAsFQDN = subdomain, as }
+		}
+		r.pod("plain", named("sub", nil), "c")
+		r.pod("full", named("sub", new(true)), "c")
+		r.pod("alone", named("", new(true)), "c")
+		r.pod("long", named(strings.Repeat("s", 60), new(true)), "c")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "plain", r.rt.SandboxConfig("plain").Hostname)
+		require.Equal(t, "full.sub.default.svc.cluster.local", r.rt.SandboxConfig("full").Hostname)
+		require.Equal(t, "alone", r.rt.SandboxConfig("alone").Hostname)
+		require.Nil(t, r.rt.SandboxConfig("long"))
+		require.Equal(t, corev1.PodPending, r.get("long").Status.Phase)
+		require.True(t, slices.ContainsFunc(controllertest.List[*corev1.Event](r.c, "default"), func(e *corev1.Event) bool {
+			return e.InvolvedObject.Name == "long" && e.Reason == "FailedCreatePodSandBox" &&
+				strings.Contains(e.Message, "is too long (64 characters is the max, 91 characters requested)")
+		}))
+	})
+}
+
+// The stop signal of a container reaches the runtime and the status.
+func TestStopSignal(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		for name, signal := range map[string]corev1.Signal{"plain": "", "usr1": "SIGUSR1", "min": "SIGRTMIN+3", "max": "SIGRTMAX-2"} {
+			r.pod(name, func(p *corev1.Pod) {
+				if signal != "" {
+					p.Spec.OS = &corev1.PodOS{Name: "linux"}
+					p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{StopSignal: &signal}
+				}
+			}, "c")
+		}
+		time.Sleep(5 * time.Second)
+		require.Equal(t, cri.Signal_RUNTIME_DEFAULT, r.rt.Config("plain", "c").StopSignal)
+		require.Nil(t, r.get("plain").Status.ContainerStatuses[0].StopSignal)
+		require.Equal(t, cri.Signal_SIGUSR1, r.rt.Config("usr1", "c").StopSignal)
+		require.Equal(t, cri.Signal_SIGRTMINPLUS3, r.rt.Config("min", "c").StopSignal)
+		require.Equal(t, cri.Signal_SIGRTMAXMINUS2, r.rt.Config("max", "c").StopSignal)
+		require.Equal(t, corev1.Signal("SIGRTMIN+3"), *r.get("min").Status.ContainerStatuses[0].StopSignal)
+		require.Equal(t, corev1.Signal("SIGRTMAX-2"), *r.get("max").Status.ContainerStatuses[0].StopSignal)
+	})
+}
+
+// Local seccomp profiles are below the kubelet's root directory.
+func TestLocalSeccompProfiles(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		r.pod("web", func(p *corev1.Pod) {
+			p.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{
+				Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("profiles/a.json")}}
+		}, "c")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, filepath.Join(r.opts.RootDir, "seccomp/profiles/a.json"), r.rt.Config("web", "c").Linux.SecurityContext.Seccomp.LocalhostRef)
 	})
 }

@@ -58,7 +58,9 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 		},
 	}
 	if !pod.Spec.HostNetwork {
-		config.Hostname = hostname(pod)
+		if config.Hostname, err = kernelHostname(pod, w.k.opts.ClusterDomain); err != nil {
+			return nil, err
+		}
 	}
 	seen := map[string]bool{}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -99,6 +101,30 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 		sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}
 	}
 	return config, nil
+}
+
+// kernelHostnameMax is the longest hostname that Linux accepts.
+const kernelHostnameMax = 64
+
+// kernelHostname returns the hostname of the pod's sandbox: its FQDN if the pod has one and requests it.
+func kernelHostname(pod *corev1.Pod, domain string) (string, error) {
+	full := fqdn(pod, domain)
+	if as := pod.Spec.SetHostnameAsFQDN; as == nil || !*as || full == "" {
+		return hostname(pod), nil
+	}
+	if len(full) > kernelHostnameMax {
+		return "", fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, %d characters requested)",
+			full, kernelHostnameMax, len(full))
+	}
+	return full, nil
+}
+
+// fqdn returns the pod's name in the cluster's DNS, or "" if it has none.
+func fqdn(pod *corev1.Pod, domain string) string {
+	if pod.Spec.Subdomain == "" || domain == "" || pod.Spec.HostnameOverride != nil {
+		return ""
+	}
+	return hostname(pod) + "." + pod.Spec.Subdomain + "." + pod.Namespace + ".svc." + domain
 }
 
 func hostname(pod *corev1.Pod) string {
@@ -183,7 +209,7 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 	if err != nil {
 		return nil, err
 	}
-	security, err := securityContext(pod, c, image)
+	security, err := securityContext(pod, c, image, filepath.Join(w.k.opts.RootDir, "seccomp"))
 	if err != nil {
 		return nil, err
 	}
@@ -213,6 +239,9 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 		Stdin: c.Stdin, StdinOnce: c.StdinOnce, Tty: c.TTY,
 		Linux: &cri.LinuxContainerConfig{Resources: containerResources(pod, c, w.k.opts.Capacity), SecurityContext: security},
 	}
+	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
+		config.StopSignal = stopSignal(*c.Lifecycle.StopSignal)
+	}
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
 		config.Annotations[annotationGrace] = strconv.FormatInt(*pod.Spec.TerminationGracePeriodSeconds, 10)
 	}
@@ -220,6 +249,19 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 		config.Envs = append(config.Envs, &cri.KeyValue{Key: e.name, Value: []byte(e.value)})
 	}
 	return config, nil
+}
+
+// stopSignal converts a signal to CRI's, whose names have words for "+" and "-".
+func stopSignal(s corev1.Signal) cri.Signal {
+	return cri.Signal(cri.Signal_value[strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(s))])
+}
+
+// stopSignalOf is the reverse of stopSignal; it returns nil for the runtime's default.
+func stopSignalOf(s cri.Signal) *corev1.Signal {
+	if s == cri.Signal_RUNTIME_DEFAULT {
+		return nil
+	}
+	return new(corev1.Signal(strings.NewReplacer("PLUS", "+", "MINUS", "-").Replace(s.String())))
 }
 
 // joinTarget lets an ephemeral container see the processes of the one it is for.
@@ -320,8 +362,9 @@ func writeIfChanged(path string, content []byte, mode fs.FileMode) error {
 	return os.WriteFile(path, content, mode)
 }
 
-// securityContext joins what pod and container say about privileges.
-func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image) (*cri.LinuxContainerSecurityContext, error) {
+// securityContext merges the security contexts of pod and container. Local seccomp profiles are files in
+// profiles.
+func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, profiles string) (*cri.LinuxContainerSecurityContext, error) {
 	sec := &cri.LinuxContainerSecurityContext{NamespaceOptions: namespaces(pod)}
 	podSec, conSec := pod.Spec.SecurityContext, c.SecurityContext
 	if podSec == nil {
@@ -402,7 +445,7 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image) (*c
 				return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.")
 			}
 			sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost,
-				LocalhostRef: filepath.Join("/var/lib/kubelet/seccomp", *profile.LocalhostProfile)}
+				LocalhostRef: filepath.Join(profiles, *profile.LocalhostProfile)}
 		}
 	}
 	if !sec.Privileged && (conSec.ProcMount == nil || *conSec.ProcMount != "Unmasked") {

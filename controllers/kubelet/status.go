@@ -130,6 +130,9 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 	}
 	run := runs[0]
 	st.ContainerID, st.ImageID, st.RestartCount = w.k.node.runtimeName()+"://"+run.id, run.imageID, run.restarts
+	if run.status != nil {
+		st.StopSignal = stopSignalOf(run.status.StopSignal)
+	}
 	if run.image != "" && !strings.HasPrefix(run.image, "sha256:") {
 		st.Image = run.image
 	}

@@ -449,12 +449,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if attempt > 0 {
 		w.k.recorder.Event(pod, events.Normal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}
-	config, err := w.sandboxConfig(pod, attempt)
-	if err != nil {
-		return nil, err
-	}
-	handler, err := w.k.handlers.of(ctx, pod)
-	if err != nil {
+	failed := func(err error) (*sandbox, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -462,18 +457,21 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
 		return nil, err
 	}
+	config, err := w.sandboxConfig(pod, attempt)
+	if err != nil {
+		return failed(err)
+	}
+	handler, err := w.k.handlers.of(ctx, pod)
+	if err != nil {
+		return failed(err)
+	}
 	w.k.weighGroups(false)
 	if err := w.k.cgroups.makePod(pod); err != nil {
 		w.log.Warn("pod cgroup is left to the runtime", "error", err)
 	}
 	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		err = fmt.Errorf("Failed to create pod sandbox: %s", status.Convert(err).Message()) // the wording of an event
-		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
-		return nil, err
+		return failed(errors.New(status.Convert(err).Message()))
 	}
 	return &sandbox{id: made.PodSandboxId, attempt: attempt, ready: true}, nil
 }

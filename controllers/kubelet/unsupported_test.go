@@ -83,18 +83,18 @@ func TestLabelsAndProfilesReachTheRuntime(t *testing.T) {
 	pod.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c1"},
 		AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}}
 	c := &corev1.Container{Name: "c"}
-	sec, err := securityContext(pod, c, &cri.Image{})
+	sec, err := securityContext(pod, c, &cri.Image{}, "/root/seccomp")
 	require.NoError(t, err)
 	require.Equal(t, "s0:c1", sec.SelinuxOptions.Level)
 	require.Equal(t, cri.SecurityProfile_RuntimeDefault, sec.Apparmor.ProfileType)
 	c.SecurityContext = &corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "t", User: "u", Role: "r"},
 		AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("mine")}}
-	sec, err = securityContext(pod, c, &cri.Image{})
+	sec, err = securityContext(pod, c, &cri.Image{}, "/root/seccomp")
 	require.NoError(t, err)
 	require.Equal(t, "u r t ", sec.SelinuxOptions.User+" "+sec.SelinuxOptions.Role+" "+sec.SelinuxOptions.Type+" "+sec.SelinuxOptions.Level)
 	require.Equal(t, "mine", sec.Apparmor.LocalhostRef)
 	require.Equal(t, "localhost/mine", sec.ApparmorProfile) //nolint:staticcheck // older runtimes read it
 	c.SecurityContext.AppArmorProfile.Type = "Other"
-	_, err = securityContext(pod, c, &cri.Image{})
+	_, err = securityContext(pod, c, &cri.Image{}, "/root/seccomp")
 	require.ErrorContains(t, err, "unknown type")
 }

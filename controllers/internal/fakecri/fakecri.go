@@ -230,20 +230,33 @@ func (r *Runtime) Calls(method string) int {
 	return n
 }
 
-// Handler is the runtime handler that a pod's newest sandbox was made with.
+// Handler returns the runtime handler of the newest sandbox of a pod.
 func (r *Runtime) Handler(pod string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var found *sandbox
+	if s := r.newestSandbox(pod); s != nil {
+		return s.handler
+	}
+	return ""
+}
+
+// SandboxConfig returns the configuration of the newest sandbox of a pod, or nil.
+func (r *Runtime) SandboxConfig(pod string) *cri.PodSandboxConfig {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.newestSandbox(pod); s != nil {
+		return s.config
+	}
+	return nil
+}
+
+func (r *Runtime) newestSandbox(pod string) (found *sandbox) {
 	for _, s := range r.sandboxes {
 		if s.config.Metadata.Name == pod && (found == nil || s.created.After(found.created)) {
 			found = s
 		}
 	}
-	if found == nil {
-		return ""
-	}
-	return found.handler
+	return found
 }
 
 // Running are the names of containers with a living process, as pod/container, sorted.
@@ -549,7 +562,7 @@ func (r *Runtime) ContainerStatus(_ context.Context, q *cri.ContainerStatusReque
 	}
 	st := &cri.ContainerStatus{Id: c.id, Metadata: c.config.Metadata, State: c.state, CreatedAt: c.created.UnixNano(), ExitCode: c.exit,
 		Image: c.config.Image, ImageRef: "fake@" + c.config.Image.Image, Labels: c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
-		LogPath: r.sandboxes[c.sandbox].config.LogDirectory + "/" + c.config.LogPath}
+		LogPath: r.sandboxes[c.sandbox].config.LogDirectory + "/" + c.config.LogPath, StopSignal: c.config.StopSignal}
 	if !c.started.IsZero() {
 		st.StartedAt = c.started.UnixNano()
 	}
