@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
+	"github.com/keelson-dev/keelson/informers"
 )
 
 // faulty is a connection whose calls go through do.
@@ -229,5 +230,20 @@ func TestPodsChangeWhileTheyAreTried(t *testing.T) {
 			}
 		}
 		require.Equal(t, 10, placed)
+	})
+}
+
+// An informer of another part of the program that cannot sync does not delay the scheduler.
+func TestOtherInformersDoNotDelayTheScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		c.Run(c.ManagerOver(c.Conn(client.User{Name: "system:kube-scheduler"}), "scheduler", func(m *manager.Manager) error {
+			informers.For[*corev1.Secret](m.Informers()) // which the user may not read
+			return scheduler.Add(m, scheduler.Options{})
+		}))
+		addNode(c, "n", "4", "10")
+		create(c, "web", "1")
+		c.Sleep(5 * time.Second)
+		require.Equal(t, "n", get(c, "web").Spec.NodeName)
 	})
 }

@@ -361,3 +361,39 @@ func TestBestEffortPodsSpread(t *testing.T) {
 	d := c.Schedule(pod("p"))
 	require.Equal(t, "a", d.Node, "%v", d.Feasible)
 }
+
+// Every victim has one event that names the pod it was preempted by, however many there are at once.
+func TestEveryVictimHasItsEvent(t *testing.T) {
+	const nodes, perNode = 30, 10
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		priorities(c, map[string]int32{"low": 1, "high": 1000})
+		for i := range nodes {
+			addNode(c, fmt.Sprintf("n%02d", i), fmt.Sprint(perNode), "110")
+		}
+		for i := range nodes * perNode {
+			create(c, fmt.Sprintf("low-%03d", i), "1", class("low"))
+		}
+		c.Sleep(time.Minute)
+		kubelets(c, 2*time.Second)
+		preemptors := map[string]bool{}
+		for i := range nodes * perNode {
+			preemptors[string(create(c, fmt.Sprintf("high-%03d", i), "1", class("high")).UID)] = true
+		}
+		c.Sleep(10 * time.Minute)
+		for i := range nodes * perNode {
+			require.NotEmpty(t, get(c, fmt.Sprintf("high-%03d", i)).Spec.NodeName)
+			victim := fmt.Sprintf("low-%03d", i)
+			var messages []string
+			for _, e := range events(c, victim) {
+				if text, ok := strings.CutPrefix(e, "Normal Preempted: "); ok {
+					messages = append(messages, text)
+				}
+			}
+			require.Len(t, messages, 1, victim)
+			uid, ok := strings.CutPrefix(messages[0], "Preempted by pod ")
+			require.True(t, ok, messages[0])
+			uid, node, ok := strings.Cut(uid, " on node n")
+			require.True(t, ok && len(node) == 2 && preemptors[uid], messages[0])
+		}
+	})
+}

@@ -253,6 +253,10 @@ func (s *scheduler) mine(pod *corev1.Pod) bool {
 	return s.recorders[pod.Spec.SchedulerName] != nil && pod.DeletionTimestamp == nil && !ended(pod) && len(pod.Spec.SchedulingGates) == 0
 }
 
+// Wait implements manager.Waiter. Run waits for the informers that the scheduler uses, so that no other one
+// delays it.
+func (s *scheduler) Wait(context.Context) error { return nil }
+
 // Run implements manager.Runnable: one goroutine decides, several write.
 func (s *scheduler) Run(ctx context.Context) error {
 	// The cluster must hold all pods there are before the first decision: that the informers do is not

@@ -104,6 +104,9 @@ func Add(m *manager.Manager, opts Options) error {
 	return nil
 }
 
+// Wait implements manager.Waiter. Run waits for the collector's own informers, so that no other one delays it.
+func (c *collector) Wait(context.Context) error { return nil }
+
 // Run implements manager.Runnable.
 func (c *collector) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
