@@ -36,7 +36,7 @@ func (s *Server) ask(r *dns.Msg, overUDP bool) *dns.Msg {
 	case s.forwards <- struct{}{}:
 		defer func() { <-s.forwards }()
 	default:
-		s.log.Warn("too many queries wait for upstream resolvers", "max", s.opts.MaxForwards)
+		s.log.Warn("query refused: too many queries wait for upstream resolvers", "max", s.opts.MaxForwards)
 		return nil
 	}
 	q := new(dns.Msg)

@@ -113,7 +113,7 @@ func (s *Server) try(ctx context.Context, q *dns.Msg, o *resolver, overUDP bool)
 	}
 	s.resolvers.note(o, err == nil)
 	if err != nil {
-		s.log.Debug("an upstream resolver did not answer", "upstream", o.address, "err", err)
+		s.log.Debug("query of upstream resolver failed", "upstream", o.address, "err", err)
 		return nil
 	}
 	if in.Rcode == dns.RcodeServerFailure || in.Rcode == dns.RcodeRefused {

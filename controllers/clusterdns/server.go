@@ -225,7 +225,7 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 		return
 	}
 	if err := w.WriteMsg(m); err != nil && !errors.Is(err, net.ErrClosed) {
-		s.log.Debug("an answer could not be sent", "to", w.RemoteAddr(), "err", err)
+		s.log.Debug("send response failed", "to", w.RemoteAddr(), "err", err)
 	}
 	if s.opts.Answered != nil {
 		qtype := "none"

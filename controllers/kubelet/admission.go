@@ -156,7 +156,7 @@ func (k *Kubelet) openLedger(ctx context.Context) {
 		if err := k.tryOpenLedger(ctx); err == nil {
 			break
 		} else if ctx.Err() == nil {
-			k.log.Info("new pods wait until the runtime answers", "error", err)
+			k.log.Info("list containers failed, new pods wait for the runtime", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -20,7 +20,7 @@ func (k *Kubelet) weighGroups(all bool) {
 	}
 	k.mu.Unlock()
 	if err := k.cgroups.weigh(sum, all); err != nil {
-		k.log.Warn("burstable pods do not get the CPU time they request", "error", err)
+		k.log.Warn("set CPU weight of burstable pods failed", "err", err)
 	}
 }
 

@@ -106,7 +106,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	}
 	k.node.runtimeVersion = version
 	if err := k.cgroups.prepare(k.opts.Capacity); err != nil {
-		k.log.Warn("pod cgroups are left to the runtime", "error", err)
+		k.log.Warn("create pod cgroups failed, leaving them to the runtime", "err", err)
 	}
 
 	workersCtx, stopWorkers := context.WithCancel(ctx)

@@ -107,7 +107,7 @@ func (n *node) run(ctx context.Context) {
 		after := n.k.opts.NodeStatusInterval
 		if err := n.update(ctx); err != nil && ctx.Err() == nil {
 			failures++
-			n.k.log.Warn("node status is not written", "error", err)
+			n.k.log.Warn("update node status failed", "err", err)
 			after = min(200*time.Millisecond<<min(failures, 6), after)
 		} else {
 			failures = 0
@@ -363,7 +363,7 @@ func (n *node) runLease(ctx context.Context) {
 		case errors.Is(err, errNotRegistered):
 			after = min(after, 100*time.Millisecond) // it is about to be
 		case err != nil && ctx.Err() == nil:
-			n.k.log.Warn("node lease is not renewed", "error", err)
+			n.k.log.Warn("renew node lease failed", "err", err)
 			after = min(after, 500*time.Millisecond)
 		}
 		select {

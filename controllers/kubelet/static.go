@@ -90,7 +90,7 @@ type manifests struct {
 func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil && !os.IsNotExist(err) {
-		m.complain("", "static pods cannot be read", err)
+		m.complain("", "read static pods failed", err)
 		return nil, false
 	}
 	delete(m.complained, "")
@@ -115,7 +115,7 @@ func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
 			delete(m.complained, path)
 			m.good[path] = pod
 		} else {
-			m.complain(path, "not a static pod", err)
+			m.complain(path, "read static pod failed", err)
 			pod = m.good[path]
 		}
 		if pod != nil {
@@ -135,7 +135,7 @@ func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
 func (m *manifests) complain(path, what string, err error) {
 	if m.complained[path] != err.Error() {
 		m.complained[path] = err.Error()
-		m.log.Warn(what, "file", cmp.Or(path, m.dir), "running on", m.good[path] != nil, "error", err)
+		m.log.Warn(what, "file", cmp.Or(path, m.dir), "running", m.good[path] != nil, "err", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func (p *predecessors) left(ctx context.Context, pod *corev1.Pod) bool {
 	boxes, err := p.k.rt.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{
 		LabelSelector: map[string]string{labelPodNamespace: pod.Namespace, labelPodName: pod.Name}}})
 	if err != nil {
-		p.k.log.Warn("static pod has to wait: the runtime does not say what runs", "namespace", pod.Namespace, "name", pod.Name, "error", err)
+		p.k.log.Warn("list running pods failed, static pod waits", "namespace", pod.Namespace, "name", pod.Name, "err", err)
 		return true
 	}
 	left := false
@@ -181,7 +181,7 @@ func (p *predecessors) end(ctx context.Context, uid types.UID) {
 	p.ending[uid] = true
 	p.running.Go(func() {
 		if err := p.k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
-			p.k.log.Warn("earlier static pod stays for now", "uid", uid, "error", err)
+			p.k.log.Warn("stop previous static pod failed", "uid", uid, "err", err)
 		}
 		p.mu.Lock()
 		delete(p.ending, uid)
@@ -317,7 +317,7 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 		}
 		err := k.pods.Delete(ctx, key, client.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &mirror.UID}})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			k.log.Warn("mirror pod is not deleted", "namespace", key.Namespace, "name", key.Name, "error", err)
+			k.log.Warn("delete mirror pod failed", "namespace", key.Namespace, "name", key.Name, "err", err)
 			have[key] = true
 		}
 	}
@@ -335,7 +335,7 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 			continue // the server refuses a mirror without its node
 		}
 		if _, err := k.pods.Create(ctx, mirror); err != nil && !apierrors.IsAlreadyExists(err) {
-			k.log.Info("mirror pod is not made yet", "namespace", key.Namespace, "name", key.Name, "error", err)
+			k.log.Info("create mirror pod failed", "namespace", key.Namespace, "name", key.Name, "err", err)
 			continue
 		}
 		k.status.again(pod.UID)

@@ -163,7 +163,7 @@ func (s *statuses) run(ctx context.Context) error {
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if err := s.write(ctx, uid); err != nil && ctx.Err() == nil {
-					s.k.log.Info("pod status is not written yet", "uid", uid, "error", err)
+					s.k.log.Info("update pod status failed", "uid", uid, "err", err)
 					s.retry(ctx, uid, &wg)
 				}
 			})

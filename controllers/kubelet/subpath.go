@@ -37,7 +37,7 @@ func (w *worker) subPath(pod *corev1.Pod, c *corev1.Container, index int, volume
 	}()
 	if err != nil {
 		// The user learns nothing about the node's files from it.
-		w.log.Warn("subPath is not mounted", "container", c.Name, "volume", m.Name, "subPath", sub, "error", err)
+		w.log.Warn("mount subPath failed", "container", c.Name, "volume", m.Name, "subPath", sub, "err", err)
 		return "", fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q", m.Name, c.Name)
 	}
 	return target, nil

@@ -467,7 +467,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	}
 	w.k.weighGroups(false)
 	if err := w.k.cgroups.makePod(pod); err != nil {
-		w.log.Warn("pod cgroup is left to the runtime", "error", err)
+		w.log.Warn("create pod cgroup failed, leaving it to the runtime", "err", err)
 	}
 	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err != nil {

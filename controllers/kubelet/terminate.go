@@ -185,7 +185,7 @@ func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) {
 			continue
 		}
 		if err := w.k.removeContainer(ctx, c); err != nil {
-			w.log.Debug("dead container stays", "container", c.name, "error", err)
+			w.log.Debug("remove dead container failed", "container", c.name, "err", err)
 			continue
 		}
 		_ = os.Remove(c.logPath)
@@ -204,7 +204,7 @@ func (w *worker) removeSandbox(ctx context.Context, s sandbox, v *view) {
 		return // removing it would take the containers with it, whose last state is still shown
 	}
 	if _, err := w.k.rt.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: s.id}); err != nil && !isGone(err) {
-		w.log.Debug("dead sandbox stays", "error", err)
+		w.log.Debug("remove dead sandbox failed", "err", err)
 		return
 	}
 	delete(w.stoppedBoxes, s.id)
@@ -343,7 +343,7 @@ func (o *orphanage) take(ctx context.Context, uid types.UID) {
 			return // it waited for long
 		}
 		if err := o.k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
-			o.k.log.Warn("pod without an object stays for now", "uid", uid, "error", err)
+			o.k.log.Warn("stop orphaned pod failed", "uid", uid, "err", err)
 		}
 	})
 }
@@ -421,7 +421,7 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 				err = k.removeFiles(uid)
 			}
 			if err != nil {
-				k.log.Warn("pod stays", "uid", uid, "error", err)
+				k.log.Warn("pod removal failed", "uid", uid, "err", err)
 			}
 			k.cgroups.removePod(uid)
 		})

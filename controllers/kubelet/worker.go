@@ -168,7 +168,7 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			w.log.Info("pod is not as it should be", "error", err)
+			w.log.Info("pod sync failed", "err", err)
 			failures++
 			after = min(retryAfter*time.Duration(failures), 10*time.Second)
 			if d := delayOf(err); d > 0 {

@@ -398,7 +398,7 @@ func (r *Runtime) importImages(ctx context.Context) error {
 		if b, err := Busybox(); err == nil {
 			images = append(images, b)
 		} else {
-			r.log.Info("no busybox image", "error", err)
+			r.log.Info("create busybox image failed", "err", err)
 		}
 	}
 	path := filepath.Join(r.paths.dir, "images.tar")

@@ -45,7 +45,7 @@ func (a *applier) apply(ctx context.Context, r *Ruleset) (how, error) {
 		if ctx.Err() != nil {
 			return partial, err
 		}
-		a.log.Warn("writing changed rules failed, writing all", "family", a.family, "err", err)
+		a.log.Warn("write changed rules failed, writing all", "family", a.family, "err", err)
 		a.last = nil
 	}
 	if err := a.replace(ctx, r); err != nil {
@@ -100,7 +100,7 @@ func (a *applier) replaceTable(ctx context.Context, r *Ruleset) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		a.log.Warn("rules could not be written over what is there; clients of sticky services may change endpoints", "family", a.family, "err", err)
+		a.log.Warn("write rules over existing ones failed, replacing all: clients of sticky services may change endpoints", "family", a.family, "err", err)
 	case ctx.Err() != nil:
 		return err
 	}

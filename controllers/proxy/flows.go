@@ -23,7 +23,7 @@ func (p *Proxy) forget(f Family, fam *family) {
 	n, err := p.opts.Kernel.DeleteFlows(f, stale)
 	call2(p.opts.Metrics.FlowsDeleted, f, n)
 	if err != nil {
-		p.log.Warn("stale UDP flows may be left", "family", f, "err", err)
+		p.log.Warn("delete stale UDP flows failed", "family", f, "err", err)
 		return
 	}
 	fam.flows = false

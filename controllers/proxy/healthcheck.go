@@ -68,7 +68,7 @@ func (h *healthChecks) set(ctx context.Context, families map[Family]*family, add
 		if s == nil {
 			var err error
 			if s, err = h.open(ctx, key, ports[key], addrs); err != nil {
-				h.log.Error("health checks of a service cannot be answered", "namespace", key.Namespace, "name", key.Name, "err", err)
+				h.log.Error("serve health checks of service failed", "namespace", key.Namespace, "name", key.Name, "err", err)
 				continue
 			}
 			h.servers[key] = s
@@ -103,7 +103,7 @@ func (h *healthChecks) open(ctx context.Context, key types.NamespacedName, port 
 		return nil, err
 	}
 	if err != nil {
-		h.log.Warn("health checks of a service are not answered on all addresses", "namespace", key.Namespace, "name", key.Name, "err", err)
+		h.log.Warn("serve health checks of service on all addresses failed", "namespace", key.Namespace, "name", key.Name, "err", err)
 	}
 	s := &healthCheck{port: port, addrs: slices.Clone(addrs), service: key, healthy: h.healthy}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug)}

@@ -237,7 +237,7 @@ func (p *Proxy) start(ctx context.Context) error {
 	for _, f := range []Family{IPv4, IPv6} {
 		a := &applier{mode: other, family: f, kernel: p.opts.Kernel, log: p.log}
 		if err := a.cleanup(ctx); err != nil && ctx.Err() == nil {
-			p.log.Warn("rules of an earlier run in another mode may be left", "mode", other, "family", f, "err", err)
+			p.log.Warn("delete rules of a previous run in another mode failed", "mode", other, "family", f, "err", err)
 		}
 	}
 	return nil
@@ -258,7 +258,7 @@ func (p *Proxy) loop(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			p.log.Error("rules could not be written; the last ones stay", "err", err)
+			p.log.Error("write rules failed, keeping the previous ones", "err", err)
 			delay = min(max(2*delay, time.Second), p.opts.SyncPeriod)
 			retry.Reset(delay)
 		} else {
@@ -369,9 +369,9 @@ func (p *Proxy) look(ctx context.Context, f Family, fam *family) {
 	there, err := fam.applier.intact(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		p.log.Warn("cannot look whether rules are still there", "family", f, "err", err)
+		p.log.Warn("check of rules failed", "family", f, "err", err)
 	case err == nil && !there:
-		p.log.Warn("rules were removed by another program; writing all", "family", f)
+		p.log.Warn("rules were removed by another program, writing all", "family", f)
 		fam.applier.last = nil
 	}
 }
@@ -386,7 +386,7 @@ func (p *Proxy) cleanIdle(ctx context.Context) {
 		if err := a.cleanup(ctx); err == nil {
 			p.cleaned[f] = true
 		} else if ctx.Err() == nil {
-			p.log.Warn("rules of an earlier run may be left", "family", f, "err", err)
+			p.log.Warn("delete rules of a previous run failed", "family", f, "err", err)
 		}
 	}
 }

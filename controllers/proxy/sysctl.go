@@ -27,7 +27,7 @@ func (p *Proxy) sysctls() error {
 	}
 	for _, name := range sorted(wish) {
 		if err := p.wish(name, wish[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			p.log.Warn("a parameter of the kernel could not be set", "err", err)
+			p.log.Warn("set kernel parameter failed", "err", err)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func (s *scheduler) write(ctx context.Context, t *try, node string) {
 		s.mu.Lock()
 		s.takeBack(pod, true)
 		s.mu.Unlock()
-		s.log.Warn("cannot bind a pod", "namespace", pod.Namespace, "name", pod.Name, "node", node, "err", err)
+		s.log.Warn("bind pod failed", "namespace", pod.Namespace, "name", pod.Name, "node", node, "err", err)
 		s.recorders[pod.Spec.SchedulerName].Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "binding rejected: %v", err)
 		s.queue.failed(t, false)
 		s.queue.move()

@@ -370,7 +370,7 @@ func (s *scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
 		err = s.evict(ctx, t, o.victims, o.nominated)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
-		s.log.Warn("a pod that fits nowhere waits to be tried again", "namespace", t.pod.Namespace, "name", t.pod.Name, "nominated", o.nominated, "err", err)
+		s.log.Warn("handling of unschedulable pod failed", "namespace", t.pod.Namespace, "name", t.pod.Name, "nominated", o.nominated, "err", err)
 	}
 	s.queue.failed(t, err == nil)
 }

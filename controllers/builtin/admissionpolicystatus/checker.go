@@ -132,7 +132,7 @@ func (s *schemas) of(ctx context.Context, gvk schema.GroupVersionKind) *openapi.
 	if !ok {
 		var err error
 		if document, err = s.discovery.OpenAPI(ctx, gv); err != nil {
-			s.log.Info("no schemas to check policies against", "groupVersion", gv.String(), "error", err)
+			s.log.Info("get schemas for policy checks failed", "groupVersion", gv.String(), "err", err)
 		}
 		s.documents[gv] = document
 	}
@@ -141,7 +141,7 @@ func (s *schemas) of(ctx context.Context, gvk schema.GroupVersionKind) *openapi.
 	}
 	t, err := openapi.KindTypeIn(document, gvk)
 	if err != nil {
-		s.log.Info("no schema to check policies against", "kind", gvk.String(), "error", err)
+		s.log.Info("build schema for policy checks failed", "kind", gvk.String(), "err", err)
 	}
 	return t
 }

@@ -44,7 +44,7 @@ func (c *collector) follow(ctx context.Context) {
 	for first := true; ; {
 		err := c.resync(ctx)
 		if err != nil && ctx.Err() == nil {
-			c.log.Warn("garbage collector cannot list the served resources", "err", err)
+			c.log.Warn("list served resources failed", "err", err)
 		}
 		if first && err == nil {
 			first = false

@@ -77,7 +77,7 @@ func (c *collector) reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	c.failures = nil
 	c.collect(ctx)
 	if len(c.failures) > 0 && ctx.Err() == nil {
-		c.log.Warn("pods could not be removed", "pods", len(c.failures), "err", c.failures[0])
+		c.log.Warn("delete pods failed", "pods", len(c.failures), "err", c.failures[0])
 	}
 	return reconcile.Result{RequeueAfter: c.opts.Period}, nil
 }
@@ -87,7 +87,7 @@ func (c *collector) collect(ctx context.Context) {
 	// By keys: a node that cannot be decoded is there all the same.
 	keys, err := c.nodes.Keys(informers.ListOptions{})
 	if err != nil {
-		c.log.Warn("looking for pods to remove failed", "err", err)
+		c.log.Warn("list nodes failed", "err", err)
 		return
 	}
 	nodes := make(map[string]bool, len(keys))
@@ -109,7 +109,7 @@ func (c *collector) collect(ctx context.Context) {
 	})
 	if err != nil {
 		// What is known of the others still holds.
-		c.log.Warn("some pods cannot be looked at", "err", err)
+		c.log.Warn("list pods failed", "err", err)
 	}
 	if surplus := len(ended) - c.opts.TerminatedThreshold; c.opts.TerminatedThreshold >= 0 && surplus > 0 {
 		slices.SortFunc(ended, func(a, b *corev1.Pod) int {

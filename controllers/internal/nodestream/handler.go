@@ -114,7 +114,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Session, run 
 		l, err = acceptSPDY(w, r, want)
 	}
 	if err != nil {
-		h.log.Debug("no stream session", "path", r.URL.Path, "error", err)
+		h.log.Debug("start stream session failed", "path", r.URL.Path, "err", err)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -138,7 +138,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Session, run 
 	s.Resize = l.resize
 	exit, err := run(ctx, s)
 	if err != nil {
-		h.log.Debug("stream session failed", "path", r.URL.Path, "error", err)
+		h.log.Debug("stream session failed", "path", r.URL.Path, "err", err)
 	}
 	l.finish(exit, err)
 }
@@ -227,7 +227,7 @@ func (h *handler) logs(w http.ResponseWriter, r *http.Request) {
 	case !out.begun:
 		fail(w, err)
 	default:
-		h.log.Debug("log stream failed", "namespace", namespace, "name", pod, "container", container, "error", err)
+		h.log.Debug("log stream failed", "namespace", namespace, "name", pod, "container", container, "err", err)
 	}
 }
 

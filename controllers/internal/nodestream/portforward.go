@@ -40,7 +40,7 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 		}
 		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{tunnelProtocol}})
 		if err != nil {
-			h.log.Debug("no port forwarding", "path", r.URL.Path, "error", err)
+			h.log.Debug("start port forwarding failed", "path", r.URL.Path, "err", err)
 			return
 		}
 		c.SetReadLimit(maxMessage)
@@ -48,7 +48,7 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 	} else {
 		var err error
 		if conn, _, err = upgrade(w, r, []string{forwardProtocol}); err != nil {
-			h.log.Debug("no port forwarding", "path", r.URL.Path, "error", err)
+			h.log.Debug("start port forwarding failed", "path", r.URL.Path, "err", err)
 			return
 		}
 	}
