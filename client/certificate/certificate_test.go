@@ -26,7 +26,13 @@ import (
 )
 
 // signer answers requests: the first with a denial, the others with a certificate for an hour.
-func signer(t *testing.T, ctx context.Context, c client.Conn) {
+func signer(t *testing.T, ctx context.Context, c client.Conn) { answer(t, ctx, c, 1) }
+
+// approver answers all requests with a certificate for an hour.
+func approver(t *testing.T, ctx context.Context, c client.Conn) { answer(t, ctx, c, 0) }
+
+// answer denies the first requests and signs the others.
+func answer(t *testing.T, ctx context.Context, c client.Conn, denials int) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	ca := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(1e6 * time.Hour), IsCA: true, BasicConstraintsValid: true}
@@ -39,13 +45,13 @@ func signer(t *testing.T, ctx context.Context, c client.Conn) {
 		}
 		csr := ev.Object
 		cond := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: "True", Reason: "Test"}
-		if n++; n == 1 {
+		if n++; n <= denials {
 			cond.Type = certificatesv1.CertificateDenied
 		}
 		csr.Status.Conditions = append(csr.Status.Conditions, cond)
 		csr, err = client.Subresource[*certificatesv1.CertificateSigningRequest](csrs, "approval").Update(ctx, metav1.KeyOf(csr), csr)
 		require.NoError(t, err)
-		if n == 1 {
+		if n <= denials {
 			continue
 		}
 		block, _ := pem.Decode(csr.Spec.Request)
@@ -108,6 +114,74 @@ func TestManagerReplacesARefusedCertificate(t *testing.T) {
 		require.Equal(t, 1, used, "one that is accepted does")
 		cancel()
 		<-done
+		<-signed
+	})
+}
+
+// A program that ends while its request is pending continues the same request, with the same key, when it runs
+// again, and uses another key for the next one.
+func TestPendingRequestsAreContinued(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "client.pem")
+	synctest.Test(t, func(t *testing.T) {
+		conn := clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{})
+		csrs := client.For[*certificatesv1.CertificateSigningRequest](conn)
+		run := func(ctx context.Context) (m *certificate.Manager, stop func()) {
+			m, err := certificate.New(certificate.Options{
+				Conn: conn, Signer: certificatesv1.KubeAPIServerClientSignerName, File: file, Lifetime: time.Hour,
+				Request: func() *x509.CertificateRequest {
+					return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}, DNSNames: []string{"agent.test"}}
+				},
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(ctx)
+			done := make(chan struct{})
+			go func() { defer close(done); _ = m.Run(ctx) }()
+			return m, func() { cancel(); <-done }
+		}
+		requests := func() []*certificatesv1.CertificateSigningRequest {
+			list, err := csrs.List(t.Context(), client.ListOptions{})
+			require.NoError(t, err)
+			return list.Items
+		}
+		for range 3 { // two of them end before there is a result
+			_, stop := run(t.Context())
+			time.Sleep(time.Minute)
+			stop()
+		}
+		require.Len(t, requests(), 1)
+		_, stop := run(t.Context())
+		time.Sleep(time.Hour) // longer than one attempt waits
+		require.Len(t, requests(), 1)
+		first := requests()[0].Name
+		stop()
+
+		// A denied request is not continued.
+		denied := requests()[0]
+		denied.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: "True", Reason: "Test"}}
+		_, err := client.Subresource[*certificatesv1.CertificateSigningRequest](csrs, "approval").Update(t.Context(), metav1.KeyOf(denied), denied)
+		require.NoError(t, err)
+		_, stop = run(t.Context())
+		time.Sleep(time.Minute)
+		stop()
+		require.Len(t, requests(), 2)
+
+		require.NoError(t, csrs.Delete(t.Context(), metav1.KeyOf(denied)))
+		second := requests()[0].Name
+		require.NotEqual(t, first, second)
+		ctx, cancel := context.WithCancel(t.Context())
+		signed := make(chan struct{})
+		go func() { defer close(signed); approver(t, ctx, conn) }()
+		m, stop := run(t.Context())
+		time.Sleep(time.Minute)
+		require.NotNil(t, m.Current())
+		require.Len(t, requests(), 1)
+		old := m.Current()
+		time.Sleep(time.Hour)
+		require.Greater(t, len(requests()), 1, "the successor has a request")
+		require.NotEqual(t, old.PrivateKey, m.Current().PrivateKey)
+		stop()
+		require.NoFileExists(t, file+".pending")
+		cancel()
 		<-signed
 	})
 }

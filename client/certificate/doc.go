@@ -11,5 +11,6 @@
 // A Manager is a rest.CredentialSource, so connections made with it change over by themselves. A key never
 // leaves the program but for the file, which only its owner can read. A certificate is replaced between 70
 // and 90 percent of its life. Refusals and failures are reported and tried again with growing waits, up to 5
-// minutes.
+// minutes. The key of a request without a result is kept in File.pending, so that a program that is restarted
+// continues its request.
 package certificate

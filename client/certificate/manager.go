@@ -3,7 +3,6 @@ package certificate
 import (
 	"context"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -49,7 +48,8 @@ type Options struct {
 
 // Manager keeps a certificate. Its methods may be called from many goroutines.
 type Manager struct {
-	o Options
+	o       Options
+	pending *ecdsa.PrivateKey // of the request without a result; used by Run only
 
 	mu      sync.Mutex
 	cred    *rest.Credential
@@ -238,7 +238,7 @@ func (e *RefusedError) Error() string {
 func (m *Manager) request(ctx context.Context) (*tls.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Wait)
 	defer cancel()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := m.pendingKey()
 	if err != nil {
 		return nil, err
 	}
@@ -247,28 +247,30 @@ func (m *Manager) request(ctx context.Context) (*tls.Certificate, error) {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	csr := &certificatesv1.CertificateSigningRequest{}
-	csr.GenerateName = "csr-"
 	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	csr.Spec.SignerName, csr.Spec.Usages = m.o.Signer, m.o.Usages
 	if m.o.Lifetime > 0 {
 		csr.Spec.ExpirationSeconds = new(int32(m.o.Lifetime / time.Second))
 	}
 	csrs := client.For[*certificatesv1.CertificateSigningRequest](m.conn())
-	made, err := csrs.Create(ctx, csr)
+	made, err := m.submit(ctx, csrs, csr)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	chain, err := await(ctx, csrs, made)
 	if err != nil {
+		if _, refused := errors.AsType[*RefusedError](err); refused {
+			m.dropPending()
+		}
 		return nil, err
 	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
+	keyPEM, err := encodeKey(key)
 	if err != nil {
 		return nil, err
 	}
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 	cert, err := pair(chain, keyPEM)
 	if err != nil {
+		m.dropPending()
 		return nil, fmt.Errorf("certificate: what the signer issued for %s: %w", made.Name, err)
 	}
 	if m.o.File != "" {
@@ -276,6 +278,7 @@ func (m *Manager) request(ctx context.Context) (*tls.Certificate, error) {
 			return nil, fmt.Errorf("certificate: %w", err)
 		}
 	}
+	m.dropPending()
 	return cert, nil
 }
 
