@@ -11,6 +11,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/garbagecollector"
@@ -478,4 +479,52 @@ func TestCountingSurvivesCrashes(t *testing.T) {
 		require.Len(t, pods(c), 40)
 		settled(t, c)
 	})
+}
+
+// A drain evicts the pods of a Job: with a policy that ignores disruptions they are replaced and the Job
+// completes, without one they count against the backoff limit.
+func TestADrainDoesNotFailAJobThatIgnoresDisruptions(t *testing.T) {
+	ignore := func(j *batchv1.Job) {
+		j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+			{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}},
+			{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				Operator: batchv1.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0}}},
+		}}
+	}
+	for name, test := range map[string]struct {
+		edit []func(*batchv1.Job)
+		want batchv1.JobConditionType
+	}{
+		"ignored": {[]func(*batchv1.Job){numbers(2, 2), backoffLimit(0), ignore}, batchv1.JobComplete},
+		"counted": {[]func(*batchv1.Job){numbers(2, 2), backoffLimit(0)}, batchv1.JobFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+				controllertest.Create(c, work(test.edit...))
+				c.Sleep(5 * time.Second)
+				first := pods(c)
+				require.Len(t, first, 2)
+				for _, p := range first {
+					require.Equal(t, corev1.PodRunning, p.Status.Phase)
+					_, err := client.Subresource[*policyv1.Eviction](client.For[*corev1.Pod](c.Admin()), "eviction").Create(t.Context(), p.Key(),
+						&policyv1.Eviction{ObjectMeta: controllertest.Name(p.Namespace, p.Name)})
+					require.NoError(t, err)
+					mark := slices.IndexFunc(controllertest.Get[*corev1.Pod](c, p.Namespace, p.Name).Status.Conditions, func(cond corev1.PodCondition) bool {
+						return cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue && cond.Reason == "EvictionByEvictionAPI"
+					})
+					require.GreaterOrEqual(t, mark, 0)
+				}
+				c.Sleep(5 * time.Minute)
+				cond := condition(c, test.want)
+				require.NotNil(t, cond, "%+v", get(c).Status)
+				require.Equal(t, corev1.ConditionTrue, cond.Status)
+				if test.want == batchv1.JobComplete {
+					require.EqualValues(t, 2, get(c).Status.Succeeded)
+					require.Zero(t, get(c).Status.Failed, "disruptions do not count")
+				}
+				settled(t, c)
+			})
+		})
+	}
 }
