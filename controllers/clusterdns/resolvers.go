@@ -74,7 +74,7 @@ func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 	if len(list) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.UpstreamTimeout)
+	ctx, cancel := s.queryContext()
 	answers := make(chan *dns.Msg, len(list))
 	var wg sync.WaitGroup
 	defer wg.Wait()

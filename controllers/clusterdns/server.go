@@ -46,8 +46,9 @@ type Server struct {
 	servicesByIP                     informers.Index[*corev1.Service]
 	podsByIP                         informers.Index[*corev1.Pod] // of PodsVerified
 
-	ctx  context.Context // ends with Run: no query outlives it
-	stop context.CancelFunc
+	// queryContext returns the context of a forwarded query, which ends with Run or after the upstream timeout.
+	queryContext func() (context.Context, context.CancelFunc)
+	stop         context.CancelFunc
 }
 
 // Add registers a server with m; it runs on every replica, leader or not.
@@ -92,7 +93,11 @@ func New(m *manager.Manager, opts Options) (*Server, error) {
 		}
 		return true
 	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.queryContext = func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, s.opts.UpstreamTimeout)
+	}
 	return s, nil
 }
 

@@ -42,8 +42,7 @@ type Kubelet struct {
 	node     *node
 	ledger   *ledger
 
-	// ctx is that of Run's workers.
-	ctx     context.Context
+	work    func(*worker) // runs a worker until Run's context ends
 	working sync.WaitGroup
 
 	mu      sync.Mutex
@@ -111,7 +110,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 
 	workersCtx, stopWorkers := context.WithCancel(ctx)
 	defer stopWorkers()
-	k.ctx = workersCtx
+	k.work = func(w *worker) { w.run(workersCtx) }
 	k.apiPods.AddHandler(k.podEvent, informers.HandlerOptions{Name: "kubelet"})
 
 	// The manager runs informers, events and status; it ends last, because ending pods still write.
@@ -211,7 +210,7 @@ func (k *Kubelet) dispatch(pod *corev1.Pod, static bool) {
 	if w == nil && !k.stopping {
 		w = newWorker(k, pod, static)
 		k.workers[pod.UID] = w
-		k.working.Go(func() { w.run(k.ctx) })
+		k.working.Go(func() { k.work(w) })
 	}
 	k.mu.Unlock()
 	if w != nil {

@@ -29,7 +29,7 @@ func refreshWithin(interval time.Duration) time.Duration { return interval * 3 /
 
 // refreshVolumes lets the volumes of a pod, all of which are set up, follow what they are made of. The first
 // look is at once.
-func (w *worker) refreshVolumes(pod *corev1.Pod) {
+func (w *worker) refreshVolumes(ctx context.Context, pod *corev1.Pod) {
 	if w.refresher != nil {
 		w.refresher.update(pod)
 		return
@@ -37,7 +37,7 @@ func (w *worker) refreshVolumes(pod *corev1.Pod) {
 	if !refreshable(pod) {
 		return
 	}
-	ctx, cancel := context.WithCancel(w.k.ctx)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until the worker stops it
 	r := &refresher{cancel: cancel, done: make(chan struct{}), nudge: make(chan struct{}, 1), pod: pod}
 	w.refresher = r
 	go func() {

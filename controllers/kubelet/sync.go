@@ -70,7 +70,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		}
 		return 0, err
 	}
-	w.refreshVolumes(pod)
+	w.refreshVolumes(ctx, pod)
 	box := v.current()
 	if plan.sandbox {
 		if box, err = w.newSandbox(ctx, pod, v); err != nil {

@@ -72,7 +72,7 @@ type Runtime struct {
 	images     map[string]bool
 	calls      []string
 	timers     sync.WaitGroup
-	ctx        context.Context
+	done       <-chan struct{}
 }
 
 type sandbox struct {
@@ -142,7 +142,7 @@ func (r *Runtime) Serve(ctx context.Context) (dial func(context.Context, string)
 	}))
 	cri.RegisterRuntimeServiceServer(s, r)
 	cri.RegisterImageServiceServer(s, r)
-	r.ctx = ctx
+	r.done = ctx.Done()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -496,7 +496,7 @@ func (r *Runtime) StartContainer(_ context.Context, q *cri.StartContainerRequest
 				c.end(c.script.ExitCode)
 				r.mu.Unlock()
 			case <-c.ended:
-			case <-r.ctx.Done():
+			case <-r.done:
 			}
 		})
 	}

@@ -59,8 +59,8 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sc.SetIdleTimeout(forwardIdle)
-	f := &forwarding{ctx: ctx, backend: h.backend, namespace: namespace, pod: pod, half: map[string]*spdystream.Stream{}}
-	sc.Serve(f.opened) // returns when the connection has ended
+	f := &forwarding{backend: h.backend, namespace: namespace, pod: pod, half: map[string]*spdystream.Stream{}}
+	sc.Serve(func(s *spdystream.Stream) { f.opened(ctx, s) }) // returns when the connection has ended
 	cancel()
 	f.running.Wait()
 	_ = conn.Close()
@@ -68,7 +68,6 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 
 // forwarding pairs the streams of one connection.
 type forwarding struct {
-	ctx            context.Context
 	backend        Backend
 	namespace, pod string
 	running        sync.WaitGroup
@@ -80,7 +79,7 @@ type forwarding struct {
 // maxHalves bounds the streams that wait for the other of their pair.
 const maxHalves = 1000
 
-func (f *forwarding) opened(s *spdystream.Stream) {
+func (f *forwarding) opened(ctx context.Context, s *spdystream.Stream) {
 	kind, id := s.Headers().Get(streamType), s.Headers().Get(requestHeader)
 	port, err := strconv.ParseUint(s.Headers().Get(portHeader), 10, 16)
 	if kind != "data" && kind != "error" || err != nil || port == 0 {
@@ -119,11 +118,11 @@ func (f *forwarding) opened(s *spdystream.Stream) {
 	if kind == "error" {
 		data, report = other, s
 	}
-	f.running.Go(func() { f.run(uint16(port), data, report) })
+	f.running.Go(func() { f.run(ctx, uint16(port), data, report) })
 }
 
-func (f *forwarding) run(port uint16, data, report *spdystream.Stream) {
-	err := f.backend.PortForward(f.ctx, f.namespace, f.pod, port, data)
+func (f *forwarding) run(ctx context.Context, port uint16, data, report *spdystream.Stream) {
+	err := f.backend.PortForward(ctx, f.namespace, f.pod, port, data)
 	if err != nil {
 		_, _ = io.WriteString(report, fmt.Sprintf("error forwarding port %d to pod %s: %v", port, f.pod, err))
 	}

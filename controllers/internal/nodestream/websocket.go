@@ -37,10 +37,10 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 	}
 	c.SetReadLimit(maxMessage)
 	ctx, cancel := context.WithCancel(r.Context())
-	ws := &webSession{conn: c, ctx: ctx, text: strings.Contains(c.Subprotocol(), "base64"), v5: c.Subprotocol() == "v5.channel.k8s.io"}
+	ws := &webSession{conn: c, text: strings.Contains(c.Subprotocol(), "base64"), v5: c.Subprotocol() == "v5.channel.k8s.io"}
 	stdin, toStdin := io.Pipe()
 	resize, toResize := io.Pipe()
-	l := &link{done: ctx.Done(), stdin: stdin, stdout: ws.writer(channelStdout), stderr: ws.writer(channelStderr)}
+	l := &link{done: ctx.Done(), stdin: stdin, stdout: ws.writer(ctx, channelStdout), stderr: ws.writer(ctx, channelStderr)}
 	if want.resize {
 		l.resize = sizes(resize, ctx.Done())
 	} else {
@@ -50,7 +50,7 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 		_ = stdin.Close()
 	}
 	go func() {
-		err := ws.read(toStdin, toResize)
+		err := ws.read(ctx, toStdin, toResize)
 		cancel()
 		_ = toStdin.CloseWithError(err)
 		_ = toResize.CloseWithError(err)
@@ -62,11 +62,11 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 	} else if want.stderr {
 		first = channelStderr
 	}
-	_, _ = ws.writer(first).Write(nil)
+	_, _ = ws.writer(ctx, first).Write(nil)
 	l.finish = func(exit int, err error) {
 		_ = stdin.Close() // a reader stuck in a write to it goes on
 		_ = resize.Close()
-		report := ws.writer(channelError)
+		report := ws.writer(ctx, channelError)
 		if strings.HasPrefix(c.Subprotocol(), "v") {
 			b, _ := json.Marshal(status(exit, err))
 			_, _ = report.Write(b)
@@ -83,15 +83,14 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 
 type webSession struct {
 	conn *websocket.Conn
-	ctx  context.Context
 	text bool // base64
 	v5   bool
 }
 
 // read hands on what the client sends until the connection ends.
-func (ws *webSession) read(stdin, resize *io.PipeWriter) error {
+func (ws *webSession) read(ctx context.Context, stdin, resize *io.PipeWriter) error {
 	for {
-		_, b, err := ws.conn.Read(ws.ctx)
+		_, b, err := ws.conn.Read(ctx)
 		if err != nil {
 			return io.EOF
 		}
@@ -118,22 +117,23 @@ func (ws *webSession) read(stdin, resize *io.PipeWriter) error {
 	}
 }
 
-func (ws *webSession) writer(channel byte) io.Writer { return &channelWriter{ws: ws, channel: channel} }
-
-type channelWriter struct {
-	ws      *webSession
-	channel byte
+// writer returns a writer to a channel of the session, which ends with ctx.
+func (ws *webSession) writer(ctx context.Context, channel byte) io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+		defer cancel()
+		kind, m := websocket.MessageBinary, append([]byte{channel}, b...)
+		if ws.text {
+			kind, m = websocket.MessageText, base64.StdEncoding.AppendEncode([]byte{'0' + channel}, b)
+		}
+		if err := ws.conn.Write(ctx, kind, m); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	})
 }
 
-func (w *channelWriter) Write(b []byte) (int, error) {
-	ctx, cancel := context.WithTimeout(w.ws.ctx, 5*time.Minute)
-	defer cancel()
-	kind, m := websocket.MessageBinary, append([]byte{w.channel}, b...)
-	if w.ws.text {
-		kind, m = websocket.MessageText, base64.StdEncoding.AppendEncode([]byte{'0' + w.channel}, b)
-	}
-	if err := w.ws.conn.Write(ctx, kind, m); err != nil {
-		return 0, err
-	}
-	return len(b), nil
-}
+type writerFunc func(b []byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
