@@ -12,20 +12,20 @@ import (
 	"github.com/miekg/dns"
 )
 
-// PodMode says how names of pods are answered.
+// PodMode defines how names of pods are resolved.
 type PodMode string
 
 // The modes.
 const (
-	// PodsInsecure answers every address in a namespace that exists, whether there is such a pod or not.
+	// PodsInsecure resolves every address in an existing namespace, whether there is such a pod or not.
 	PodsInsecure PodMode = "insecure"
-	// PodsVerified answers addresses of pods of the namespace only; it holds all pods in memory.
+	// PodsVerified resolves only addresses of pods of the namespace. It caches all pods in memory.
 	PodsVerified PodMode = "verified"
-	// PodsDisabled knows no names of pods.
+	// PodsDisabled resolves no names of pods.
 	PodsDisabled PodMode = "disabled"
 )
 
-// Options of a server. The zero value knows cluster.local, listens nowhere and passes nothing on.
+// Options of a server. The zero value serves cluster.local, does not listen and does not forward queries.
 type Options struct {
 	// Domain of the cluster; empty means cluster.local.
 	Domain string
@@ -34,22 +34,24 @@ type Options struct {
 	// PacketConns and Listeners are served too, and closed when Run returns.
 	PacketConns []net.PacketConn
 	Listeners   []net.Listener
-	// Upstreams are resolvers for all other names, as host or host:port; see [ResolvConf]. With none such
-	// queries are refused. They are asked in this order, the next when one fails or has not answered after a
-	// quarter of a second; one that has failed three times in a row is asked last. Their answers are kept for
-	// as long as the records allow, 30 s at most, 10,000 of them.
+	// Upstreams are resolvers for all other names, as host or host:port; see [ResolvConf]. If there are none,
+	// such queries are refused. They are queried in this order; the next one if one fails or has not
+	// responded after 250 ms. One that has failed three times in a row is queried last. Up to 10,000
+	// responses are cached for as long as their records allow, but at most 30 s.
 	Upstreams []string
-	// UpstreamTimeout is how long they have to answer, all together; 0 means 2 s.
+	// UpstreamTimeout is the total time for the queries of all upstreams; 0 means 2 s.
 	UpstreamTimeout time.Duration
-	// MaxForwards is how many queries may wait for upstreams at once; more fail at once. 0 means 500.
+	// MaxForwards is the maximum number of queries that wait for upstreams; further ones fail immediately. 0
+	// means 500.
 	MaxForwards int
 	// TTL of all records, in whole seconds; 0 means 5 s.
 	TTL time.Duration
-	// Pods says how names of pods are answered; empty means PodsInsecure.
+	// Pods defines how names of pods are resolved; empty means PodsInsecure.
 	Pods PodMode
-	// Answered, if set, is told of every answer: the type asked for, the result code, and how long it took.
+	// Answered, if not nil, is called after every response with the query type, the response code and the
+	// duration.
 	Answered func(qtype, rcode string, forwarded bool, took time.Duration)
-	// Logger gets what cannot be returned; nil means that of the manager.
+	// Logger receives failures; nil means the logger of the manager.
 	Logger *slog.Logger
 }
 
@@ -88,8 +90,8 @@ func (opts Options) withDefaults() (Options, error) {
 	return opts, nil
 }
 
-// ResolvConf returns the resolvers a file such as /etc/resolv.conf names, as host:port, without those in
-// except: a server must not pass queries on to itself.
+// ResolvConf returns the resolvers in a file such as /etc/resolv.conf as host:port, without those in except,
+// because a server must not forward queries to itself.
 func ResolvConf(path string, except ...string) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Service is the Service pods find the cluster's DNS at.
+// Service is the name of the Service of the cluster's DNS.
 var Service = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "kube-dns"}
 
 // managedBy marks the EndpointSlice of Publish.
 const managedBy = "clusterdns.keelson.dev"
 
-// ErrClusterIP says that the Service of the cluster's DNS has another cluster IP than the one it was to get.
-// It cannot be changed.
+// ErrClusterIP is returned if the Service of the cluster's DNS already has another cluster IP, which cannot
+// be changed.
 var ErrClusterIP = errors.New("clusterdns: the service has another cluster IP")
 
-// Publish makes Service kube-system/kube-dns, without a selector, at clusterIP, and an EndpointSlice that
-// leads to a server's address and port, which must not be on the loopback. Both are changed if they are there
-// already. It is the proxy's rules that carry queries from one to the other.
+// Publish creates or updates the Service kube-system/kube-dns, without a selector, with clusterIP, and an
+// EndpointSlice for it with the address and port of a server, which must not be a loopback address. The
+// proxy's rules forward queries from one to the other.
 func Publish(ctx context.Context, conn client.Conn, clusterIP, address netip.Addr, port uint16) error {
 	if err := publishService(ctx, conn, clusterIP, port); err != nil {
 		return fmt.Errorf("clusterdns: publish service %s: %w", Service, err)

@@ -31,7 +31,7 @@ var (
 // udpSize is the size of UDP messages that is offered to those who ask: it passes every network unfragmented.
 const udpSize = 1232
 
-// Server answers queries. It is a dns.Handler whose methods may be called from many goroutines.
+// Server is a DNS server. It is a dns.Handler; its methods may be called concurrently.
 type Server struct {
 	opts       Options
 	log        *slog.Logger
@@ -46,12 +46,13 @@ type Server struct {
 	servicesByIP                     informers.Index[*corev1.Service]
 	podsByIP                         informers.Index[*corev1.Pod] // of PodsVerified
 
-	// queryContext returns the context of a forwarded query, which ends with Run or after the upstream timeout.
+	// queryContext returns the context of a forwarded query, which ends with Run or after the upstream
+	// timeout.
 	queryContext func() (context.Context, context.CancelFunc)
 	stop         context.CancelFunc
 }
 
-// Add registers a server with m; it runs on every replica, leader or not.
+// Add adds a server to m. It runs on every replica, leader or not.
 func Add(m *manager.Manager, opts Options) error {
 	s, err := New(m, opts)
 	if err != nil {
@@ -61,8 +62,8 @@ func Add(m *manager.Manager, opts Options) error {
 	return nil
 }
 
-// New makes a server for those who need it as a dns.Handler; m.AddWithoutLeaderElection runs it. It watches
-// Services, EndpointSlices and Namespaces through the informers of m, and pods if it is to verify them.
+// New returns a server, to be run with m.AddWithoutLeaderElection or used as a dns.Handler. It watches
+// Services, EndpointSlices, Namespaces and, with PodsVerified, pods through the informers of m.
 func New(m *manager.Manager, opts Options) (*Server, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -136,7 +137,7 @@ func podIPs(p *corev1.Pod) []string {
 	return out
 }
 
-// Run listens and answers until ctx ends. An address that cannot be listened on is an error.
+// Run serves queries until ctx ends and returns nil. It returns an error if it cannot listen on an address.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.stop()
 	udp, tcp := slices.Clone(s.opts.PacketConns), slices.Clone(s.opts.Listeners)
@@ -221,7 +222,7 @@ func accept(h dns.Header) dns.MsgAcceptAction {
 	return dns.MsgAccept
 }
 
-// ServeDNS answers one message.
+// ServeDNS implements dns.Handler.
 func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	began := time.Now()
 	_, overUDP := w.RemoteAddr().(*net.UDPAddr)

@@ -1,11 +1,11 @@
-// Package fakenode simulates nodes and what their kubelets do: any number of nodes in one process, without
-// containers. A fake node registers itself, reports Ready and renews its Lease; a pod bound to it gets an
-// address, starts its init containers in order, becomes Ready, ends if its restart policy lets it, and obeys
-// deletion with its grace period. Everything is driven through the API and on package time, so it runs in
-// real clusters and in testing/synctest bubbles alike.
+// Package fakenode simulates any number of nodes and their kubelets in one process, without containers. A
+// fake node registers itself, reports Ready and renews its Lease. A pod bound to it gets an address, starts
+// its init containers in order, becomes Ready, terminates if its restart policy allows it, and is deleted
+// after its grace period. It uses only the API and package time, so it works in real clusters and in
+// testing/synctest bubbles.
 //
-// What a pod does is computed from its spec, annotations and stored status alone (see the
-// annotation constants): killing and restarting the process loses nothing.
+// The behavior of a pod depends only on its spec, annotations (see the constants) and stored status, so
+// restarting the process loses nothing.
 package fakenode
 
 import (
@@ -38,7 +38,7 @@ const (
 	leaseRenewal  = leaseDuration / 4
 )
 
-// Options of the simulation. The zero value makes one node named node-0.
+// Options of the simulation. The zero value simulates one node named node-0.
 type Options struct {
 	// Count is the number of nodes; 0 means 1. At most 65,536.
 	Count int
@@ -66,7 +66,7 @@ type fakes struct {
 	addrs addresses
 }
 
-// Add registers the simulation with m. It needs permission to write nodes, their leases and pod status.
+// Add adds the simulation to m. It needs permission to write nodes, their leases and pod status.
 func Add(m *manager.Manager, opts Options) error {
 	opts.Count = max(opts.Count, 1)
 	if opts.Count > 1<<16 {

@@ -10,17 +10,17 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Annotations that change what a fake pod does.
+// Annotations that change the behavior of a pod.
 const (
 	// ExitCodeAnnotation is the exit code of containers that end; 0 without it.
 	ExitCodeAnnotation = "keelson.dev/exit-code"
 	// RunForAnnotation is how long each main container runs, as a Go duration. Without it
-	// containers of restartPolicy Always run for ever and others for [DefaultRunFor].
+	// containers of restartPolicy Always run forever and others for [DefaultRunFor].
 	RunForAnnotation = "keelson.dev/run-for"
 	// ReadyAfterAnnotation is the time between start and readiness, as a Go duration; 0 without it.
 	ReadyAfterAnnotation = "keelson.dev/ready-after"
-	// StopAfterAnnotation is how long containers take to end once asked to, as a Go duration. They
-	// are killed (exit code 137) when the grace period is shorter. 0 without it.
+	// StopAfterAnnotation is how long containers take to terminate, as a Go duration; 0 without it. They are
+	// killed (exit code 137) if the grace period is shorter.
 	StopAfterAnnotation = "keelson.dev/stop-after"
 )
 

@@ -17,12 +17,13 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// NewServer serves the kubelet API of all fake nodes of m: /exec, /attach, /portForward and /containerLogs in
-// the protocols of the kubelet, /pods, /metrics and /healthz. Logs, exec and attach answer with one line that
-// says that nothing ran; the exit code of exec is that of [ExitCodeAnnotation].
+// NewServer returns a handler that serves the kubelet API of all fake nodes of m: /exec, /attach,
+// /portForward and /containerLogs in the protocols of the kubelet, /pods, /metrics and /healthz. The output
+// of logs, exec and attach is one line that says that nothing ran; the exit code of exec is that of
+// [ExitCodeAnnotation].
 //
-// The handler authenticates no request: wrap it in a [delegated.Gate] with [Attributes] where others than the
-// API server can reach it.
+// The handler does not authenticate requests: wrap it in a [delegated.Gate] with [Attributes] if clients
+// other than the API server can reach it.
 func NewServer(m *manager.Manager) http.Handler {
 	s := &server{pods: informers.For[*corev1.Pod](m.Informers()).Lister()}
 	mux := http.NewServeMux()
@@ -43,8 +44,8 @@ func NewServer(m *manager.Manager) http.Handler {
 	return mux
 }
 
-// Attributes returns what the sender of a request to [NewServer]'s handler must be allowed: what a kubelet
-// demands, but of all nodes, since the handler serves the pods of all of them. It is for [delegated.Gate].
+// Attributes returns the permissions required for a request to the handler of [NewServer]: those of a
+// kubelet, but for all nodes, because the handler serves the pods of all of them. It is for [delegated.Gate].
 func Attributes(r *http.Request) []authorizationv1.SubjectAccessReviewSpec { return attributes(r) }
 
 var attributes = nodestream.Attributes("")

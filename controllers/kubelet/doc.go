@@ -3,11 +3,10 @@
 //	k, err := kubelet.New(conn, kubelet.Options{NodeName: "node1", RuntimeEndpoint: "unix:///run/containerd/containerd.sock"})
 //	err = k.Run(ctx)
 //
-// What it does: it registers the node and keeps its status and Lease; it runs every pod that the API server
-// binds to the node and every manifest of the static pod folder; and it serves logs, exec, attach and port
-// forwarding to the API server.
+// It registers the node and maintains its status and Lease, runs the pods bound to the node and those in the
+// static pod directory, and serves logs, exec, attach and port forwarding to the API server.
 //
-// What it promises:
+// It guarantees:
 //
 //   - Each pod has one worker, which does one thing at a time: set up, keep running, terminate, clean up. The
 //     worker decides from the pod's spec and from what the runtime reports, never from memory alone, so a

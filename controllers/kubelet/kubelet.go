@@ -55,7 +55,7 @@ type Kubelet struct {
 	staticEnded chan struct{} // capacity 1; a static pod has ended
 }
 
-// New makes a kubelet that talks to the API server through conn. Nothing happens before Run.
+// New returns a kubelet that uses conn to access the API server. It does nothing before Run.
 func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -88,10 +88,10 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	return k, nil
 }
 
-// Name is the node's name.
+// Name returns the name of the node.
 func (k *Kubelet) Name() string { return k.opts.NodeName }
 
-// Run runs the node until ctx ends.
+// Run runs the node until ctx ends and returns nil.
 func (k *Kubelet) Run(ctx context.Context) error {
 	defer k.rt.close()
 	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir} {

@@ -21,79 +21,81 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// DefaultRuntimeEndpoint is where containerd listens unless told otherwise.
+// DefaultRuntimeEndpoint is containerd's default socket.
 const DefaultRuntimeEndpoint = "unix:///run/containerd/containerd.sock"
 
 // Options of a kubelet. The zero value runs as the host's name with containerd's usual socket.
 type Options struct {
 	// NodeName is the node's name; empty means the host's name in lower case.
 	NodeName string
-	// NodeIP is what the node reports as InternalIP; the zero value means the address of the default route,
-	// else the first that is not loopback, else 127.0.0.1.
+	// NodeIP is the InternalIP that the node reports. The zero value means the address of the default route,
+	// or else the first address that is not a loopback address, or else 127.0.0.1.
 	NodeIP netip.Addr
-	// RootDir holds the pods' volumes; empty means /var/lib/kubelet. LogDir holds the containers' logs; empty
-	// means /var/log/pods.
+	// RootDir contains the pods' volumes and, in seccomp, local seccomp profiles; empty means
+	// /var/lib/kubelet. LogDir contains the containers' logs; empty means /var/log/pods.
 	RootDir, LogDir string
-	// RuntimeEndpoint and ImageEndpoint are CRI v1 sockets (unix:///...); empty means
-	// [DefaultRuntimeEndpoint], and the runtime's for images.
+	// RuntimeEndpoint and ImageEndpoint are CRI v1 sockets (unix:///...). They default to
+	// [DefaultRuntimeEndpoint] and RuntimeEndpoint.
 	RuntimeEndpoint, ImageEndpoint string
-	// RuntimeDial replaces how the endpoint is dialled.
+	// RuntimeDial, if not nil, connects to the endpoints.
 	RuntimeDial func(ctx context.Context, endpoint string) (net.Conn, error)
-	// StaticPodDir is read every StaticPodInterval (0 means 2 s) for pod manifests; empty means none.
+	// StaticPodDir is a directory with pod manifests, which is read every StaticPodInterval (0 means 2 s).
+	// Empty means no static pods.
 	StaticPodDir      string
 	StaticPodInterval time.Duration
-	// ClusterDNS and ClusterDomain go to the resolv.conf of pods with the DNS policy ClusterFirst.
+	// ClusterDNS and ClusterDomain are written to the resolv.conf of pods with the DNS policy ClusterFirst.
 	ClusterDNS    []string
 	ClusterDomain string
-	// ResolvConf is the node's own; empty means /etc/resolv.conf.
+	// ResolvConf is the path of the node's resolv.conf; empty means /etc/resolv.conf.
 	ResolvConf string
-	// NoRegister leaves the Node object to somebody else.
+	// NoRegister disables the creation of the Node object.
 	NoRegister bool
 	// NodeLabels and Taints are set when the node registers.
 	NodeLabels map[string]string
 	Taints     []corev1.Taint
-	// PodCIDR is put into the node's spec when it registers, where no controller assigns ranges.
+	// PodCIDR is set in the spec of the Node when it registers, for clusters without a controller that
+	// assigns ranges.
 	PodCIDR string
-	// Capacity overrides or adds to what is measured. Pods defaults to 110.
+	// Capacity overrides or extends the measured capacity. Pods defaults to 110.
 	Capacity corev1.ResourceList
-	// Reserved is taken off the capacity to get what pods may use.
+	// Reserved is subtracted from the capacity to get the allocatable resources.
 	Reserved corev1.ResourceList
-	// CgroupRoot is the parent of the pods' cgroups; empty means "/". NoCgroups leaves them all to the
-	// runtime.
+	// CgroupRoot is the parent of the pods' cgroups; empty means "/". With NoCgroups the runtime manages all
+	// cgroups.
 	CgroupRoot string
 	NoCgroups  bool
-	// DiskForMemory lets secrets, tokens and emptyDirs of the medium Memory be plain folders on the disk
-	// where this process may not mount a file system in memory, as in some sandboxes. Without it pods with
-	// such volumes do not start there.
+	// DiskForMemory allows plain directories on disk for secrets, tokens and emptyDirs of the medium Memory
+	// if the process is not allowed to mount tmpfs, as in some sandboxes. Without it, pods with such volumes
+	// do not start there.
 	DiskForMemory bool
-	// PullFallback uses an image that is present when the policy Always cannot pull it: for nodes without a
+	// PullFallback uses an image that is present if a pull with the policy Always fails, for nodes without a
 	// registry.
 	PullFallback bool
-	// Listener serves the kubelet API with TLS; nil means none. TLS must hold certificates and, in ClientCAs,
-	// the authorities of the client certificates that identify users.
+	// Listener accepts connections to the kubelet API, which is served with TLS; nil disables it. TLS must
+	// contain certificates and, in ClientCAs, the authorities of client certificates.
 	Listener net.Listener
 	TLS      *tls.Config
-	// Authenticate says who sends a request to the kubelet API; nil means client certificates of
-	// TLS.ClientCAs, and bearer tokens that the API server accepts in a TokenReview. Anonymous requests are
-	// refused.
+	// Authenticate authenticates requests to the kubelet API. Nil means client certificates of TLS.ClientCAs
+	// and bearer tokens accepted by a TokenReview. Anonymous requests are rejected.
 	Authenticate func(r *http.Request) (user *authenticationv1.UserInfo, ok bool, err error)
-	// Authorize says whether a user may make a request to the kubelet API; nil means to ask the API server in
-	// a SubjectAccessReview for the subresource of this node that the path belongs to: stats, metrics, log,
-	// checkpoint; pods, healthz, configz, statusz or else proxy; and proxy for everything else. To run
-	// something in a pod is the verb create, whatever the method.
+	// Authorize authorizes requests to the kubelet API. Nil means a SubjectAccessReview for the subresource
+	// of this node that the path belongs to: stats, metrics, log, checkpoint; pods, healthz, configz, statusz
+	// or else proxy; and proxy for everything else. Requests that run commands in a pod have the verb create,
+	// whatever the method.
 	Authorize func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error)
-	// SyncInterval is how often a pod is looked at without cause, 0 means 1 minute; also how old the content
-	// of configMap and secret volumes gets.
+	// SyncInterval is the time between syncs of an unchanged pod, and the maximum age of the content of
+	// configMap and secret volumes; 0 means 1 minute.
 	SyncInterval time.Duration
-	// NodeStatusInterval is how often the node's status is computed, 0 means 10 s; it is written when it has
-	// changed and every 5 minutes. LeaseDuration is 0 for 40 s; the lease is renewed every quarter of it.
+	// NodeStatusInterval is the time between computations of the node's status; 0 means 10 s. The status is
+	// written when it has changed and every 5 minutes. LeaseDuration is the duration of the node's Lease,
+	// which is renewed four times as often; 0 means 40 s.
 	NodeStatusInterval time.Duration
 	LeaseDuration      time.Duration
-	// RelistInterval is how often the runtime is asked for changes, 0 means 1 s.
+	// RelistInterval is the time between lists of the runtime's containers; 0 means 1 s.
 	RelistInterval time.Duration
-	// StopPods ends all pods, without their grace period, and removes what is left of them when Run ends.
+	// StopPods stops all pods, without their grace periods, and removes their files when Run ends.
 	StopPods bool
-	// Logger gets failures and progress; nil discards.
+	// Logger receives failures and progress; nil discards.
 	Logger *slog.Logger
 }
 

@@ -91,7 +91,7 @@ func (k *Kubelet) handler() http.Handler {
 	return mux
 }
 
-// Healthy is an error when the runtime has not answered for three minutes, or not yet.
+// Healthy returns an error if the runtime has not responded for three minutes, or not yet.
 func (k *Kubelet) Healthy() error {
 	if last, err := k.pleg.healthy(); last.IsZero() || time.Since(last) > deadAfter {
 		return errors.Join(fmt.Errorf("the container runtime was last listed at %v", last), err)

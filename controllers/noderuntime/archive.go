@@ -22,13 +22,13 @@ type Image struct {
 	// Files by path without a leading slash; they are executable. Links are symbolic, by path.
 	Files map[string][]byte
 	Links map[string]string
-	// Entrypoint and Cmd are what runs.
+	// Entrypoint and Cmd are the command.
 	Entrypoint, Cmd []string
 	Env             []string
 }
 
-// WriteArchive writes images as one archive that docker load and containerd import read. The same images give
-// the same bytes.
+// WriteArchive writes images as one archive for docker load or containerd. The output depends only on the
+// images.
 func WriteArchive(w io.Writer, images ...Image) error {
 	type entry struct {
 		Config   string

@@ -8,30 +8,31 @@ import (
 // PauseImage is the image of the process that holds a pod's namespaces.
 const PauseImage = "keelson.dev/pause:1"
 
-// BusyboxImage is made of the host's busybox when [Options.Busybox] is set.
+// BusyboxImage is the image with the host's busybox; see [Options.Busybox].
 const BusyboxImage = "docker.io/library/busybox:latest"
 
-// Gateway is the node's own address in the range of its pods: the first one.
+// Gateway returns the first address of a range of pods, which is the address of the node in it.
 func Gateway(pods netip.Prefix) netip.Addr { return pods.Masked().Addr().Next() }
 
 // Options of a private containerd.
 type Options struct {
-	// Dir holds everything; required, absolute. Only one runtime can use it at a time.
+	// Dir is the directory of all files. It is required and must be absolute. Only one runtime can use it at
+	// a time.
 	Dir string
-	// PodCIDR is the range of the node's pods; required, IPv4.
+	// PodCIDR is the IPv4 range of the node's pods. It is required.
 	PodCIDR netip.Prefix
-	// Bridge is the name of the network device pods are attached to; empty means cni0.
+	// Bridge is the name of the bridge interface of the pods; empty means cni0.
 	Bridge string
-	// ServiceCIDR, if valid, gets a route to the bridge, so that packets to service addresses never leave the
-	// machine.
+	// ServiceCIDR, if valid, is routed to the bridge, so that packets to service addresses never leave the
+	// host.
 	ServiceCIDR netip.Prefix
-	// ImageDir holds image archives (*.tar, docker or OCI) to import; empty means none.
+	// ImageDir is a directory with image archives (*.tar, docker or OCI) to import; empty means none.
 	ImageDir string
-	// Busybox makes [BusyboxImage] of the host's static busybox, if there is one.
+	// Busybox imports [BusyboxImage] if the host has a static busybox.
 	Busybox bool
-	// Adopt lets pods that a killed run left go on, for a kubelet that knows them. Else Start ends them.
-	// Close always does.
+	// Adopt continues the pods of a previous run that was killed, for a kubelet that manages them; otherwise
+	// Start stops them. Close always stops all pods.
 	Adopt bool
-	// Logger gets what containerd says, at level debug; nil discards.
+	// Logger receives containerd's output at level debug, and failures; nil discards.
 	Logger *slog.Logger
 }

@@ -48,7 +48,7 @@ func words(list ...uint32) []byte {
 // ignoreAction is a struct sigaction with the handler SIG_IGN; it follows the code.
 var ignoreAction = append([]byte{1}, make([]byte, 31)...)
 
-// PauseBinary is a static Linux program that does nothing: a complete ELF file.
+// PauseBinary returns an ELF file of a static Linux program that waits forever.
 func PauseBinary(arch string) ([]byte, error) {
 	machine := map[string]uint16{"amd64": 62, "arm64": 183}[arch]
 	code, ok := pauseCode[arch]

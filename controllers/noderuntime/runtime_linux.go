@@ -61,7 +61,7 @@ func cniDir() (string, error) {
 	return "", fmt.Errorf("the CNI plugins bridge and host-local are not installed (looked in %s)", strings.Join(cniDirs, ", "))
 }
 
-// Missing tells what keeps this host from running a private containerd; nil means nothing.
+// Missing returns an error that lists what this host lacks to run a private containerd, or nil.
 func Missing() error {
 	var errs []error
 	if os.Geteuid() != 0 {
@@ -103,7 +103,8 @@ type Runtime struct {
 	err   error
 }
 
-// Start starts containerd and imports the images. An error says what is missing or what containerd said.
+// Start starts containerd and imports the images. The error contains what is missing or containerd's last
+// output.
 func Start(ctx context.Context, opts Options) (_ *Runtime, err error) {
 	if why := Missing(); why != nil {
 		return nil, fmt.Errorf("noderuntime: %w", why)
@@ -148,13 +149,13 @@ func Start(ctx context.Context, opts Options) (_ *Runtime, err error) {
 	return r, r.importImages(ctx)
 }
 
-// Endpoint is the CRI socket, as kubelet.Options.RuntimeEndpoint wants it.
+// Endpoint returns the CRI socket, for kubelet.Options.RuntimeEndpoint.
 func (r *Runtime) Endpoint() string { return "unix://" + r.paths.socket }
 
-// Version is containerd's.
+// Version returns the version of containerd.
 func (r *Runtime) Version() string { return r.version }
 
-// Done is closed when containerd has ended.
+// Done returns a channel that is closed when containerd has exited.
 func (r *Runtime) Done() <-chan struct{} { return r.done }
 
 func (r *Runtime) takeLock() error {
@@ -277,7 +278,7 @@ func (r *Runtime) makeBridge() error {
 	return nil
 }
 
-// Gateway is the node's own address in the range of its pods.
+// Gateway returns the address of the node in the range of its pods.
 func (r *Runtime) Gateway() netip.Addr { return Gateway(r.opts.PodCIDR) }
 
 func (r *Runtime) startDaemon(ctx context.Context) error {
@@ -449,7 +450,7 @@ func (r *Runtime) importImages(ctx context.Context) error {
 	})
 }
 
-// Busybox is an image of the host's busybox. It must be a static program.
+// Busybox returns an image with the host's busybox, which must be statically linked.
 func Busybox() (Image, error) {
 	path, err := lookPath("busybox")
 	if err != nil {
@@ -477,7 +478,7 @@ func Busybox() (Image, error) {
 	return image, nil
 }
 
-// Import loads an image archive.
+// Import imports an image archive.
 func (r *Runtime) Import(ctx context.Context, archive string) error {
 	ctr, err := lookPath("ctr")
 	if err != nil {
@@ -495,8 +496,8 @@ func (r *Runtime) Import(ctx context.Context, archive string) error {
 	return nil
 }
 
-// Close ends the pods, unless they are to be kept, then containerd, and removes what is left. It may be
-// called again.
+// Close stops the pods and containerd and removes their processes, mounts and files. It may be called more
+// than once.
 func (r *Runtime) Close() error {
 	r.close.Do(func() {
 		if r.cmd != nil {

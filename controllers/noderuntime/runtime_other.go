@@ -8,7 +8,7 @@ import (
 	"net/netip"
 )
 
-// Missing tells what keeps this host from running a private containerd; nil means nothing.
+// Missing returns an error that lists what this host lacks to run a private containerd, or nil.
 func Missing() error { return errors.New("containers need Linux") }
 
 // Runtime is a running containerd.
@@ -17,19 +17,19 @@ type Runtime struct{}
 // Start starts containerd.
 func Start(context.Context, Options) (*Runtime, error) { return nil, errors.ErrUnsupported }
 
-// Endpoint is the CRI socket, as kubelet.Options.RuntimeEndpoint wants it.
+// Endpoint returns the CRI socket, for kubelet.Options.RuntimeEndpoint.
 func (r *Runtime) Endpoint() string { return "" }
 
-// Gateway is the node's own address in the range of its pods.
+// Gateway returns the address of the node in the range of its pods.
 func (r *Runtime) Gateway() netip.Addr { return netip.Addr{} }
 
-// Version is containerd's.
+// Version returns the version of containerd.
 func (r *Runtime) Version() string { return "" }
 
-// Done is closed when containerd has ended.
+// Done returns a channel that is closed when containerd has exited.
 func (r *Runtime) Done() <-chan struct{} { return nil }
 
-// Import loads an image archive.
+// Import imports an image archive.
 func (r *Runtime) Import(context.Context, string) error { return errors.ErrUnsupported }
 
 // Close ends containerd and removes what it left.

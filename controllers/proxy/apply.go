@@ -260,7 +260,7 @@ func (a *applier) cleanupJumps(ctx context.Context) error {
 	return nil
 }
 
-// Cleanup removes the rules of all modes and families, of this program or of a kube-proxy that ran before.
+// Cleanup removes the rules of all modes and families, including those of kube-proxy.
 func Cleanup(ctx context.Context, k Kernel) error {
 	var errs []error
 	for _, mode := range []Mode{NFTables, IPTables} {

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// Mode is which rules of the kernel carry the traffic.
+// Mode is the kernel subsystem that forwards the traffic.
 type Mode string
 
 // The modes.
@@ -16,15 +16,15 @@ const (
 	IPTables Mode = "iptables"
 )
 
-// DetectLocal says how traffic of this cluster's pods is told from other traffic. The latter is given this
-// node's address as it goes to an endpoint, so that answers come back this way. Of several ways the first
-// that is set counts; with none all traffic is taken as the cluster's own.
+// DetectLocal defines how traffic from this cluster's pods is distinguished from other traffic, which is
+// masqueraded so that replies return through this node. The first field that is set applies; if none is set,
+// all traffic is considered local.
 type DetectLocal struct {
 	// CIDRs are the ranges of pods, of the cluster or of this node; the first of a family is used.
 	CIDRs []netip.Prefix
-	// Bridge is the interface all pods of this node are behind.
+	// Bridge is the bridge interface of this node's pods.
 	Bridge string
-	// InterfacePrefix is how the names of the interfaces of this node's pods start.
+	// InterfacePrefix is the prefix of the names of the interfaces of this node's pods.
 	InterfacePrefix string
 }
 
@@ -37,11 +37,11 @@ func (d DetectLocal) cidr(f Family) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// Config is what rules depend on besides the Services.
+// Config is the configuration of a Compiler.
 type Config struct {
 	Mode   Mode
 	Family Family
-	// MasqueradeBit is the bit, 0 to 31, of the mark for traffic that gets this node's address.
+	// MasqueradeBit is the bit, 0 to 31, of the mark for traffic to be masqueraded with this node's address.
 	MasqueradeBit int
 	// MasqueradeAll gives this node's address to all traffic for cluster IPs.
 	MasqueradeAll bool
@@ -64,14 +64,14 @@ type Config struct {
 
 func (c *Config) mark() string { return fmt.Sprintf("%#x", uint32(1)<<c.MasqueradeBit) }
 
-// Compiler turns service ports into rules. It remembers the rules of ports it has seen, by pointer: a
-// *ServicePort must not change after it was given to Compile. It is not safe for use by several goroutines.
+// Compiler compiles service ports into rules. It caches the rules of a port by pointer: a *ServicePort must
+// not be modified after it was passed to Compile. It is not safe for concurrent use.
 type Compiler struct {
 	cfg    Config
 	blocks map[*ServicePort]*block
 }
 
-// NewCompiler makes a compiler for one mode and family.
+// NewCompiler returns a compiler for one mode and family.
 func NewCompiler(cfg Config) *Compiler { return &Compiler{cfg: cfg} }
 
 // block is what one service port adds to the rules. Chains of a block belong to it alone; elements and
@@ -103,8 +103,8 @@ func (c *chain) add(format string, args ...any) {
 	c.rules = append(c.rules, fmt.Sprintf(format, args...))
 }
 
-// Compile returns the rules for ports, which must be in the order of their names: where two want the same
-// address the first gets it.
+// Compile returns the rules for ports, which must be sorted by name. If two ports have the same address, the
+// first one wins.
 func (c *Compiler) Compile(ports []*ServicePort) *Ruleset {
 	next := make(map[*ServicePort]*block, len(ports))
 	list := make([]*block, len(ports))
@@ -136,7 +136,7 @@ func hash(s string, n int) string {
 	return base32.StdEncoding.EncodeToString(sum[:])[:n]
 }
 
-// Ruleset is all rules of one family. It does not change.
+// Ruleset contains all rules of one family. It is immutable.
 type Ruleset struct {
 	Mode   Mode
 	Family Family
@@ -144,8 +144,8 @@ type Ruleset struct {
 	ipt    *iptRules
 }
 
-// Text is the input for nft -f or iptables-restore --noflush that makes these rules out of nothing, or out of
-// whatever another run of the same mode has left.
+// Text returns the input of nft -f or iptables-restore --noflush that creates these rules and replaces those
+// of a previous run in the same mode.
 func (r *Ruleset) Text() string {
 	if r.ipt != nil {
 		return r.ipt.text()
@@ -153,8 +153,8 @@ func (r *Ruleset) Text() string {
 	return r.nft.text()
 }
 
-// Changes is the input that turns the rules from into these; it is empty if there is nothing to do. Both must
-// be of one mode and family.
+// Changes returns the input that changes the rules from into r; empty if they are equal. Both must have the
+// same mode and family.
 func (r *Ruleset) Changes(from *Ruleset) string {
 	if r.ipt != nil {
 		return r.ipt.changes(from.ipt)
@@ -162,7 +162,7 @@ func (r *Ruleset) Changes(from *Ruleset) string {
 	return r.nft.changes(from.nft)
 }
 
-// Len is the number of rules by table, as the metric kubeproxy_sync_proxy_rules_iptables_total counts them.
+// Len returns the number of rules by table, as in the metric kubeproxy_sync_proxy_rules_iptables_total.
 func (r *Ruleset) Len() map[string]int {
 	out := map[string]int{}
 	if r.ipt != nil {

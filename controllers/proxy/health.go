@@ -62,11 +62,11 @@ func (h *health) healthyLocked(now time.Time) bool {
 	return !h.last.IsZero() && !waits(h.pending) && !waits(h.taken)
 }
 
-// Healthz answers load balancers as kube-proxy does on port 10256 at /healthz: 200 while the rules are
-// written in time and the node is to stay, else 503.
+// Healthz returns the handler of kube-proxy's /healthz on port 10256, for load balancers: 200 while rules are
+// written in time and the node is not being deleted, else 503.
 func (p *Proxy) Healthz() http.Handler { return p.health.handler(true) }
 
-// Livez is Healthz without regard to whether the node is to stay, for path /livez.
+// Livez is like Healthz but ignores the deletion of the node, for the path /livez.
 func (p *Proxy) Livez() http.Handler { return p.health.handler(false) }
 
 func (h *health) handler(eligible bool) http.Handler {

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// Kernel is what the proxy reads and changes of the node. [NewKernel] is the real one; tests record.
+// Kernel is the part of the node that the proxy reads and changes. [NewKernel] returns the real one.
 type Kernel interface {
 	// Run runs nft, iptables, iptables-restore or their IPv6 forms and returns what was printed. A command
 	// that fails is a *CommandError.
@@ -27,34 +27,33 @@ type Kernel interface {
 	Addrs() ([]netip.Addr, error)
 	// Listen listens on the node.
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
-	// DeleteFlows makes connection tracking forget the flows of a family that match and returns how many
-	// there were.
+	// DeleteFlows deletes the matching flows of a family from connection tracking and returns their number.
 	DeleteFlows(f Family, match func(Flow) bool) (int, error)
 }
 
-// Flow is a UDP flow connection tracking knows.
+// Flow is a UDP flow of connection tracking.
 type Flow struct {
 	Protocol corev1.Protocol
-	// To is where the first packet was sent, From who sent it.
+	// From and To are the source and destination of the first packet.
 	From, To netip.AddrPort
-	// Server is who answers: To if nothing has translated it.
+	// Server is the address that replies; it equals To without address translation.
 	Server netip.AddrPort
 }
 
-// ErrUnsupported says that this system has no such kernel.
+// ErrUnsupported is returned on systems other than Linux.
 var ErrUnsupported = errors.New("proxy: service rules need Linux")
 
 // CommandError is a command that failed.
 type CommandError struct {
-	// Command as a shell would take it.
+	// Command is the command line in shell syntax.
 	Command string
-	// Output is what it said on standard error.
+	// Output is its standard error.
 	Output string
-	// Err says how it ended.
+	// Err is the error of the command.
 	Err error
 }
 
-// Error names the command and what it said.
+// Error implements error.
 func (e *CommandError) Error() string {
 	if e.Output == "" {
 		return fmt.Sprintf("%s: %v", e.Command, e.Err)
@@ -62,7 +61,7 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("%s: %v: %s", e.Command, e.Err, e.Output)
 }
 
-// ExitCode is the code it ended with, -1 if it did not run to its end.
+// ExitCode returns the exit code of the command, or -1 if it did not exit.
 func (e *CommandError) ExitCode() int {
 	if ended, ok := errors.AsType[interface {
 		error
@@ -73,7 +72,7 @@ func (e *CommandError) ExitCode() int {
 	return -1
 }
 
-// Unwrap returns how it ended; exec.ErrNotFound if there is no such program.
+// Unwrap returns Err, which is exec.ErrNotFound if the program does not exist.
 func (e *CommandError) Unwrap() error { return e.Err }
 
 func run(ctx context.Context, stdin []byte, argv []string) ([]byte, error) {

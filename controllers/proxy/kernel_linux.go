@@ -19,8 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// NewKernel returns the kernel as seen from a network namespace, given as a path such as /run/netns/name;
-// empty means that of the process. It needs CAP_NET_ADMIN there.
+// NewKernel returns the kernel in a network namespace, given as a path such as /run/netns/name; empty means
+// that of the process. It requires CAP_NET_ADMIN there.
 func NewKernel(netns string) (Kernel, error) {
 	if netns != "" {
 		if _, err := os.Stat(netns); err != nil {

@@ -2,8 +2,8 @@ package proxy
 
 import "time"
 
-// Metrics are functions the proxy calls; each may be nil. The comments name the metric of kube-proxy it
-// feeds. They are called by one goroutine at a time, except Changed.
+// Metrics are hooks that the proxy calls; each may be nil. The comments name the corresponding metrics of
+// kube-proxy. Except for Changed, they are not called concurrently.
 type Metrics struct {
 	// Changed is called for every change of a Service or EndpointSlice that may change rules
 	// (kubeproxy_sync_proxy_rules_{service,endpoint}_changes_total).
@@ -11,7 +11,7 @@ type Metrics struct {
 	// Queued is called when a write becomes necessary
 	// (kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds).
 	Queued func(at time.Time)
-	// Synced is called after each write: full says whether everything was written
+	// Synced is called after each write; full reports whether all rules were written
 	// (kubeproxy_sync_proxy_rules_duration_seconds,
 	// kubeproxy_sync_{full,partial}_proxy_rules_duration_seconds,
 	// kubeproxy_sync_proxy_rules_last_timestamp_seconds).
@@ -21,13 +21,13 @@ type Metrics struct {
 	Failed func(f Family)
 	// Rules is the number of rules in a table (kubeproxy_sync_proxy_rules_iptables_total).
 	Rules func(f Family, table string, n int)
-	// Programmed is the time from the change of an endpoint, as its slice tells, until the rules had it
-	// (kubeproxy_network_programming_duration_seconds).
+	// Programmed reports the time from the change of an endpoint, as annotated in its slice, until it was in
+	// the rules (kubeproxy_network_programming_duration_seconds).
 	Programmed func(took time.Duration)
 	// NoLocalEndpoints is how many service ports have policy Local and no endpoint here, by "internal" and
 	// "external" (kubeproxy_sync_proxy_rules_no_local_endpoints_total).
 	NoLocalEndpoints func(policy string, n int)
-	// FlowsDeleted counts what connection tracking was made to forget
+	// FlowsDeleted counts the flows deleted from connection tracking
 	// (kubeproxy_conntrack_reconciler_deleted_entries_total).
 	FlowsDeleted func(f Family, n int)
 }

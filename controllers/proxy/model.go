@@ -28,7 +28,7 @@ func (f Family) String() string {
 // of reports whether an address is of the family.
 func (f Family) of(a netip.Addr) bool { return a.IsValid() && a.Unmap().Is4() == (f == IPv4) }
 
-// PortName names one port of one Service.
+// PortName identifies a port of a Service.
 type PortName struct {
 	Service types.NamespacedName
 	// Port is the name of the port; a Service with one port may leave it empty.
@@ -59,32 +59,33 @@ func (n PortName) Compare(o PortName) int {
 // protocol is the name the kernel's tools use: tcp, udp or sctp.
 func (n PortName) protocol() string { return strings.ToLower(string(n.Protocol)) }
 
-// ServicePort is what one port of a Service means on one node in one family: the addresses it has and the
-// endpoints traffic to them goes to.
+// ServicePort is the forwarding of one port of a Service on one node in one family: its addresses and
+// endpoints.
 type ServicePort struct {
 	Name PortName
-	// ClusterIP and Port are where pods find it; NodePort is its port on nodes, 0 if it has none.
+	// ClusterIP and Port are its address in the cluster; NodePort is its port on nodes, 0 if it has none.
 	ClusterIP      netip.Addr
 	Port, NodePort uint16
-	// ExternalIPs and LoadBalancerIPs lead here too, at Port.
+	// ExternalIPs and LoadBalancerIPs are further addresses, with the same Port.
 	ExternalIPs, LoadBalancerIPs []netip.Addr
-	// SourceRanges may reach LoadBalancerIPs; empty means everybody may.
+	// SourceRanges restrict the clients of LoadBalancerIPs; empty means no restriction.
 	SourceRanges []netip.Prefix
-	// AffinitySeconds is how long a client stays with its endpoint after its last connection; 0 means it does
-	// not.
+	// AffinitySeconds is how long a client is sent to the same endpoint after its last connection; 0 means no
+	// affinity.
 	AffinitySeconds int32
-	// InternalLocal and ExternalLocal are the traffic policies Local: only endpoints on this node are used.
+	// InternalLocal and ExternalLocal report the traffic policies Local: only endpoints on this node are
+	// used.
 	InternalLocal, ExternalLocal bool
-	// HealthCheckNodePort is where this node tells load balancers whether it has endpoints; 0 means nowhere.
+	// HealthCheckNodePort is the port for load balancers' health checks, which report local endpoints; 0
+	// means none.
 	HealthCheckNodePort uint16
-	// Cluster are the endpoints to use wherever they are, Local those on this node, in order. Each is the set
-	// to use: ready ones, or those that still serve while they terminate if there is no other.
+	// Cluster are the usable endpoints on all nodes, Local those on this node, sorted. Usable endpoints are
+	// the ready ones or, if there are none, those that still serve while they terminate.
 	Cluster, Local []netip.AddrPort
-	// Serving are all endpoints that serve, whatever policies and hints say: an established flow to one of
-	// them goes on.
+	// Serving are all serving endpoints regardless of policies and hints. Established flows to them continue.
 	Serving []netip.AddrPort
-	// AnyEndpoint reports whether some node has an endpoint to use. Without one traffic is refused; with one
-	// only elsewhere, and policy Local, it is dropped, because other nodes do answer.
+	// AnyEndpoint reports whether any node has a usable endpoint. If not, traffic is rejected. If only other
+	// nodes have one and the policy is Local, it is dropped.
 	AnyEndpoint bool
 }
 
@@ -108,7 +109,7 @@ func (p *ServicePort) external() []netip.AddrPort {
 	return p.Cluster
 }
 
-// Node is what a plan needs to know of the node it is for.
+// Node is the node that a plan is computed for.
 type Node struct {
 	Name string
 	// Zone is the value of the node's label topology.kubernetes.io/zone.

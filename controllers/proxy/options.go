@@ -18,12 +18,11 @@ type Options struct {
 	NodeName string
 	// Mode is nftables or iptables; empty means nftables.
 	Mode Mode
-	// Kernel is what rules are written to; nil means that of NetNS.
+	// Kernel is the kernel to write rules to; nil means that of NetNS.
 	Kernel Kernel
 	// NetNS is the path of the node's network namespace; empty means that of the process.
 	NetNS string
-	// DetectLocal tells pods' traffic from other traffic; see its comment. NodeCIDR adds the ranges the Node
-	// object was given for its pods, as it says them.
+	// DetectLocal detects traffic from pods. NodeCIDR adds the pod ranges of the Node object to it.
 	DetectLocal DetectLocal
 	NodeCIDR    bool
 	// MasqueradeAll gives this node's address to all traffic for cluster IPs.
@@ -33,34 +32,33 @@ type Options struct {
 	// NodePortAddresses are ranges: node ports are served on the node's addresses in them. [Primary] is the
 	// node's own address. None means Primary with nftables and all addresses with iptables, as in kube-proxy.
 	NodePortAddresses []string
-	// NoLocalhostNodePorts does not serve node ports on 127.0.0.1; with nftables they never are.
+	// NoLocalhostNodePorts disables node ports on 127.0.0.1, which nftables never serves.
 	NoLocalhostNodePorts bool
-	// ServiceCIDRs are the ranges of cluster IPs; with nftables traffic to unknown ones is dropped. None
-	// means that it is let go.
+	// ServiceCIDRs are the ranges of cluster IPs. With nftables, traffic to unknown cluster IPs in them is
+	// dropped.
 	ServiceCIDRs []netip.Prefix
-	// SyncPeriod is how often it is made sure that the rules are still there; 0 means 30 s.
+	// SyncPeriod is the time between checks that the rules still exist; 0 means 30 s.
 	SyncPeriod time.Duration
-	// MinSyncPeriod is the least time between two writes; 0 means 1 s, below 0 means none.
+	// MinSyncPeriod is the minimum time between writes; 0 means 1 s, a negative value means none.
 	MinSyncPeriod time.Duration
-	// Conntrack are limits of connection tracking.
+	// Conntrack are parameters of connection tracking.
 	Conntrack Conntrack
-	// KeepRules leaves the rules in place when Run ends, so that a restart interrupts nobody, as kube-proxy
-	// does.
+	// KeepRules keeps the rules when Run ends, as kube-proxy does, so that a restart does not interrupt
+	// traffic.
 	KeepRules bool
-	// Metrics are told what happens; nil functions are not called.
+	// Metrics are the metrics hooks.
 	Metrics Metrics
-	// Logger gets what cannot be returned; nil means that of the manager.
+	// Logger receives failures; nil means the logger of the manager.
 	Logger *slog.Logger
 }
 
-// Conntrack are parameters of connection tracking; the zero value leaves all as they are.
+// Conntrack are kernel parameters of connection tracking. Zero values are not changed.
 type Conntrack struct {
-	// Max is how many connections are tracked.
+	// Max is the maximum number of tracked connections.
 	Max int
-	// TCPEstablished and TCPCloseWait are how long idle connections in these states are remembered, in whole
-	// seconds.
+	// TCPEstablished and TCPCloseWait are the timeouts of idle connections in these states, in whole seconds.
 	TCPEstablished, TCPCloseWait time.Duration
-	// UDP and UDPStream are how long UDP flows are remembered: those without, and with, answers.
+	// UDP and UDPStream are the timeouts of UDP flows without and with replies.
 	UDP, UDPStream time.Duration
 	// TCPBeLiberal lets packets outside of the window pass as valid; with iptables invalid ones are then not
 	// dropped.

@@ -9,16 +9,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// LabelProxyName gives a Service to another proxy: its Services and EndpointSlices are left alone whatever
-// the value.
+// LabelProxyName, with any value, assigns a Service to another proxy: such Services and EndpointSlices are
+// ignored.
 const LabelProxyName = "service.kubernetes.io/service-proxy-name"
 
 // defaultAffinity is the time of session affinity where a Service does not say.
 const defaultAffinity = 10800
 
-// Plan computes what the ports of a Service mean on a node in one family, in the order of the Service. Slices
-// are those of the Service, of any family. A Service that is not for this proxy, is headless, or has no
-// address of the family has none. The arguments are only read.
+// Plan computes the forwarding of the ports of a Service on a node in one family, in the order of the
+// Service. eps are the Service's slices of any family. The result is empty for Services that are headless,
+// have no address of the family or belong to another proxy. Plan does not modify its arguments.
 func Plan(f Family, svc *corev1.Service, eps []*discoveryv1.EndpointSlice, node Node) []*ServicePort {
 	if ignored(svc) {
 		return nil

@@ -32,7 +32,7 @@ const annotationTrigger = "endpoints.kubernetes.io/last-change-trigger-time"
 // stopTimeout is how long removing the rules may take after the end.
 const stopTimeout = 15 * time.Second
 
-// Proxy keeps the rules of one node. Its methods may be called from many goroutines.
+// Proxy maintains the rules of one node. Its methods may be called concurrently.
 type Proxy struct {
 	opts     Options
 	log      *slog.Logger
@@ -68,7 +68,7 @@ type family struct {
 	flows bool
 }
 
-// Add registers a proxy with m; it runs on every replica, leader or not.
+// Add adds a proxy to m. It runs on every replica, leader or not.
 func Add(m *manager.Manager, opts Options) error {
 	p, err := New(m, opts)
 	if err != nil {
@@ -78,8 +78,8 @@ func Add(m *manager.Manager, opts Options) error {
 	return nil
 }
 
-// New makes a proxy for those who need its handlers; m.AddWithoutLeaderElection runs it. It watches Services,
-// EndpointSlices and its own Node through the informers of m.
+// New returns a proxy, to be run with m.AddWithoutLeaderElection, for programs that use its handlers. It
+// watches Services, EndpointSlices and its own Node through the informers of m.
 func New(m *manager.Manager, opts Options) (*Proxy, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -107,7 +107,7 @@ func New(m *manager.Manager, opts Options) (*Proxy, error) {
 	return p, nil
 }
 
-// Mode is how the proxy works.
+// Mode returns the mode of the proxy.
 func (p *Proxy) Mode() Mode { return p.opts.Mode }
 
 func serviceOf(namespace string, labels map[string]string) types.NamespacedName {
@@ -201,7 +201,7 @@ func factsOf(n *corev1.Node) nodeFacts {
 	return f
 }
 
-// Run writes rules until ctx ends, and then removes them unless they are to be kept.
+// Run writes rules until ctx ends. Then it removes them, unless Options.KeepRules is set, and returns nil.
 func (p *Proxy) Run(ctx context.Context) error {
 	if err := p.start(ctx); err != nil || ctx.Err() != nil {
 		return err

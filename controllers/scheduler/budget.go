@@ -15,7 +15,8 @@ type budget struct {
 	spent map[types.UID]bool
 }
 
-// SetBudget adds or replaces a disruption budget. Preemption breaks budgets only where nothing else helps.
+// SetBudget adds or replaces a PodDisruptionBudget. Preemption violates budgets only if there is no other
+// way.
 func (c *Cluster) SetBudget(obj *policyv1.PodDisruptionBudget) {
 	key := obj.Key()
 	b := c.budgets[key]

@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Cluster is what placements are decided on: nodes, and the pods on them. It is not safe for concurrent use.
-// Objects given to it are kept and must not change.
+// Cluster is the state placements are decided on: nodes and the pods on them. It is not safe for concurrent
+// use. It retains the objects passed to it, which must not be modified.
 type Cluster struct {
 	nodes map[string]*node
 	order []*node // nodes that exist, in the order in which they came
@@ -135,7 +135,7 @@ func (c *Cluster) SetNode(obj *corev1.Node) {
 	n.obj, n.allocatable, n.maxPods = obj, amountsOf(obj.Status.Allocatable), podsAllowed(obj.Status.Allocatable)
 }
 
-// RemoveNode takes a node out; the pods on it stay known until they are removed.
+// RemoveNode removes a node. The pods on it are kept until they are removed.
 func (c *Cluster) RemoveNode(name string) {
 	n := c.nodes[name]
 	if n == nil || n.obj == nil {
@@ -153,11 +153,11 @@ func (c *Cluster) SetNamespace(name string, labels map[string]string) {
 	c.namespaces[name] = maps.Clone(labels)
 }
 
-// RemoveNamespace forgets a namespace.
+// RemoveNamespace removes a namespace.
 func (c *Cluster) RemoveNamespace(name string) { delete(c.namespaces, name) }
 
-// SetPod places a pod on spec.nodeName, or moves its record to the new state. A pod without a node, or one
-// that has ended, takes no room and is removed.
+// SetPod adds a pod to the node spec.nodeName or replaces its state. A pod without a node or in a terminal
+// phase uses no resources and is removed.
 func (c *Cluster) SetPod(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		c.RemovePod(pod.UID)
@@ -198,7 +198,7 @@ func (c *Cluster) count(info *podInfo, d int) {
 	}
 }
 
-// RemovePod removes a pod: from its node, or from the pods that room is kept for.
+// RemovePod removes a pod from its node, or its reservation if it has none.
 func (c *Cluster) RemovePod(uid types.UID) {
 	c.nominations.remove(uid)
 	c.nominations.victimGone(uid)
@@ -233,7 +233,7 @@ func (c *Cluster) displace(uid types.UID) {
 	}
 }
 
-// NodeOf returns where a pod is placed.
+// NodeOf returns the node a pod is placed on.
 func (c *Cluster) NodeOf(uid types.UID) (string, bool) {
 	p := c.pods[uid]
 	if p == nil {

@@ -9,16 +9,15 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// Decision is where a pod goes, or why nowhere.
+// Decision is the result of [Cluster.Schedule].
 type Decision struct {
-	// Node is the chosen node; empty when none can take the pod.
+	// Node is the selected node; empty if no node is feasible.
 	Node string
-	// Feasible are the nodes that were found able to take the pod, with their scores. The search ends early
-	// in large clusters.
+	// Feasible are the feasible nodes found, with their scores. In large clusters the search stops early.
 	Feasible []Scored
-	// Reasons counts nodes by the reason they cannot.
+	// Reasons counts the other nodes by reason.
 	Reasons map[string]int
-	// Nodes is how many nodes there are.
+	// Nodes is the number of nodes in the cluster.
 	Nodes int
 
 	// preemptable are the nodes where deleting other pods might help.
@@ -31,7 +30,7 @@ type Scored struct {
 	Score int64
 }
 
-// Message says why no node can take the pod: "0/3 nodes are available: 2 Insufficient cpu, ...".
+// Message returns the reasons why no node is feasible: "0/3 nodes are available: 2 Insufficient cpu, ...".
 func (d *Decision) Message() string {
 	if d.Nodes == 0 {
 		return "no nodes available to schedule pods"
@@ -75,7 +74,7 @@ func (d *decision) prepare() {
 	d.prepareSpread()
 }
 
-// Schedule decides where pod should go. It changes nothing but the place where the next search begins.
+// Schedule selects a node for pod. It changes only the node at which the next search begins.
 func (c *Cluster) Schedule(pod *corev1.Pod) Decision { return c.schedule(inspect(pod)) }
 
 func (c *Cluster) schedule(info *podInfo) Decision {

@@ -1,16 +1,14 @@
-// Package scheduler gives every pod without a node the best node, in two steps as clusters do: filters say
-// which nodes can take the pod and why the others cannot; scores rank those that can. The decision is
-// [Cluster.Schedule], a function of the cluster's state and the pod that touches nothing else, so it also
-// answers what-if questions.
+// Package scheduler assigns pods to nodes. Filters determine the feasible nodes of a pod, and the reasons why
+// the others are not; scores rank the feasible ones. The decision is [Cluster.Schedule], which depends only
+// on the cluster's state and the pod, so it can also be used for simulations.
 //
-// [Add] puts it to work: pods wait in a queue ordered by priority, a pod that fits nowhere waits until
-// something that matters changes, and a placement counts (is assumed) from the moment it is decided, so that
-// pods decided side by side never overcommit a node. All scheduler names of one Add share one account. The
-// room of a binding whose answer was lost stays taken until a read of the pod or the watch says what became
-// of it.
+// [Add] runs it as a controller. Pods wait in a queue ordered by priority, and a pod that fits on no node
+// waits until a relevant change. A placement is assumed as soon as it is decided, so that concurrent bindings
+// never overcommit a node; all scheduler names of one Add share that state. The resources of a binding whose
+// response was lost stay reserved until a read of the pod or the watch shows its result.
 //
-// A pod that fits nowhere may preempt less important ones: as few and as unimportant ones as possible, those
-// last that a PodDisruptionBudget protects. Its room is kept from the moment of that decision, the nomination
-// is written before the first pod is marked, every victim is marked before the first is deleted, and the pod
-// is tried again when the last has gone.
+// A pod that fits on no node may preempt pods of lower priority: as few and of as low priority as possible,
+// and those protected by a PodDisruptionBudget last. Its resources are reserved when that is decided, the
+// nomination is written before the first victim is marked, all victims are marked before the first is
+// deleted, and the pod is scheduled again when the last one is deleted.
 package scheduler

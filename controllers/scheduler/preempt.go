@@ -23,9 +23,9 @@ func mayPreempt(pod *corev1.Pod) bool {
 	return pod.Spec.PreemptionPolicy == nil || *pod.Spec.PreemptionPolicy != corev1.PreemptNever
 }
 
-// Preempt decides, for a pod that fits nowhere, which pods have to go for it and where. It keeps the room for
-// the pod: later decisions leave it alone, until the pod is placed or removed. An empty node means that
-// preemption does not help. Without victims, pods that end already make room.
+// Preempt decides, for a pod that fits on no node, on which node to make room and which pods to delete for
+// it. The room is reserved for the pod until it is placed or removed. The node is empty if preemption does
+// not help. There are no victims if pods that are already terminating make room.
 func (c *Cluster) Preempt(pod *corev1.Pod) (node string, victims []*corev1.Pod) {
 	info := inspect(pod)
 	nom, added := c.nominate(info, c.schedule(info).preemptable)

@@ -24,18 +24,18 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// DefaultName is the schedulerName of pods that name none.
+// DefaultName is the schedulerName of pods that do not set one.
 const DefaultName = "default-scheduler"
 
 // Options of the scheduler.
 type Options struct {
-	// Names are the scheduler names to serve: the values of spec.schedulerName of the pods to place. Empty
-	// means DefaultName. All names share one account of what is free: a second scheduler on the same nodes,
-	// which Add refuses on one manager, would overcommit them.
+	// Names are the values of spec.schedulerName of the pods to schedule; empty means DefaultName. All names
+	// share one view of the free resources. A second scheduler for the same nodes would overcommit them, so
+	// Add rejects a second one on the same manager.
 	Names []string
-	// Binders is how many placements are written at once; 0 means 32.
+	// Binders is the number of concurrent bindings; 0 means 32.
 	Binders int
-	// Random breaks ties, as rand.IntN; nil means random.
+	// Random breaks ties and returns a number in [0, n); nil means rand.IntN.
 	Random func(n int) int
 }
 
@@ -62,7 +62,7 @@ type assumption struct {
 
 const runnable = "scheduler"
 
-// Add registers the scheduler with m, which may have one only.
+// Add adds the scheduler to m. A manager can have only one.
 func Add(m *manager.Manager, opts Options) error {
 	if m.Has(runnable) {
 		return errors.New("scheduler: the manager has a scheduler already: give it all names in Options.Names, so that they share one account of what is free")

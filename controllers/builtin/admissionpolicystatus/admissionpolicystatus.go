@@ -1,12 +1,12 @@
-// Package admissionpolicystatus type-checks validating admission policies: their expressions are compiled
-// against the schemas of what they are about, and what the compiler finds, such as a misspelt field, is
-// written to status.typeChecking for the author to see. It changes nothing about what a policy does.
-// status.observedGeneration says which generation was looked at; each is looked at once.
+// Package admissionpolicystatus type-checks validating admission policies: it compiles their expressions
+// against the schemas of the matched kinds and writes the errors, such as a misspelled field, to
+// status.typeChecking. It does not affect the evaluation of a policy. Each generation is checked once and
+// recorded in status.observedGeneration.
 //
-// What is found and how it is worded is Kubernetes', but for authorizer.requestResource, which works and is
-// not reported here.
+// The errors and their texts are those of Kubernetes, except for authorizer.requestResource, which is
+// supported and not reported.
 //
-// [Checker] does the same for a policy that need not be stored.
+// [Checker] does the same for policies that are not stored.
 package admissionpolicystatus
 
 import (
@@ -24,19 +24,19 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// FieldManager owns what the controller writes.
+// FieldManager is the field manager of the controller's writes.
 const FieldManager = "validatingadmissionpolicy-status"
 
 type policy = admissionregistrationv1.ValidatingAdmissionPolicy
 
 // Options of the controller.
 type Options struct {
-	// Logger is told why a kind could not be checked; nil discards.
+	// Logger receives the reasons why kinds could not be checked; nil discards.
 	Logger *slog.Logger
 }
 
-// Add registers the controller with m. Its user reads policies and writes their status, and sees discovery
-// and the OpenAPI documents.
+// Add adds the controller to m. Its user must be able to read policies, write their status, and read
+// discovery and the OpenAPI documents.
 func Add(m *manager.Manager, opts Options) error {
 	policies := informers.For[*policy](m.Informers()).Lister()
 	status := client.Subresource[*policy](client.For[*policy](m.Conn()), "status")

@@ -21,25 +21,25 @@ import (
 // maxKinds is how many kinds the rules of a policy may name before the others are not looked at.
 const maxKinds = 10
 
-// Checker type-checks policies against the kinds a server serves. Safe for concurrent use.
+// Checker type-checks policies against the kinds of a server. It is safe for concurrent use.
 type Checker struct {
 	discovery *discovery.Client
 	log       *slog.Logger
 }
 
-// NewChecker checks against the kinds of a server. log is told why a kind could not be checked; nil discards.
+// NewChecker returns a Checker for the kinds of a server. log receives the reasons why kinds could not be
+// checked; nil discards.
 func NewChecker(d *discovery.Client, log *slog.Logger) *Checker {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Checker{d, log}
 }
 
 // Check compiles the expressions and message expressions of a policy's validations for every kind its rules
-// name, and returns what is wrong, by expression and kind. Variables have the types of their expressions and
-// parameters that of paramKind, where the server has a schema of it.
+// name, and returns the errors by expression and kind. Variables have the types of their expressions, and
+// parameters that of paramKind if the server has its schema.
 //
-// Rules with a wildcard group or version, wildcard resources and subresources are skipped, and so are kinds
-// without a schema. Once a rule names ten kinds, nothing further is looked at. It fails if the server does
-// not say what it serves, or ctx ends.
+// Rules with a wildcard group or version, wildcard resources, subresources and kinds without a schema are
+// skipped. At most ten kinds are checked. It returns an error if discovery fails or ctx ends.
 func (c *Checker) Check(ctx context.Context, p *policy) ([]admissionregistrationv1.ExpressionWarning, error) {
 	kinds, err := c.kinds(ctx, p.Spec.MatchConstraints)
 	if err != nil {

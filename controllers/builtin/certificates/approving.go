@@ -30,10 +30,10 @@ var grounds = []struct {
 	{"nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.", func(*request, *x509.CertificateRequest) bool { return true }},
 }
 
-// AddApproving registers the controller "csrapproving" with m. It approves, with reason AutoApproved,
-// requests for client certificates of nodes: of the requester itself where that may create
-// certificatesigningrequests/selfnodeclient, of any node where it may create
-// certificatesigningrequests/nodeclient. All other requests are left to somebody else.
+// AddApproving adds the controller "csrapproving" to m. It approves, with reason AutoApproved, requests for
+// client certificates of nodes: for the requester itself if it may create
+// certificatesigningrequests/selfnodeclient, and for any node if it may create
+// certificatesigningrequests/nodeclient. Other requests are ignored.
 func AddApproving(m *manager.Manager) error {
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())

@@ -22,8 +22,8 @@ const (
 	keepPending  = 24 * time.Hour // after they were made
 )
 
-// AddCleaner registers the controller "csrcleaner" with m. It removes requests an hour after they were
-// approved, denied or failed, pending ones after a day, and all whose certificate has expired.
+// AddCleaner adds the controller "csrcleaner" to m. It deletes requests one hour after they were approved,
+// denied or failed, pending requests after one day, and requests whose certificate has expired.
 func AddCleaner(m *manager.Manager) error {
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())

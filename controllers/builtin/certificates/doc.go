@@ -1,10 +1,9 @@
-// Package certificates answers CertificateSigningRequests: it approves those of nodes for client certificates
-// of their own, signs what has been approved with the cluster's authority, and removes requests that nobody
-// waits for any more.
+// Package certificates handles CertificateSigningRequests: it approves those of nodes for their own client
+// certificates, signs approved requests with the cluster's certificate authority, and deletes old requests.
 //
-// A machine becomes a node with nothing but a bootstrap token: the token's groups are bound to the cluster
-// roles system:node-bootstrapper and system:certificates.k8s.io:certificatesigningrequests:nodeclient, and
+// A machine can become a node with only a bootstrap token: the token's groups are bound to the cluster roles
+// system:node-bootstrapper and system:certificates.k8s.io:certificatesigningrequests:nodeclient, and
 // system:nodes to system:certificates.k8s.io:certificatesigningrequests:selfnodeclient, with which nodes
-// renew their certificates. A node may make requests and use the API as far as it is bound to further roles:
-// without a Node authorizer it has no rights by being a node. Package client/certificate is the other side.
+// renew their certificates. Nodes need further roles to use the API: without a Node authorizer they have no
+// permissions of their own. Package client/certificate is the client side.
 package certificates

@@ -20,13 +20,13 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// SigningOptions say who signs, and for how long. Cert and Key are required.
+// SigningOptions are the options of AddSigning. Cert and Key are required.
 type SigningOptions struct {
-	// Cert is the authority's certificate and Key its key.
+	// Cert and Key are the certificate and key of the certificate authority.
 	Cert *x509.Certificate
 	Key  crypto.Signer
-	// Duration is the life of a certificate, and the longest a request may ask for; 0 means 8760 h, a year. A
-	// request gets no less than 10 minutes, and nothing outlives Cert.
+	// Duration is the default and maximum lifetime of a certificate; 0 means 8760 h, one year. The minimum is
+	// 10 minutes, and no certificate outlives Cert.
 	Duration time.Duration
 }
 
@@ -38,10 +38,10 @@ const (
 	shortLife = 8 * time.Hour
 )
 
-// AddSigning registers the controller "csrsigning" with m. It signs approved requests to
+// AddSigning adds the controller "csrsigning" to m. It signs approved requests to
 // kubernetes.io/kube-apiserver-client, kubernetes.io/kube-apiserver-client-kubelet and
-// kubernetes.io/kubelet-serving. A request that its signer may not issue gets the condition Failed with
-// reason SignerValidationFailure.
+// kubernetes.io/kubelet-serving. A request that violates the rules of its signer gets the condition Failed
+// with reason SignerValidationFailure.
 func AddSigning(m *manager.Manager, opts SigningOptions) error {
 	if opts.Cert == nil || opts.Key == nil {
 		return errors.New("certificates: SigningOptions.Cert and Key are required")

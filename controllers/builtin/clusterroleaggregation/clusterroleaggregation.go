@@ -1,6 +1,5 @@
-// Package clusterroleaggregation keeps the rules of cluster roles with an aggregation rule the sum of the
-// rules of the cluster roles they select. Roles are added up by name, so that the same roles always give the
-// same rules.
+// Package clusterroleaggregation sets the rules of cluster roles with an aggregation rule to the union of the
+// rules of the cluster roles they select, ordered by the names of those.
 package clusterroleaggregation
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// Add registers the controller with m. Its user needs the verb escalate on cluster roles.
+// Add adds the controller to m. Its user needs the verb escalate on cluster roles.
 func Add(m *manager.Manager) error {
 	roles := informers.For[*rbacv1.ClusterRole](m.Informers()).Lister()
 	api := client.For[*rbacv1.ClusterRole](m.Conn())

@@ -1,9 +1,9 @@
-// Package deployment rolls the pods of a Deployment from one template to the next by scaling ReplicaSets, one
-// per template, so that never more than the strategy allows are surplus or missing.
+// Package deployment updates the pods of a Deployment to a new template by scaling ReplicaSets, one per
+// template, within the surge and unavailability that the strategy allows.
 //
-// A reconcile is a fixed sequence of steps: adopt the ReplicaSets, find or make the one of the current
-// template, then scale (if only the size changed or the Deployment is paused) or roll, write status, and
-// remove old ReplicaSets.
+// A reconcile is a fixed sequence of steps: adopt ReplicaSets, find or create the one of the current
+// template, then scale (if only the size changed or the Deployment is paused) or roll out, write status, and
+// delete old ReplicaSets.
 package deployment
 
 import (
@@ -34,7 +34,7 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many Deployments are worked on at once; 0 means 5.
+	// Concurrency is the number of Deployments reconciled concurrently; 0 means 5.
 	Concurrency int
 }
 
@@ -49,7 +49,7 @@ type deployments struct {
 	recorder *events.Recorder
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Concurrency == 0 {
 		opts.Concurrency = 5

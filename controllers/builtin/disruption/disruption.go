@@ -1,11 +1,11 @@
-// Package disruption keeps the status of PodDisruptionBudgets: how many of the pods they select are healthy,
-// how many must be, and so how many may be evicted now. The API server's eviction subresource spends that
-// number; this controller renews it.
+// Package disruption maintains the status of PodDisruptionBudgets: how many of the selected pods are healthy,
+// how many must be, and how many may be evicted. The API server's eviction subresource decrements that
+// number; this controller recomputes it.
 //
-// What is promised: a budget whose status is of the present generation never allows more disruptions than the
-// pods seen permit. An eviction that was allowed counts as a missing pod at once, through
-// status.disruptedPods, until the pod is seen to be deleted or two minutes have passed. When the number
-// cannot be computed, none is allowed.
+// A budget whose status is of the current generation never allows more disruptions than the observed pods
+// permit. An allowed eviction counts as a missing pod immediately, through status.disruptedPods, until the
+// deletion of the pod is observed or two minutes have passed. If the number cannot be computed, no disruption
+// is allowed.
 package disruption
 
 import (
@@ -30,7 +30,7 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many budgets are worked on at once; 0 means 1.
+	// Concurrency is the number of budgets reconciled concurrently; 0 means 1.
 	Concurrency int
 }
 
@@ -42,7 +42,7 @@ type budgets struct {
 	owners   owners
 }
 
-// Add registers the controllers "disruption" and "stale-pod-disruption" with m.
+// Add adds the controllers "disruption" and "stale-pod-disruption" to m.
 func Add(m *manager.Manager, opts Options) error {
 	set := m.Informers()
 	b := &budgets{

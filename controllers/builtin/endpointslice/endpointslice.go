@@ -1,6 +1,6 @@
-// Package endpointslice keeps, for every Service with a selector, EndpointSlices that list the addresses of
-// the pods it selects: at most 100 endpoints per slice, one set of slices per address family and per distinct
-// set of target ports. Pods that are not ready are listed as such; pods that have ended are not.
+// Package endpointslice maintains EndpointSlices with the addresses of the selected pods for every Service
+// with a selector: at most 100 endpoints per slice, and one set of slices per address family and per distinct
+// set of target ports. Pods that are not ready are included as such; pods in a terminal phase are not.
 package endpointslice
 
 import (
@@ -28,14 +28,14 @@ import (
 // ManagedBy is the value of the managed-by label on the controller's slices.
 const ManagedBy = "endpointslice-controller.k8s.io"
 
-// DefaultMaxEndpoints is how many endpoints a slice holds at most.
+// DefaultMaxEndpoints is the default maximum number of endpoints in a slice.
 const DefaultMaxEndpoints = 100
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many Services are worked on at once; 0 means 5.
+	// Concurrency is the number of Services reconciled concurrently; 0 means 5.
 	Concurrency int
-	// MaxEndpoints per slice, 1 to 1000; 0 means DefaultMaxEndpoints.
+	// MaxEndpoints is the maximum number of endpoints in a slice, 1 to 1000; 0 means DefaultMaxEndpoints.
 	MaxEndpoints int
 }
 
@@ -50,7 +50,7 @@ type endpointSlices struct {
 	max      int
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Concurrency == 0 {
 		opts.Concurrency = 5

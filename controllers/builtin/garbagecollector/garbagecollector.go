@@ -1,5 +1,5 @@
-// Package garbagecollector deletes objects whose owners are gone and carries out foreground deletion and
-// orphaning, for every resource that can be listed, watched and deleted, custom resources included.
+// Package garbagecollector deletes objects whose owners were deleted and performs foreground deletion and
+// orphaning, for every resource that can be listed, watched and deleted, including custom resources.
 //
 // It keeps a graph of all objects' metadata. The graph only proposes. What is promised:
 //
@@ -40,10 +40,10 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many objects are worked on at once; 0 means 20.
+	// Concurrency is the number of objects reconciled concurrently; 0 means 20.
 	Concurrency int
-	// ResyncPeriod is how often the served resources are asked for; 0 means 30 s. A change of a
-	// CustomResourceDefinition is noticed at once.
+	// ResyncPeriod is the time between discoveries of the served resources; 0 means 30 s. Changes of
+	// CustomResourceDefinitions are handled immediately.
 	ResyncPeriod time.Duration
 	// Ignored resources are not collected; nil means Events.
 	Ignored []schema.GroupResource
@@ -77,7 +77,7 @@ type collector struct {
 	monitors map[schema.GroupResource]*monitor
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Concurrency == 0 {
 		opts.Concurrency = 20
@@ -104,7 +104,8 @@ func Add(m *manager.Manager, opts Options) error {
 	return nil
 }
 
-// Wait implements manager.Waiter. Run waits for the collector's own informers, so that no other one delays it.
+// Wait implements manager.Waiter. Run waits for the collector's own informers, so that no other one delays
+// it.
 func (c *collector) Wait(context.Context) error { return nil }
 
 // Run implements manager.Runnable.

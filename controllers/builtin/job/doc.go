@@ -1,10 +1,10 @@
-// Package job runs pods to completion: as many successful ones as a Job asks for, or one per index.
+// Package job runs the pods of Jobs to completion: the specified number of successful ones, or one per index.
 //
-// Every pod a Job makes carries the finalizer batch.kubernetes.io/job-tracking, so that none vanishes
-// uncounted. An ended pod is counted in three steps, each a write of its own: its uid is noted in
-// status.uncountedTerminatedPods, its finalizer is removed, and the uid is exchanged for one in the counter.
-// A controller that dies between any two of them counts nothing twice and forgets nothing.
+// Every pod of a Job has the finalizer batch.kubernetes.io/job-tracking, so that no pod is deleted before it
+// is counted. A terminated pod is counted in three separate writes: its UID is added to
+// status.uncountedTerminatedPods, its finalizer is removed, and the UID is removed while the counter is
+// incremented. A controller that stops between two of them counts every pod exactly once.
 //
-// A Job ends in two steps as well: FailureTarget or SuccessCriteriaMet says that the outcome is known, and
-// when the last pod has ended Failed or Complete says that it is over.
+// A Job ends in two steps: the condition FailureTarget or SuccessCriteriaMet is added when the outcome is
+// known, and Failed or Complete when the last pod has terminated.
 package job

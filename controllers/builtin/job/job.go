@@ -29,7 +29,7 @@ const (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many Jobs are worked on at once; 0 means 5.
+	// Concurrency is the number of Jobs reconciled concurrently; 0 means 5.
 	Concurrency int
 }
 
@@ -48,7 +48,7 @@ type jobs struct {
 	byJob informers.Index[*corev1.Pod]
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	j := &jobs{
 		Owners: podcontrol.NewOwners(m, "job", kind, func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector }),

@@ -1,6 +1,6 @@
-// Package namespace empties namespaces that are being deleted and then lets them go: pods first, so that
-// nothing they use vanishes under them, then everything else, custom resources included. What cannot be
-// deleted is reported in the namespace's conditions.
+// Package namespace deletes the contents of terminating namespaces and then finalizes them: pods first,
+// because they may use other objects, then everything else, including custom resources. Failures are reported
+// in the conditions of the namespace.
 package namespace
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many namespaces are emptied at once; 0 means 10.
+	// Concurrency is the number of namespaces deleted concurrently; 0 means 10.
 	Concurrency int
 }
 
@@ -45,7 +45,7 @@ type namespaces struct {
 	patience  patience
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Concurrency == 0 {
 		opts.Concurrency = 10

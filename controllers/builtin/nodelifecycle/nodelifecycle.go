@@ -1,6 +1,6 @@
-// Package nodelifecycle watches over nodes: one whose Lease and status go stale is marked Unknown, and
-// conditions become the taints that keep pods off a node (NoSchedule) or drive them from it (NoExecute).
-// Freshness is judged by when this process saw a change, never by a node's own clock.
+// Package nodelifecycle monitors nodes. It sets the Ready condition of a node to Unknown if its Lease and
+// status are stale, and turns conditions into taints that keep pods off a node (NoSchedule) or evict them
+// (NoExecute). Staleness is measured from when this process observed a change, never by a node's clock.
 package nodelifecycle
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// Taint keys the controller owns.
+// The keys of the taints that the controller adds and removes.
 const (
 	TaintNotReady           = "node.kubernetes.io/not-ready"
 	TaintUnreachable        = "node.kubernetes.io/unreachable"
@@ -38,20 +38,21 @@ const (
 
 // Options of the controller.
 type Options struct {
-	// GracePeriod without a sign of life after which a node is Unknown; 0 means 50 s.
+	// GracePeriod is the time without a renewed Lease or status after which a node is marked Unknown; 0 means
+	// 50 s.
 	GracePeriod time.Duration
-	// StartupGracePeriod is the same for a node that has not reported yet; 0 means 60 s.
+	// StartupGracePeriod is the same for a node that has never reported a status; 0 means 60 s.
 	StartupGracePeriod time.Duration
-	// Period is how often a node is looked at; 0 means 5 s.
+	// Period is the time between checks of a node; 0 means 5 s.
 	Period time.Duration
-	// EvictionRate is how many nodes per second and zone get a NoExecute taint; 0 means 0.1.
+	// EvictionRate is the number of nodes per second and zone that get a NoExecute taint; 0 means 0.1.
 	EvictionRate float64
-	// SecondaryEvictionRate holds when more than UnhealthyThreshold of a zone with more than LargeZone nodes
-	// is not ready; 0 means 0.01. Smaller such zones stop evicting.
+	// SecondaryEvictionRate replaces EvictionRate in zones with more than LargeZone nodes of which at least
+	// UnhealthyThreshold are not ready; 0 means 0.01. In smaller such zones no node gets a taint.
 	SecondaryEvictionRate float64
-	// UnhealthyThreshold is a fraction; 0 means 0.55.
+	// UnhealthyThreshold is the fraction of nodes that are not ready; 0 means 0.55.
 	UnhealthyThreshold float64
-	// LargeZone is a number of nodes; 0 means 50.
+	// LargeZone is the number of nodes above which a zone is large; 0 means 50.
 	LargeZone int
 }
 
@@ -101,7 +102,7 @@ type sign struct {
 	at                 time.Time
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	opts.setDefaults()
 	l := &lifecycle{

@@ -1,5 +1,5 @@
-// Package podgc removes pods that nobody else will: those whose node is gone, those deleted before they had a
-// node, and the oldest of those that ended when there are too many.
+// Package podgc removes orphaned pods, whose node does not exist, terminating pods that were never scheduled,
+// and the oldest terminated pods if there are too many.
 package podgc
 
 import (
@@ -25,11 +25,12 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Period between two looks; 0 means 20 s.
+	// Period is the time between collections; 0 means 20 s.
 	Period time.Duration
-	// Quarantine is how long a node must be gone before its pods are removed; 0 means 40 s.
+	// Quarantine is how long a node must not exist before its pods are removed; 0 means 40 s.
 	Quarantine time.Duration
-	// TerminatedThreshold is how many ended pods may stay in the cluster; 0 means 12,500, negative all.
+	// TerminatedThreshold is the number of terminated pods that are kept; 0 means 12,500, a negative value
+	// means all.
 	TerminatedThreshold int
 }
 
@@ -46,7 +47,7 @@ type collector struct {
 	missing  map[string]time.Time // nodes that pods name and that are not there, and since when that is known
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Period == 0 {
 		opts.Period = 20 * time.Second

@@ -1,9 +1,8 @@
-// Package replicaset keeps as many pods of a template running as a ReplicaSet, or a ReplicationController,
-// asks for.
+// Package replicaset maintains the number of pods specified by a ReplicaSet or a ReplicationController.
 //
-// One reconcile reads the pods that match, adopts and releases, creates or deletes the difference, and
-// writes status. The informers show the controller's own writes at once, so it needs no expectations:
-// it never creates a pod twice because its cache is old.
+// A reconcile reads the matching pods, adopts and releases pods, creates or deletes the difference, and
+// writes status. The controller's own writes are visible in the informers immediately, so it needs no
+// expectations and never creates a pod twice because of a stale cache.
 package replicaset
 
 import (
@@ -29,7 +28,7 @@ const burst = 500
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many ReplicaSets are worked on at once; 0 means 5.
+	// Concurrency is the number of ReplicaSets reconciled concurrently; 0 means 5.
 	Concurrency int
 }
 
@@ -39,7 +38,7 @@ type replicaSets struct {
 	*podcontrol.Owners[*appsv1.ReplicaSet]
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	r := &replicaSets{podcontrol.NewOwners(m, "replicaset", kind, func(rs *appsv1.ReplicaSet) *metav1.LabelSelector { return rs.Spec.Selector })}
 	return r.Register(m, opts.Concurrency, r.reconcile)

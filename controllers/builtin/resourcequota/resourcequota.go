@@ -1,7 +1,8 @@
-// Package resourcequota keeps the status of ResourceQuotas: the limits that hold, and what is used of them.
+// Package resourcequota maintains the status of ResourceQuotas: the limits and their usage.
 //
-// Admission charges every creation at once; this controller counts anew when a quota changes, when objects go
-// or pods end, and every few minutes, which gives back what was charged for objects that were never stored.
+// Admission adds the usage of every creation immediately. This controller recalculates the usage when a quota
+// changes, when objects are deleted or pods terminate, and every few minutes, which corrects the usage of
+// objects that were never stored.
 package resourcequota
 
 import (
@@ -30,9 +31,9 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many quotas are counted at once; 0 means 5.
+	// Concurrency is the number of quotas recalculated concurrently; 0 means 5.
 	Concurrency int
-	// ResyncPeriod is how often each quota is counted anew; 0 means 5 minutes.
+	// ResyncPeriod is the time between recalculations of a quota; 0 means 5 minutes.
 	ResyncPeriod time.Duration
 }
 
@@ -56,7 +57,7 @@ type quotas struct {
 	counted map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Concurrency == 0 {
 		opts.Concurrency = 5

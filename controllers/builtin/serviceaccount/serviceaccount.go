@@ -1,5 +1,5 @@
-// Package serviceaccount gives every living namespace its default service account and the config map with the
-// cluster's root certificate, and makes them again when they are deleted or changed.
+// Package serviceaccount creates the default service account and the config map with the cluster's root
+// certificate in every active namespace, and restores them when they are deleted or changed.
 package serviceaccount
 
 import (
@@ -22,13 +22,13 @@ const RootCAConfigMap = "kube-root-ca.crt"
 
 // Options of the controllers.
 type Options struct {
-	// Accounts every namespace has; nil means "default".
+	// Accounts are the service accounts of every namespace; nil means "default".
 	Accounts []string
-	// RootCA is the PEM data published in every namespace; empty publishes nothing.
+	// RootCA is the PEM data published in every namespace; if empty, nothing is published.
 	RootCA []byte
 }
 
-// Add registers the controllers "serviceaccount" and, with a RootCA, "root-ca-certificate-publisher" with m.
+// Add adds the controllers "serviceaccount" and, with a RootCA, "root-ca-certificate-publisher" to m.
 func Add(m *manager.Manager, opts Options) error {
 	if err := AddAccounts(m, opts); err != nil || len(opts.RootCA) == 0 {
 		return err
@@ -36,7 +36,7 @@ func Add(m *manager.Manager, opts Options) error {
 	return AddRootCA(m, opts.RootCA)
 }
 
-// AddAccounts registers the controller "serviceaccount" alone.
+// AddAccounts adds only the controller "serviceaccount".
 func AddAccounts(m *manager.Manager, opts Options) error {
 	if opts.Accounts == nil {
 		opts.Accounts = []string{"default"}
@@ -73,7 +73,7 @@ func AddAccounts(m *manager.Manager, opts Options) error {
 	return err
 }
 
-// AddRootCA registers the controller "root-ca-certificate-publisher" alone, with PEM data.
+// AddRootCA adds only the controller "root-ca-certificate-publisher". rootCA is PEM data.
 func AddRootCA(m *manager.Manager, rootCA []byte) error {
 	namespaces := informers.For[*corev1.Namespace](m.Informers()).Lister()
 	want := map[string]string{"ca.crt": string(rootCA)}

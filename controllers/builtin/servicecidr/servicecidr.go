@@ -1,5 +1,5 @@
-// Package servicecidr looks after ServiceCIDR objects: it says that they are ready, so that services get
-// addresses from them, and keeps one that is deleted until no address would be left without a range.
+// Package servicecidr marks ServiceCIDR objects as ready, so that services get addresses from them, and
+// blocks the deletion of one while it contains addresses in use that no other range contains.
 package servicecidr
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// Finalizer keeps a deleted range until nothing needs it.
+// Finalizer blocks the deletion of a range in use.
 const Finalizer = "networking.k8s.io/service-cidr-finalizer"
 
 // grace is how long a deleted range stays though nothing needs it: servers that have not seen the deletion
@@ -32,7 +32,7 @@ type keeper struct {
 	client    *client.Client[*networkingv1.ServiceCIDR]
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager) error {
 	k := &keeper{ranges: informers.For[*networkingv1.ServiceCIDR](m.Informers()).Lister(), addresses: informers.For[*networkingv1.IPAddress](m.Informers()).Lister(),
 		client: client.For[*networkingv1.ServiceCIDR](m.Conn())}

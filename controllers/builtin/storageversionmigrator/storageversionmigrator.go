@@ -1,11 +1,11 @@
-// Package storageversionmigrator carries out StorageVersionMigration objects: it has every object of a
-// resource written again, so that the store holds all of them in the version that is the storage version now.
-// Of a custom resource it then takes the other versions out of status.storedVersions, so that they may leave
-// the definition, and the condition StorageMigrating tells of it.
+// Package storageversionmigrator executes StorageVersionMigration objects: it rewrites every object of a
+// resource, so that all are stored in the current storage version. For a custom resource it then removes the
+// other versions from status.storedVersions, so that they can be removed from the definition, and reports the
+// progress in the condition StorageMigrating.
 //
-// Of the migrations of one resource the oldest runs first, one at a time. A migration that a restart or a
-// failing server interrupts goes on: what has been written is not written again. The API
-// storagemigration.k8s.io/v1beta1 is off by default; where it is not served the controller must not be added.
+// Migrations of one resource run one at a time, the oldest first. A migration interrupted by a restart or a
+// failing server continues without rewriting the same objects again. The API storagemigration.k8s.io/v1beta1
+// is disabled by default; do not add the controller if it is not served.
 package storageversionmigrator
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// FieldManager is in whose name objects are written.
+// FieldManager is the field manager of the rewritten objects.
 const FieldManager = "storage-version-migrator-controller"
 
 type migration = storagemigrationv1beta1.StorageVersionMigration
@@ -51,12 +51,12 @@ const (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many resources are migrated at once; 0 means 5.
+	// Concurrency is the number of resources migrated concurrently; 0 means 5.
 	Concurrency int
 }
 
-// Add registers the controller with m. Its user lists and patches every resource there is to migrate, writes
-// the status of migrations, and reads definitions of custom resources and writes their status.
+// Add adds the controller to m. Its user must be able to list and patch every resource to migrate, to write
+// the status of migrations, and to read and write the status of CustomResourceDefinitions.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Concurrency == 0 {
 		opts.Concurrency = 5

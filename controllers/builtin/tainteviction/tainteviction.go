@@ -1,7 +1,7 @@
-// Package tainteviction deletes pods from nodes with NoExecute taints they do not tolerate, at once or after
-// the shortest tolerationSeconds of the tolerations that match. The seconds count from when both are there,
-// the taint and the pod on the node: a pod that comes later has them whole. A taint without timeAdded, as
-// kubectl writes it, counts from when the controller saw it first.
+// Package tainteviction deletes pods from nodes with NoExecute taints they do not tolerate, immediately or
+// after the shortest tolerationSeconds of the matching tolerations. The time starts when both the taint and
+// the pod are on the node. For a taint without timeAdded, as written by kubectl, it starts when the
+// controller first observed the taint.
 package tainteviction
 
 import (
@@ -37,7 +37,7 @@ type evictor struct {
 	seen map[string]map[corev1.Taint]time.Time
 }
 
-// Add registers the controller with m.
+// Add adds the controller to m.
 func Add(m *manager.Manager) error {
 	e := &evictor{nodes: informers.For[*corev1.Node](m.Informers()).Lister(), pods: podindex.Of(m.Informers()),
 		client: client.For[*corev1.Pod](m.Conn()), recorder: m.Recorder("taint-eviction-controller"), seen: map[string]map[corev1.Taint]time.Time{}}
@@ -169,7 +169,7 @@ func noExecute(n *corev1.Node) []corev1.Taint {
 }
 
 // Tolerated reports whether a pod with these tolerations, on its node since bound, may stay under these
-// NoExecute taints at now, and if so for how long (0: for ever). The time counts from bound or from when the
+// NoExecute taints at now, and if so for how long (0: forever). The time counts from bound or from when the
 // taint was added, whichever is later; a taint without timeAdded counts as added now.
 func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, bound, now time.Time) (stays bool, until time.Duration) {
 	for i := range taints {

@@ -1,7 +1,7 @@
-// Package volumeprotection keeps volumes and the claims on them from going away under those who use them: a
-// PersistentVolumeClaim that is deleted stays until no pod on a node uses it, a PersistentVolume until it is
-// not bound. They are held by finalizers, which the admission plugin StorageObjectInUseProtection sets at
-// creation; the controllers here set those that lack and remove those that are not needed any more.
+// Package volumeprotection protects volumes in use from deletion: the deletion of a PersistentVolumeClaim
+// waits until no pod on a node uses it, that of a PersistentVolume until it is no longer bound. They have
+// finalizers, which the admission plugin StorageObjectInUseProtection adds at creation; the controllers add
+// missing finalizers and remove those no longer needed.
 package volumeprotection
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// The finalizers.
+// The finalizers of claims and volumes in use.
 const (
 	ClaimFinalizer  = "kubernetes.io/pvc-protection"
 	VolumeFinalizer = "kubernetes.io/pv-protection"
@@ -30,7 +30,7 @@ const (
 
 // Options of a controller.
 type Options struct {
-	// Concurrency is how many objects are worked on at once; 0 means 5.
+	// Concurrency is the number of objects reconciled concurrently; 0 means 5.
 	Concurrency int
 }
 
@@ -41,7 +41,7 @@ func (opts Options) controllers() controllers.Options {
 	return controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}}
 }
 
-// AddVolumes registers the controller that protects PersistentVolumes.
+// AddVolumes adds the controller that protects PersistentVolumes.
 func AddVolumes(m *manager.Manager, opts Options) error {
 	api, list := client.For[*corev1.PersistentVolume](m.Conn()), informers.For[*corev1.PersistentVolume](m.Informers()).Lister()
 	_, err := controllers.Add(m, "persistentvolume-protection", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -55,7 +55,7 @@ func AddVolumes(m *manager.Manager, opts Options) error {
 	return err
 }
 
-// AddClaims registers the controller that protects PersistentVolumeClaims.
+// AddClaims adds the controller that protects PersistentVolumeClaims.
 func AddClaims(m *manager.Manager, opts Options) error {
 	pods := informers.For[*corev1.Pod](m.Informers())
 	c := &claims{
