@@ -10,10 +10,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // server starts an API server in memory and returns a connection to it and how to end both.
@@ -25,7 +25,7 @@ func server() (*rest.Conn, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() { defer close(ran); _ = api.Run(ctx) }()
-	l := clienttest.Listen()
+	l := pipenet.New()
 	srv := &http.Server{Handler: api}
 	go func() { _ = srv.Serve(l) }()
 	conn, err := rest.New(rest.Config{Host: "http://memory", Dial: l.Dial}, rest.Options{})

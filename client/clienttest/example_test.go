@@ -1,9 +1,6 @@
 package clienttest_test
 
 import (
-	"context"
-	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -11,27 +8,6 @@ import (
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 )
-
-// A server of one's own, and a connection to it, without a network.
-func ExampleListen() {
-	l := clienttest.Listen()
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })}
-	go func() { _ = srv.Serve(l) }()
-	defer srv.Close()
-	conn, err := rest.New(rest.Config{Host: "http://memory", Dial: l.Dial}, rest.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer conn.Close()
-	resp, err := conn.Do(context.Background(), &client.Request{Method: "GET", Path: "/healthz"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(string(resp.Body))
-	// Output: ok
-}
 
 // A test against a real API server, which ends with the test.
 func ExampleStart() {

@@ -1,3 +1,5 @@
+// Package clienttest connects clients and servers inside one process, without a network: a real API server
+// behind an in-memory listener (store/pipenet) that works in testing/synctest bubbles.
 package clienttest
 
 import (
@@ -22,6 +24,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // Options choose the server.
@@ -43,7 +46,7 @@ type Server struct {
 	// API is the API server; nil if Options.Handler was given.
 	API *apiserver.Server
 	// Listener is where it listens.
-	Listener *Listener
+	Listener *pipenet.Listener
 
 	cfg   rest.Config
 	mu    sync.Mutex
@@ -54,7 +57,7 @@ type Server struct {
 // before its bubble does: in a bubble call it with the T that synctest.Test gives.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{Listener: Listen()}
+	s := &Server{Listener: pipenet.New()}
 	h := o.Handler
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

@@ -26,13 +26,14 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // proxied connects to a server behind a proxy that speaks as hello does, and returns how often that was.
 func proxied(t *testing.T, proxy string, hello func(c net.Conn, r *bufio.Reader) bool) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{TLS: true, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { status(w, 200, `{}`) })})
-		l := clienttest.Listen()
+		l := pipenet.New()
 		var through atomic.Int32
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -121,7 +122,7 @@ func behind(t *testing.T, notAfter time.Time, f func(t *testing.T, c *rest.Conn)
 		}
 		pair, ca, err := clienttest.Certificate("server.test", nil, &end)
 		require.NoError(t, err)
-		l := clienttest.Listen()
+		l := pipenet.New()
 		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { status(w, 200, `{}`) }), ErrorLog: log.New(io.Discard, "", 0)}
 		served := make(chan struct{})
 		go func() {

@@ -10,14 +10,14 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/client/stream"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // Read what a container has written, line by line.
 func ExampleLogLines() {
-	l := clienttest.Listen()
+	l := pipenet.New()
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println(r.URL)
 		fmt.Fprintln(w, "started\nlistening on :80")

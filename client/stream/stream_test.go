@@ -23,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/client/stream"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // node is a server that runs "processes": exec copies stdin to stdout, writes "err" to stderr and ends with
@@ -250,7 +251,7 @@ func TestForward(t *testing.T) {
 			f, err := stream.Forward(t.Context(), c, pod, proto)
 			require.NoError(t, err)
 			defer f.Close()
-			l := clienttest.Listen()
+			l := pipenet.New()
 			served := make(chan error, 1)
 			go func() { served <- f.Serve(l, 80) }()
 			var wg sync.WaitGroup

@@ -18,14 +18,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // port is a kubelet's port and the authority of its clients.
 type port struct {
-	*clienttest.Listener
+	*pipenet.Listener
 	t      *testing.T
 	ca     *certs.Authority
 	broken atomic.Bool // no answer comes from the API server
@@ -34,7 +34,7 @@ type port struct {
 // open makes the port, in the bubble, and lets the rig's kubelet serve it.
 func (p *port) open(r *rig) {
 	var err error
-	p.t, p.Listener = r.t, clienttest.Listen()
+	p.t, p.Listener = r.t, pipenet.New()
 	p.ca, err = certs.NewAuthority("clients")
 	require.NoError(r.t, err)
 	serving, err := p.ca.Serving("n1", "n1")

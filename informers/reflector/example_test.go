@@ -10,10 +10,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/informers/reflector"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // names is the smallest of sinks: it keeps the names of a collection, and says when they have changed.
@@ -79,7 +79,7 @@ func ExampleReflector() {
 	defer cancel()
 	served := make(chan struct{})
 	go func() { defer close(served); _ = api.Run(ctx) }()
-	l := clienttest.Listen()
+	l := pipenet.New()
 	srv := &http.Server{Handler: api}
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Close()

@@ -7,11 +7,11 @@ import (
 	"net/http"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 func Example() {
@@ -24,7 +24,7 @@ func Example() {
 	ctx, terminate := context.WithCancel(context.Background())
 	defer terminate()
 	go func() { _ = server.Run(ctx) }()
-	listener := clienttest.Listen()
+	listener := pipenet.New()
 	defer listener.Close()
 	go func() { _ = http.Serve(listener, server) }()
 	conn, err := rest.New(rest.Config{Host: "http://memory", Dial: listener.Dial}, rest.Options{})

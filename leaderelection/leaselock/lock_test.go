@@ -17,12 +17,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 	"github.com/keelson-dev/keelson/leaderelection/locktest"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 var key = types.NamespacedName{Namespace: "kube-system", Name: "my-operator"}
@@ -33,7 +33,7 @@ func serve(t *testing.T, f func(t *testing.T, connect func() *rest.Conn)) {
 		s, err := apiserver.New(apiserver.Options{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
-		listener := clienttest.Listen()
+		listener := pipenet.New()
 		server := &http.Server{Handler: s}
 		var running sync.WaitGroup
 		running.Go(func() { _ = s.Run(ctx) })

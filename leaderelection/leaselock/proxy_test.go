@@ -15,17 +15,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // proxy stands between one client and the server. It can be broken in three ways, and be whole again.
 type proxy struct {
 	forward http.Handler
-	listen  *clienttest.Listener
+	listen  *pipenet.Listener
 
 	mu    sync.Mutex
 	fault string        // "" if it works
@@ -105,7 +105,7 @@ func behindAProxy(t *testing.T, fault string) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	direct, front := clienttest.Listen(), clienttest.Listen()
+	direct, front := pipenet.New(), pipenet.New()
 	behind := &http.Transport{DialContext: direct.Dial}
 	reverse := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "server"})
 	reverse.Transport = behind
