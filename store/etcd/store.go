@@ -16,6 +16,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -74,9 +75,7 @@ func (o Options) withDefaults() Options {
 	if o.CompactInterval == 0 {
 		o.CompactInterval = 5 * time.Minute
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -1,6 +1,7 @@
 package etcdserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -48,9 +49,7 @@ func (o Options) withDefaults() Options {
 	if o.ProgressInterval <= 0 {
 		o.ProgressInterval = 10 * time.Minute
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -17,6 +17,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,9 +74,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.RewriteBytes <= 0 {
 		opts.RewriteBytes = 64 << 20
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
