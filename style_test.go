@@ -44,6 +44,7 @@ func TestStyle(t *testing.T) {
 		for _, f := range files {
 			checkWidth(found, f)
 			checkLogKeys(found, f)
+			checkMessages(found, f)
 			checkContexts(found, f)
 			checkWords(found, f)
 		}
@@ -179,6 +180,31 @@ func checkLogKeys(found findings, f *sourceFile) {
 				if lit, ok := arg.(*ast.BasicLit); ok && lit.Value == `"error"` {
 					found.add("logkey", f.name, "%s:%d logs with the key error instead of err", f.name, f.line(lit.Pos()))
 				}
+			}
+		}
+		return true
+	})
+}
+
+// checkMessages: errors and log messages are in the terms of the documentation.
+func checkMessages(found findings, f *sourceFile) {
+	if f.isTest() {
+		return
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, _ := sel.X.(*ast.Ident)
+		isError := x != nil && (x.Name == "errors" && sel.Sel.Name == "New" || x.Name == "fmt" && sel.Sel.Name == "Errorf")
+		if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING && (isError || logMethods[sel.Sel.Name]) {
+			for _, word := range dialect.FindAllString(lit.Value, -1) {
+				found.add("messages", f.name, "%s:%d says %q", f.name, f.line(lit.Pos()), word)
 			}
 		}
 		return true
