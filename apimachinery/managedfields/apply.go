@@ -16,7 +16,7 @@ import (
 //
 // live is the object as stored; to create one, an empty object of its type, not nil. live is not changed.
 // When the apply changes nothing, live itself is returned and changed is false. The result carries the new
-// managed fields; defaults and validation are the caller's.
+// managed fields; the caller applies defaults and validates.
 func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force bool) (merged metav1.Object, changed bool, err error) {
 	if meta, ok := config["metadata"].(map[string]any); ok && meta["managedFields"] != nil {
 		return nil, false, &PatchError{Path: Path{Field("metadata"), Field("managedFields")}, Reason: "must not be set when applying"}
@@ -38,7 +38,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	if err != nil {
 		return nil, false, err
 	}
-	before, after, found, err := t.lay(live, config, entries, gone, &w)
+	before, after, found, err := t.mergeConfig(live, config, entries, gone, &w)
 	if err != nil {
 		return nil, false, err
 	}
@@ -54,7 +54,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		return nil, false, err
 	}
 	meta := metav1.MetaOf(merged)
-	same := unowned && sameApart(merged, live, meta) // maybe in other words for the same values, such as 0.5 and 500m
+	same := unowned && sameApart(merged, live, meta) // possibly with the same values in another form, such as 0.5 and 500m
 	if noted = noted && meta.Annotations[LastAppliedAnnotation] != ""; noted {
 		meta.Annotations[LastAppliedAnnotation] = note
 	}
@@ -68,9 +68,9 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 	return merged, true, nil
 }
 
-// lay merges config into live and removes what is gone. It returns as much of the JSON forms of the object
-// before and after as may differ, and the changes.
-func (t *Type) lay(live metav1.Object, config map[string]any, entries []entry, gone *Set, w *Write) (before, after map[string]any, found *changes, err error) {
+// mergeConfig merges config into live and prunes fields no longer applied. It returns the parts of the JSON
+// forms of the object before and after that may differ, and the changes.
+func (t *Type) mergeConfig(live metav1.Object, config map[string]any, entries []entry, gone *Set, w *Write) (before, after map[string]any, found *changes, err error) {
 	before, err = t.part(live, config, gone)
 	if err != nil {
 		return nil, nil, nil, err
@@ -107,7 +107,7 @@ func sameApart(a, b metav1.Object, meta *metav1.ObjectMeta) bool {
 }
 
 // takeSet gives the applier's entry the fields it applies now. former are the entries before, gone the fields
-// that the applier applied the time before and does not apply any more.
+// that the applier applied the last time and no longer applies.
 func (t *Type) takeSet(entries []entry, live metav1.Object, set *Set, w *Write) (now, former []entry, gone *Set, err error) {
 	by := w.owner(metav1.ManagedFieldsOperationApply)
 	e := find(entries, by)
@@ -160,7 +160,7 @@ func (t *Type) startApply(live metav1.Object, w Write) ([]entry, error) {
 	return entries, nil
 }
 
-// settle gives the changes of an apply to the applier, or says who minds.
+// resolve gives the changes of an apply to the applier, or returns the conflicts.
 func settle(entries []entry, made *transition, force bool) error {
 	by := made.w.owner(metav1.ManagedFieldsOperationApply)
 	conflicts := &ConflictError{}
@@ -187,12 +187,12 @@ func settle(entries []entry, made *transition, force bool) error {
 	return nil
 }
 
-// keptSet has the metadata that nobody owns and no apply removes.
+// keptSet has the metadata without owner that no apply removes.
 var keptSet = untrackedSet.Union(NewSet(FieldPath("metadata", "deletionTimestamp"), FieldPath("metadata", "deletionGracePeriodSeconds")))
 
-// prune removes from merged what the applier owned before and does not apply any more (gone), unless somebody
-// else owns it. A structure goes when nobody owns anything in it, an item or entry when nobody owns it. Where
-// somebody owns part of it in another version, all of it stays.
+// prune removes from merged what the applier owned before and no longer applies (gone), unless another
+// manager owns it. A structure is removed when nothing in it is owned, an item or entry when it is not owned.
+// Where part of it is owned in another version, all of it is kept.
 func (t *Type) prune(live metav1.Object, before, merged map[string]any, entries []entry, gone *Set, w *Write) (map[string]any, error) {
 	gone = t.withParents(gone).Difference(t.withParents(keptSet))
 	for i := range entries {

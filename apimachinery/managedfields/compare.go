@@ -9,31 +9,31 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// changes are the paths at which two objects differ: those the newer one has with a value of its own (taken),
-// and those it has no more (removed).
+// changes are the paths at which two objects differ: those the newer one adds or sets to another value
+// (taken), and those it no longer has (removed).
 type changes struct {
 	taken, removed Set
 }
 
 func (c *changes) none() bool { return c.taken.Empty() && c.removed.Empty() }
 
-// comparer finds changes. Only subtrees that differ are looked into.
+// comparer finds changes. Only subtrees that differ are visited.
 type comparer struct {
 	changes
 	path Path
-	// goTyped is set when a configuration was merged into an object of a Go type, in which null is another
-	// word for not set.
+	// goTyped is set when a configuration was merged into an object of a Go type, in which null means not
+	// set.
 	goTyped bool
-	// nested is set when the path does not begin at an object, which alone has fields nobody owns.
+	// nested is set when the path does not begin at an object, which alone has fields that are not tracked.
 	nested bool
 }
 
-// untracked are the metadata fields nobody owns.
+// untracked are the metadata fields that have no owner.
 var untracked = []string{
 	"name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion",
 }
 
-// untrackedSet has the paths nobody owns.
+// untrackedSet has the paths that have no owner.
 var untrackedSet = func() *Set {
 	s := NewSet(Path{Field("apiVersion")}, Path{Field("kind")}, Path{Field("metadata")})
 	for _, name := range untracked {
@@ -129,7 +129,7 @@ func (c *comparer) walk(t *Type, l, r any) {
 	}
 }
 
-// unset reports whether v is null or not there.
+// unset reports whether v is null or absent.
 func unset(v any) bool { return v == nil || isAbsent(v) }
 
 // leaf reports whether the pair is compared as a whole: by its type, because both are empty, or because a
@@ -148,8 +148,9 @@ func (c *comparer) leaf(t *Type, l, r any) bool {
 	return true
 }
 
-// fewItems is up to where the order of insertion into a set does not matter. Beyond, members and items are
-// visited in order, so that each is appended and big objects do not cost the square of their size.
+// fewItems is the number of items up to which the order of insertion into a set does not matter. Beyond,
+// members and items are visited in order, so that each is appended and big objects do not cost the square of
+// their size.
 const fewItems = 16
 
 func (c *comparer) members(t *Type, l, r map[string]any) {
@@ -204,7 +205,7 @@ func (c *comparer) member(t *Type, name string, l, r any) {
 	c.path = c.path[:len(c.path)-1]
 }
 
-// items compares lists whose items are told apart. Items that occur more than once are compared all together.
+// items compares lists whose items have keys. Items that occur more than once are compared all together.
 func (c *comparer) items(t *Type, l, r []any) {
 	if items, ok := t.pairs(l, r); ok {
 		for i, el := range items {
@@ -281,8 +282,7 @@ func (t *Type) pairs(l, r []any) (items []Element, ok bool) {
 	return items, true
 }
 
-// index groups a list's items by element, in order of first occurrence. ok is false if an item cannot be told
-// apart.
+// index groups a list's items by element, in order of first occurrence. ok is false if an item has no keys.
 func (t *Type) index(list []any) (byText map[string][]any, order []Element, ok bool) {
 	byText = make(map[string][]any, len(list))
 	for _, it := range list {

@@ -21,7 +21,7 @@ type Conflict struct {
 	Path Path
 }
 
-// Owner names the manager as messages do, which say nothing of the time.
+// Owner describes the manager as in messages, which do not include the time.
 func (c *Conflict) Owner() string {
 	s := fmt.Sprintf("%q", c.Manager)
 	if c.Subresource != "" {
@@ -33,7 +33,7 @@ func (c *Conflict) Owner() string {
 	return s
 }
 
-// ConflictError says which fields an apply without force must not change.
+// ConflictError lists the fields that an apply without force must not change.
 type ConflictError struct {
 	// Conflicts in the order of managers, then paths.
 	Conflicts []Conflict
@@ -63,7 +63,7 @@ func (e *ConflictError) Error() string {
 	return b.String()
 }
 
-// Causes are the conflicts as the causes of a Status.
+// Causes returns the conflicts as the causes of a Status.
 func (e *ConflictError) Causes() []metav1.StatusCause {
 	out := make([]metav1.StatusCause, len(e.Conflicts))
 	for i := range e.Conflicts {

@@ -12,12 +12,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// Element is one step of a path: a field, a list item told apart by its keys, an item of a set, or an index.
+// Element is one step of a path: a field, a list item identified by its keys, an item of a set, or an index.
 type Element struct {
 	kind kind
 	// text is the field name, or the canonical JSON of the keys or the value; equal elements have equal text.
 	text string
-	// parsed is what text says about keys or a value; nil until it is needed.
+	// parsed holds the keys or the value in text; nil until it is needed.
 	parsed *keyValues
 }
 
@@ -58,8 +58,8 @@ func Value(v any) Element {
 	return Element{kind: valueKind, text: string(appendJSON(nil, v)), parsed: &keyValues{value: v}}
 }
 
-// Index is the element at a position of a list.
-func Index(i int) Element {
+// indexElement is the element at a position of a list.
+func indexElement(i int) Element {
 	return Element{kind: indexKind, text: strconv.Itoa(i), parsed: &keyValues{value: int64(i)}}
 }
 
@@ -93,7 +93,7 @@ func appendJSON(b []byte, v any) []byte {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return append(b, "null"...) // not a JSON value; nothing decoded from JSON is that
+		return append(b, "null"...) // not a JSON value, which no decoded JSON contains
 	}
 	return append(b, text...)
 }
@@ -208,7 +208,7 @@ func parseElement(name string) (Element, error) {
 		if err != nil {
 			return Element{}, fmt.Errorf("index %q: %w", text, err)
 		}
-		return Index(i), nil
+		return indexElement(i), nil
 	}
 	return Element{}, fmt.Errorf("%q is not a path element", name)
 }

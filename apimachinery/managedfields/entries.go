@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// maxUpdaters is how many managers may own fields through plain writes; the oldest beyond are put together.
+// maxUpdaters is how many managers may own fields through plain writes; the oldest beyond that are joined.
 const maxUpdaters = 10
 
 const (
@@ -31,8 +31,8 @@ type entry struct {
 	owner   owner
 	version string
 	time    *metav1.Time
-	// raw is the wire form, set the read form. Each is made when it is needed, so one of the two is there:
-	// most writes look at few entries, and reading one costs more than the rest of a write.
+	// raw is the wire form, set the read form. Each is made when it is needed, so at least one of the two is
+	// set: most writes read few entries, and reading one costs more than the rest of a write.
 	raw []byte
 	set *Set
 }
@@ -97,7 +97,7 @@ func (e *entry) empty() bool {
 	return len(e.raw) <= len("{}")
 }
 
-// lose removes the paths of t from the entry, and reports whether any was there.
+// lose removes the paths of t from the entry, and reports whether any was present.
 func (e *entry) lose(t *Set) bool {
 	if !e.has(t) {
 		return false
@@ -112,7 +112,7 @@ func (e *entry) lose(t *Set) bool {
 	return true
 }
 
-// gain adds the paths of t to the entry, and reports whether any was not there.
+// gain adds the paths of t to the entry, and reports whether any was new.
 func (e *entry) gain(t *Set) bool {
 	if e.set == nil {
 		if out, grown, ok := join(e.raw, t); ok {
@@ -137,7 +137,7 @@ func (e *entry) replace(s *Set) {
 	}
 }
 
-// decode reads managed fields. ok is false if an entry is malformed; sets are looked at only if checked.
+// decode reads managed fields. ok is false if an entry is malformed; sets are parsed only if checked.
 func decode(fields []metav1.ManagedFieldsEntry, checked bool) (out []entry, ok bool) {
 	out = make([]entry, 0, len(fields)+1)
 	for i := range fields {
@@ -159,7 +159,7 @@ func decode(fields []metav1.ManagedFieldsEntry, checked bool) (out []entry, ok b
 			if e.set, err = ParseSet(e.raw); err != nil {
 				return nil, false
 			}
-			e.raw = e.set.AppendJSON(make([]byte, 0, len(e.raw))) // a client need not write it in our order
+			e.raw = e.set.AppendJSON(make([]byte, 0, len(e.raw))) // a client may write it in another order
 		}
 		if at := slices.IndexFunc(out, func(o entry) bool { return o.owner == e.owner }); at >= 0 {
 			out[at].replace(out[at].fields().Union(e.fields()))

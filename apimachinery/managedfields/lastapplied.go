@@ -11,15 +11,15 @@ import (
 // LastAppliedAnnotation holds the configuration that "kubectl apply" (on the client's side) applied last.
 const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// kubectl is the manager of "kubectl apply --server-side". It alone takes over what the annotation says, and
-// keeps the annotation up to date; whoever does not want that names another manager.
+// kubectl is the manager of "kubectl apply --server-side". Only this manager takes over the fields in the
+// annotation, and keeps the annotation up to date; to avoid that, name another manager.
 const kubectl = "kubectl"
 
-// takeOver is settle, except that kubectl wins the conflicts over fields which are still as it applied them
+// takeOver is resolve, except that kubectl wins the conflicts over fields which are still as it applied them
 // on the client's side.
 func (t *Type) takeOver(entries []entry, made *transition, force bool) error {
 	err := settle(entries, made, force)
-	conflicts, ok := err.(*ConflictError) //nolint:errorlint // settle does not wrap
+	conflicts, ok := err.(*ConflictError) //nolint:errorlint // resolve does not wrap
 	if !ok || made.w.Manager != kubectl {
 		return err
 	}
@@ -57,7 +57,7 @@ func (t *Type) stillApplied(live metav1.Object, version string) *Set {
 	return set.Difference(&c.taken).Difference(&c.removed)
 }
 
-// noteFor returns what the annotation of live is to hold after config was applied. ok is false if the manager
+// noteFor returns the annotation of live after config was applied. ok is false if the manager
 // is not kubectl or there is no annotation.
 func (w *Write) noteFor(live metav1.Object, config map[string]any) (note string, ok bool) {
 	if w.Manager != kubectl || live.GetAnnotations()[LastAppliedAnnotation] == "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// PatchError says what is wrong with an applied configuration, and where.
+// PatchError describes an error in an applied configuration and its path.
 type PatchError struct {
 	Path   Path
 	Reason string
@@ -17,8 +17,8 @@ func (e *PatchError) Error() string { return e.Path.String() + ": " + e.Reason }
 
 // fieldSet is the set of fields that v, a value of type t, sets. A structure's own path is in it only when
 // the structure is empty; the paths of map entries and list items always are. own reports that the path to v
-// itself is in the set. A live value may repeat list items and hold items that cannot be told apart; a
-// configuration may not.
+// itself is in the set. A live value may repeat list items and hold items without keys; a configuration may
+// not.
 func (t *Type) fieldSet(v any, live bool) (s *Set, own bool, err error) {
 	switch t.shape {
 	case structure, dictionary, deduced:
@@ -45,7 +45,7 @@ func (t *Type) fieldSet(v any, live bool) (s *Set, own bool, err error) {
 	return nil, true, nil
 }
 
-// within puts the place of an error's value before its path.
+// within prefixes the path of an error.
 func within(err error, el Element) error {
 	if bad, ok := err.(*PatchError); ok { //nolint:errorlint // never wrapped
 		bad.Path = append(Path{el}, bad.Path...)
@@ -96,7 +96,7 @@ func (t *Type) itemSets(list []any, live bool) (*Set, error) {
 			if live {
 				continue
 			}
-			return nil, &PatchError{Path: Path{Index(i)}, Reason: err.Error()}
+			return nil, &PatchError{Path: Path{indexElement(i)}, Reason: err.Error()}
 		}
 		sub, _, err := t.elem.fieldSet(v, live)
 		if err != nil {
@@ -135,8 +135,8 @@ func nameOf(v any) string {
 	return "a number"
 }
 
-// merge lays the applied value r over the live value l. Neither is changed; the result shares with l what did
-// not change, and is l itself if nothing did.
+// merge merges the applied value r into the live value l. Neither is changed; the result shares with l what
+// did not change, and is l itself if nothing did.
 func (t *Type) merge(l, r any) any {
 	if isAbsent(r) || same(l, r) {
 		return l
@@ -191,8 +191,8 @@ func (t *Type) mergeMembers(l, r map[string]any) any {
 	return out
 }
 
-// same reports whether two values are surely equal: the same map or list, or equal scalars. It looks at no
-// members.
+// same reports whether two values are known to be equal: the same map or list, or equal scalars. It does not
+// compare members.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -220,7 +220,7 @@ func (t *Type) mergeItems(l, r []any) any {
 		for i, it := range list {
 			el, err := t.element(it)
 			if err != nil {
-				el = Index(-1 - i) // cannot be told apart, so equal to nothing
+				el = indexElement(-1 - i) // has no keys, so equal to nothing
 			}
 			names[i], at[el.text] = el.text, it
 		}

@@ -61,8 +61,8 @@ func compareTexts(a, b string) (int, bool) {
 	return 0, false
 }
 
-// canonicalKeys reports whether text is surely the canonical form of one or more keys, sorted, with plain
-// strings or integers as values.
+// canonicalKeys reports whether text is known to be the canonical form of one or more keys, sorted, with
+// plain strings or integers as values.
 func canonicalKeys(text string) bool {
 	last, i := "", 1
 	if len(text) < 2 || text[0] != '{' {

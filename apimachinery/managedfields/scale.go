@@ -39,8 +39,7 @@ func ScaleEntries(parent []metav1.ManagedFieldsEntry, replicas Path) []metav1.Ma
 }
 
 // FromScale returns the managed fields of an object after a write to its Scale left the Scale's at scale.
-// version is that of the object. Entries of managers that came in through the scale have no time, as clients
-// know it.
+// version is that of the object. Entries of managers added through the scale have no time, as upstream.
 func FromScale(parent, scale []metav1.ManagedFieldsEntry, replicas Path, version string) []metav1.ManagedFieldsEntry {
 	entries, _ := decode(parent, false)
 	scaled, _ := decode(scale, false)

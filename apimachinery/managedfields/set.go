@@ -68,7 +68,7 @@ func (s *Set) Insert(p Path) {
 	}
 }
 
-// Has reports whether the very path is in the set.
+// Has reports whether the path itself is in the set.
 func (s *Set) Has(p Path) bool {
 	for i := range p {
 		if s == nil {
@@ -142,7 +142,7 @@ func (s *Set) Paths() []Path {
 	return out
 }
 
-// String lists the paths, for people.
+// String lists the paths, for logs and tests.
 func (s *Set) String() string {
 	var lines []string
 	s.Each(func(p Path) { lines = append(lines, p.String()) })

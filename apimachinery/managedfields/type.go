@@ -12,13 +12,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Type says how values are owned: as a whole, by field, by map key or by list item.
+// Type defines how values are owned: as a whole, by field, by map key or by list item.
 type Type struct {
 	shape  shape
 	fields []field // of a structure, in the order of the Go type or sorted by name
 	byName map[string]int
 	elem   *Type    // of a map's values, a list's items, and a structure's other members
-	keys   []string // that tell list items apart, sorted; empty for a set of scalars
+	keys   []string // that identify list items, sorted; empty for a set of scalars
 	order  []int    // of a structure compiled from Go: its fields by name
 	// goType is the struct type of a structure compiled from Go; nil for one built from a schema.
 	goType reflect.Type
@@ -45,10 +45,10 @@ type field struct {
 	offset              uintptr
 	omitEmpty, omitZero bool
 	descend             descend
-	memory              memory
+	access              access
 }
 
-// descend says how the typed comparison enters a field.
+// descend is how the typed comparison enters a field.
 type descend uint8
 
 const (
@@ -60,7 +60,7 @@ const (
 var (
 	// Atomic is the type of values owned as a whole.
 	Atomic = &Type{shape: leaf}
-	// Deduced is the type of values nothing is known about: maps by field, lists and scalars as a whole.
+	// Deduced is the type of values without a schema: maps by field, lists and scalars as a whole.
 	Deduced = &Type{shape: deduced}
 )
 
@@ -70,7 +70,7 @@ func MapOf(elem *Type) *Type { return &Type{shape: dictionary, elem: elem} }
 // SetOf is the type of lists of distinct scalars, owned by value.
 func SetOf() *Type { return &Type{shape: setList, elem: Atomic} }
 
-// ListOf is the type of lists whose items are told apart by the named fields, scalars. A key that an item
+// ListOf is the type of lists whose items are identified by the named fields, scalars. A key that an item
 // lacks has the [Member.Default] of its field.
 func ListOf(item *Type, keys []string) *Type {
 	return &Type{shape: keyedList, elem: item, keys: slices.Sorted(slices.Values(keys))}
@@ -88,17 +88,11 @@ type Member struct {
 // [Deduced].
 func StructOf(members []Member, rest *Type) *Type {
 	t := &Type{shape: structure, elem: rest, byName: make(map[string]int, len(members))}
-	t.SetMembers(members)
-	return t
-}
-
-// SetMembers completes a structure under construction, which allows types to contain themselves.
-func (t *Type) SetMembers(members []Member) {
-	t.fields, t.byName = nil, make(map[string]int, len(members))
 	for _, m := range members {
 		t.byName[m.Name] = len(t.fields)
 		t.fields = append(t.fields, field{name: m.Name, typ: m.Type, zero: m.Default})
 	}
+	return t
 }
 
 // ObjectOf is the type of custom objects (*metav1.Unstructured) whose top-level members beside apiVersion,
@@ -199,7 +193,7 @@ func (c *compiler) structure(p *codec.Plan) *Type {
 				out.descend = throughPointer
 			}
 		}
-		out.memory = memoryOf(plan, f.Type, out.typ)
+		out.access = accessOf(plan, f.Type, out.typ)
 		t.byName[f.Name] = len(t.fields)
 		t.order = append(t.order, len(t.fields))
 		t.fields = append(t.fields, out)
@@ -208,7 +202,7 @@ func (c *compiler) structure(p *codec.Plan) *Type {
 	return t
 }
 
-// zeroKey is what stands for a missing list key: the tag's default, or the zero of a field that is always
+// zeroKey is the value used for a missing list key: the tag's default, or the zero of a field that is always
 // written.
 func zeroKey(p *codec.Plan, f *codec.Field) any {
 	if text, ok := f.Tag.Lookup("default"); ok {
@@ -270,7 +264,7 @@ func (c *compiler) listType(p *codec.Plan, f *codec.Field) *Type {
 	switch {
 	case kind == "map" && len(keys) > 0 && item.Kind == codec.Struct:
 		if typefacts.AtomicStruct(typefacts.Name(item.Type)) {
-			// The items are told apart, but each is owned as a whole.
+			// The items are identified by keys, but each is owned as a whole.
 			return ListOf(&Type{shape: leaf, fields: c.structure(item).fields, byName: c.structure(item).byName}, keys)
 		}
 		return ListOf(c.structure(item), keys)

@@ -41,13 +41,13 @@ func (c *comparer) typedField(f *field, l, r mem.Pointer) error {
 	switch {
 	case f.descend == inStruct:
 		return c.typed(f.typ, l, r)
-	case f.memory == scalarValue || f.memory == scalarPointer:
+	case f.access == scalarValue || f.access == scalarPointer:
 		c.scalar(f, l, r)
 		return nil
-	case f.memory == stringMap:
+	case f.access == stringMap:
 		c.strings(f, *mem.At[map[string]string](l), *mem.At[map[string]string](r))
 		return nil
-	case f.memory == structList && f.typ.elem.shape == structure:
+	case f.access == structList && f.typ.elem.shape == structure:
 		if items := f.sameItems(mem.SliceAt(l), mem.SliceAt(r)); items != nil {
 			return c.list(f, items, mem.SliceAt(l), mem.SliceAt(r))
 		}

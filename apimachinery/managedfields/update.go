@@ -7,7 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Write says who writes, and how.
+// Write describes a write and its manager.
 type Write struct {
 	// Manager is the field manager's name.
 	Manager string
@@ -15,8 +15,8 @@ type Write struct {
 	Subresource string
 	// APIVersion of the objects, "group/version".
 	APIVersion string
-	// Reset holds the paths below which this endpoint changes nothing whatever the request says, such as
-	// status outside the status subresource. Nobody gains or loses their ownership; nil for none.
+	// Reset holds the paths below which this endpoint changes nothing whatever the request contains, such as
+	// status outside the status subresource. Their ownership does not change; nil for none.
 	Reset *Set
 	// Version describes other versions of the kind, named as in APIVersion, in which managers own fields by
 	// other paths. It returns nil for those whose paths are the same; a nil Version means that all are.
@@ -31,10 +31,9 @@ func (w *Write) owner(op metav1.ManagedFieldsOperationType) owner {
 	return o
 }
 
-// Update accounts for a write of obj over live by anything but apply: what the write changed belongs to the
-// writer, and to nobody else. It sets obj's managed fields and nothing else. live is nil when obj is created.
-// An object whose managed fields were cleared (by a list of one empty entry) stays untracked until it is
-// applied to.
+// Update records a write of obj over live other than apply: the writer becomes the only owner of what it
+// changed. It sets obj's managed fields and nothing else. live is nil when obj is created. An object whose
+// managed fields were cleared (by a list of one empty entry) stays untracked until it is applied to.
 func (t *Type) Update(live, obj metav1.Object, w Write) error {
 	meta := metav1.MetaOf(obj)
 	var liveFields []metav1.ManagedFieldsEntry
@@ -72,9 +71,9 @@ func (t *Type) Update(live, obj metav1.Object, w Write) error {
 	return nil
 }
 
-// first makes the entry of an object that nobody owned anything of.
+// first makes the entry of an object without entries.
 func (t *Type) first(obj metav1.Object, by owner, w Write) ([]entry, error) {
-	wire, ok, err := t.fresh(obj, w.Reset)
+	wire, ok, err := t.createdFields(obj, w.Reset)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 )
 
 // Upgrade hands the fields that managers have set by plain writes, such as "kubectl apply" on the client's
-// side, to one manager that applies on the server from now on: then fields that it stops to apply disappear.
-// It returns the managed fields after that; the given ones are not changed. from are the former managers, to
-// the applier, subresource the part they write ("" for the object itself). If none of them has an entry, the
-// fields come back as they are. A malformed entry is a *SyntaxError.
+// side, to one manager that applies on the server from now on: fields that it no longer applies are then
+// removed. It returns the managed fields after that; the given ones are not changed. from are the former
+// managers, to the applier, subresource the part they write ("" for the object itself). If none of them has
+// an entry, the fields are returned unchanged. A malformed entry is a *SyntaxError.
 func Upgrade(fields []metav1.ManagedFieldsEntry, from []string, to, subresource string) ([]metav1.ManagedFieldsEntry, error) {
 	out := slices.Clone(fields)
 	for _, name := range from {
@@ -36,7 +36,7 @@ func upgradeOne(fields []metav1.ManagedFieldsEntry, from, to, subresource string
 		}
 		fields[at].Manager, fields[at].Operation = to, metav1.ManagedFieldsOperationApply
 	}
-	// Paths of another version could mean other fields, so they are not taken along.
+	// Paths of another version could mean other fields, so they are not moved.
 	same := slices.IndexFunc(fields, func(e metav1.ManagedFieldsEntry) bool { return former(e) && e.APIVersion == fields[at].APIVersion })
 	a, err := setOf(&fields[at])
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// missing stands for a value that is not there, as opposed to null.
+// missing stands for an absent value, as opposed to null.
 type missing struct{}
 
 var absent any = missing{}
@@ -237,7 +237,7 @@ func (t *Type) rewrite(p mem.Pointer, before, after map[string]any) error {
 
 // sameStructs reports whether two forms of a list are of as many structs as it has.
 func (f *field) sameStructs(list *mem.Slice, before, after []any) bool {
-	if f.memory != structList || f.typ.elem.shape != structure || list.Len != len(before) || list.Len != len(after) {
+	if f.access != structList || f.typ.elem.shape != structure || list.Len != len(before) || list.Len != len(after) {
 		return false
 	}
 	for i := range list.Len {
@@ -259,7 +259,7 @@ func (f *field) rewriteItems(list *mem.Slice, before, after []any) error {
 		if err := f.typ.elem.rewrite(list.Index(i, f.goType.Elem().Size()), before[i].(map[string]any), now); err != nil {
 			el, bad := f.typ.element(now)
 			if bad != nil {
-				el = Index(i)
+				el = indexElement(i)
 			}
 			return within(err, el)
 		}
@@ -306,7 +306,7 @@ func clean(v any) {
 	}
 }
 
-// element tells a list item apart. zero keys count when their default is known.
+// element returns the element of a list item. Missing keys have their default, if there is one.
 func (t *Type) element(item any) (Element, error) {
 	if t.shape == setList {
 		switch item.(type) {

@@ -15,8 +15,8 @@ type Version struct {
 // transition is a write as each version of the kind sees it.
 type transition struct {
 	w *Write
-	// before and after are the object in the written version; after is made when another version is asked
-	// for. before is nil for a new object.
+	// before and after are the object in the written version; after is made when another version is needed.
+	// before is nil for a new object.
 	before metav1.Object
 	after  func() (metav1.Object, error)
 	found  *changes // in the written version

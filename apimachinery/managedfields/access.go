@@ -7,21 +7,20 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// memory is how a field of a Go struct lies in memory, as far as it is read without a detour over its JSON
-// form.
-type memory uint8
+// access is how a field of a Go struct is read: directly from memory or through its JSON form.
+type access uint8
 
 const (
-	otherValue    memory = iota // read as JSON
+	otherValue    access = iota // read as JSON
 	scalarValue                 // a string, boolean or integer
 	scalarPointer               // a pointer to one
 	stringMap                   // map[string]string, owned by key
-	structList                  // []struct, items told apart by scalar fields
+	structList                  // []struct, items identified by scalar fields
 	stringList                  // []string, owned by value
 )
 
-// memoryOf says how a field with the given plan and type is read.
-func memoryOf(p *codec.Plan, goType reflect.Type, t *Type) memory {
+// accessOf returns how a field with the given plan and type is read.
+func accessOf(p *codec.Plan, goType reflect.Type, t *Type) access {
 	scalar := func(r reflect.Type) bool {
 		switch p.Kind {
 		case codec.Boolean:
@@ -45,7 +44,7 @@ func memoryOf(p *codec.Plan, goType reflect.Type, t *Type) memory {
 		return stringList
 	case t.shape == keyedList && goType.Kind() == reflect.Slice && goType.Elem().Kind() == reflect.Struct:
 		for _, name := range t.keys {
-			if f, ok := t.elem.field(name); !ok || f.memory != scalarValue && f.memory != scalarPointer {
+			if f, ok := t.elem.field(name); !ok || f.access != scalarValue && f.access != scalarPointer {
 				return otherValue
 			}
 		}
@@ -56,11 +55,10 @@ func memoryOf(p *codec.Plan, goType reflect.Type, t *Type) memory {
 	return otherValue
 }
 
-// scalar returns the JSON form of a scalar field, or of what it points to; ok is false if the tags leave it
-// out.
+// scalar returns the JSON form of a scalar field, or of what it points to; ok is false if the tags omit it.
 func (f *field) scalar(p mem.Pointer) (v any, ok bool) {
 	kind := f.goType.Kind()
-	if f.memory == scalarPointer {
+	if f.access == scalarPointer {
 		if p = *mem.PointerAt(p); p == nil {
 			return nil, !f.omitEmpty && !f.omitZero
 		}
@@ -72,9 +70,9 @@ func (f *field) scalar(p mem.Pointer) (v any, ok bool) {
 	return scalarAt(kind, p), true
 }
 
-// holds reports whether a scalar field, or what it points to, is there and has the JSON form want.
+// holds reports whether a scalar field, or what it points to, is set and has the JSON form want.
 func (f *field) holds(p mem.Pointer, want any) bool {
-	if s, ok := want.(string); ok && f.memory == scalarValue && f.goType.Kind() == reflect.String {
+	if s, ok := want.(string); ok && f.access == scalarValue && f.goType.Kind() == reflect.String {
 		v := *mem.At[string](p)
 		return v == s && (v != "" || !f.omitEmpty && !f.omitZero)
 	}
@@ -112,7 +110,7 @@ func scalarAt(kind reflect.Kind, p mem.Pointer) any {
 
 // zeroAt reports whether a field holds the zero value of its type.
 func (f *field) zeroAt(p mem.Pointer) bool {
-	switch f.memory {
+	switch f.access {
 	case scalarValue:
 		switch f.goType.Kind() {
 		case reflect.String:
@@ -154,9 +152,9 @@ func zeros(b []byte) bool {
 	return true
 }
 
-// sameAt compares two fields as far as that is plain to see; false means that they may differ.
+// sameAt reports whether two fields are known to be equal; false means that they may differ.
 func (f *field) sameAt(l, r mem.Pointer) bool {
-	switch f.memory {
+	switch f.access {
 	case scalarValue:
 		return sameScalars(f.goType.Kind(), l, r)
 	case scalarPointer:
@@ -183,7 +181,7 @@ func sameScalars(kind reflect.Kind, l, r mem.Pointer) bool {
 	return scalarAt(kind, l) == scalarAt(kind, r)
 }
 
-// elementAt tells an item of a structList apart.
+// elementAt returns the element of an item of a structList.
 func (t *Type) elementAt(item mem.Pointer) (Element, bool) {
 	b := make([]byte, 0, 64)
 	b = append(b, '{')
@@ -200,7 +198,7 @@ func (t *Type) elementAt(item mem.Pointer) (Element, bool) {
 	return Element{kind: keyKind, text: string(append(b, '}'))}, len(b) > 1
 }
 
-// sameKeys reports whether two items of a structList are surely the same item.
+// sameKeys reports whether two items of a structList are known to be the same item.
 func (t *Type) sameKeys(l, r mem.Pointer) bool {
 	for _, name := range t.keys {
 		f, _ := t.elem.field(name)

@@ -9,10 +9,10 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// part returns the JSON form of live as far as applying config can change it: the fields that config sets,
-// and whole those that gone leads to. Where live has all that config sets, config itself stands for the live
-// value, so that the merge has nothing to do there. An object that cannot be looked at in memory is returned
-// whole.
+// part returns the JSON form of the part of live that applying config can change: the fields that config
+// sets, and whole those on the paths of gone. Where live has all that config sets, config itself is used as
+// the live value, so that the merge has nothing to do there. An object that cannot be read in memory is
+// returned whole.
 func (t *Type) part(live metav1.Object, config map[string]any, gone *Set) (map[string]any, error) {
 	if u, custom := live.(*metav1.Unstructured); custom && t.customMeta() != nil {
 		return customRoot(u)
@@ -27,8 +27,9 @@ func (t *Type) part(live metav1.Object, config map[string]any, gone *Set) (map[s
 	return t.partOf(reflect.ValueOf(withoutManagedFields(live)).UnsafePointer(), config, gone)
 }
 
-// partOf is part of the struct at p. Of a struct that keeps something which config sets, only what gone leads
-// to is needed; what else is removed from must be there whole, so that it shows whether it becomes empty.
+// partOf is part for the struct at p. Of a struct in which config sets a field, only the fields on the paths
+// of gone are needed; other values from which fields are removed must be complete, to decide whether they
+// become empty.
 func (t *Type) partOf(p mem.Pointer, config map[string]any, gone *Set) (map[string]any, error) {
 	out := make(map[string]any, len(config))
 	for name, value := range config {
@@ -82,9 +83,9 @@ func (t *Type) partOf(p mem.Pointer, config map[string]any, gone *Set) (map[stri
 }
 
 // itemParts is part of each item of a list of structs at p. ok is false if the list and the configured one do
-// not have the same items in the same places, or gone says that items go.
+// not have the same items in the same places, or gone removes items.
 func (f *field) itemParts(p mem.Pointer, config []any, gone *Set) (parts []any, ok bool, err error) {
-	if f.memory != structList || f.typ.elem.shape != structure {
+	if f.access != structList || f.typ.elem.shape != structure {
 		return nil, false, nil
 	}
 	live, size := mem.SliceAt(p), f.goType.Elem().Size()
@@ -135,7 +136,7 @@ func (f *field) part(p mem.Pointer, config any) (any, error) {
 	return fieldValue(f, p)
 }
 
-// inside returns where the struct of the field at p is; nil if there is none, or none that is looked into.
+// inside returns where the struct of the field at p is; nil if there is none, or it is not compared by field.
 func (f *field) inside(p mem.Pointer) mem.Pointer {
 	switch f.descend {
 	case inStruct:
@@ -146,9 +147,9 @@ func (f *field) inside(p mem.Pointer) mem.Pointer {
 	return nil
 }
 
-// covers reports whether the field at p surely has all that config sets, in the same order.
+// covers reports whether the field at p is known to have all that config sets, in the same order.
 func (f *field) covers(p mem.Pointer, config any) bool {
-	switch f.memory {
+	switch f.access {
 	case scalarValue, scalarPointer:
 		return f.holds(p, config)
 	case stringMap:

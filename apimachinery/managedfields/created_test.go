@@ -49,7 +49,7 @@ func TestMemoryAgreesWithJSON(t *testing.T) {
 			metav1.MetaOf(o).ManagedFields = nil
 		}
 		want := typ.byJSON(t, blank(obj), obj)
-		wire, ok, err := typ.fresh(obj, nil)
+		wire, ok, err := typ.createdFields(obj, nil)
 		require.NoError(t, err, "seed %d", seed)
 		require.True(t, ok)
 		set, err := ParseSet(wire)

@@ -24,7 +24,7 @@ func ParseSet(data []byte) (*Set, error) {
 	return s, nil
 }
 
-// SyntaxError says what is wrong with a fieldsV1 value, and at which byte.
+// SyntaxError describes a malformed fieldsV1 value and the byte offset.
 type SyntaxError struct {
 	Offset int
 	Reason string
@@ -39,7 +39,7 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 
 type setParser struct {
 	data []byte
-	text string // data once more: names are parts of it
+	text string // data as a string: names are parts of it
 	pos  int
 }
 

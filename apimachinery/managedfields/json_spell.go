@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// spells reports whether text, compact JSON as the codec writes it, surely has the value v. Escapes, and
-// numbers that are not integers, are not looked into.
+// spells reports whether text, compact JSON as the codec writes it, is known to have the value v. It is false
+// for escapes, and for numbers that are not integers.
 func spells(text []byte, v any) bool {
 	rest, ok := spelled(text, v)
 	return ok && len(rest) == 0

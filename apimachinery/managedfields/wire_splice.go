@@ -2,8 +2,8 @@ package managedfields
 
 import "encoding/json"
 
-// The wire form of a set is mostly changed in place of being read, changed and written: of a big set few
-// paths change, and reading all of it costs more than the rest of a write.
+// The wire form of a set is edited directly rather than parsed, changed and encoded: few paths of a big set
+// change, and parsing it costs more than the rest of a write.
 
 // cut returns a wire form without the paths of t. ok is false if it is malformed.
 func cut(raw []byte, t *Set) (out []byte, ok bool) {
@@ -18,7 +18,7 @@ func (r *rawReader) ended() bool {
 	return !r.bad && r.pos == len(r.data)
 }
 
-// cut appends the object that begins here without the paths of t. gone says that the path to the object is
+// cut appends the object that begins here without the paths of t. gone means that the path to the object is
 // among them. kept is false if nothing is left of it, not even the path to it.
 func (r *rawReader) cut(dst []byte, t *Set, gone bool) (out []byte, kept bool) {
 	if !r.next('{') {
@@ -83,7 +83,7 @@ func join(raw []byte, t *Set) (out []byte, grown, ok bool) {
 	return out, r.grown, r.ended()
 }
 
-// join appends the union of the object that begins here and t. own says that t has the path to the object
+// join appends the union of the object that begins here and t. own means that t has the path to the object
 // too.
 func (r *rawReader) join(dst []byte, t *Set, own bool) []byte {
 	if !r.next('{') {
@@ -125,7 +125,7 @@ func (r *rawReader) join(dst []byte, t *Set, own bool) []byte {
 			}
 			last = el
 			for len(items) > 0 && compareElements(&items[0].el, &el) < 0 {
-				dst = r.fresh(dst, &items[0])
+				dst = r.add(dst, &items[0])
 				items = items[1:]
 			}
 			dst = append(dst, r.data[start:r.pos]...)
@@ -144,14 +144,14 @@ func (r *rawReader) join(dst []byte, t *Set, own bool) []byte {
 		}
 	}
 	for i := range items {
-		dst = r.fresh(dst, &items[i])
+		dst = r.add(dst, &items[i])
 	}
 	dst[len(dst)-1] = '}'
 	return dst
 }
 
-// fresh appends an item that the wire form does not have, and a comma.
-func (r *rawReader) fresh(dst []byte, it *item) []byte {
+// add appends an item that the wire form does not have, and a comma.
+func (r *rawReader) add(dst []byte, it *item) []byte {
 	if it.empty() {
 		return dst
 	}

@@ -9,15 +9,15 @@ func rawOverlaps(raw []byte, t *Set) bool {
 	return len(t.list()) > 0 && r.object(t, false)
 }
 
-// along reads the paths that lead to paths of t, and of what else is below them one, so that it shows that
-// there is something. ok is false if the wire form is malformed or not in order.
+// along reads the paths that lead to paths of t, and one of the other paths below them, which shows that
+// there are some. ok is false if the wire form is malformed or not in order.
 func along(raw []byte, t *Set) (s *Set, ok bool) {
 	r := rawReader{data: raw}
 	s, _ = r.along(t)
 	return s, r.ended()
 }
 
-// along reads the object that begins here. self says that the path to it is in the set.
+// along reads the object that begins here. self means that the path to it is in the set.
 func (r *rawReader) along(t *Set) (s *Set, self bool) {
 	var items []item
 	empty, others := true, false
@@ -38,8 +38,8 @@ func (r *rawReader) along(t *Set) (s *Set, self bool) {
 	return setFrom(items), self || empty
 }
 
-// along returns the paths that lead to paths of t, and of what else is below them one, so that it shows that
-// there is something.
+// along returns the paths that lead to paths of t, and one of the other paths below them, which shows that
+// there are some.
 func (s *Set) along(t *Set) *Set {
 	var items []item
 	for _, it := range t.list() {
@@ -60,7 +60,7 @@ func beyond(raw []byte, t *Set) (s *Set, ok bool) {
 	return s, r.ended()
 }
 
-// beyond reads the paths below the object that begins here which are not in t. self says that the path to it
+// beyond reads the paths below the object that begins here which are not in t. self means that the path to it
 // is in the set.
 func (r *rawReader) beyond(t *Set) (s *Set, self bool) {
 	var items []item
@@ -155,8 +155,8 @@ func (r *rawReader) next(c byte) bool {
 	return false
 }
 
-// object looks for paths of t in the object that begins here, and leaves it. owned says that the path to the
-// object is in t, which counts if it is empty or holds ".".
+// object searches the object that begins here for paths of t, and skips the rest of it. owned means that the
+// path to the object is in t, which counts if it is empty or holds ".".
 func (r *rawReader) object(t *Set, owned bool) bool {
 	if !r.next('{') {
 		r.pos = len(r.data)
@@ -186,7 +186,7 @@ func (r *rawReader) object(t *Set, owned bool) bool {
 	}
 }
 
-// name reads a member name and its colon. The bytes are as written; plain says that they hold no escape. nil
+// name reads a member name and its colon. The bytes are as written; plain means that they hold no escape. nil
 // is the end.
 func (r *rawReader) name() (name []byte, plain bool) {
 	if !r.next('"') {
@@ -214,7 +214,7 @@ func (r *rawReader) name() (name []byte, plain bool) {
 	return name, plain
 }
 
-// skip leaves the value that begins here.
+// skip skips the value that begins here.
 func (r *rawReader) skip() {
 	depth := 0
 	for r.pos < len(r.data) {
@@ -238,7 +238,7 @@ func (r *rawReader) skip() {
 	}
 }
 
-// wired returns the item of the element that is written as name, or nil. plain says that name holds no
+// wired returns the item of the element that is written as name, or nil. plain means that name holds no
 // escape.
 func (s *Set) wired(name []byte, plain bool) *item {
 	items := s.list()

@@ -9,9 +9,9 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// fresh writes the fields that a new object sets straight in their wire form, from the Go struct. It writes
-// what comparing the object with an empty one finds.
-type fresh struct {
+// createdWriter encodes the fieldsV1 of a newly created object directly from the Go struct. The result is
+// that of comparing the object with an empty one.
+type createdWriter struct {
 	dst   []byte
 	reset *Set
 	err   error
@@ -28,7 +28,7 @@ const (
 
 var rootUntracked = []string{"apiVersion", "kind"}
 
-// skips reports whether nobody owns the named field.
+// skips reports whether the named field is not tracked.
 func (l level) skips(name string) bool {
 	switch l {
 	case atRoot:
@@ -39,15 +39,15 @@ func (l level) skips(name string) bool {
 	return false
 }
 
-// fresh returns the wire form of what obj sets apart from the members of reset. ok is false if it cannot be
-// told this way: obj is not of the Go type that t was compiled from, or reset goes deeper.
-func (t *Type) fresh(obj metav1.Object, reset *Set) (wire []byte, ok bool, err error) {
+// createdFields returns the fieldsV1 of what obj sets without the members of reset. ok is false if obj is not
+// of the Go type that t was compiled from, or reset has paths below members.
+func (t *Type) createdFields(obj metav1.Object, reset *Set) (wire []byte, ok bool, err error) {
 	for i := range reset.list() {
 		if !reset.items[i].owned {
 			return nil, false, nil
 		}
 	}
-	w := &fresh{dst: append(make([]byte, 0, 2048), '{'), reset: reset}
+	w := &createdWriter{dst: append(make([]byte, 0, 2048), '{'), reset: reset}
 	if u, custom := obj.(*metav1.Unstructured); custom {
 		meta, known := t.field("metadata")
 		if !known || meta.typ.goType != reflect.TypeFor[metav1.ObjectMeta]() {
@@ -68,7 +68,7 @@ func (t *Type) fresh(obj metav1.Object, reset *Set) (wire []byte, ok bool, err e
 }
 
 // unstructured appends the members of a custom object.
-func (w *fresh) unstructured(t *Type, meta *field, u *metav1.Unstructured) {
+func (w *createdWriter) unstructured(t *Type, meta *field, u *metav1.Unstructured) {
 	c := &comparer{}
 	c.members(t, nil, u.Fields)
 	items := c.taken.Without(w.reset).list()
@@ -84,7 +84,7 @@ func (w *fresh) unstructured(t *Type, meta *field, u *metav1.Unstructured) {
 }
 
 // resets reports whether the member of the object is one that the write does not change.
-func (w *fresh) resets(name string) bool {
+func (w *createdWriter) resets(name string) bool {
 	if w.reset == nil {
 		return false
 	}
@@ -92,9 +92,9 @@ func (w *fresh) resets(name string) bool {
 	return w.reset.at(&el) != nil
 }
 
-// structure appends the members for the struct at p, each with a comma after it. added says that the struct
-// itself is one that the empty object does not have, so that what it always writes counts too.
-func (w *fresh) structure(t *Type, p mem.Pointer, added bool, l level) {
+// structure appends the members for the struct at p, each with a comma after it. added means that the empty
+// object does not have the struct, so that fields which are always written count too.
+func (w *createdWriter) structure(t *Type, p mem.Pointer, added bool, l level) {
 	for _, i := range t.order {
 		f := &t.fields[i]
 		if l != below && (l.skips(f.name) || l == atRoot && w.resets(f.name)) {
@@ -109,7 +109,7 @@ func (w *fresh) structure(t *Type, p mem.Pointer, added bool, l level) {
 			w.inner(f, at, added, inside)
 			continue
 		}
-		unset := f.zeroAt(at) && (!added || f.omitZero || f.omitEmpty && (f.memory != otherValue || f.descend == throughPointer))
+		unset := f.zeroAt(at) && (!added || f.omitZero || f.omitEmpty && (f.access != otherValue || f.descend == throughPointer))
 		if !unset {
 			w.field(f, at, added)
 		}
@@ -117,13 +117,13 @@ func (w *fresh) structure(t *Type, p mem.Pointer, added bool, l level) {
 }
 
 // name appends the member name of a field.
-func (w *fresh) name(name string) {
+func (w *createdWriter) name(name string) {
 	el := Field(name)
 	w.dst = append(el.appendWire(w.dst), ':')
 }
 
 // inner appends a struct that every object of its type has.
-func (w *fresh) inner(f *field, p mem.Pointer, added bool, l level) {
+func (w *createdWriter) inner(f *field, p mem.Pointer, added bool, l level) {
 	mark := len(w.dst)
 	w.name(f.name)
 	open := w.open(added)
@@ -133,9 +133,9 @@ func (w *fresh) inner(f *field, p mem.Pointer, added bool, l level) {
 	}
 }
 
-// open begins the value of an element, and close ends it. owned says that the path to it is in the set. Close
-// reports whether there are longer paths.
-func (w *fresh) open(owned bool) (at int) {
+// open begins the value of an element, and close ends it. owned means that the path to it is in the set.
+// Close reports whether there are longer paths.
+func (w *createdWriter) open(owned bool) (at int) {
 	w.dst = append(w.dst, '{')
 	if owned {
 		w.dst = append(w.dst, `".":{},`...)
@@ -143,7 +143,7 @@ func (w *fresh) open(owned bool) (at int) {
 	return len(w.dst)
 }
 
-func (w *fresh) close(at int) (longer bool) {
+func (w *createdWriter) close(at int) (longer bool) {
 	if longer = len(w.dst) > at; !longer {
 		if w.dst[at-1] == ',' {
 			at -= len(`".":{},`)
@@ -156,7 +156,7 @@ func (w *fresh) close(at int) (longer bool) {
 }
 
 // field appends a field that the object sets and an empty one does not.
-func (w *fresh) field(f *field, p mem.Pointer, added bool) {
+func (w *createdWriter) field(f *field, p mem.Pointer, added bool) {
 	// What an empty object writes as null has its place already.
 	owned := added || f.omitEmpty || f.omitZero
 	mark := len(w.dst)
@@ -180,17 +180,17 @@ func (w *fresh) field(f *field, p mem.Pointer, added bool) {
 			w.structure(f.typ, p, true, below)
 		}
 		w.close(open)
-	case f.memory == stringMap:
+	case f.access == stringMap:
 		open := w.open(owned)
 		for _, k := range sortedNames(*mem.At[map[string]string](p)) {
 			w.name(k)
 			w.dst = append(w.dst, "{},"...)
 		}
 		w.close(open)
-	case f.memory == otherValue && f.typ.shape == dictionary && w.quantities(f, p, owned):
-	case f.memory == structList:
+	case f.access == otherValue && f.typ.shape == dictionary && w.quantities(f, p, owned):
+	case f.access == structList:
 		done = w.list(f, mem.SliceAt(p), owned)
-	case f.memory == stringList:
+	case f.access == stringList:
 		done = w.strings(*mem.At[[]string](p), owned)
 	default:
 		done = false
@@ -201,10 +201,10 @@ func (w *fresh) field(f *field, p mem.Pointer, added bool) {
 	}
 }
 
-// leafAt reports whether the JSON form has a leaf that an empty object has not. known is false if that is not
-// plain to see.
+// leafAt reports whether the JSON form has a leaf that an empty object has not. known is false if the JSON
+// form is needed to decide.
 func (f *field) leafAt(p mem.Pointer, added bool) (there, known bool) {
-	if f.memory != otherValue {
+	if f.access != otherValue {
 		return true, true
 	}
 	v := reflect.NewAt(f.goType, p).Elem()
@@ -216,7 +216,7 @@ func (f *field) leafAt(p mem.Pointer, added bool) (there, known bool) {
 
 // quantities appends a dictionary of quantities, as the resources of containers are; false if it is something
 // else, or empty.
-func (w *fresh) quantities(f *field, p mem.Pointer, owned bool) bool {
+func (w *createdWriter) quantities(f *field, p mem.Pointer, owned bool) bool {
 	if f.typ.elem.shape != leaf || !mem.IsMapOf[resource.Quantity](f.goType) {
 		return false
 	}
@@ -243,7 +243,7 @@ func sortedNames[V any](m map[string]V) []string {
 }
 
 // strings appends a set of strings; false if one occurs twice.
-func (w *fresh) strings(values []string, owned bool) bool {
+func (w *createdWriter) strings(values []string, owned bool) bool {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(slices.Compact(sorted)) < len(values) {
 		return false
@@ -257,8 +257,8 @@ func (w *fresh) strings(values []string, owned bool) bool {
 	return true
 }
 
-// list appends the items of a list; false if they are not told apart by their keys.
-func (w *fresh) list(f *field, s *mem.Slice, owned bool) bool {
+// list appends the items of a list; false if their keys do not identify them.
+func (w *createdWriter) list(f *field, s *mem.Slice, owned bool) bool {
 	type place struct {
 		el Element
 		p  mem.Pointer
@@ -295,8 +295,8 @@ func (w *fresh) list(f *field, s *mem.Slice, owned bool) bool {
 	return true
 }
 
-// value appends any other field, by way of its JSON form.
-func (w *fresh) value(f *field, p mem.Pointer, added bool) {
+// value appends any other field, through its JSON form.
+func (w *createdWriter) value(f *field, p mem.Pointer, added bool) {
 	before := absent
 	if !added {
 		blank := reflect.New(f.goType).UnsafePointer()
