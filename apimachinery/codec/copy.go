@@ -7,11 +7,10 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// DeepCopy returns a copy of v, a pointer or a value, that shares no memory
-// with it that either could write to. Nil maps, slices and pointers stay nil,
-// empty ones stay empty. It panics with a [*TypeError] if the type holds a channel, a
-// function, a lock or hidden pointers (see [PlanOf], which reports that as an
-// error), and with an error wrapping ErrTooDeep if v is cyclic.
+// DeepCopy returns a copy of v, a pointer or a value, that shares no mutable memory with it. Nil maps, slices
+// and pointers stay nil, empty ones stay empty. It panics with a [*TypeError] if the type holds a channel, a
+// function, a lock or hidden pointers (see [PlanOf], which reports that as an error), and with an error
+// wrapping ErrTooDeep if v is cyclic.
 func DeepCopy[T any](v T) T {
 	t := reflect.TypeFor[T]()
 	switch t.Kind() {
@@ -36,7 +35,7 @@ func DeepCopy[T any](v T) T {
 	return copyValue(t, v)
 }
 
-// copyValue is apart from DeepCopy so that only values, not pointers, move to the heap.
+// copyValue is separate from DeepCopy so that only values, not pointers, escape to the heap.
 func copyValue[T any](t reflect.Type, v T) T {
 	n := nodeOf(t)
 	n.mustCopy()
@@ -51,7 +50,7 @@ func copyValue[T any](t reflect.Type, v T) T {
 func DeepCopyInto(dst, src any) {
 	dv, sv := reflect.ValueOf(dst), reflect.ValueOf(src)
 	if dv.Kind() != reflect.Pointer || dv.Type() != sv.Type() || dv.IsNil() || sv.IsNil() {
-		panic(fmt.Errorf("codec: DeepCopyInto(%T, %T) wants two non-nil pointers of one type", dst, src))
+		panic(fmt.Errorf("codec: DeepCopyInto(%T, %T) needs two non-nil pointers of one type", dst, src))
 	}
 	n := nodeOf(dv.Type().Elem())
 	n.mustCopy()

@@ -9,10 +9,10 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// A blockCopy is the plan of one copy that is made in one block: the parts that lie in the block, in the order
-// in which the source refers to them, and the values that are left over. It is made in one walk of the source,
-// and it is a list, so that making the copy is a loop: copy a part, and let what refers to it refer to its
-// copy. It lives on the stack.
+// A blockCopy is the plan of one copy that is made in one block: the parts that lie in the block, in the
+// order in which the source refers to them, and the values that are left over. It is made in one walk of the
+// source, and it is a list, so that making the copy is a loop: copy a part, and let what refers to it refer
+// to its copy. It lives on the stack.
 type blockCopy struct {
 	seq  [arena.MaxParts]arena.Allocation // the parts; the first is the object itself
 	from [arena.MaxParts]mem.Pointer      // where they are in the source
@@ -48,8 +48,8 @@ const (
 	toQuantityMap
 )
 
-// A leftover is a value in a slot that copier.fix must complete: empty slices, bytes, interfaces, maps that are
-// not small, types with methods of their own.
+// A leftover is a value in a slot that copier.fix must complete: empty slices, bytes, interfaces, maps that
+// are not small, types with methods of their own.
 type leftover struct {
 	n *node
 	slot

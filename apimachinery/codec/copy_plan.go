@@ -12,7 +12,7 @@ import (
 type copyHow uint8
 
 const (
-	copyByOp     copyHow = iota // by the shape: pointers, slices, maps and interfaces anew
+	copyByOp     copyHow = iota // by the kind: what pointers, slices, maps and interfaces refer to is copied
 	copyFields                  // a struct, field by field
 	copyPlain                   // assignment is enough
 	copyByInto                  // DeepCopyInto(*T)
@@ -52,7 +52,7 @@ var (
 	locationType = reflect.TypeFor[*time.Location]()
 )
 
-// copyMethods looks for the type's own way of being copied.
+// copyMethods finds the methods that copy values of the type.
 func (b *builder) copyMethods(n *node) {
 	t := n.typ
 	c := &n.copy
@@ -68,7 +68,7 @@ func (b *builder) copyMethods(n *node) {
 		return
 	}
 	if n.quantities {
-		return // a copy of such a map can be but one thing
+		return // a copy of such a map does not depend on its methods
 	}
 	pt := reflect.PointerTo(t)
 	if _, ok := reflect.Zero(pt).Interface().(assignable); ok && declares(t, assignmentMethod) {
@@ -141,8 +141,8 @@ func (b *builder) finishCopy() {
 	for _, n := range b.order {
 		if n.copy.how == copyFields && !n.noPtrs {
 			n.copy.fixes = n.flatten(nil, 0)
-			// A copy walks the words of those that may be nil first: most are, and nothing else of them need
-			// be looked at.
+			// A copy visits the words of those that may be nil first: most are, and then nothing else of them
+			// is read.
 			maybe, always := []copyFix(nil), []copyFix(nil)
 			for _, f := range n.copy.fixes {
 				if f.n.nilable() {

@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// A copier makes one copy, each part of it on its own. Objects of known shapes are copied in a block instead;
-// see survey.
+// A copier makes one copy, allocating each part separately. Objects of known layouts are copied in one block
+// instead; see blockCopy.
 type copier struct {
 	depth int
 }
@@ -196,6 +196,6 @@ func (c *copier) other(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		return reflect.NewAt(n.typ, c.pointee(n, p)).Interface()
 	}
-	// p is a copy by assignment already, but DeepCopyInto and its like want two values.
+	// p is a copy by assignment already, but DeepCopyInto and similar methods need two values.
 	return reflect.NewAt(n.typ, c.pointee(n, p)).Elem().Interface()
 }

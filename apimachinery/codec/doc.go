@@ -21,20 +21,20 @@
 //     other, and then live as long as any of them is referred to: the pointers, slices and maps of up to 8
 //     entries of an object that was decoded or copied may lie in one block of at most 8 KiB; short strings of
 //     one decode call are carved from blocks of at most 1 KiB; the strings of an object that takes up to 4
-//     KiB in protobuf may be parts of one copy of it. Whoever keeps a single name of many objects for long
-//     keeps less with strings.Clone.
+//     KiB in protobuf may be parts of one copy of it. To keep single names of many objects for long, use
+//     strings.Clone.
 //   - All functions may be called from many goroutines at once. Values being
 //     encoded, copied or compared must not be written meanwhile.
 //
 // # Unsafe
 //
-// A plan holds the offsets of fields, and walking it reads and writes fields by address. All of that, and what
-// the codec relies on beyond the language, goes through internal/mem, the only package of this module that
-// imports unsafe: reflect.Values, interface values and functions made from their words, maps seen as maps of
-// another key type, and small maps that lie inside other allocations. Each layout is checked when the program
-// starts; one that is not known, as on a new version of Go, is not used, and package reflect takes its place.
-// The tests fail in CI when that happens. The parts of decoded and copied objects share a block by means of
-// codec/internal/arena, which forges nothing but those small maps.
+// A plan holds the offsets of fields, and walking it reads and writes fields by address. All of that, and
+// what the codec relies on beyond the language, goes through internal/mem, the only package of this module
+// that imports unsafe: reflect.Values, interface values and functions made from their words, maps seen as
+// maps of another key type, and small maps that lie inside other allocations. Each layout is checked when the
+// program starts; one that is not known, as on a new version of Go, is not used, and package reflect takes
+// its place. The tests fail in CI when that happens. The parts of decoded and copied objects share a block by
+// means of codec/internal/arena, which forges nothing but those small maps.
 //
 // The build tag keelson_safe turns all of that off, blocks included: results are the same, a Pod takes about
 // twice the time and 30 allocations in place of 4. Use it to rule these techniques out when memory corruption
@@ -42,7 +42,7 @@
 //
 // # Methods of types
 //
-// A type may take its form into its own hands. Methods count when declared on
+// A type may define its own encoding. Methods count when declared on
 // the type itself; methods promoted from an embedded field count only for JSON
 // and only where encoding/json would call them too.
 //
@@ -59,8 +59,8 @@
 //
 // # Struct tags
 //
-// The json tag is read as encoding/json does, omitzero and string included, but
-// that a number in a string must be one of JSON: encoding/json takes "007". A
+// The json tag is read as encoding/json does, omitzero and string included,
+// except that a number in a string must be valid JSON: encoding/json accepts "007". A
 // field of type map[string]any tagged `json:",unknown"` collects the members no
 // other field claims and writes them, sorted, after all others. The protobuf
 // tag gives a field its number; the wire form follows from the Go type. A named
@@ -68,7 +68,7 @@
 // nullable lists are. Fields without a protobuf tag are not in the protobuf form.
 //
 // A struct whose fields are tagged codec:"object" (a pointer), codec:"array" (a slice) and codec:"bool" (a
-// bool) is in JSON not an object with these members but the value of one of them, by the kind of the value: a
-// schema or a list of schemas. Such tags come before methods of the type; as inside the value of a method, a
-// strict decode reports nothing inside it.
+// bool) is encoded in JSON as the value of one of them, not as an object with these members, chosen by the
+// kind of the value: a schema or a list of schemas. Such tags take precedence over methods of the type; as
+// with the value of a method, a strict decode reports nothing inside it.
 package codec

@@ -18,9 +18,9 @@ var ErrTooLarge = errors.New("over the size limit")
 // cyclic values included.
 var ErrTooDeep = errors.New("nested too deeply")
 
-// A TypeError says why a Go type cannot be encoded, decoded or copied.
+// A TypeError reports why a Go type cannot be encoded, decoded or copied.
 type TypeError struct {
-	// Type is the type whose plan was asked for.
+	// Type is the type whose plan was compiled.
 	Type reflect.Type
 	// Path leads from Type to the offending part in Go field names, "[]" standing for
 	// an element: "Spec.Hooks[]".
@@ -29,7 +29,7 @@ type TypeError struct {
 	Err error
 }
 
-// Error names the type, the path and the reason.
+// Error implements error. The text has the type, the path and the reason.
 func (e *TypeError) Error() string {
 	if e.Path == "" {
 		return fmt.Sprintf("codec: %v: %v", e.Type, e.Err)
@@ -40,19 +40,19 @@ func (e *TypeError) Error() string {
 // Unwrap returns the reason.
 func (e *TypeError) Unwrap() error { return e.Err }
 
-// A DecodeError says what is wrong with input bytes and where.
+// A DecodeError describes malformed input and its position.
 type DecodeError struct {
 	// Offset is the position in the input, in bytes.
 	Offset int
 	// Path is the place in wire names, such as spec.containers[0].image; empty at the root.
 	Path string
-	// Msg says what is wrong.
+	// Msg describes the problem.
 	Msg string
-	// Err is the cause, if some other function reported it or it is one of this package's sentinels.
+	// Err is the cause, if another function reported it or it is one of this package's sentinels.
 	Err error
 }
 
-// Error gives the message, the path if there is one, and the offset.
+// Error implements error. The text has the path if there is one, the message and the offset.
 func (e *DecodeError) Error() string {
 	var b strings.Builder
 	if e.Path != "" {
@@ -69,7 +69,7 @@ func (e *DecodeError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// IssueKind tells unknown from duplicate fields.
+// IssueKind distinguishes unknown from duplicate fields.
 type IssueKind uint8
 
 // The kinds of issues a strict decode reports.
@@ -78,15 +78,14 @@ const (
 	DuplicateField
 )
 
-// A FieldIssue is a field that a strict decode objects to. The input is
-// otherwise fine and has been decoded.
+// A FieldIssue is a field that a strict decode reports. The input is otherwise valid and has been decoded.
 type FieldIssue struct {
 	Kind IssueKind
 	// Path is the field in wire names, such as spec.containers[0].imag.
 	Path string
 }
 
-// String is the message an API server gives: unknown field "spec.foo".
+// String returns the message an API server reports: unknown field "spec.foo".
 func (i FieldIssue) String() string {
 	if i.Kind == DuplicateField {
 		return "duplicate field " + strconv.Quote(i.Path)
@@ -95,7 +94,7 @@ func (i FieldIssue) String() string {
 }
 
 // A segment is one step of a path; the steps of an error are gathered from the
-// inside out while the decoder returns, so that good input pays nothing.
+// inside out while the decoder returns, so that valid input costs nothing.
 type segment struct {
 	name  string // field or key; used if index < 0
 	index int

@@ -21,18 +21,17 @@ type DecodeOptions struct {
 // maxIssues is how many issues a strict decode reports at most.
 const maxIssues = 100
 
-// Unmarshal reads one JSON value into v, a non-nil pointer. Members no field
-// claims are skipped; of duplicates the last one counts. Names are
-// case-sensitive. Like encoding/json it keeps what v holds and the input does
-// not mention. The error is a [*DecodeError], or a [*TypeError] if v's
-// type has no JSON form; after an error v is zero.
+// Unmarshal reads one JSON value into v, a non-nil pointer. Members without a field are skipped; of
+// duplicates the last one counts. Names are case-sensitive. Like encoding/json it keeps what v holds and the
+// input does not mention. The error is a [*DecodeError], or a [*TypeError] if v's type has no JSON form;
+// after an error v is zero.
 func Unmarshal(data []byte, v any) error {
 	_, err := UnmarshalOptions(data, v, DecodeOptions{})
 	return err
 }
 
-// UnmarshalOptions is Unmarshal with options. With Strict it returns what it
-// objects to, at most 100 issues in the order of the input; v is then decoded all the same.
+// UnmarshalOptions is Unmarshal with options. With Strict it returns at most 100 issues in the order of the
+// input; they do not prevent v from being decoded.
 func UnmarshalOptions(data []byte, v any, o DecodeOptions) ([]FieldIssue, error) {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
@@ -89,7 +88,7 @@ func (d *jsonDecoder) null(i int) int {
 	return d.syntax(i)
 }
 
-// syntax reports the value at i as malformed; it is called when something is known to be wrong.
+// syntax reports the value at i as malformed; it is called only for malformed input.
 func (d *jsonDecoder) syntax(i int) int {
 	s := scanner{data: d.data, max: d.max, depth: d.depth}
 	if end, msg := s.value(i); msg != "" {

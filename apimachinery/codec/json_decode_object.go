@@ -54,7 +54,7 @@ func (d *jsonDecoder) more(i int, closing byte, msg string) (int, bool) {
 	return d.fail(i, msg), false
 }
 
-// empty reports whether the object or array opened before i closes at once.
+// empty reports whether the object or array opened before i is empty.
 func (d *jsonDecoder) empty(i int, closing byte) (int, bool) {
 	i = d.next(i)
 	if i < len(d.data) && d.data[i] == closing {
@@ -91,7 +91,7 @@ func (d *jsonDecoder) structure(n *node, p mem.Pointer, i int) int {
 				return -1
 			}
 			if k = n.find(name); k < 0 {
-				if i = d.stray(n, p, name, i); i < 0 {
+				if i = d.unknownMember(n, p, name, i); i < 0 {
 					return -1
 				}
 				i, more = d.more(i, '}', msgObject)
@@ -161,8 +161,8 @@ func (s *fieldSet) add(k int) bool {
 	return true
 }
 
-// stray reads a member no field claims: into the collecting field if there is one.
-func (d *jsonDecoder) stray(n *node, p mem.Pointer, name []byte, i int) int {
+// unknownMember reads a member without a field: into the collecting field if there is one.
+func (d *jsonDecoder) unknownMember(n *node, p mem.Pointer, name []byte, i int) int {
 	if n.unknown == nil {
 		if d.strict {
 			d.object(UnknownField, string(name))

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A jsonDecoder is one decode under way. Its methods take an offset and return
+// A jsonDecoder holds the state of one decode. Its methods take an offset and return
 // the offset after what they read, or -1 after an error.
 type jsonDecoder struct {
 	data   []byte
@@ -15,12 +15,12 @@ type jsonDecoder struct {
 	depth  int
 	max    int
 
-	strings block
+	strings stringBlock
 	boxes   []string    // of values in interfaces
 	items   []any       // of the lists being read, until they are whole
 	slab    *arena.Slab // of the object being read, or nil
 	scratch []byte
-	// Values on their way into a map.
+	// Values before they are stored in a map.
 	value1   string
 	quantity resource.Quantity
 
@@ -41,7 +41,7 @@ func getDecoder() *jsonDecoder {
 	return &jsonDecoder{}
 }
 
-// done gives a decoder back; nothing of what it read is kept but the turn.
+// putDecoder returns a decoder to the pool; only turn is kept of what it read.
 func putDecoder(d *jsonDecoder) {
 	scratch := d.scratch[:0]
 	if cap(scratch) > maxKept {
@@ -82,14 +82,14 @@ func (d *jsonDecoder) report() []FieldIssue {
 	return out
 }
 
-// object notes an issue with a member of the object being read.
+// object records an issue with a member of the object being read.
 func (d *jsonDecoder) object(kind IssueKind, name string) {
 	if len(d.issues) < maxIssues {
 		d.issues = append(d.issues, issue{kind, []segment{{name: name, index: -1}}})
 	}
 }
 
-// within notes, while returning, that the error (i < 0) or the issues since
+// within records, while returning, that the error (i < 0) or the issues since
 // before happened below s.
 func (d *jsonDecoder) within(i, before int, s segment) {
 	if i < 0 {

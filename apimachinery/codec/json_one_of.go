@@ -52,8 +52,8 @@ func (b *builder) oneOfShape(n *node) {
 	}
 }
 
-// oneOf reads a value by its kind. What lies inside is not looked at strictly, as it is not where a method
-// reads it: kube-apiserver takes unknown and repeated fields there without a word.
+// oneOf reads a value by its kind. What lies inside is not decoded strictly, as it is not where a method
+// reads it: kube-apiserver accepts unknown and repeated fields there.
 func (d *jsonDecoder) oneOf(n *node, p mem.Pointer, i int) int {
 	part := n.oneOf.object
 	switch c := d.data[i]; c {

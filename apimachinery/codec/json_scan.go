@@ -29,8 +29,8 @@ func (s *scanner) skip(i int) (int, error) {
 	return end, nil
 }
 
-// Valid reports whether data is one JSON value, as encoding/json's Valid does and several times as fast:
-// strings need not be valid UTF-8, names may stand twice, and values nested deeper than 10,000 are not valid.
+// Valid reports whether data is one JSON value, as encoding/json's Valid does, several times as fast:
+// strings need not be valid UTF-8, names may be repeated, and values nested deeper than 10,000 are not valid.
 func Valid(data []byte) bool {
 	s := scanner{data: data, max: maxNesting}
 	end, msg := s.value(skipSpace(data, 0))
@@ -139,8 +139,7 @@ func (s *scanner) text(i int) (int, string) {
 	return i, msgEOF
 }
 
-// escapeLen is the length of the escape b starts with. If it is not ok, 0 says
-// that the input ended.
+// escapeLen is the length of the escape b starts with. If it is not ok, 0 means that the input ended.
 func escapeLen(b []byte) (n int, ok bool) {
 	if len(b) < 2 {
 		return 0, false

@@ -10,10 +10,9 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// Maps of quantities (limits, requests, capacities) are the commonest maps
-// that do not hold strings. They are gone through as what they are, which
-// reflection does at several times the cost. Their key types differ in name only,
-// so that all of them have the layout of a quantityMap.
+// Maps of quantities (limits, requests, capacities) are the commonest maps that do not hold strings. They are
+// accessed as a quantityMap, whose layout they share because their key types differ in name only; reflection
+// would cost several times as much.
 type quantityMap = map[string]resource.Quantity
 
 var textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()

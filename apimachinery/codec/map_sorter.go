@@ -30,7 +30,7 @@ func (s *sorter[V]) entries(few *mem.SmallMapEntries[V], m map[string]V) []*mem.
 	return s.sorted
 }
 
-// forget keeps nothing of a map alive, only room.
+// forget drops the entries and keeps the capacity.
 func (s *sorter[V]) forget() {
 	clear(s.copies)
 	s.copies = s.copies[:0]
@@ -38,5 +38,5 @@ func (s *sorter[V]) forget() {
 	s.sorted = s.sorted[:0]
 }
 
-// large says that the room is more than what is worth keeping.
+// large reports whether the sorter is too large to be kept.
 func (s *sorter[V]) large() bool { return cap(s.copies) > 512 }

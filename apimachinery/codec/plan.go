@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// A Plan is the read-only view of what was compiled for a Go type: its JSON
-// shape and the struct tags that patches, field tracking and schemas need. Plans
-// of one type are identical pointers.
+// A Plan is the read-only view of what was compiled for a Go type: the kind of its JSON form and the struct
+// tags that patches, field tracking and schemas need. Plans of one type are identical pointers.
 type Plan struct {
 	// Type is the Go type.
 	Type reflect.Type
-	// Kind is the shape of the JSON form.
+	// Kind is the kind of the JSON form.
 	Kind Kind
 
 	node   *node
@@ -19,10 +18,10 @@ type Plan struct {
 	byName map[string]int
 }
 
-// Kind is the shape of the JSON form of a type.
+// Kind is the kind of the JSON form of a type.
 type Kind uint8
 
-// The shapes. Custom stands for a type whose methods decide.
+// Custom is the kind of types whose methods define the form.
 const (
 	Custom  Kind = iota
 	Boolean      // true and false
@@ -43,11 +42,12 @@ type Field struct {
 	GoName string
 	// Type is the Go type of the field, pointer included.
 	Type reflect.Type
-	// Offset is the position of the field in the struct, in bytes; -1 if an embedded pointer is on the way.
+	// Offset is the position of the field in the struct, in bytes; -1 if it is reached through an embedded
+	// pointer.
 	Offset int
 	// OmitEmpty and OmitZero are the options of the json tag.
 	OmitEmpty, OmitZero bool
-	// Pointer says that the field is a pointer.
+	// Pointer is true if the field is a pointer.
 	Pointer bool
 	// Proto is the protobuf field number, or 0.
 	Proto int

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkJSON walks the graph below n for a part without a JSON form.
+// checkJSON searches the graph below n for a part without a JSON form.
 func (n *node) checkJSON() error {
 	n.jsonOnce.Do(func() {
 		n.jsonErr = n.search(func(m *node) (error, bool) {
@@ -36,9 +36,8 @@ func (n *node) mapKeyOK() bool {
 	return n.key.enc == opText && n.key.dec == opText
 }
 
-// search looks for the first node that test objects to and wraps its reason
-// with the path. test also says whether to go on below; fields enumerates the
-// parts of a struct.
+// search returns the error of the first node for which test has one, with the path. test also reports whether
+// to descend; fields enumerates the parts of a struct.
 func (n *node) search(test func(*node) (error, bool), fields func(*node, func(string, *node))) error {
 	seen := map[*node]bool{}
 	var walk func(m *node, path string) error

@@ -16,7 +16,7 @@ type field struct {
 	comma    []byte // `,"name":`
 	n        *node
 	off      uint32
-	enc      op       // n.enc, or opInvalid where the general way must be taken
+	enc      op       // n.enc, or opInvalid if only jsonEncoder.quoted can write it
 	omit     omitRule // omitempty
 	zero     omitRule // omitzero
 	quoted   bool     // the tag option "string"
@@ -25,14 +25,14 @@ type field struct {
 	*fieldInfo
 }
 
-// fieldInfo is the part of a field that is seldom needed.
+// fieldInfo is the part of a field that is rarely needed.
 type fieldInfo struct {
 	goPath string // Meta.Name
 	via    []hop  // pointers to follow before off counts
 	sf     reflect.StructField
 
-	zeroer  mem.Binder
-	askZero bool // a pointer or interface that has IsZero
+	zeroer   mem.Binder
+	callZero bool // a pointer or interface that has IsZero
 }
 
 // A hop follows the embedded pointer at off.
@@ -41,7 +41,7 @@ type hop struct {
 	elem *node
 }
 
-// unknownField is where the members no field claims go.
+// unknownField is the field that collects the members without a field.
 type unknownField struct{ off uintptr }
 
 func (f *field) finish() {
@@ -60,7 +60,7 @@ func (f *field) finish() {
 		}
 	}
 	if f.quoted {
-		f.enc = opInvalid // makes the walker take the general way
+		f.enc = opInvalid // makes the encoder call quoted
 	}
 }
 
@@ -119,7 +119,7 @@ type candidate struct {
 	index  []int
 }
 
-// level is a struct type still to be looked through.
+// level is a struct type whose fields are still to be collected.
 type level struct {
 	typ   reflect.Type
 	off   uintptr
@@ -169,7 +169,7 @@ func (b *builder) jsonFields(n *node) {
 	n.index = newNameIndex(n.fields)
 }
 
-// levelFields looks through one struct.
+// levelFields collects the fields of one struct.
 func (b *builder) levelFields(n *node, l level) (found []candidate, deeper []level) {
 	for i := range l.typ.NumField() {
 		sf := l.typ.Field(i)

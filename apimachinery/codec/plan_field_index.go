@@ -1,6 +1,8 @@
 package codec
 
-// nameIndex finds a field by name without allocating.
+// nameIndex finds a field by name without allocating: a hash table without collisions, for which the
+// multiplier is searched when the plan is made. Of 400 multipliers one nearly always separates the names of a
+// struct in a table of two to four times their number; a larger table is tried next, and then a map.
 type nameIndex struct {
 	slots []uint16 // field number + 1; 0 is empty
 	mask  uint32

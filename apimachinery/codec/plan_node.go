@@ -46,7 +46,7 @@ const (
 	opOwn     // AppendJSON, ParseJSON
 	opStd     // MarshalJSON, UnmarshalJSON
 	opText    // MarshalText, UnmarshalText
-	opOneOf   // the field that the kind of value says
+	opOneOf   // one field, chosen by the kind of the value
 )
 
 // jsonAppender and its companions are the small interfaces leaf types

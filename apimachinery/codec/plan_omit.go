@@ -6,7 +6,7 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// omitRule says when a field is left out of JSON.
+// omitRule is the condition under which a field is omitted from JSON.
 type omitRule uint8
 
 const (
@@ -19,9 +19,9 @@ const (
 	omitLen    // the length of a string or slice is 0
 	omitMap    // the map is nil or empty
 	omitArray0 // an array of length 0: always
-	omitMethod // IsZero says so
+	omitMethod // IsZero returns true
 	omitMemory // the value is zero, found by reflection
-	omitAsk    // several of these: ask the field
+	omitMixed  // several of these, see field.present
 )
 
 func emptyRule(t reflect.Type) omitRule {
@@ -57,7 +57,7 @@ func (b *builder) zeroRule(f *field) omitRule {
 	t := f.n.typ
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		f.askZero = t.Implements(reflect.TypeFor[zeroer]())
+		f.callZero = t.Implements(reflect.TypeFor[zeroer]())
 		return omitMemory
 	}
 	if z, ok := reflect.Zero(reflect.PointerTo(t)).Interface().(zeroer); ok {
@@ -76,7 +76,7 @@ type probe struct {
 
 func (f *field) probe() probe {
 	if f.indirect || f.zero != omitNever || f.omit == omitMap && !mem.MapsAlike {
-		return probe{f.off, omitAsk}
+		return probe{f.off, omitMixed}
 	}
 	return probe{f.off, f.omit}
 }
@@ -117,7 +117,7 @@ func (f *field) omitted(rule omitRule, p mem.Pointer) bool {
 			if v.IsNil() {
 				return true
 			}
-			if !f.askZero {
+			if !f.callZero {
 				return false
 			}
 			if k == reflect.Interface && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() {

@@ -47,8 +47,8 @@ func (r *protoReader) follows(f *protoField, i, end int) bool {
 	return end-i >= k && string(r.data[i:i+k]) == string(f.tag[:k])
 }
 
-// count looks ahead for how many values of a list follow each other, the one
-// whose tag was read included. It is a guess that costs a step per value.
+// count estimates, by reading ahead, how many values of a list follow each other, the one whose tag was read
+// included. It costs a step per value.
 func (r *protoReader) count(f *protoField, i, end, have int) int {
 	n := 1
 	for {

@@ -12,9 +12,9 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// A Part is some members of a Go type, for readers of protobuf that need no others: those are looked through,
-// which takes a fraction of the time and no memory, and what is wrong with them is found all the same. It may
-// be used by many goroutines at once.
+// A Part is a subset of the members of a Go type, for readers of protobuf that need no others. The others are
+// only checked, which takes a fraction of the time and no memory and finds the same errors. It may be used by
+// many goroutines at once.
 type Part struct {
 	node *node
 	root *wanted
@@ -23,15 +23,15 @@ type Part struct {
 	readers sync.Pool
 }
 
-// wanted are the fields to read of a message, in the order of its plan: nil ones are looked through, and
-// those that are whole are read.
+// wanted are the fields to read of a message, in the order of its plan: nil ones are only checked, and those
+// that are whole are read.
 type wanted struct{ fields []*wanted }
 
 var whole, nothing = &wanted{}, &wanted{}
 
 // PartOf returns the part of a struct with these members, named by paths of JSON names such as
 // metadata.labels. A path leads through structs and pointers to structs, not into lists and maps. The error
-// is a [*TypeError], or says which path leads nowhere.
+// is a [*TypeError], or names the path that leads nowhere.
 func PartOf(t reflect.Type, paths ...string) (*Part, error) {
 	n := nodeOf(t)
 	if err := n.checkProto(); err != nil {
@@ -70,7 +70,7 @@ func (w *wanted) add(n *node, path []string) error {
 	return w.fields[i].add(f.elem, path[1:])
 }
 
-// partReader is a protoReader that reads some fields and looks through the others.
+// partReader is a protoReader that reads some fields and checks the others.
 type partReader struct {
 	*protoReader
 	scratch map[*node]mem.Pointer
@@ -95,7 +95,7 @@ func (p *Part) UnmarshalProto(data []byte, v any) error {
 	p.readers.Put(r)
 	if !read {
 		rv.Elem().SetZero()
-		return UnmarshalProto(data, v) // which says what is wrong, and where
+		return UnmarshalProto(data, v) // for the error
 	}
 	return nil
 }
@@ -109,8 +109,8 @@ func (p *Part) UnmarshalEnvelope(data []byte, v any) error {
 	return p.UnmarshalProto(raw, v)
 }
 
-// next reads the tag at i and returns the index of its field in the plan and the offset after the tag, or, for
-// an unknown field, -1 and the offset after the value. The offset is -1 after an error.
+// next reads the tag at i and returns the index of its field in the plan and the offset after the tag, or,
+// for an unknown field, -1 and the offset after the value. The offset is -1 after an error.
 func (r *partReader) next(plan *protoPlan, i, end int) (index int, wire protowire.Type, _ int) {
 	if c := r.data[i]; c < 0x80 {
 		if k := int(plan.byTag[c]) - 1; k >= 0 {
@@ -135,7 +135,7 @@ func (r *partReader) next(plan *protoPlan, i, end int) (index int, wire protowir
 	return -1, wire, i + k
 }
 
-// part reads what is wanted of the message of type n in data[i:end] to p, which is not touched if that is
+// part reads the wanted fields of the message of type n in data[i:end] to p, which is not touched if that is
 // nothing.
 func (r *partReader) part(n *node, w *wanted, p mem.Pointer, i, end int) bool {
 	if r.depth >= maxNesting {
@@ -156,7 +156,7 @@ func (r *partReader) part(n *node, w *wanted, p mem.Pointer, i, end int) bool {
 	return true
 }
 
-// partOf reads or looks through one occurrence of a field and returns the offset after it or -1.
+// partOf reads or checks one occurrence of a field and returns the offset after it or -1.
 func (r *partReader) partOf(n *node, w *wanted, index int, p mem.Pointer, wire protowire.Type, i, end int) int {
 	f, of := &n.pb.fields[index], (*wanted)(nil)
 	if w.fields != nil {
@@ -164,7 +164,7 @@ func (r *partReader) partOf(n *node, w *wanted, index int, p mem.Pointer, wire p
 	}
 	switch of {
 	case nil:
-		return r.look(f, wire, i, end)
+		return r.check(f, wire, i, end)
 	case whole:
 		return r.field(f, mem.Add(p, f.off), wire, i, end)
 	}
@@ -186,19 +186,19 @@ func (r *partReader) partOf(n *node, w *wanted, index int, p mem.Pointer, wire p
 	return to
 }
 
-// look looks through one occurrence of a field as protoReader.field reads it.
-func (r *partReader) look(f *protoField, wire protowire.Type, i, end int) int {
+// check checks one occurrence of a field, accepting what protoReader.field accepts.
+func (r *partReader) check(f *protoField, wire protowire.Type, i, end int) int {
 	switch {
 	case f.card == cardMap:
 		from, to, ok := r.span(i, end)
-		if wire != protowire.BytesType || !ok || !r.lookEntry(f, from, to) {
+		if wire != protowire.BytesType || !ok || !r.checkEntry(f, from, to) {
 			return -1
 		}
 		return to
 	case f.card == cardList && wire == protowire.BytesType && protowire.Type(f.inner) != protowire.BytesType: // packed
 		from, to, ok := r.span(i, end)
 		for ok && from < to {
-			from = r.lookValue(f, protowire.Type(f.inner), from, to)
+			from = r.checkValue(f, protowire.Type(f.inner), from, to)
 			ok = from >= 0
 		}
 		if !ok {
@@ -206,10 +206,10 @@ func (r *partReader) look(f *protoField, wire protowire.Type, i, end int) int {
 		}
 		return to
 	}
-	return r.lookValue(f, wire, i, end)
+	return r.checkValue(f, wire, i, end)
 }
 
-func (r *partReader) lookValue(f *protoField, wire protowire.Type, i, end int) int {
+func (r *partReader) checkValue(f *protoField, wire protowire.Type, i, end int) int {
 	if wire != protowire.Type(f.inner) {
 		return -1
 	}
@@ -217,7 +217,7 @@ func (r *partReader) lookValue(f *protoField, wire protowire.Type, i, end int) i
 	switch wire {
 	case protowire.BytesType:
 		from, to, ok := r.span(i, end)
-		if !ok || f.scalar != opString && f.scalar != opBytes && !r.lookMessage(f.elem, from, to) {
+		if !ok || f.scalar != opString && f.scalar != opBytes && !r.checkMessage(f.elem, from, to) {
 			return -1
 		}
 		return to
@@ -235,14 +235,14 @@ func (r *partReader) lookValue(f *protoField, wire protowire.Type, i, end int) i
 	return i + size
 }
 
-func (r *partReader) lookMessage(n *node, i, end int) bool {
+func (r *partReader) checkMessage(n *node, i, end int) bool {
 	switch n.pb.form {
 	case protoFields:
 		return r.part(n, nothing, nil, i, end)
 	case protoList:
-		return r.lookStrings(i, end)
+		return r.checkStrings(i, end)
 	}
-	// Whatever its own methods find.
+	// Its own methods decide.
 	p := r.scratch[n]
 	if p == nil {
 		p = n.newValue()
@@ -252,8 +252,8 @@ func (r *partReader) lookMessage(n *node, i, end int) bool {
 	return r.message(n, p, i, end)
 }
 
-// lookEntry looks through the entry of a map.
-func (r *partReader) lookEntry(f *protoField, i, end int) bool {
+// checkEntry checks the entry of a map.
+func (r *partReader) checkEntry(f *protoField, i, end int) bool {
 	for i < end {
 		var tag uint64
 		if tag, i = r.varint(i, end); i < 0 {
@@ -261,7 +261,7 @@ func (r *partReader) lookEntry(f *protoField, i, end int) bool {
 		}
 		num, wire := protowire.DecodeTag(tag)
 		if num == 2 {
-			if i = r.lookValue(f, wire, i, end); i < 0 {
+			if i = r.checkValue(f, wire, i, end); i < 0 {
 				return false
 			}
 			continue
@@ -275,8 +275,8 @@ func (r *partReader) lookEntry(f *protoField, i, end int) bool {
 	return true
 }
 
-// lookStrings looks through the message around a named list of strings.
-func (r *partReader) lookStrings(i, end int) bool {
+// checkStrings checks the message around a named list of strings.
+func (r *partReader) checkStrings(i, end int) bool {
 	for i < end {
 		num, wire, k := protowire.ConsumeTag(r.data[i:end])
 		if k < 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// protoForm is how a type travels in protobuf.
+// protoForm is how a type is encoded in protobuf.
 type protoForm uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 	cardMap
 )
 
-// protoAct is what the reader does with the commonest fields without asking further.
+// protoAct is how the most frequent kinds of fields are read and written.
 type protoAct uint8
 
 const (
@@ -84,7 +84,7 @@ type protoProbe struct {
 	tag uint8 // 0 if it takes more than a byte
 }
 
-// protoNames is what is needed about a field only when plans are made or something is wrong.
+// protoNames is the part of a field that is needed only when plans are made and for errors.
 type protoNames struct {
 	num    protowire.Number
 	json   string
@@ -135,7 +135,7 @@ func wireOf(n *node) protowire.Type {
 	return protowire.BytesType
 }
 
-// protoShape decides how n travels and links the fields of messages.
+// protoShape decides how n is encoded and links the fields of messages.
 func (b *builder) protoShape(n *node) {
 	t := n.typ
 	if n.op == opAny || n.op == opIface || n.op == opPtr || n.op == opInvalid {
@@ -272,7 +272,7 @@ func (p *protoPlan) find(num protowire.Number) int {
 	return i
 }
 
-// checkProto walks the graph below n for a part without a protobuf form. Only
+// checkProto searches the graph below n for a part without a protobuf form. Only
 // messages have one at the root.
 func (n *node) checkProto() error {
 	n.protoOnce.Do(func() {

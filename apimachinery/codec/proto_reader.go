@@ -8,14 +8,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// A protoReader is one decode under way. Offsets are into the whole input, so
+// A protoReader holds the state of one decode. Offsets are into the whole input, so
 // that errors can name them.
 type protoReader struct {
 	data  []byte
 	depth int
 	turn  uint8
 
-	strings block
+	strings stringBlock
 	slab    *arena.Slab // of the object being read, or nil
 	source  string      // a copy of the encoded object, which its strings are parts of
 	from    int         // where in data it begins
@@ -40,15 +40,15 @@ func getReader() *protoReader {
 	return &protoReader{}
 }
 
-// read gives a reader back; nothing of what it read is kept but the turn.
+// putReader returns a reader to the pool; only turn is kept of what it read.
 func putReader(r *protoReader) {
 	*r = protoReader{turn: r.turn}
 	readers.Put(r)
 }
 
-// maxSource is the largest encoded object, in bytes, that is copied whole for
-// the sake of its strings. They are more than half of most objects, and one copy is much
-// cheaper than many; but any of them then keeps all alive.
+// maxSource is the largest encoded object, in bytes, that is copied whole so that its strings are parts of
+// the copy. They are more than half of most objects, and one copy is much cheaper than many; but any of them
+// then keeps the copy alive.
 const maxSource = 4 << 10
 
 // open begins an object that is encoded in data[i:end].

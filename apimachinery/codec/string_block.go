@@ -11,16 +11,16 @@ import (
 // and so what one surviving string can keep alive besides itself.
 const blockSize = 1024
 
-// A block hands out strings. The zero value is ready; it must not be shared
-// between decode calls whose results live apart.
-type block struct {
+// A stringBlock allocates strings. The zero value is ready; it must not be shared
+// between decode calls.
+type stringBlock struct {
 	buf  []byte
 	used int
 }
 
 // keep returns raw as a string of its own. left is roughly how much input is
 // still to come, so that the last block is not larger than needed.
-func (s *block) keep(raw []byte, left int) string {
+func (s *stringBlock) keep(raw []byte, left int) string {
 	n := len(raw)
 	if n == 0 {
 		return ""
@@ -42,8 +42,8 @@ const (
 	internMax   = 24 // bytes
 )
 
-// interned holds strings that came up before, so that values such as Always or
-// TCP exist once: internSlots strings of at most internMax bytes, never more.
+// interned holds strings that came up before, so that values such as Always or TCP exist once: at most
+// internSlots strings of at most internMax bytes.
 var interned [internSlots]atomic.Pointer[string]
 
 // intern returns a string equal to raw, most likely one already in memory; ok
@@ -59,7 +59,7 @@ func intern(raw []byte, turn *uint8) (s string, ok bool) {
 		if *have == string(raw) {
 			return *have, true
 		}
-		// Another string lives here. It gives way only now and then, so that two
+		// Another string has this slot. It is replaced only now and then, so that two
 		// that alternate do not cost two allocations each time.
 		if *turn++; *turn%8 != 0 {
 			return "", false
@@ -77,7 +77,7 @@ func internOrCopy(raw []byte) string {
 	return string(raw)
 }
 
-// remember is apart from intern so that only storing a string allocates.
+// remember is separate from intern so that only storing a string allocates.
 //
 //go:noinline
 func remember(slot *atomic.Pointer[string], raw []byte) string {

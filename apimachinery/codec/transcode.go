@@ -12,9 +12,10 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// ProtoToJSON returns the JSON of the protobuf message of struct type t that the pieces are, one after the
-// other: byte for byte what [Marshal] writes of what [UnmarshalProto] reads, and the errors of those. What
-// encoders write is brought over directly, which takes a third of the time and makes no garbage.
+// ProtoToJSON returns the JSON of the protobuf message of struct type t formed by concatenating the pieces:
+// byte for byte what [Marshal] writes of what [UnmarshalProto] reads, and the errors of those. Messages as
+// encoders write them are transcoded without a Go value, which takes a third of the time and allocates the
+// result only.
 func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
 	n := nodeOf(t)
 	c := getTranscoder()
@@ -36,8 +37,8 @@ func ProtoToJSON(t reflect.Type, pieces ...[]byte) ([]byte, error) {
 	return Marshal(v)
 }
 
-// A transcoder is one message on its way from protobuf to JSON. Whatever is unusual in it makes it give up: then
-// the long way, by a Go value, finds out what there is to say.
+// A transcoder converts one message. On unusual input its methods return ok=false, and ProtoToJSON decodes
+// and encodes a Go value instead.
 type transcoder struct {
 	buf    []byte
 	whole  []byte
@@ -56,7 +57,7 @@ type transcoder struct {
 // does not occur. A negative from is an index into merged, after minus one.
 type span struct{ from, to int32 }
 
-// maxTranscoded is how long a message may be whose places fit into spans.
+// maxTranscoded is the length, in bytes, of messages whose offsets fit into spans.
 const maxTranscoded = 1 << 30
 
 var transcoders sync.Pool // *transcoder
@@ -68,7 +69,7 @@ func getTranscoder() *transcoder {
 	return &transcoder{values: map[*node]mem.Pointer{}}
 }
 
-// crossed gives a transcoder back that did not give up.
+// putTranscoder returns a transcoder to the pool; not after ok=false.
 func putTranscoder(x *transcoder) {
 	if cap(x.buf) > maxKept || cap(x.whole) > maxKept || cap(x.spans) > 4096 || cap(x.merged) > 16 {
 		return
@@ -89,7 +90,8 @@ func (c *transcoder) join(pieces [][]byte) []byte {
 	return c.whole
 }
 
-// enter counts a level of nesting as jsonEncoder.enter does, which knows best what to say close to the limit.
+// enter counts a level of nesting as jsonEncoder.enter does. It returns false close to the limit, where the
+// encoder has the error.
 func (c *transcoder) enter() bool {
 	c.encoder.depth++
 	return c.encoder.depth < maxNesting-1
@@ -131,7 +133,7 @@ func (c *transcoder) message(b []byte, plan *transcodePlan, data []byte) ([]byte
 	return append(b, '}'), true
 }
 
-// find notes where in data[i:end] the members are whose spans begin at base.
+// find records where in data[i:end] the members are whose spans begin at base.
 func (c *transcoder) find(l *transcodeLevel, base int, data []byte, i, end int) bool {
 	pb := l.pb
 	for i < end {
@@ -213,8 +215,7 @@ func (c *transcoder) find(l *transcodeLevel, base int, data []byte, i, end int) 
 	return true
 }
 
-// skipUnknown goes over the field at i, which must be one the plan does not know; -1 if it does, or if it is
-// broken.
+// skipUnknown returns the end of the field at i, or -1 if it is a field of the plan or malformed.
 func skipUnknown(pb *protoPlan, data []byte, i, end int) int {
 	num, wire, n := protowire.ConsumeTag(data[i:end])
 	if n < 0 || pb.find(num) >= 0 {
@@ -263,7 +264,7 @@ func (c *transcoder) content(data []byte, s span) []byte {
 	return data[s.from:s.to]
 }
 
-// merge makes one message of two occurrences, which is what they are one after the other.
+// merge concatenates two occurrences of a message, which makes one message of them.
 func (c *transcoder) merge(first, second []byte) span {
 	k := len(c.merged)
 	c.merged = slices.Grow(c.merged, 1)[:k+1]
@@ -409,7 +410,7 @@ func (c *transcoder) mapping(b []byte, m *transcodeMember, data []byte, s span) 
 	return append(b, '}'), true
 }
 
-// entryOf takes the entry of a map apart that has its key and its value, in this order.
+// entryOf splits the entry of a map that has its key and its value, in this order.
 func entryOf(data []byte) (key string, value []byte, ok bool) {
 	if len(data) == 0 || data[0] != 1<<3|2 {
 		return "", nil, false
@@ -426,7 +427,7 @@ func entryOf(data []byte) (key string, value []byte, ok bool) {
 	return key, data[i:], true
 }
 
-// value appends a member by way of a Go value.
+// value appends a member by decoding it and encoding the Go value.
 func (c *transcoder) value(b []byte, m *transcodeMember, data []byte, s span) ([]byte, bool) {
 	n := m.pf.n
 	if m.direct {
@@ -454,7 +455,7 @@ func (c *transcoder) value(b []byte, m *transcodeMember, data []byte, s span) ([
 	return b, c.encoder.err == nil
 }
 
-// read sets the value of type n at p to what the occurrences in s say.
+// read decodes the occurrences in s into the value of type n at p.
 func (c *transcoder) read(m *transcodeMember, n *node, p mem.Pointer, data []byte, s span) bool {
 	r := &c.reader
 	r.data, r.source, r.from, r.depth = data, text(data), 0, c.depth

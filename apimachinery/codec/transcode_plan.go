@@ -6,8 +6,8 @@ import (
 	"github.com/keelson-dev/keelson/internal/mem"
 )
 
-// A transcodePlan is how a message becomes JSON without becoming a Go value on the way: where in the JSON each of
-// its protobuf fields belongs, and how its members are written from the bytes.
+// A transcodePlan is how a message is converted to JSON without a Go value: the JSON member of each of its
+// protobuf fields, and how members are written from the bytes.
 type transcodePlan struct {
 	level   transcodeLevel
 	members []transcodeMember // in the order JSON writes them
@@ -26,12 +26,12 @@ type transcodeSlot struct {
 	inline *transcodeLevel // its fields are members of the outer message
 }
 
-// repetition says what a further occurrence of a field means.
+// repetition is what a further occurrence of a field means.
 type repetition uint8
 
 const (
-	repeatReplaces repetition = iota // it takes the place of the one before
-	repeatFollows                    // it is one more, and has to follow directly
+	repeatReplaces repetition = iota // it replaces the one before
+	repeatFollows                    // it is one more, and must follow directly
 	repeatMerges                     // the two are one message
 )
 
@@ -110,7 +110,7 @@ func (c *transcodePlan) place(l *transcodeLevel, pb *protoPlan, prefix string, p
 			continue
 		}
 		if pf.card != cardOne || pf.elem.pb.form != protoFields {
-			return false // it is not in JSON, but what is wrong with it is an error all the same
+			return false // it is not in JSON, but if it is malformed that is an error
 		}
 		inside := false
 		for p := range paths {

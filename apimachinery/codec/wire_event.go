@@ -45,7 +45,7 @@ func AppendEventProtoHead(dst []byte, eventType string, object int) []byte {
 	return protowire.AppendVarint(append(dst, 1<<3|2), uint64(object))
 }
 
-// DecodeEventJSON takes the JSON of one watch event apart. object points into data.
+// DecodeEventJSON splits the JSON of one watch event. object points into data. The error is a [*DecodeError].
 func DecodeEventJSON(data []byte) (eventType string, object []byte, err error) {
 	d := jsonDecoder{data: data, max: maxNesting}
 	i := d.next(0)
@@ -86,8 +86,8 @@ func DecodeEventJSON(data []byte) (eventType string, object []byte, err error) {
 	return eventType, object, checkEvent(eventType, object)
 }
 
-// DecodeEventProto takes one watch event apart, the frame's length removed.
-// object points into data.
+// DecodeEventProto splits one watch event, without the length of its frame. object points into data. The
+// error is a [*DecodeError].
 func DecodeEventProto(data []byte) (eventType string, object []byte, err error) {
 	err = eachField(data, 0, len(data), func(num protowire.Number, from, to int) error {
 		switch num {
@@ -144,7 +144,7 @@ func newFrames(r io.Reader, maxBytes int, proto bool) *FrameReader {
 
 // Next returns the next frame, valid until the following call. At the end of
 // the stream the error is io.EOF, in the middle of a frame io.ErrUnexpectedEOF; a
-// frame over the bound gives an error wrapping ErrTooLarge, after which the stream is of no use.
+// frame over the bound gives an error wrapping ErrTooLarge, after which the stream cannot be read further.
 func (f *FrameReader) Next() ([]byte, error) {
 	if cap(f.buf) > 1<<20 {
 		f.buf = nil // one large event does not pin its size for the life of the watch
@@ -184,8 +184,8 @@ func (f *FrameReader) nextProto() ([]byte, error) {
 	return f.buf, nil
 }
 
-// nextJSON reads one value. Servers write one per line, which is the fast way;
-// a value may also span lines.
+// nextJSON reads one value. Servers write one per line, which is fastest to read; a value may also span
+// lines.
 func (f *FrameReader) nextJSON() ([]byte, error) {
 	depth, quoted, escaped := 0, false, false
 	for {

@@ -75,7 +75,7 @@ func appendListMeta(dst []byte, h ListHeader) []byte {
 
 // WriteListJSON writes a list of encoded items as an API server does, a line
 // feed at its end, holding no more than one buffer of 32 KiB in memory. An error of the
-// iteration or of w ends it; what was written by then is not a valid list.
+// iteration or of w ends it; what was written is then not a valid list.
 func WriteListJSON(w io.Writer, h ListHeader, items iter.Seq2[Item, error]) error {
 	out := bufio.NewWriterSize(w, 32<<10)
 	if _, err := out.Write(appendListHead(out.AvailableBuffer(), h)); err != nil {
@@ -107,9 +107,9 @@ func (i Item) write(out *bufio.Writer) error {
 	return err
 }
 
-// WriteListProto writes a list of encoded bodies in the protobuf envelope. The
-// lengths in front of a message must be known before it starts, so items is gone
-// through twice and must give the same both times; nothing but one buffer is held.
+// WriteListProto writes a list of encoded bodies in the protobuf envelope. The lengths in front of a message
+// must be known before it starts, so items is iterated twice and must yield the same both times. No more than
+// one buffer is held in memory.
 func WriteListProto(w io.Writer, h ListHeader, items iter.Seq[Item]) error {
 	meta := appendListMeta(nil, h)
 	size := 1 + protowire.SizeBytes(len(meta))

@@ -64,7 +64,7 @@ func JSONToYAML(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// MarshalYAML returns v as YAML, by way of its JSON.
+// MarshalYAML returns the YAML of the JSON of v.
 func MarshalYAML(v any) ([]byte, error) {
 	b, err := Marshal(v)
 	if err != nil {
