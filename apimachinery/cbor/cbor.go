@@ -13,7 +13,7 @@ import (
 // MediaType is the content type of one object.
 const MediaType = "application/cbor"
 
-// prefix is tag 55799, which says that what follows is CBOR.
+// prefix is tag 55799, which marks what follows as CBOR.
 var prefix = []byte{0xd9, 0xd9, 0xf7}
 
 // IsCBOR reports whether data begins with the tag for self-described CBOR.
@@ -46,7 +46,7 @@ func FromJSON(data []byte) ([]byte, error) {
 // meaningful and that duplicate keys are an error, strict or not; after an error v is zero.
 func Unmarshal(data []byte, v any, o codec.DecodeOptions) ([]codec.FieldIssue, error) {
 	if o.MaxBytes > 0 && len(data) > o.MaxBytes {
-		return codec.UnmarshalOptions(data, v, o) // which says so
+		return codec.UnmarshalOptions(data, v, o) // for the error
 	}
 	text, err := ToJSON(data)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package cbor turns API objects into CBOR (application/cbor) and back.
 //
-// It is apart from codec so that only programs that speak CBOR link the library
+// It is separate from codec so that only programs that use CBOR link the library
 // that does: github.com/fxamacker/cbor, which is fuzzed, has no dependencies to
 // speak of, and is what API servers use themselves, so that both sides agree on
 // the corner cases of the format.
@@ -18,7 +18,7 @@
 //   - Objects pass through their JSON form, so that whatever package codec promises
 //     of limits, strict decoding and methods of types holds here as well. It
 //     costs several times as much as JSON does.
-//   - A program whose client is to speak it says so: rest.Options{CBOR: cbor.Transcoder{}}; a server does
+//   - A client uses it with rest.Options{CBOR: cbor.Transcoder{}}; a server does
 //     with apiserver.Options.CBOR. Custom resources are then stored in it as well.
 //   - All functions may be called from many goroutines at once.
 package cbor

@@ -66,7 +66,7 @@ func WriteList(w io.Writer, h codec.ListHeader, n int, items iter.Seq2[codec.Ite
 	return err
 }
 
-// The first bytes of items say what they are in their upper three bits.
+// The upper three bits of the first byte of an item are its type.
 const (
 	majorBytes = 2 << 5
 	majorArray = 4 << 5

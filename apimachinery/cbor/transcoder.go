@@ -13,7 +13,7 @@ import (
 const SequenceMediaType = "application/cbor-seq"
 
 // Transcoder is the functions of this package as a value, for the field CBOR of rest.Options: the client
-// packages do not link this one unless a program says so.
+// packages do not link this one unless a program uses it.
 type Transcoder struct{}
 
 // FromJSON is [FromJSON].

@@ -235,7 +235,7 @@ func (d differ) scalars(out map[string]any, key string, before, after []any) (ch
 }
 
 // elements compares lists of maps by merge key. Of elements with the same key
-// only the first counts: a patch cannot tell them apart.
+// only the first counts: a patch cannot distinguish them.
 func (d differ) elements(out map[string]any, key string, before, after []any, schema Schema, rule FieldRule) (changed bool, order []any, err error) {
 	beforeRanks, err := ranksOf(before, rule.MergeKey)
 	if err != nil {
@@ -315,7 +315,7 @@ func combineMaps(deletions, sets map[string]any, schema Schema) (map[string]any,
 		}
 		deletions[key] = set
 	}
-	// Elements of both halves must stand in the order they ask for.
+	// Elements of both halves must be in the order that the half specifies.
 	for key, value := range deletions {
 		if order, ok := deletions[setElementOrder+key].([]any); ok {
 			_, rule := fieldOf(schema, key)

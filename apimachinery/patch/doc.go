@@ -3,12 +3,11 @@
 //
 //   - JSON: a list of operations (RFC 6902).
 //   - Merge: a partial object; null deletes, lists are replaced (RFC 7386).
-//   - Strategic: a partial object whose lists merge by key where the Go type says
-//     so (struct tags patchStrategy and patchMergeKey), with directives:
-//     $patch: delete | replace | merge in a map or list element,
-//     $retainKeys, $setElementOrder/FIELD, $deleteFromPrimitiveList/FIELD.
+//   - Strategic: a partial object whose lists merge by key where the Go type defines it (struct tags
+//     patchStrategy and patchMergeKey), with directives: $patch: delete | replace | merge in a map or list
+//     element, $retainKeys, $setElementOrder/FIELD, $deleteFromPrimitiveList/FIELD.
 //
-// Errors wrap ErrMalformed (the patch makes no sense, HTTP 400), ErrTooLarge
+// Errors wrap ErrMalformed (the patch is invalid, HTTP 400), ErrTooLarge
 // (413) or ErrNotApplicable (it does not fit the object, 422; a failed test of a
 // JSON patch also wraps ErrTestFailed). Code gives the number.
 //

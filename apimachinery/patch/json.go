@@ -59,7 +59,7 @@ func JSON(doc, patch []byte) ([]byte, error) {
 }
 
 // apply turns a panic of the library into an error: a patch comes from the
-// network, and version 5.9 does panic on some nonsense.
+// network, and version 5.9 panics on some invalid patches.
 func apply(doc []byte, ops jsonpatch.Patch) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -67,7 +67,7 @@ func apply(doc []byte, ops jsonpatch.Patch) (out []byte, err error) {
 		}
 	}()
 	if len(doc) == 0 {
-		return nil, jsonpatch.ErrInvalid // the library gives it back as it is
+		return nil, jsonpatch.ErrInvalid // the library returns it unwrapped
 	}
 	return ops.ApplyWithOptions(doc, &jsonpatch.ApplyOptions{
 		SupportNegativeIndices:   true,
@@ -77,7 +77,7 @@ func apply(doc []byte, ops jsonpatch.Patch) (out []byte, err error) {
 
 var null = json.RawMessage("null")
 
-// checkOperation refuses what can never apply to any document.
+// checkOperation rejects operations that cannot apply to any document.
 func checkOperation(op jsonpatch.Operation) error {
 	if err := checkPointer(op.Path()); err != nil {
 		return err

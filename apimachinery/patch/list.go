@@ -92,7 +92,7 @@ func listOf(m map[string]any, field string) (list []any, found bool, err error) 
 	return list, true, nil
 }
 
-// checkOrder refuses a patch list that is not in the order it asks for.
+// checkOrder rejects a patch list that is not in the order it specifies.
 func checkOrder(changes, order []any, mergeKey string) error {
 	if len(changes) == 0 || len(order) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// decodeTouched reads a JSON object as far as the patch has a say in it. Every
+// decodeTouched decodes the parts of a JSON object that the patch can change. Every
 // other value stays a json.RawMessage, which is copied to the result as it is: a
 // patch of a few fields does not pay for a whole object.
 func decodeTouched(data []byte, patch map[string]any) (map[string]any, error) {
@@ -137,8 +137,7 @@ func touchedElements(raw []byte, patch []any) ([]any, error) {
 // everything stands in a patch for any change at all.
 type everything struct{}
 
-// touch adds to what a patch touches what another does. Scalars replace whatever there is, and need not
-// know it.
+// touch adds to what a patch touches what another does. Scalars replace any value and need not read it.
 func touch(touched, patch map[string]any) {
 	for key, value := range patch {
 		switch value := value.(type) {
@@ -164,7 +163,7 @@ func touch(touched, patch map[string]any) {
 	}
 }
 
-// composite tells a JSON object or array from a scalar.
+// composite reports whether the value is a JSON object or array.
 func composite(raw []byte) bool { return raw[0] == '{' || raw[0] == '[' }
 
 // decodeValue reads a valid JSON value and keeps numbers as they are written.

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Schema says how the fields of a JSON object merge. Implementations must be
+// Schema defines how the fields of a JSON object merge. Implementations must be
 // safe for concurrent use.
 type Schema interface {
 	// Field is about the value under a key of the object: how it merges, and the
@@ -69,7 +69,7 @@ func (c *schemaCache) get(t reflect.Type) *structSchema {
 	return s
 }
 
-// structSchema is a compiled struct. Field types are resolved when asked for,
+// structSchema is a compiled struct. Field types are resolved when needed,
 // so recursive types need no care.
 type structSchema struct {
 	fields map[string]structField

@@ -82,7 +82,7 @@ func applyMap(doc, patch map[string]any, schema Schema) (map[string]any, error) 
 			return nil, err
 		}
 	}
-	// Deletions last: what is both added and deleted is gone.
+	// Deletions last: what is both added and deleted is deleted.
 	for key, value := range patch {
 		field, ok := strings.CutPrefix(key, deletePrimitives)
 		if !ok {

@@ -38,8 +38,8 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipValue returns the index after the value that starts at b[i], or -1. Brackets are only
-// counted: a decoder has the last word.
+// skipValue returns the index after the value that starts at b[i], or -1. Brackets are only counted: errors
+// are left to a decoder.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return -1

@@ -1,6 +1,6 @@
 // Package scan reads the few fields a client needs of an encoded object (its metadata, the bounds of
 // the items of a list) without decoding it. Results alias the input. Malformed input gives an
-// error or a result that a later full decode refuses; it never panics.
+// error or a result that a later full decode rejects; it never panics.
 package scan
 
 import (
@@ -15,7 +15,7 @@ var ErrMalformed = errors.New("malformed object")
 // Pair is a label.
 type Pair struct{ Key, Value string }
 
-// Meta is what is read of an object's metadata. Its strings alias the object's bytes.
+// Meta holds the fields that are read of an object's metadata. Its strings alias the object's bytes.
 type Meta struct {
 	APIVersion, Kind string // JSON only
 	Namespace, Name  string
