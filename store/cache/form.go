@@ -13,9 +13,9 @@ type FormKey struct {
 	Kind      string // what is encoded: the object, a Table row, its metadata
 }
 
-// Form returns the encoded form named by key, which make produces when it is first needed. All callers share the
-// bytes, which are kept as long as the object is current, and a little longer. An error is kept as well. make must
-// not block and must not request the same form of the same object.
+// Form returns the encoded form named by key, which make produces when it is first needed. All callers share
+// the bytes, which are kept as long as the object is current, and a little longer. An error is kept as well.
+// make must not block and must not request the same form of the same object.
 func (o *Object) Form(key FormKey, make func(*Object) ([]byte, error)) ([]byte, error) {
 	f := o.forms.get(formID{FormKey: key})
 	if !f.made.Load() {

@@ -12,18 +12,18 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/ordered"
 )
 
-// Keys per list request: as many as make a few MiB, because a response is held whole, and copied, before it is
-// decoded.
+// Keys per list request: as many as make a few MiB, because a response is held whole, and copied, before it
+// is decoded.
 const (
 	firstPage = 500
 	pageSize  = 5000
 	pageBytes = 4 << 20
 )
 
-// list replaces the state by a list of the store and returns the store's revision at that time. The list is up
-// to Options.Backfill revisions older, so that watches from revisions in between find their events. It is never
-// older than the snapshot it replaces, so that readers of Snapshot do not go back in time; consistent and
-// at-least reads wait for the revision they need. An inconsistent cache is replaced by the newest state.
+// list replaces the state by a list of the store and returns the store's revision at that time. The list is
+// up to Options.Backfill revisions older, so that watches from revisions in between find their events. It is
+// never older than the snapshot it replaces, so that readers of Snapshot do not go back in time; consistent
+// and at-least reads wait for the revision they need. An inconsistent cache is replaced by the newest state.
 func (c *Cache) list(ctx context.Context) (int64, error) {
 	current, err := c.storeRevision(ctx)
 	if err != nil {
@@ -51,8 +51,8 @@ func (c *Cache) list(ctx context.Context) (int64, error) {
 	return current, nil
 }
 
-// read lists the store at a revision (zero: the current one), all pages at the same one. A page is decoded while
-// the next one is fetched.
+// read lists the store at a revision (zero: the current one), all pages at the same one. A page is decoded
+// while the next one is fetched.
 func (c *Cache) read(ctx context.Context, at int64) (ordered.Map[*Object], int64, error) {
 	type response struct {
 		store.ListResult

@@ -7,8 +7,8 @@ import (
 )
 
 // sharedCall lets concurrent readers share one call of the store: those that arrive while a call is running
-// wait for the next one, which begins after they arrived and whose result is therefore recent enough for all of
-// them.
+// wait for the next one, which begins after they arrived and whose result is therefore recent enough for all
+// of them.
 type sharedCall[T any] struct {
 	slot chan struct{} // held by the running call
 

@@ -70,8 +70,8 @@ func (s *Snapshot) Changes(old *Snapshot) iter.Seq2[*Object, *Object] {
 	}
 }
 
-// unchanged reports whether two states of a key are the same: a store restored from a backup may use a revision
-// twice.
+// unchanged reports whether two states of a key are the same: a store restored from a backup may use a
+// revision twice.
 func unchanged(a, b *Object) bool {
 	return a == b || a.Revision == b.Revision && a.CreateRevision == b.CreateRevision && bytes.Equal(a.Value, b.Value)
 }

@@ -74,11 +74,11 @@ type watcher struct {
 	events  []Event
 }
 
-// Watch calls deliver with events in order, on the caller's goroutine, one call at a time and with no lock held.
-// It returns when ctx ends (its error), when deliver fails (its error), when the cache stops (ErrStopped), when
-// the events after From are no longer available, neither here nor in the store (*store.ExpiredError), or when
-// the watch does not keep up (*SlowError). The slice passed to deliver is valid only until deliver returns; the
-// events and objects in it may be kept.
+// Watch calls deliver with events in order, on the caller's goroutine, one call at a time and with no lock
+// held. It returns when ctx ends (its error), when deliver fails (its error), when the cache stops
+// (ErrStopped), when the events after From are no longer available, neither here nor in the store
+// (*store.ExpiredError), or when the watch does not keep up (*SlowError). The slice passed to deliver is
+// valid only until deliver returns; the events and objects in it may be kept.
 //
 // Watch waits for Ready.
 func (c *Cache) Watch(ctx context.Context, opts WatchOptions, deliver func([]Event) error) error {
@@ -143,8 +143,8 @@ func (c *Cache) waitReady(ctx context.Context) error {
 	}
 }
 
-// position finds the watch's place in the log: after the state it begins with, which is the current snapshot, or
-// first if that is newer.
+// position finds the watch's place in the log: after the state it begins with, which is the current snapshot,
+// or first if that is newer.
 func (c *Cache) position(w *watcher, first *Snapshot) (*Snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,8 +213,8 @@ func (w *watcher) initial(ctx context.Context, snap *Snapshot, deliver func([]Ev
 	return err
 }
 
-// stream delivers changes as they come. Everything that it waits for wakes it through one channel, which costs
-// less per event than a select over channels that all watches share.
+// stream delivers changes as they come. Everything that it waits for wakes it through one channel, which
+// costs less per event than a select over channels that all watches share.
 func (c *Cache) stream(ctx context.Context, w *watcher, deliver func([]Event) error) error {
 	defer context.AfterFunc(ctx, w.wake.Set)()
 	var bookmarkDue atomic.Bool
@@ -367,9 +367,10 @@ func (w *watcher) covers(key string) bool {
 	return p[len(p)-1] == '/' && strings.HasPrefix(key, p)
 }
 
-// bookmark delivers a Bookmark at the latest revision up to which everything has been delivered. With more, or
-// if unread changes may concern the watch, that is the one before the last change read, since several changes
-// may share a revision. If that is before the last event none is sent: that event was delivered just now.
+// bookmark delivers a Bookmark at the latest revision up to which everything has been delivered. With more,
+// or if unread changes may concern the watch, that is the one before the last change read, since several
+// changes may share a revision. If that is before the last event none is sent: that event was delivered just
+// now.
 func (c *Cache) bookmark(ctx context.Context, w *watcher, more bool, deliver func([]Event) error) error {
 	c.nudge(ctx, w.opts.Bookmarks/2) // so that the next one is recent on a quiet resource too
 	c.mu.Lock()

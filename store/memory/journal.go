@@ -12,8 +12,8 @@ import (
 type Journal interface {
 	// Append takes the next commit. It must not wait for a disk, because it blocks all writers of the store.
 	Append(Entry)
-	// Sync returns when every commit up to revision is durable. An error is final: commits that were not synced
-	// may or may not be found after a restart, and the store refuses all further writes.
+	// Sync returns when every commit up to revision is durable. An error is final: commits that were not
+	// synced may or may not be found after a restart, and the store refuses all further writes.
 	Sync(revision int64) error
 }
 
@@ -74,9 +74,9 @@ func (s *Store) awaitSync(revision int64, op string) error {
 	return nil
 }
 
-// Restore returns a store with items, each with its deadline, as of revision, to which the commits of entries have
-// been applied, with the revisions that follow. The entries are also its history. The keys of items are unique and
-// their revisions at most revision.
+// Restore returns a store with items, each with its deadline, as of revision, to which the commits of entries
+// have been applied, with the revisions that follow. The entries are also its history. The keys of items are
+// unique and their revisions at most revision.
 func Restore(revision int64, items iter.Seq2[store.KV, time.Time], entries iter.Seq[Entry], opts Options) *Store {
 	initial := &state{revision: revision}
 	edit := initial.items.Edit()

@@ -7,8 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/ordered"
 )
 
-// checkpointEvery is how many commits apart the log keeps the whole (shared) state, and so the most commits that
-// reading an old revision undoes.
+// checkpointEvery is how many commits apart the log keeps the whole (shared) state, and so the most commits
+// that reading an old revision undoes.
 const checkpointEvery = 64
 
 // commit is one revision's events: immutable once in the log.

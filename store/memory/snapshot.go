@@ -7,16 +7,16 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// Snapshot is the whole state of a Store at one revision: immutable plain data, without channels, timers or locks,
-// so it may outlive its store and be passed from one testing/synctest bubble to another. The zero value is the
-// state of an empty store.
+// Snapshot is the whole state of a Store at one revision: immutable plain data, without channels, timers or
+// locks, so it may outlive its store and be passed from one testing/synctest bubble to another. The zero
+// value is the state of an empty store.
 type Snapshot struct{ st *state }
 
 // Snapshot returns the current state. It copies nothing.
 func (s *Store) Snapshot() Snapshot { return Snapshot{st: s.state.Load()} }
 
-// NewFromSnapshot returns a store with the snapshot's keys, TTLs included, that continues its revisions. History
-// before the snapshot is compacted.
+// NewFromSnapshot returns a store with the snapshot's keys, TTLs included, that continues its revisions.
+// History before the snapshot is compacted.
 func NewFromSnapshot(snapshot Snapshot, opts Options) *Store {
 	if snapshot.st == nil {
 		return New(opts)

@@ -1,11 +1,11 @@
-// Package memory implements package store in memory: immutable sorted snapshots, one writer at a time, readers
-// without locks, and a bounded log of events for watches.
+// Package memory implements package store in memory: immutable sorted snapshots, one writer at a time,
+// readers without locks, and a bounded log of events for watches.
 //
-// A Store starts in microseconds and has no goroutine of its own until the first key with a TTL is written. It
-// keeps every promise of package store except durability, which a Journal adds (store/file). History reaches
-// back as far as the event log does (Options): a watch from, or a list at, an older revision ends with
-// *store.ExpiredError. That is also the bound for slow watchers, because watches read from the log and have no
-// buffers.
+// A Store starts in microseconds and has no goroutine of its own until the first key with a TTL is written.
+// It keeps every promise of package store except durability, which a Journal adds (store/file). History
+// reaches back as far as the event log does (Options): a watch from, or a list at, an older revision ends
+// with *store.ExpiredError. That is also the bound for slow watchers, because watches read from the log and
+// have no buffers.
 //
 // Everything waits on channels and package time, so a Store works inside a testing/synctest bubble.
 package memory
@@ -32,8 +32,8 @@ type Options struct {
 	// MaxBytes is the largest size of a write, keys and values together. Zero
 	// means 1.5 MiB, the limit of etcd; negative means none.
 	MaxBytes int
-	// TxnOps is the greatest number of operations and guards of a Txn. Less than store.MaxTxnOps, zero included,
-	// means store.MaxTxnOps. Code that relies on more does not work over other stores.
+	// TxnOps is the greatest number of operations and guards of a Txn. Less than store.MaxTxnOps, zero
+	// included, means store.MaxTxnOps. Code that relies on more does not work over other stores.
 	TxnOps int
 	// Journal, if not nil, makes commits durable: a commit becomes visible after the journal has synced it.
 	// Package store/file is such a store.
@@ -217,8 +217,8 @@ func (s *Store) Progress(ctx context.Context, prefix string) (int64, error) {
 	return revision, nil
 }
 
-// requestReports marks the readers that have not yet reported revision and appends them to requested. Called with
-// mu held.
+// requestReports marks the readers that have not yet reported revision and appends them to requested. Called
+// with mu held.
 func requestReports(group map[*logReader]struct{}, revision int64, requested []*logReader) []*logReader {
 	for r := range group {
 		if r.reported < revision {

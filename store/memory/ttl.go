@@ -57,8 +57,8 @@ func (d deadlines) due(now time.Time) []string {
 	return keys
 }
 
-// startExpiry starts the expiry goroutine when the first deadline appears, and reports whether a running one must
-// check the deadlines again. Called with mu held, after a commit.
+// startExpiry starts the expiry goroutine when the first deadline appears, and reports whether a running one
+// must check the deadlines again. Called with mu held, after a commit.
 func (s *Store) startExpiry(before *state) bool {
 	at, ok := s.head.ttl.first()
 	if !ok {

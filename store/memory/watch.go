@@ -11,9 +11,9 @@ import (
 // maxCommits is the number of commits that a watch reads from the log at a time.
 const maxCommits = 256
 
-// logReader is one call of Watch. It has no buffer: pending is its place in the log, set by the first unread commit
-// that concerns it, so a watch whose keys do not change costs nothing and does not expire however much else is
-// written.
+// logReader is one call of Watch. It has no buffer: pending is its place in the log, set by the first unread
+// commit that concerns it, so a watch whose keys do not change costs nothing and does not expire however much
+// else is written.
 type logReader struct {
 	prefix string
 	wake   wake.Signal
@@ -83,8 +83,8 @@ func (s *Store) unregister(r *logReader) {
 	}
 }
 
-// nextBatch returns the next batch of a watch, with revision zero if there is nothing to deliver, and whether it
-// read anything from the log.
+// nextBatch returns the next batch of a watch, with revision zero if there is nothing to deliver, and whether
+// it read anything from the log.
 func (s *Store) nextBatch(r *logReader) (batch store.Batch, read bool, err error) {
 	s.mu.Lock()
 	upTo := s.state.Load().revision
@@ -119,8 +119,8 @@ func (s *Store) nextBatch(r *logReader) (batch store.Batch, read bool, err error
 	return store.Batch{Revision: upTo, Events: events}, true, nil
 }
 
-// filter returns the events under the watch's prefix. The events of a single commit are shared, and not copied, if
-// all of them are under it.
+// filter returns the events under the watch's prefix. The events of a single commit are shared, and not
+// copied, if all of them are under it.
 func (r *logReader) filter(commits []*commit) []store.Event {
 	var out []store.Event
 	shared := false
@@ -156,8 +156,8 @@ func (c *commit) matching(prefix string) int {
 	return n
 }
 
-// notice records that a commit has events under the watch's prefix and reports whether the watch must be woken.
-// Called with Store.mu held.
+// notice records that a commit has events under the watch's prefix and reports whether the watch must be
+// woken. Called with Store.mu held.
 func (r *logReader) notice(c *commit) bool {
 	if r.pending != 0 || c.revision <= r.after {
 		return false
