@@ -53,7 +53,7 @@ func (c *Client[T]) bodyKind(name string, body reflect.Type) schema.GroupVersion
 	case "binding":
 		return schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
 	}
-	if info, err := c.conn.Scheme().ForType(body); err == nil {
+	if info := c.conn.Scheme().ForType(body); info != nil {
 		return info.GVK
 	}
 	return c.res.GVK

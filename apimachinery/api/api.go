@@ -46,11 +46,15 @@ func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(errs...)
 }
 
-// Scheme returns a scheme of all built-in kinds, shared by every caller; Clone it to add more.
-var Scheme = sync.OnceValue(func() *scheme.Scheme {
+// Scheme returns the scheme of all built-in kinds. It is frozen, because all callers share it: Clone it to add
+// more.
+func Scheme() *scheme.Scheme { return builtin() }
+
+var builtin = sync.OnceValue(func() *scheme.Scheme {
 	s := scheme.New()
 	if err := AddToScheme(s); err != nil {
 		panic(err) // a registration of this module contradicts another: a bug found by any test
 	}
+	s.Freeze()
 	return s
 })

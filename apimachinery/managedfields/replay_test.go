@@ -65,7 +65,7 @@ func (s *server) blank(version, kind string) metav1.Object {
 }
 
 func (s *server) defaults(obj metav1.Object) {
-	if info, err := s.scheme.ForObject(obj); err == nil && info.Rules.Default != nil {
+	if info := s.scheme.ForObject(obj); info != nil && info.Rules.Default != nil {
 		info.Rules.Default(obj)
 	}
 }

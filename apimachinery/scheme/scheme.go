@@ -1,6 +1,7 @@
 // Package scheme ties Go types to API kinds and resources. A [Scheme] is filled once, by explicit
-// registration, and read by clients, informers and servers from any number of goroutines. There is
-// no global scheme and nothing is guessed: a type that was not added is an error that names the call to make.
+// registration, and read by clients, informers and servers from any number of goroutines. Nothing is guessed:
+// a type that was not added is an error that names the call to make. A scheme that several users share, such
+// as api.Scheme, is frozen: nothing can be added to it, only to a [Scheme.Clone] of it.
 package scheme
 
 import (
@@ -43,7 +44,7 @@ type Subresource struct {
 	Name string
 	// Kind, Group and Version of the body. Group and Version are empty when they are the resource's own.
 	Kind, Group, Version string
-	// Verbs it serves.
+	// Verbs the subresource serves.
 	Verbs []string
 }
 
@@ -52,7 +53,7 @@ func AllVerbs() []string {
 	return []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 }
 
-// Info is a registered kind. It is immutable but for its Rules, which are set before use.
+// Info is a registered kind. It is immutable: SetRules replaces it.
 type Info struct {
 	Kind
 	// GVK and GVR are the kind's and the resource's full names.
@@ -105,22 +106,23 @@ type Rules struct {
 	// NameRule returns what is wrong with a name; nil means the DNS subdomain rule.
 	// prefix is true for a generateName prefix.
 	NameRule func(name string, prefix bool) []string
-	// Meta is what the kind itself asks of metadata.
+	// Meta is what the kind requires of metadata.
 	Meta MetaRule
 	// Warnings are sent to the client beside a successful write; old is nil on create.
 	Warnings func(obj, old metav1.Object) []string
 }
 
-// MetaRule says what a kind asks of its objects' metadata beyond what holds for all objects.
+// MetaRule is what a kind requires of its objects' metadata beyond what holds for all objects.
 type MetaRule uint8
 
 const (
-	// MetaOrdinary checks all of it on create, and on update what may change.
+	// MetaOrdinary checks all metadata on create, and on update what may change.
 	MetaOrdinary MetaRule = iota
-	// MetaAnew checks on update too what is asked of new objects: a generateName by the name rule.
-	MetaAnew
-	// MetaLoose asks nothing: names are path segments, finalizers need no domain, and metadata is looked at
-	// only if nothing else is wrong with a new object.
+	// MetaStrict checks on update, too, what is required of new objects: that generateName obeys the name
+	// rule.
+	MetaStrict
+	// MetaLoose has no further requirements: names are path segments, finalizers need no domain, and metadata
+	// is checked only if nothing else is wrong with a new object.
 	MetaLoose
 )
 
@@ -132,6 +134,7 @@ type Scheme struct {
 	byKind map[schema.GroupVersionKind]*Info
 	byGVR  map[schema.GroupVersionResource]*Info
 	order  []*Info
+	frozen bool
 }
 
 // New returns an empty scheme.
@@ -164,6 +167,18 @@ func Add[T metav1.Object](s *Scheme, gv schema.GroupVersion, k Kind) error {
 	return s.add(info)
 }
 
+// Freeze makes every later registration and change of rules an error, so that s can be shared.
+func (s *Scheme) Freeze() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = true
+}
+
+// errFrozen is the error of a change of a frozen scheme.
+func errFrozen(t reflect.Type) error {
+	return fmt.Errorf("scheme: cannot add *%v: the scheme is shared: add to a Clone of it", t)
+}
+
 func (s *Scheme) add(info *Info) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,6 +190,9 @@ func (s *Scheme) add(info *Info) error {
 	}
 	if old := s.byGVR[info.GVR]; old != nil {
 		return fmt.Errorf("scheme: resource %v is already registered for kind %s", info.GVR, old.GVK.Kind)
+	}
+	if s.frozen {
+		return errFrozen(info.Type)
 	}
 	if s.byType == nil {
 		s.byType = map[reflect.Type]*Info{}
@@ -199,6 +217,9 @@ func SetRules[T metav1.Object](s *Scheme, r Rules) error {
 	if old == nil {
 		return &UnregisteredError{Type: reflect.TypeFor[T]()}
 	}
+	if s.frozen {
+		return errFrozen(old.Type)
+	}
 	info := *old
 	info.Rules = r
 	s.byType[info.Type], s.byKind[info.GVK], s.byGVR[info.GVR] = &info, &info, &info
@@ -206,22 +227,27 @@ func SetRules[T metav1.Object](s *Scheme, r Rules) error {
 	return nil
 }
 
-// InfoFor returns the registration of the pointer type T, or an *UnregisteredError.
-func InfoFor[T metav1.Object](s *Scheme) (*Info, error) { return s.ForType(reflect.TypeFor[T]()) }
-
-// ForObject returns the registration of obj's Go type.
-func (s *Scheme) ForObject(obj metav1.Object) (*Info, error) { return s.ForType(reflect.TypeOf(obj)) }
-
-// ForType returns the registration of the pointer type t.
-func (s *Scheme) ForType(t reflect.Type) (*Info, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if t != nil && t.Kind() == reflect.Pointer {
-		if info := s.byType[t.Elem()]; info != nil {
-			return info, nil
-		}
+// InfoFor returns the registration of the pointer type T, or an *UnregisteredError. The methods of Scheme
+// return nil for what is not registered.
+func InfoFor[T metav1.Object](s *Scheme) (*Info, error) {
+	t := reflect.TypeFor[T]()
+	if info := s.ForType(t); info != nil {
+		return info, nil
 	}
 	return nil, &UnregisteredError{Type: t}
+}
+
+// ForObject returns the registration of obj's Go type, or nil.
+func (s *Scheme) ForObject(obj metav1.Object) *Info { return s.ForType(reflect.TypeOf(obj)) }
+
+// ForType returns the registration of the pointer type t, or nil.
+func (s *Scheme) ForType(t reflect.Type) *Info {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil
+	}
+	return s.byType[t.Elem()]
 }
 
 // ForKind returns the registration of a kind, or nil.
@@ -256,14 +282,15 @@ func (s *Scheme) Versions() []schema.GroupVersion {
 	return out
 }
 
-// Clone returns an independent scheme with the same registrations; Info values are shared.
+// Clone returns an independent scheme with the same registrations, which is not frozen; Info values are
+// shared.
 func (s *Scheme) Clone() *Scheme {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return &Scheme{byType: maps.Clone(s.byType), byKind: maps.Clone(s.byKind), byGVR: maps.Clone(s.byGVR), order: slices.Clone(s.order)}
 }
 
-// UnregisteredError says that a Go type was used that no scheme.Add call registered.
+// UnregisteredError reports the use of a Go type that has not been registered with Add.
 type UnregisteredError struct{ Type reflect.Type }
 
 func (e *UnregisteredError) Error() string {

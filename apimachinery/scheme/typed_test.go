@@ -1,11 +1,13 @@
 package scheme_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -37,4 +39,19 @@ func TestRulesForAreAttachedToOneSchemeOnly(t *testing.T) {
 	require.Equal(t, []string{"new"}, info.Rules.Warnings(c, nil))
 	require.Empty(t, info.Rules.Warnings(c, c))
 	require.Nil(t, info.Rules.ValidateUpdate)
+}
+
+func TestFrozenSchemesStayAsTheyAre(t *testing.T) {
+	s := scheme.New()
+	require.NoError(t, corev1.AddToScheme(s))
+	s.Freeze()
+	require.NoError(t, corev1.AddToScheme(s), "what is registered already changes nothing")
+	err := scheme.Add[*Boat](s, schema.GroupVersion{Group: "harbour.example.com", Version: "v1"}, scheme.Kind{Resource: "boats"})
+	require.EqualError(t, err, "scheme: cannot add *scheme_test.Boat: the scheme is shared: add to a Clone of it")
+	require.Error(t, scheme.RulesFor[*corev1.ConfigMap]{}.Attach(s))
+	require.Nil(t, s.ForType(reflect.TypeFor[*Boat]()))
+
+	c := s.Clone()
+	require.NoError(t, scheme.Add[*Boat](c, schema.GroupVersion{Group: "harbour.example.com", Version: "v1"}, scheme.Kind{Resource: "boats"}))
+	require.NotNil(t, c.ForObject(&Boat{}))
 }

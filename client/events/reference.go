@@ -34,7 +34,7 @@ func kindOf(s *scheme.Scheme, obj metav1.Object) schema.GroupVersionKind {
 	case *metav1.PartialObjectMetadata:
 		return o.TypeMeta.GroupVersionKind()
 	}
-	if info, err := s.ForObject(obj); err == nil {
+	if info := s.ForObject(obj); info != nil {
 		return info.GVK
 	}
 	if o, ok := obj.(interface {

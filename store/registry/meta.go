@@ -64,10 +64,10 @@ func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource str
 		errs = append(errs, validation.InvalidEach(p.Child("generateName"), prefix, validation.NameIsPathSegment(prefix, true))...)
 	}
 	rule := r.info.Rules.Meta
-	if subresource != "" && rule == scheme.MetaAnew {
+	if subresource != "" && rule == scheme.MetaStrict {
 		rule = scheme.MetaOrdinary
 	}
-	if rule == scheme.MetaAnew {
+	if rule == scheme.MetaStrict {
 		errs = append(errs, metav1.ValidateGenerateName(m, r.info.Rules.NameRule, p)...)
 	}
 	finalizers := r.validateFinalizers(m)
@@ -82,7 +82,7 @@ func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource str
 	if rule != scheme.MetaLoose && !r.def.Strategy.BareFinalizers {
 		errs = append(errs, again...)
 	}
-	if rule == scheme.MetaAnew {
+	if rule == scheme.MetaStrict {
 		errs = append(errs, metav1.ValidateMetaFields(m, p)...)
 		errs = append(errs, finalizers...)
 	}

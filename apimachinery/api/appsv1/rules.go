@@ -35,7 +35,7 @@ func AddRules(s *scheme.Scheme) error {
 			Warnings: func(d, _ *DaemonSet) []string { return templateWarnings(&d.Spec.Template) },
 		}.Attach(s),
 		scheme.RulesFor[*ControllerRevision]{
-			Meta:     scheme.MetaAnew,
+			Meta:     scheme.MetaStrict,
 			Validate: ValidateControllerRevision, ValidateUpdate: ValidateControllerRevisionUpdate,
 		}.Attach(s),
 	)

@@ -12,7 +12,7 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*Job]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultJob, Validate: ValidateJob, ValidateUpdate: ValidateJobUpdate, ValidateStatus: ValidateJobStatus,
 			Warnings: func(j, old *Job) []string {
 				return append(nameWarnings(j.Name, old == nil), corev1.PodSpecWarnings(&j.Spec.Template.Spec, at("spec", "template", "spec"))...)

@@ -12,7 +12,7 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*Pod]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultPod, Validate: ValidatePod, ValidateUpdate: ValidatePodUpdate, ValidateStatus: ValidatePodStatus,
 			Warnings: podWarnings,
 		}.Attach(s),
@@ -30,33 +30,33 @@ func AddRules(s *scheme.Scheme) error {
 			NameRule: validation.NameIsLabel, Warnings: serviceWarnings,
 		}.Attach(s),
 		scheme.RulesFor[*Endpoints]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultEndpoints, Validate: ValidateEndpoints, ValidateUpdate: ValidateEndpointsUpdate,
 			Warnings: func(*Endpoints, *Endpoints) []string {
 				return []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
 			},
 		}.Attach(s),
 		scheme.RulesFor[*Node]{
-			Meta:     scheme.MetaAnew,
+			Meta:     scheme.MetaStrict,
 			Warnings: nodeWarnings,
 			Default:  DefaultNode, Validate: ValidateNode, ValidateUpdate: ValidateNodeUpdate, ValidateStatus: ValidateNodeStatus,
 		}.Attach(s),
 		scheme.RulesFor[*Namespace]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultNamespace, Validate: ValidateNamespace, ValidateUpdate: onUpdate(ValidateNamespace),
 			ValidateStatus: ValidateNamespaceStatus, NameRule: validation.NameIsLabel,
 		}.Attach(s),
 		scheme.RulesFor[*PersistentVolume]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultPersistentVolume, Validate: ValidatePersistentVolume, ValidateUpdate: ValidatePersistentVolumeUpdate,
 		}.Attach(s),
 		scheme.RulesFor[*PersistentVolumeClaim]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultPersistentVolumeClaim, Validate: ValidatePersistentVolumeClaim,
 			ValidateUpdate: ValidatePersistentVolumeClaimUpdate, ValidateStatus: ValidatePersistentVolumeClaimStatus,
 		}.Attach(s),
-		scheme.RulesFor[*ConfigMap]{Meta: scheme.MetaAnew, Validate: ValidateConfigMap, ValidateUpdate: ValidateConfigMapUpdate}.Attach(s),
-		scheme.RulesFor[*Secret]{Meta: scheme.MetaAnew, Default: DefaultSecret, Validate: ValidateSecret, ValidateUpdate: ValidateSecretUpdate}.Attach(s),
+		scheme.RulesFor[*ConfigMap]{Meta: scheme.MetaStrict, Validate: ValidateConfigMap, ValidateUpdate: ValidateConfigMapUpdate}.Attach(s),
+		scheme.RulesFor[*Secret]{Meta: scheme.MetaStrict, Default: DefaultSecret, Validate: ValidateSecret, ValidateUpdate: ValidateSecretUpdate}.Attach(s),
 		scheme.RulesFor[*LimitRange]{
 			Default: DefaultLimitRange, Validate: ValidateLimitRange, ValidateUpdate: onUpdate(ValidateLimitRange),
 		}.Attach(s),
@@ -65,7 +65,7 @@ func AddRules(s *scheme.Scheme) error {
 			ValidateStatus: ValidateResourceQuotaStatus,
 		}.Attach(s),
 		scheme.RulesFor[*Event]{Meta: scheme.MetaLoose, Validate: ValidateEvent, ValidateUpdate: onUpdate(ValidateEvent)}.Attach(s),
-		scheme.RulesFor[*ServiceAccount]{Meta: scheme.MetaAnew}.Attach(s),
+		scheme.RulesFor[*ServiceAccount]{Meta: scheme.MetaStrict}.Attach(s),
 		scheme.RulesFor[*Binding]{Validate: ValidateBinding}.Attach(s),
 	)
 }

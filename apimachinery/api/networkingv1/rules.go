@@ -15,14 +15,14 @@ func AddRules(s *scheme.Scheme) error {
 			Default: DefaultNetworkPolicy, Validate: ValidateNetworkPolicy, ValidateUpdate: onUpdate(ValidateNetworkPolicy),
 		}.Attach(s),
 		scheme.RulesFor[*Ingress]{
-			Meta:     scheme.MetaAnew,
+			Meta:     scheme.MetaStrict,
 			Validate: ValidateIngress, ValidateUpdate: onUpdate(validateIngress), ValidateStatus: ValidateIngressStatus,
 		}.Attach(s),
 		scheme.RulesFor[*IngressClass]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultIngressClass, Validate: ValidateIngressClass, ValidateUpdate: ValidateIngressClassUpdate,
 		}.Attach(s),
-		scheme.RulesFor[*IPAddress]{Meta: scheme.MetaAnew, Validate: ValidateIPAddress, ValidateUpdate: ValidateIPAddressUpdate, NameRule: NameIsIP}.Attach(s),
+		scheme.RulesFor[*IPAddress]{Meta: scheme.MetaStrict, Validate: ValidateIPAddress, ValidateUpdate: ValidateIPAddressUpdate, NameRule: NameIsIP}.Attach(s),
 		scheme.RulesFor[*ServiceCIDR]{
 			Validate: ValidateServiceCIDR, ValidateUpdate: ValidateServiceCIDRUpdate, // the condition Ready has no reason in Kubernetes, so conditions are not checked
 		}.Attach(s),

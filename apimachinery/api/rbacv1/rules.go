@@ -12,21 +12,21 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*Role]{
-			Meta:     scheme.MetaAnew,
+			Meta:     scheme.MetaStrict,
 			Validate: ValidateRole, ValidateUpdate: onUpdate(ValidateRole), NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*ClusterRole]{
-			Meta:     scheme.MetaAnew,
+			Meta:     scheme.MetaStrict,
 			Validate: ValidateClusterRole, ValidateUpdate: onUpdate(ValidateClusterRole),
 			NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*RoleBinding]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultRoleBinding, Validate: ValidateRoleBinding, ValidateUpdate: ValidateRoleBindingUpdate,
 			NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*ClusterRoleBinding]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultClusterRoleBinding, Validate: ValidateClusterRoleBinding,
 			ValidateUpdate: ValidateClusterRoleBindingUpdate, NameRule: nameRule,
 		}.Attach(s),

@@ -12,16 +12,16 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*DeviceClass]{
-			Meta:     scheme.MetaAnew,
+			Meta:     scheme.MetaStrict,
 			Validate: ValidateDeviceClass, ValidateUpdate: onUpdate(ValidateDeviceClass), NameRule: nameOfClass,
 		}.Attach(s),
 		scheme.RulesFor[*ResourceClaim]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultResourceClaim, Validate: ValidateResourceClaim, ValidateUpdate: ValidateResourceClaimUpdate,
 			ValidateStatus: ValidateResourceClaimStatus,
 		}.Attach(s),
 		scheme.RulesFor[*ResourceClaimTemplate]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultResourceClaimTemplate, Validate: ValidateResourceClaimTemplate,
 			ValidateUpdate: ValidateResourceClaimTemplateUpdate,
 		}.Attach(s),

@@ -11,7 +11,7 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*StorageClass]{
-			Meta:    scheme.MetaAnew,
+			Meta:    scheme.MetaStrict,
 			Default: DefaultStorageClass, Validate: ValidateStorageClass, ValidateUpdate: ValidateStorageClassUpdate,
 		}.Attach(s),
 		scheme.RulesFor[*CSIDriver]{
@@ -24,7 +24,7 @@ func AddRules(s *scheme.Scheme) error {
 			ValidateUpdate: ValidateVolumeAttachmentUpdate, ValidateStatus: ValidateVolumeAttachmentStatus,
 		}.Attach(s),
 		scheme.RulesFor[*VolumeAttributesClass]{
-			Meta:     scheme.MetaAnew,
+			Meta:     scheme.MetaStrict,
 			Validate: ValidateVolumeAttributesClass, ValidateUpdate: ValidateVolumeAttributesClassUpdate,
 		}.Attach(s),
 	)
