@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/apitest"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
@@ -27,15 +28,15 @@ var notDefaults = map[string][]string{
 }
 
 func TestDefaultingAgreesWithRecordedObjects(t *testing.T) {
-	s := serverScheme(t)
-	for _, e := range loadExchanges(t, "defaulting.json") {
+	s := apitest.Scheme(t)
+	for _, e := range apitest.Load(t, "defaulting.json") {
 		t.Run(e.Name, func(t *testing.T) {
 			want := e.Response
 			if e.PureResponse != nil {
 				want = e.PureResponse
 			}
 			body := []byte(strings.ReplaceAll(string(e.Request), "<PEM of a certificate request, base64>", ""))
-			obj, info, err := decode(s, body)
+			obj, info, err := apitest.Decode(s, body)
 			require.NoError(t, err)
 			if info.Rules.Default != nil {
 				info.Rules.Default(obj)
@@ -59,7 +60,7 @@ func TestDefaultingAgreesWithRecordedObjects(t *testing.T) {
 				w["endpoints"] = []any{} // recorded as null: the empty list does not survive storage
 			}
 			require.Equal(t, w, g)
-			again, _, err := decode(s, got)
+			again, _, err := apitest.Decode(s, got)
 			require.NoError(t, err)
 			if info.Rules.Default != nil {
 				info.Rules.Default(again)

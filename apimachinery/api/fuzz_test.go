@@ -11,6 +11,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/celcheck"
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/apitest"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -91,7 +92,7 @@ func (f filler) fill(v reflect.Value, depth int) {
 }
 
 func TestRulesNeverPanic(t *testing.T) {
-	s := serverScheme(t)
+	s := apitest.Scheme(t)
 	require.NoError(t, api.AddExpressionRules(s, celcheck.Check))
 	kinds := s.All()
 	all := seeds.Of(t, 60*len(kinds)) // each is for one kind
@@ -146,38 +147,38 @@ func apply(info *scheme.Info, obj, old metav1.Object) {
 }
 
 func FuzzRulesOnJSON(f *testing.F) {
-	for _, e := range loadExchanges(f, "validation.json") {
+	for _, e := range apitest.Load(f, "validation.json") {
 		if e.Method == "POST" && len(e.Request) < 4096 {
 			f.Add([]byte(e.Request))
 		}
 	}
-	s := serverScheme(f)
+	s := apitest.Scheme(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		obj, info, err := decode(s, body)
+		obj, info, err := apitest.Decode(s, body)
 		if err != nil {
 			return
 		}
-		again, _, err := decode(s, body)
+		again, _, err := apitest.Decode(s, body)
 		require.NoError(t, err)
 		apply(info, obj, again)
 	})
 }
 
 func BenchmarkDefaultAndValidatePod(b *testing.B) {
-	s := serverScheme(b)
+	s := apitest.Scheme(b)
 	var body []byte
-	for _, e := range loadExchanges(b, "defaulting.json") {
+	for _, e := range apitest.Load(b, "defaulting.json") {
 		if e.Name == "pod-ports-probes" {
 			body = e.Request
 		}
 	}
-	obj, info, err := decode(s, body)
+	obj, info, err := apitest.Decode(s, body)
 	require.NoError(b, err)
 	metav1.MetaOf(obj).Namespace = "default"
 	b.ReportAllocs()
 	for b.Loop() {
 		info.Rules.Default(obj)
-		if errs := validateCreate(obj, info); len(errs) > 0 {
+		if errs := apitest.ValidateCreate(obj, info); len(errs) > 0 {
 			b.Fatal(errs)
 		}
 	}

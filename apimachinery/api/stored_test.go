@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/apitest"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -21,10 +22,10 @@ func TestStoredObjectsPass(t *testing.T) {
 		JSON json.RawMessage `json:"json"`
 	}
 	require.NoError(t, json.Unmarshal(data, &list))
-	s := serverScheme(t)
+	s := apitest.Scheme(t)
 	n := 0
 	for _, e := range list {
-		obj, info, err := decode(s, e.JSON)
+		obj, info, err := apitest.Decode(s, e.JSON)
 		if info == nil || metav1.MetaOf(obj).UID == "" {
 			continue // lists and reviews
 		}

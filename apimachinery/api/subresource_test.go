@@ -10,16 +10,17 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/apitest"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // Writes to subresources have rules of their own, which the server calls by name.
 func TestSubresourceRulesAgreeWithRecords(t *testing.T) {
-	s := serverScheme(t)
-	stored, info := prepared(t, s, baseObjects(t)["pod"].Request, "/api/v1/namespaces/default/pods")
+	s := apitest.Scheme(t)
+	stored, info := apitest.Prepared(t, s, apitest.Base(t)["pod"].Request, "/api/v1/namespaces/default/pods")
 	old := stored.(*corev1.Pod)
 	pod := func(body []byte) *corev1.Pod {
-		obj, _, err := decode(s, body)
+		obj, _, err := apitest.Decode(s, body)
 		require.NoError(t, err)
 		info.Rules.Default(obj)
 		return obj.(*corev1.Pod)
@@ -38,27 +39,10 @@ func TestSubresourceRulesAgreeWithRecords(t *testing.T) {
 			return authenticationv1.ValidateTokenRequest(&request)
 		},
 	}
-	records := loadExchanges(t, "validation.json")
+	records := apitest.Load(t, "validation.json")
 	for id, rule := range rules {
-		i := slices.IndexFunc(records, func(e exchange) bool { return e.ID == id })
+		i := slices.IndexFunc(records, func(e apitest.Exchange) bool { return e.ID == id })
 		require.GreaterOrEqual(t, i, 0)
-		require.Equal(t, causeSet(records[i].Causes), foundSet(rule(records[i].Request)), records[i].Case)
+		require.Equal(t, apitest.Causes(records[i].Causes), apitest.Found(rule(records[i].Request)), records[i].Case)
 	}
-}
-
-func TestPodResize(t *testing.T) {
-	s := serverScheme(t)
-	body := edit(t, baseObjects(t)["pod"].Request, []change{{"spec.containers.0.resources", json.RawMessage(`{"requests":{"cpu":"1"}}`)}})
-	load := func(changes ...change) *corev1.Pod {
-		obj, _ := prepared(t, s, edit(t, body, changes), "/api/v1/namespaces/default/pods")
-		return obj.(*corev1.Pod)
-	}
-	old := load()
-	bigger := change{"spec.containers.0.resources", json.RawMessage(`{"requests":{"cpu":"2"}}`)}
-	require.Empty(t, corev1.ValidatePodResize(load(bigger), old))
-	image := change{"spec.containers.0.image", json.RawMessage(`"b:1"`)}
-	require.Equal(t, []string{"spec FieldValueForbidden"}, foundSet(corev1.ValidatePodResize(load(bigger, image), old)))
-	guaranteed := change{"spec.containers.0.resources", json.RawMessage(`{"limits":{"cpu":"1","memory":"1Gi"}}`)}
-	require.Equal(t, corev1.PodQOSGuaranteed, corev1.QOSClass(load(guaranteed)))
-	require.Equal(t, []string{"spec FieldValueInvalid"}, foundSet(corev1.ValidatePodResize(load(guaranteed), old)))
 }
