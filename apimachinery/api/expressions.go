@@ -45,8 +45,8 @@ type Expression struct {
 
 // AddExpressionRules makes the rules of the kinds that hold CEL expressions compile them as well: check says
 // what is wrong with one, and the field is then reported as invalid. AddRules must come first. It stands
-// apart because a compiler is large, and whoever serves these kinds brings one. Rules in the schemas of
-// custom resources are not among them: openapi.AddRules checks them with their schema.
+// separate because a compiler is large: a server of these kinds brings one. Rules in the schemas of custom
+// resources are not among them: openapi.AddRules checks them with their schema.
 func AddExpressionRules(s *scheme.Scheme, check func(Expression) error) error {
 	return errors.Join(
 		alsoCompile(s, check, func(c *admissionregistrationv1.ValidatingWebhookConfiguration) (out []Expression) {

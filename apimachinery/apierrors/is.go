@@ -80,7 +80,7 @@ func IsInvalid(err error) bool {
 	return is(err, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
 }
 
-// IsGone reports that the item is not there any more.
+// IsGone reports that the item has been removed permanently.
 func IsGone(err error) bool { return is(err, metav1.StatusReasonGone, http.StatusGone) }
 
 // IsResourceExpired reports that a resourceVersion or continue token is too old.
@@ -89,7 +89,7 @@ func IsResourceExpired(err error) bool { return is(err, metav1.StatusReasonExpir
 // IsExpired reports either of IsResourceExpired and IsGone: list again.
 func IsExpired(err error) bool { return IsResourceExpired(err) || IsGone(err) }
 
-// IsBadRequest reports a request the server cannot make sense of.
+// IsBadRequest reports a malformed request.
 func IsBadRequest(err error) bool {
 	return is(err, metav1.StatusReasonBadRequest, http.StatusBadRequest)
 }
@@ -99,7 +99,7 @@ func IsUnauthorized(err error) bool {
 	return is(err, metav1.StatusReasonUnauthorized, http.StatusUnauthorized)
 }
 
-// IsForbidden reports that the user may not do this, or that nobody may.
+// IsForbidden reports that the action is not allowed, for the user or at all.
 func IsForbidden(err error) bool {
 	return is(err, metav1.StatusReasonForbidden, http.StatusForbidden)
 }
@@ -124,7 +124,7 @@ func IsRequestEntityTooLarge(err error) bool {
 	return is(err, metav1.StatusReasonRequestEntityTooLarge, http.StatusRequestEntityTooLarge)
 }
 
-// IsTooManyRequests reports that the server asks to slow down.
+// IsTooManyRequests reports that the server throttles the client.
 func IsTooManyRequests(err error) bool {
 	return is(err, metav1.StatusReasonTooManyRequests, http.StatusTooManyRequests)
 }

@@ -101,7 +101,7 @@ func NewBadRequest(message string) *StatusError {
 	return New(http.StatusBadRequest, metav1.StatusReasonBadRequest, message)
 }
 
-// NewUnauthorized is 401 Unauthorized: the server does not know who asks.
+// NewUnauthorized is 401 Unauthorized: the request is not authenticated.
 func NewUnauthorized(message string) *StatusError {
 	if message == "" {
 		message = "not authorized"
@@ -147,7 +147,7 @@ func NewRequestEntityTooLarge(message string) *StatusError {
 		"Request entity too large: "+message)
 }
 
-// NewGone is 410 Gone: the item is not there any more, at no address.
+// NewGone is 410 Gone: the item has been removed permanently.
 func NewGone(message string) *StatusError {
 	return New(http.StatusGone, metav1.StatusReasonGone, message)
 }

@@ -85,8 +85,7 @@ func HasCause(err error, cause metav1.CauseType) bool {
 	return ok
 }
 
-// RetryAfter reports whether the server asks to repeat the request unchanged,
-// and after how long.
+// RetryAfter reports whether the server requests that the request be repeated unchanged, and after how long.
 func RetryAfter(err error) (time.Duration, bool) {
 	status, ok := StatusOf(err)
 	if !ok || status.Details == nil {

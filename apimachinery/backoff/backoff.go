@@ -74,10 +74,9 @@ func (p Policy) base(n int) time.Duration {
 	return limit
 }
 
-// Attempts yields the attempts 0, 1, 2, ... and waits in between as the policy
-// says. It ends after policy.Steps attempts or when ctx ends, also in the middle
-// of a wait; a ctx that has already ended yields nothing. The sequence may be
-// ranged over again, starting anew.
+// Attempts yields the attempts 0, 1, 2, ... and waits in between as the policy says. It ends after
+// policy.Steps attempts or when ctx ends, also in the middle of a wait; a ctx that has already ended yields
+// nothing. The sequence may be ranged over again, starting from 0.
 func Attempts(ctx context.Context, policy Policy) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for n := 0; policy.Steps <= 0 || n < policy.Steps; n++ {

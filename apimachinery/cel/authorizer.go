@@ -6,13 +6,13 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Question is what an expression asks the authorizer: whether somebody may do something to a resource, or at
+// Question is an authorization check of an expression: whether a user may perform a verb on a resource, or at
 // a path.
 type Question struct {
-	// AccountNamespace and Account name the service account asked about; empty means who makes the request.
+	// AccountNamespace and Account name the service account to check; empty means the user of the request.
 	AccountNamespace, Account string
 	Verb                      string
-	// Path asks about a path that is no resource; empty otherwise.
+	// Path is a path that is not a resource; empty otherwise.
 	Path                                          string
 	Group, Resource, Subresource, Namespace, Name string
 	FieldSelector, LabelSelector                  string
@@ -21,7 +21,7 @@ type Question struct {
 // Answer is what the authorizer says.
 type Answer struct {
 	Allowed bool
-	// Reason is for people and may be empty.
+	// Reason is human-readable and may be empty.
 	Reason string
 	// Err is set if the authorizer could not find out.
 	Err error

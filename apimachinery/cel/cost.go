@@ -30,7 +30,7 @@ const (
 	longestPattern = 128
 	// longestFormat bounds the text of a named format.
 	longestFormat = 64
-	// questionCost is what asking the authorizer costs, so that no evaluation asks it more than twice.
+	// questionCost is the cost of an authorization check; it limits an evaluation to two checks.
 	questionCost = 350_000
 	// selectorCost and perRequirement are what a selector costs, and each of its requirements, of which there
 	// is one in two bytes at most.

@@ -13,7 +13,7 @@ import (
 // Fields may be added while no expression is compiled.
 type Objects map[string]map[string]*cel.Type
 
-// Over adds the types to those that an environment knows: see [cel.CustomTypeProvider].
+// Over adds the types to those of an environment: see [cel.CustomTypeProvider].
 func (o Objects) Over(known types.Provider) types.Provider { return &objectTypes{known, o} }
 
 type objectTypes struct {

@@ -70,7 +70,7 @@ func identifiers(s string, numeric bool) bool {
 	return true
 }
 
-// normalized makes a version of what people write: a leading v, missing numbers, leading zeros.
+// normalized turns lenient spellings into a version: a leading v, missing numbers, leading zeros.
 func normalized(s string) string {
 	s = strings.TrimPrefix(s, "v")
 	end := strings.IndexAny(s, "-+")

@@ -1,8 +1,8 @@
 // Package featuregate switches features on and off by name, as the release of Kubernetes that is emulated has
 // them.
 //
-// A feature lists what it was in each release: alpha and off, beta and on, then for everybody and locked. A
-// [Gate] knows which release counts; features that came later do not exist for it.
+// A feature lists what it was in each release: alpha and off, beta and on, then generally available and
+// locked. A [Gate] emulates one release; features of later releases do not exist for it.
 //
 //	var gates = featuregate.New(featuregate.MajorMinor(1, 36))
 //	err := gates.Add(map[featuregate.Feature][]featuregate.Spec{
@@ -25,7 +25,7 @@ import (
 // Feature is the name of a feature.
 type Feature string
 
-// Stage is how far a feature has come.
+// Stage is the maturity of a feature.
 type Stage string
 
 // The stages. Their values are those of the label stage of the metric kubernetes_feature_enabled.
@@ -72,7 +72,7 @@ type Spec struct {
 	// Since is the first release of which it is true.
 	Since Version
 	Stage Stage
-	// Default is whether the feature is on unless something is said about it.
+	// Default is whether the feature is on if it is not set.
 	Default bool
 	// LockToDefault refuses any other setting.
 	LockToDefault bool
@@ -98,7 +98,7 @@ func New(emulated Version) *Gate {
 	return &Gate{emulated: emulated, features: map[Feature][]Spec{}, settings: map[Feature]bool{}}
 }
 
-// Add makes features known. The specs of a feature are in any order. A feature that is known already is an
+// Add registers features. The specs of a feature are in any order. A feature that is registered already is an
 // error unless its specs are the same; then nothing at all is added.
 func (g *Gate) Add(features map[Feature][]Spec) error {
 	g.mu.Lock()
@@ -133,7 +133,8 @@ func (g *Gate) spec(name Feature, in Version) (s Spec, ok bool) {
 	return s, ok
 }
 
-// Enabled reports whether a feature is on. One that is not known, or not in the emulated release, is off.
+// Enabled reports whether a feature is on. One that is not registered, or not in the emulated release, is
+// off.
 func (g *Gate) Enabled(name Feature) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

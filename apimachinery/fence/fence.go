@@ -1,14 +1,13 @@
-// Package fence names the term of office of an elected leader, so that a server
-// can refuse the writes of a leader that does not know yet that it was replaced.
+// Package fence identifies a leader's term by a fencing token, so that a server can reject writes of a leader
+// that has been replaced but has not noticed yet.
 //
-// A [Token] is (lease, holder, transitions). While one holder keeps a lease its
-// token does not change; when the lease changes hands, or the same holder takes
-// it anew, transitions grows. The elector puts the token into the context of the
-// led work, the client sends the token of a request's context in the header
-// [Header], and a server that understands it compares the token with the lease in
-// the transaction of the write. Other servers ignore the header.
+// A [Token] is (lease, holder, transitions). While one holder keeps a lease its token does not change; when
+// the lease changes hands, or the same holder acquires it again, transitions grows. The elector puts the
+// token into the context of the led work, the client sends the token of a request's context in the header
+// [Header], and a server that understands it compares the token with the lease in the transaction of the
+// write. Other servers ignore the header.
 //
-// The package has no dependencies but the object key, because all three import it.
+// The package depends only on the object key, because elector, client and server import it.
 package fence
 
 import (
@@ -102,14 +101,14 @@ func WithToken(ctx context.Context, t Token) context.Context {
 }
 
 // WithTokenFor returns a context whose requests to one server are made under t: the one that keeps the lease.
-// Other servers know nothing of the lease, or have another one of that name, and would refuse every write.
-// server is a name that connections give with Sent; empty means any.
+// Other servers do not have the lease, or have another one of that name, and would reject every write. server
+// is a name that connections give with Sent; empty means any.
 func WithTokenFor(ctx context.Context, t Token, server string) context.Context {
 	return context.WithValue(ctx, contextKey{}, bound{t, server})
 }
 
-// WithoutToken returns a context whose requests are not fenced, for servers that WithTokenFor cannot tell
-// from the one that keeps the lease.
+// WithoutToken returns a context whose requests are not fenced, for servers that WithTokenFor cannot
+// distinguish from the one that keeps the lease.
 func WithoutToken(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, nil)
 }

@@ -1,8 +1,8 @@
 // Package fields selects objects by a few of their fields.
 //
-// A Selector is a conjunction of field=value, field==value and field!=value
-// terms. In values a backslash stands in front of a comma, an equals sign or a
-// backslash. Which fields a kind can be selected by is not known here.
+// A Selector is a conjunction of field=value, field==value and field!=value terms. In values a backslash
+// stands in front of a comma, an equals sign or a backslash. Which fields a kind can be selected by is not
+// checked here.
 //
 // Selectors are immutable and may be used concurrently. Matching does not
 // allocate.
@@ -125,8 +125,8 @@ func (s Selector) Matches(fields Getter) bool {
 // Requirements are the conditions; the slice is a copy.
 func (s Selector) Requirements() []Requirement { return slices.Clone(s.reqs) }
 
-// RequiresExactMatch is the one value the field must have, if the selector asks
-// for one: what an index can be asked for.
+// RequiresExactMatch returns the single value that the selector requires of the field, if there is one, so
+// that an index can be used.
 func (s Selector) RequiresExactMatch(field string) (value string, found bool) {
 	for _, r := range s.reqs {
 		if r.Field == field && r.Operator == Equals {

@@ -69,8 +69,8 @@ func (s Selector) Requirements() (reqs []Requirement, selectable bool) {
 	return slices.Clone(s.reqs), !s.nothing
 }
 
-// RequiresExactMatch is the one value the label must have, if the selector asks
-// for one: what an index can be asked for.
+// RequiresExactMatch returns the single value that the selector requires of the label, if there is one, so
+// that an index can be used.
 func (s Selector) RequiresExactMatch(key string) (value string, found bool) {
 	for i := range s.reqs {
 		r := &s.reqs[i]

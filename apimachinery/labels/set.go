@@ -9,8 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// Set is a set of labels. A plain map[string]string can be used wherever a Set
-// is asked for.
+// Set is a set of labels. A plain map[string]string is assignable to Set.
 type Set map[string]string
 
 // Has reports whether the label is there.

@@ -64,9 +64,9 @@ func ValidateMetaFields(m *ObjectMeta, path *validation.Path) validation.ErrorLi
 	return append(errs, validateManagedFields(m.ManagedFields, path.Child("managedFields"))...)
 }
 
-// ValidateFinalizerDomains checks what only the built-in kinds ask of finalizers: a domain before the name,
-// so that two programs never mean different things by one finalizer; the three of the system are the
-// exceptions. Of custom resources it is good advice.
+// ValidateFinalizerDomains checks what only the built-in kinds require of finalizers: a domain before the
+// name, so that two programs never mean different things by one finalizer; the three of the system are the
+// exceptions. For custom resources it is a warning only.
 func ValidateFinalizerDomains(finalizers []string, path *validation.Path) validation.ErrorList {
 	var errs validation.ErrorList
 	for i, name := range finalizers {
@@ -151,10 +151,10 @@ func immutable(path *validation.Path, value any) *validation.Error {
 
 // SelectorRule says how strict a label selector is checked.
 type SelectorRule struct {
-	// AllowInvalidValues accepts values of matchExpressions that are no label values, as stored objects
-	// of old may have.
+	// AllowInvalidValues accepts values of matchExpressions that are no label values, as objects stored by
+	// earlier releases may have.
 	AllowInvalidValues bool
-	// AllowUnknownOperators accepts operators that this version does not know.
+	// AllowUnknownOperators accepts operators that this version does not support.
 	AllowUnknownOperators bool
 }
 

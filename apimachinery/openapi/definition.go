@@ -109,8 +109,8 @@ func (c *definitionChecker) immutable(p *validation.Path, now, before string) {
 	}
 }
 
-// label checks a name that is part of paths and of other names. An empty one is for whoever needs it to be
-// there.
+// label checks a name that is part of paths and of other names. An empty one passes: callers check whether it
+// is required.
 func (c *definitionChecker) label(p *validation.Path, value string) {
 	if bad := validation.IsDNS1035Label(value); len(bad) > 0 {
 		c.invalid(p, value, strings.Join(bad, ","))

@@ -70,7 +70,7 @@ func TestCheckDefinitionUpdate(t *testing.T) {
 	require.Equal(t, []string{"status.storedVersions[0]: Invalid"}, texts(openapi.CheckDefinitionStatus(d)))
 }
 
-// A server's scheme gets the rules from here, in the order in which it asks for rules.
+// A server's scheme gets the rules in the order in which the server adds them.
 func TestRulesOfDefinitions(t *testing.T) {
 	s := api.Scheme().Clone()
 	require.NoError(t, api.AddRules(s))

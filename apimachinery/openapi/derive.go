@@ -40,8 +40,8 @@ type DeriveOptions struct {
 	Stored bool
 	// Unserved leaves the version out of the API. Objects may still be stored in it.
 	Unserved bool
-	// Deprecated warns everybody who uses the version, in words of the server's or in those of
-	// DeprecationWarning, which implies it.
+	// Deprecated makes requests for the version return a warning: the server's, or DeprecationWarning, which
+	// implies Deprecated.
 	Deprecated         bool
 	DeprecationWarning string
 }
@@ -317,7 +317,7 @@ func wellKnown(name string) *props {
 	return nil
 }
 
-// column makes a printer column of a field that asks for one.
+// column makes a printer column of a field with a column tag.
 func (d *deriver) column(s *props, f reflect.StructField, path string) {
 	name, option, _ := strings.Cut(f.Tag.Get("column"), ",")
 	if name == "" || !strings.HasPrefix(path, ".") {

@@ -40,7 +40,7 @@ type DefinitionOptions struct {
 	// Conversion between the versions; nil changes apiVersion and nothing else, which suits versions whose
 	// fields are the same.
 	Conversion *apiextensionsv1.CustomResourceConversion
-	// Labels and Annotations of the definition, such as one that asks for the authority of the conversion
+	// Labels and Annotations of the definition, such as one that requests the CA bundle of the conversion
 	// webhook to be filled in.
 	Labels, Annotations map[string]string
 }

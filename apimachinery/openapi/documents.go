@@ -32,8 +32,8 @@ type Document struct {
 	Hash string
 }
 
-// Documents are the OpenAPI documents of a server, each made when it is first asked for. Resources may
-// be added and removed at run time. Safe for concurrent use.
+// Documents are the OpenAPI documents of a server, each made when it is first requested. Resources may be
+// added and removed at run time. Safe for concurrent use.
 type Documents struct {
 	version string
 	texts   Texts
@@ -177,7 +177,7 @@ func (d *Documents) V2JSON() Document {
 	return *d.v2JSON
 }
 
-// V2Proto returns the v2 document of the whole server in the protobuf form of gnostic, which kubectl asks
+// V2Proto returns the v2 document of the whole server in the protobuf form of gnostic, which kubectl requests
 // for.
 func (d *Documents) V2Proto() Document {
 	d.mu.Lock()

@@ -51,7 +51,8 @@ func FromProps(p *apiextensionsv1.JSONSchemaProps) *Schema {
 	return s
 }
 
-// sayIntOrString adds, for readers that do not know the extension, that the value is an integer or a string.
+// sayIntOrString adds, for readers that do not support the extension, that the value is an integer or a
+// string.
 func (s *Schema) sayIntOrString() {
 	either := []*Schema{{Type: "integer"}, {Type: "string"}}
 	says := func(list []*Schema) bool {

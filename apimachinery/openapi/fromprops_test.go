@@ -57,7 +57,7 @@ func published(t *testing.T, yaml string, selectable ...string) (v2, v3, list ma
 	return v2, v3, list
 }
 
-// What each dialect says of a custom resource is what clients of either know to read.
+// Each dialect describes a custom resource in the way its clients read it.
 func TestSchemasOfCustomResourcesInBothDialects(t *testing.T) {
 	const meta2 = `{"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}`
 	const meta3 = `{"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]}`

@@ -102,7 +102,7 @@ func (v *validator) number(s *Structural, p *validation.Path, f float64, shown a
 	}
 }
 
-// inBody is what is wrong with the value at p, in the words that clients know.
+// inBody returns what is wrong with the value at p, in upstream's wording.
 func inBody(p *validation.Path, format string, args ...any) string {
 	return p.String() + " in body " + fmt.Sprintf(format, args...)
 }

@@ -12,9 +12,9 @@ type Schema struct {
 	// Ref is the name of another schema of the document; besides Default and Description the other fields are
 	// then empty.
 	Ref string
-	// Description is prose for people.
+	// Description is human-readable text.
 	Description string
-	// Title is a short name for people.
+	// Title is a short human-readable name.
 	Title string
 	// Type is object, array, string, integer, number, boolean or empty for any.
 	Type string

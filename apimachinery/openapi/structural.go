@@ -32,7 +32,7 @@ type Structural struct {
 	Additional *Structural
 	// Items describes the items of an array.
 	Items *Structural
-	// ListType is atomic, set, map, or empty for atomic. ListKeys tell the items of a map list apart.
+	// ListType is atomic, set, map, or empty for atomic. ListKeys identify the items of a map list.
 	ListType string
 	ListKeys []string
 	// AtomicMap is true for an object owned as a whole.

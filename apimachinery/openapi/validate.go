@@ -358,8 +358,8 @@ func (s *Structural) keyValue(item map[string]any, name string) any {
 	return x
 }
 
-// itemKey tells the items of sets and map lists apart; ok is false for other lists and for items without
-// keys. Keys of equal items are equal.
+// itemKey identifies the items of sets and map lists; ok is false for other lists and for items without keys.
+// Keys of equal items are equal.
 func (s *Structural) itemKey(it any) (key any, ok bool) {
 	switch s.ListType {
 	case "set":

@@ -1,5 +1,5 @@
-// Package quota says what API objects count for in ResourceQuotas. Admission charges with it, and the quota
-// controller recounts with it, so both agree.
+// Package quota computes what API objects count for in ResourceQuotas. Admission charges with it, and the
+// quota controller recounts with it, so both agree.
 package quota
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // Usage is what one object of a resource ("pods", "deployments.apps") counts for in quotas: one unit of its
-// object count, and for pods, claims and services what they ask for. The quota controller recounts with it.
+// object count, and for pods, claims and services what they request. The quota controller recounts with it.
 func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 	one := resource.NewQuantity(1, resource.DecimalSI)
 	out := corev1.ResourceList{corev1.ResourceName("count/" + kind): one}

@@ -54,7 +54,7 @@ func Parse(s string) (Quantity, error) {
 	return t.large(suffix), nil
 }
 
-// ParseQuantity is Parse; it is the name operator authors know.
+// ParseQuantity is Parse under the name it has in k8s.io/apimachinery.
 func ParseQuantity(s string) (Quantity, error) { return Parse(s) }
 
 // MustParse is Parse for constants: it panics on an error.

@@ -121,7 +121,7 @@ func (q Quantity) WithFormat(format Format) Quantity {
 // DeepCopy is the quantity itself: assignment copies.
 func (q Quantity) DeepCopy() Quantity { return q }
 
-// AssignmentCopies tells package codec that copies need no call of DeepCopyInto.
+// AssignmentCopies marks the type for package codec: assignment copies it, without a call of DeepCopyInto.
 func (Quantity) AssignmentCopies() {}
 
 // DeepCopyInto assigns q to out.

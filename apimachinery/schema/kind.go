@@ -49,9 +49,8 @@ func FromAPIVersionAndKind(apiVersion, kind string) GroupVersionKind {
 	return gv.WithKind(kind)
 }
 
-// ParseKindArg reads "Kind.version.group" and the same text as "Kind.group",
-// because the two cannot be told apart: "Deployment.v1.apps" gives a non-nil
-// first result, "Deployment.apps" does not.
+// ParseKindArg reads "Kind.version.group" and the same text as "Kind.group", because the two are ambiguous:
+// "Deployment.v1.apps" gives a non-nil first result, "Deployment.apps" does not.
 func ParseKindArg(s string) (*GroupVersionKind, GroupKind) {
 	var gvk *GroupVersionKind
 	if parts := strings.SplitN(s, ".", 3); len(parts) == 3 {

@@ -47,9 +47,8 @@ type GroupVersionResource struct {
 	Resource string
 }
 
-// ParseResourceArg reads "resource.version.group" and the same text as
-// "resource.group", because the two cannot be told apart: "deployments.v1.apps"
-// gives a non-nil first result, "deployments.apps" does not.
+// ParseResourceArg reads "resource.version.group" and the same text as "resource.group", because the two are
+// ambiguous: "deployments.v1.apps" gives a non-nil first result, "deployments.apps" does not.
 func ParseResourceArg(s string) (*GroupVersionResource, GroupResource) {
 	var gvr *GroupVersionResource
 	if parts := strings.SplitN(s, ".", 3); len(parts) == 3 {

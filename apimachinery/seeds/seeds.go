@@ -1,5 +1,6 @@
 // Package seeds chooses the seeds of tests that try random histories, so that every such test of the project
-// is driven in one way.
+// is driven in one way. It is for tests only; it is here, not internal, because every top-level folder
+// imports it.
 //
 // A test tries a number of fixed seeds, the same on every run, so that its result depends on the code alone.
 // The environment overrides the number and the kind:

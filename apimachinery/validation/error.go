@@ -57,7 +57,7 @@ type Error struct {
 	// BadValue is the offending value, for the message. It is not shown for types
 	// that are not about a value (required, forbidden, too long, internal).
 	BadValue any
-	// Detail says more, for people. May be empty.
+	// Detail is human-readable and may be empty.
 	Detail string
 	// Origin names the rule that found it, such as "format=ip-strict"; for tests
 	// and tools, not part of the message.

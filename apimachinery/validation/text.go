@@ -26,13 +26,13 @@ func RangeText(lo, hi int64) string {
 	return fmt.Sprintf("must be between %d and %d, inclusive", lo, hi)
 }
 
-// PatternText is a message about a pattern: what is asked for, examples, and the
-// regular expression it amounts to.
+// PatternText is a message about a pattern: what is required, examples, and the regular expression it amounts
+// to.
 func PatternText(message, pattern string, examples ...string) string {
 	if len(examples) == 0 {
 		return message + " (regex used for validation is '" + pattern + "')"
 	}
-	// The comma before "or" is what clients know.
+	// The comma before "or" matches upstream's message.
 	return message + " (e.g. '" + strings.Join(examples, "',  or '") + "', regex used for validation is '" + pattern + "')"
 }
 

@@ -132,8 +132,7 @@ func validateClientConfig(c *WebhookClientConfig, p *path) validation.ErrorList 
 		return validation.WebhookURL(p.Child("url"), *c.URL)
 	}
 	s := c.Service
-	// In these kinds, clients have always been told of a missing name as a namespace, and the other way
-	// around.
+	// In these kinds, upstream reports a missing name as a namespace, and the other way around.
 	return validation.WebhookService(p.Child("service"), s.Namespace, s.Name, s.Path, s.Port)
 }
 

@@ -12,7 +12,7 @@ import (
 const maxAuditAnnotations = 20
 
 // ValidateValidatingAdmissionPolicy checks a policy to be stored. Expressions must be there; whether
-// they compile is for whoever has a compiler.
+// they compile is checked by package celcheck, which has the compiler.
 func ValidateValidatingAdmissionPolicy(v *ValidatingAdmissionPolicy) validation.ErrorList {
 	var r check.Report
 	s, p := &v.Spec, at("spec")
@@ -192,7 +192,7 @@ func validateBinding(policy string, ref *ParamRef, match *MatchResources, p *pat
 }
 
 // ValidateMutatingAdmissionPolicy checks a policy to be stored. Expressions must be there; whether they
-// compile is for whoever has a compiler.
+// compile is checked by package celcheck, which has the compiler.
 func ValidateMutatingAdmissionPolicy(m *MutatingAdmissionPolicy) validation.ErrorList {
 	var r check.Report
 	s, p := &m.Spec, at("spec")

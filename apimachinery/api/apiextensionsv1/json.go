@@ -75,7 +75,7 @@ func (s *JSONSchemaPropsOrStringArray) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &s.Schema)
 }
 
-// first is the first byte of a JSON text that tells its kind, 0 if there is none.
+// first is the first byte of a JSON text after white space, which determines its kind; 0 if there is none.
 func first(b []byte) byte {
 	if b = bytes.TrimLeft(b, " \t\r\n"); len(b) > 0 {
 		return b[0]

@@ -115,7 +115,7 @@ func ValidateStatefulSetStatus(set, old *StatefulSet) validation.ErrorList {
 func ValidateDaemonSet(d *DaemonSet) validation.ErrorList {
 	var r check.Report
 	s, p := &d.Spec, at("spec")
-	// A missing selector matches no template, which is the finding clients know.
+	// A missing selector matches no template, which is the error that upstream reports.
 	r.Add(metav1.ValidateLabelSelector(s.Selector, metav1.SelectorRule{}, p.Child("selector")))
 	r.If(s.Selector != nil && len(s.Selector.MatchLabels)+len(s.Selector.MatchExpressions) == 0, p.Child("selector"), s.Selector,
 		"an empty selector is invalid for this kind")

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// ExtraCredentialID is the attribute of users that tells their credentials apart.
+// ExtraCredentialID is the attribute of users that identifies their credential.
 const ExtraCredentialID = "authentication.kubernetes.io/credential-id"
 
 // uidOID is the subject attribute whose value becomes the user's UID.

@@ -10,7 +10,7 @@ type path = validation.Path
 
 func at(name string, more ...string) *path { return validation.NewPath(name, more...) }
 
-// ValidateSubjectAccessReview checks a question about somebody's access.
+// ValidateSubjectAccessReview checks an access review of a user.
 func ValidateSubjectAccessReview(s *SubjectAccessReview) validation.ErrorList {
 	var r check.Report
 	r.Add(validateQuestion(&s.Spec, at("spec")))
@@ -18,7 +18,7 @@ func ValidateSubjectAccessReview(s *SubjectAccessReview) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateLocalSubjectAccessReview checks a question about somebody's access in one namespace.
+// ValidateLocalSubjectAccessReview checks an access review of a user in one namespace.
 func ValidateLocalSubjectAccessReview(s *LocalSubjectAccessReview) validation.ErrorList {
 	var r check.Report
 	p := at("spec")

@@ -25,7 +25,7 @@ func validateSpec(s, old *HorizontalPodAutoscalerSpec) validation.ErrorList {
 	r.Add(autoscalingv2.ValidateScaling(s.MinReplicas, s.MaxReplicas, p))
 	r.Add(autoscalingv2.ValidateReference(ref.Kind, ref.Name, ref.APIVersion, ref.Kind != "ReplicationController" && !lenient, p.Child("scaleTargetRef")))
 	if t := s.TargetCPUUtilizationPercentage; t != nil && *t < 1 {
-		// The field is the first metric of the stored form, and clients are told that place.
+		// The field is the first metric of the stored form, and upstream reports that path.
 		r.Invalid(p.Child("metrics").Index(0).Child("resource", "target", "averageUtilization"), *t, "must be greater than 0")
 	}
 	return r.List()

@@ -63,9 +63,9 @@ func DefaultCronJob(c *CronJob) {
 	corev1.DefaultPodTemplate(&s.JobTemplate.Spec.Template)
 }
 
-// GenerateSelector gives a job the selector that finds its own pods only, by the job's uid, and puts
-// the labels it asks for on the template. A job with a manual selector stays as it is. Servers call it when a
-// job is created and has its uid.
+// GenerateSelector gives a job the selector that finds its own pods only, by the job's uid, and puts the
+// labels it requires on the template. A job with a manual selector stays as it is. Servers call it when a job
+// is created and has its uid.
 func GenerateSelector(j *Job) {
 	if j.Spec.ManualSelector != nil && *j.Spec.ManualSelector {
 		return
@@ -78,7 +78,7 @@ func GenerateSelector(j *Job) {
 	uid := string(j.UID)
 	for k, v := range map[string]string{
 		ControllerUidLabel: uid, JobNameLabel: j.Name,
-		"controller-uid": uid, "job-name": j.Name, // the names of old, which users still select by
+		"controller-uid": uid, "job-name": j.Name, // the legacy names, which users still select by
 	} {
 		labels[k] = v
 	}

@@ -19,7 +19,7 @@ func at(name string, more ...string) *path { return validation.NewPath(name, mor
 const (
 	minExpiration = 10 * 60
 	maxSignerName = 571
-	// legacySignerName stood for whoever signs without rules, before requests named their signer.
+	// legacySignerName stands for a signer without rules, from before requests named their signer.
 	legacySignerName = "kubernetes.io/legacy-unknown"
 )
 

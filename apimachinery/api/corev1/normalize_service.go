@@ -6,10 +6,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 )
 
-// NormalizeService brings the two spellings of a service's addresses into agreement: clusterIP is the
-// first of clusterIPs, and a client that knows or changes only one of them means both. On an
-// update it also carries over what the server allocated and the client left out, and drops what
-// the new type has no use for. Servers call it after defaulting and before allocating; old is nil on create.
+// NormalizeService brings the two spellings of a service's addresses into agreement: clusterIP is the first
+// of clusterIPs, and a client that supports or changes only one of them means both. On an update it also
+// carries over what the server allocated and the client left out, and drops what the new type has no use for.
+// Servers call it after defaulting and before allocating; old is nil on create.
 func NormalizeService(svc, old *Service) {
 	s := &svc.Spec
 	if old == nil {

@@ -41,7 +41,7 @@ func ValidateConfigMapUpdate(c, old *ConfigMap) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateSecret checks a secret to be created: its keys, its size, and what its type asks for.
+// ValidateSecret checks a secret to be created: its keys, its size, and what its type requires.
 func ValidateSecret(s *Secret) validation.ErrorList {
 	var r check.Report
 	data := at("data")

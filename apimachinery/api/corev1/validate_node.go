@@ -47,7 +47,7 @@ func validateNode(n *Node, before stored) validation.ErrorList {
 		families = append(families, familyOf(ip))
 	}
 	if len(families) > 1 {
-		if bad { // upstream cannot tell the families apart then, and says so
+		if bad { // upstream cannot determine the families then, and reports that
 			r.Add(validation.ErrorList{validation.Internal(cidrs, errors.New("a CIDR is malformed"))})
 		}
 		r.If(bad || len(families) > 2 || families[0] == families[1], cidrs, n.Spec.PodCIDRs, "may specify no more than one CIDR for each IP family")

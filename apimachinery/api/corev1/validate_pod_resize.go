@@ -73,8 +73,8 @@ func resized(now, was ResourceList) ResourceList {
 	return out
 }
 
-// QOSClass is the quality of service a pod gets: Guaranteed if every container's requests equal its
-// limits for cpu and memory, BestEffort if none asks for anything, else Burstable.
+// QOSClass is the quality of service a pod gets: Guaranteed if every container's requests equal its limits
+// for cpu and memory, BestEffort if there are no requests or limits, else Burstable.
 func QOSClass(p *Pod) PodQOSClass {
 	type need struct{ requests, limits ResourceList }
 	var needs []need

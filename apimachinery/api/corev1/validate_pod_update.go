@@ -148,7 +148,7 @@ func hasAll(list, want []NodeSelectorRequirement) bool {
 	return true
 }
 
-// withNodeAffinity is now with the node affinity of old; nil if nothing would be left and old had none.
+// withNodeAffinity is now with the node affinity of old; nil if nothing is left and old had none.
 func withNodeAffinity(now, old *Affinity) *Affinity {
 	out := Affinity{}
 	if now != nil {

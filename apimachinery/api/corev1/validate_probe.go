@@ -86,7 +86,7 @@ func linuxSignals() []Signal {
 	}
 }
 
-// handler is any of the ways to ask or tell a container something.
+// handler is the action of a probe or lifecycle hook.
 type handler struct {
 	exec  *ExecAction
 	http  *HTTPGetAction

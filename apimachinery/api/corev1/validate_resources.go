@@ -14,8 +14,8 @@ func isNative(name ResourceName) bool {
 	return !strings.Contains(string(name), "/") || strings.Contains(string(name), ResourceDefaultNamespacePrefix)
 }
 
-// IsExtendedResource reports whether name is a resource that somebody's device plugin or driver
-// provides: domain-prefixed, counted in whole numbers and never overcommitted.
+// IsExtendedResource reports whether name is a resource that a device plugin or driver provides:
+// domain-prefixed, counted in whole numbers and never overcommitted.
 func IsExtendedResource(name ResourceName) bool {
 	return !isNative(name) && !strings.HasPrefix(string(name), DefaultResourceRequestsPrefix) &&
 		validation.IsQualifiedName(DefaultResourceRequestsPrefix+string(name)) == nil
@@ -27,7 +27,7 @@ func standardContainerResource(name ResourceName) bool {
 	return name == ResourceCPU || name == ResourceMemory || name == ResourceEphemeralStorage || isHugePages(name)
 }
 
-// standardQuotaResource are the names without a domain that a quota knows, objects to count included.
+// standardQuotaResource are the names without a domain that a quota supports, object counts included.
 func standardQuotaResource(name ResourceName) bool {
 	switch name {
 	case ResourceCPU, ResourceMemory, ResourceEphemeralStorage,
@@ -57,7 +57,7 @@ func validateResourceName(name ResourceName, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// validateContainerResource checks the name of a resource that containers ask for.
+// validateContainerResource checks the name of a resource that containers request.
 func validateContainerResource(name ResourceName, p *path) validation.ErrorList {
 	var r check.Report
 	r.Add(validateResourceName(name, p))

@@ -206,7 +206,7 @@ func validateLoadBalancer(svc *Service, before stored, p *path) validation.Error
 	var r check.Report
 	s := &svc.Spec
 	is := s.Type == ServiceTypeLoadBalancer
-	// The capital letter is what clients have always been told.
+	// The capital letter is upstream's.
 	ranges := p.Child("LoadBalancerSourceRanges")
 	switch v, annotated := svc.Annotations[AnnotationLoadBalancerSourceRangesKey]; {
 	case len(s.LoadBalancerSourceRanges) > 0:

@@ -34,7 +34,7 @@ type sources struct {
 	check.Report
 	p *check.Path
 	n int
-	// all checks each that is set; that there are too many is told by n.
+	// all checks each that is set; n reports too many.
 	all bool
 }
 

@@ -122,7 +122,7 @@ func validateAzureDisk(v *AzureDiskVolumeSource, p *check.Path) validation.Error
 	r.NonEmpty(p.Child("diskURI"), v.DataDiskURI)
 	check.OneOfOpt(&r, p.Child("cachingMode"), v.CachingMode, AzureDataDiskCachingNone, AzureDataDiskCachingReadOnly, AzureDataDiskCachingReadWrite)
 	check.OneOfOpt(&r, p.Child("kind"), v.Kind, AzureDedicatedBlobDisk, AzureManagedDisk, AzureSharedBlobDisk)
-	// Only the form of the kind that was chosen is checked, and a kind nobody knows is taken for a blob.
+	// Only the form of the kind that was chosen is checked, and an unknown kind is treated as a blob.
 	prefix, form := "https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 	if v.Kind != nil && *v.Kind == AzureManagedDisk {
 		prefix, form = "/subscriptions/", "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"

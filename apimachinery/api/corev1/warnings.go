@@ -159,7 +159,7 @@ func nodeWarnings(n, _ *Node) []string {
 	return out
 }
 
-// selectorWarnings tells of terms without a selector: they select nothing.
+// selectorWarnings reports terms without a selector: they select nothing.
 func selectorWarnings(s *PodSpec, spec *path) []string {
 	var out []string
 	term := func(t *PodAffinityTerm, p *path) {

@@ -19,7 +19,7 @@ const (
 	maxHints     = 8
 )
 
-// endpointSliceWarnings tells of addresses that nobody will look at.
+// endpointSliceWarnings reports addresses that are ignored.
 func endpointSliceWarnings(e, _ *EndpointSlice) []string {
 	if e.AddressType != AddressTypeFQDN {
 		return nil

@@ -275,8 +275,8 @@ func validateQualified(name string, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateDeviceClass checks a class to be stored. Expressions must be there; whether they compile is
-// for whoever has a compiler.
+// ValidateDeviceClass checks a class to be stored. Expressions must be there; whether they compile is for
+// package celcheck, which has the compiler.
 func ValidateDeviceClass(c *DeviceClass) validation.ErrorList {
 	var r check.Report
 	p := at("spec")

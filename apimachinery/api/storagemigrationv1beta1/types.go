@@ -1,5 +1,5 @@
 // Package storagemigrationv1beta1 holds StorageVersionMigration (storagemigration.k8s.io/v1beta1). Being
-// beta, it is no part of api.Scheme(): a server that is to serve it, and a client that is to know it, add it
+// beta, it is no part of api.Scheme(): a server that is to serve it, and a client that is to use it, add it
 // to a scheme of their own.
 package storagemigrationv1beta1
 

@@ -135,7 +135,7 @@ func ValidateCSIDriver(d *CSIDriver) validation.ErrorList {
 	return r.List()
 }
 
-// csiDriverWarnings tells of a driver that gets tokens where they may be logged.
+// csiDriverWarnings reports a driver that gets tokens where they may be logged.
 func csiDriverWarnings(d, _ *CSIDriver) []string {
 	if len(d.Spec.TokenRequests) == 0 || d.Spec.ServiceAccountTokenInSecrets != nil {
 		return nil
@@ -147,7 +147,7 @@ func csiDriverWarnings(d, _ *CSIDriver) []string {
 func ValidateCSIDriverUpdate(d, old *CSIDriver) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateCSIDriver(d))
-	// The misspelt path is what clients have always been told.
+	// The misspelt path is upstream's.
 	check.Immutable(&r, at("spec", "attachedRequired"), d.Spec.AttachRequired, old.Spec.AttachRequired)
 	check.Immutable(&r, at("spec", "volumeLifecycleModes"), d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes)
 	return r.List()
