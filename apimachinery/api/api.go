@@ -46,8 +46,8 @@ func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(errs...)
 }
 
-// Scheme returns the scheme of all built-in kinds. It is frozen, because all callers share it: Clone it to add
-// more.
+// Scheme returns the scheme of all built-in kinds. It is frozen, because all callers share it: Clone it to
+// add more.
 func Scheme() *scheme.Scheme { return builtin() }
 
 var builtin = sync.OnceValue(func() *scheme.Scheme {

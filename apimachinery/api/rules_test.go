@@ -11,14 +11,16 @@ import (
 
 func TestEveryStoredKindHasRules(t *testing.T) {
 	s := apitest.Scheme(t)
-	plain := map[string]bool{"ServiceAccount": true, "ComponentStatus": true} // nothing to check beyond metadata
+	// plain have nothing to check beyond metadata.
+	plain := map[string]bool{"ServiceAccount": true, "ComponentStatus": true}
 	for _, info := range s.All() {
 		if !info.HasVerb("update") || plain[info.GVK.Kind] {
 			continue
 		}
 		require.NotNil(t, info.Rules.Validate, info.GVK)
 		require.NotNil(t, info.Rules.ValidateUpdate, info.GVK)
-		free := map[string]bool{"PersistentVolume": true, "CronJob": true, "ServiceCIDR": true} // their status has no rules
+		// The status of free has no rules.
+		free := map[string]bool{"PersistentVolume": true, "CronJob": true, "ServiceCIDR": true}
 		if _, ok := info.Subresource("status"); ok && !free[info.GVK.Kind] {
 			require.NotNil(t, info.Rules.ValidateStatus, info.GVK)
 		}

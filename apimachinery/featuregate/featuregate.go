@@ -6,7 +6,10 @@
 //
 //	var gates = featuregate.New(featuregate.MajorMinor(1, 36))
 //	err := gates.Add(map[featuregate.Feature][]featuregate.Spec{
-//		"FastLists": {{Since: featuregate.MajorMinor(1, 34), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta, Default: true}},
+//		"FastLists": {
+//			{Since: featuregate.MajorMinor(1, 34), Stage: featuregate.Alpha},
+//			{Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta, Default: true},
+//		},
 //	})
 //	err = gates.Set("FastLists=false")
 package featuregate

@@ -18,8 +18,8 @@ type Version struct {
 	derive func(gv schema.GroupVersion, k scheme.Kind) (definitionVersion, *scheme.Info, error)
 }
 
-// VersionOf is the version name, such as v1beta1, whose objects are of Go type T. What of T counts is told at
-// [Derive].
+// VersionOf is the version name, such as v1beta1, whose objects are of Go type T. [Derive] describes how T
+// becomes its schema.
 func VersionOf[T metav1.Object](name string, o DeriveOptions) Version {
 	return Version{name: name, derive: func(gv schema.GroupVersion, k scheme.Kind) (definitionVersion, *scheme.Info, error) {
 		s := scheme.New()

@@ -55,7 +55,7 @@ type DaemonSetSpec struct {
 	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
 	// defaults to 0.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,4,opt,name=minReadySeconds"`
-	// Number of old revisions to retain for rollback; defaults to 10.
+	// Number of earlier revisions to retain for rollback; defaults to 10.
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty" protobuf:"varint,6,opt,name=revisionHistoryLimit"`
 }
 
@@ -131,7 +131,7 @@ type DeploymentSpec struct {
 	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
 	// defaults to 0.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty" protobuf:"varint,5,opt,name=minReadySeconds"`
-	// Number of old replica sets to retain for rollback; defaults to 10.
+	// Number of earlier replica sets to retain for rollback; defaults to 10.
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty" protobuf:"varint,6,opt,name=revisionHistoryLimit"`
 	// Whether rollouts are paused: changes of the template then do not start one.
 	Paused bool `json:"paused,omitempty" protobuf:"varint,7,opt,name=paused"`
@@ -314,7 +314,7 @@ type StatefulSetSpec struct {
 	PodManagementPolicy PodManagementPolicyType `json:"podManagementPolicy,omitempty" protobuf:"bytes,6,opt,name=podManagementPolicy" openapi:"enum=OrderedReady|Parallel"`
 	// How existing pods are replaced when the template changes.
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty" protobuf:"bytes,7,opt,name=updateStrategy"`
-	// Number of old revisions to retain for rollback; defaults to 10.
+	// Number of earlier revisions to retain for rollback; defaults to 10.
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty" protobuf:"varint,8,opt,name=revisionHistoryLimit"`
 	// Seconds a new pod must be ready, without any of its containers crashing, to be considered available;
 	// defaults to 0.

@@ -103,7 +103,8 @@ func validateDeploymentStrategy(r *check.Report, s *DeploymentStrategy, p *path)
 		validateShare(r, u.MaxSurge, false, rolling.Child("maxSurge"))
 		r.If(!sharePods(u.MaxUnavailable) && !sharePods(u.MaxSurge), rolling.Child("maxUnavailable"), u.MaxUnavailable, "may not be 0 when `maxSurge` is 0")
 	default:
-		check.OneOf(r, p, s.Type, RecreateDeploymentStrategyType, RollingUpdateDeploymentStrategyType) // the strategy, not its type
+		// The finding is about the strategy, not its type.
+		check.OneOf(r, p, s.Type, RecreateDeploymentStrategyType, RollingUpdateDeploymentStrategyType)
 	}
 }
 

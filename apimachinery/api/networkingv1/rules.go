@@ -24,7 +24,8 @@ func AddRules(s *scheme.Scheme) error {
 		}.Attach(s),
 		scheme.RulesFor[*IPAddress]{Meta: scheme.MetaStrict, Validate: ValidateIPAddress, ValidateUpdate: ValidateIPAddressUpdate, NameRule: NameIsIP}.Attach(s),
 		scheme.RulesFor[*ServiceCIDR]{
-			Validate: ValidateServiceCIDR, ValidateUpdate: ValidateServiceCIDRUpdate, // the condition Ready has no reason in Kubernetes, so conditions are not checked
+			// The condition Ready has no reason in Kubernetes, so conditions are not checked.
+			Validate: ValidateServiceCIDR, ValidateUpdate: ValidateServiceCIDRUpdate,
 		}.Attach(s),
 	)
 }
