@@ -3,8 +3,9 @@ package leaderelection
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 )
 
 // campaign is the time from the start of Run until the lease is ours.
@@ -45,7 +46,7 @@ func (c *campaign) run(ctx context.Context) error {
 	return nil
 }
 
-// withdraw gives back a lease that a write may have won without our being told.
+// withdraw releases a lease that a write without a reply may have won.
 func (c *campaign) withdraw(ctx context.Context) {
 	if len(c.attempts) == 0 {
 		return
@@ -60,8 +61,8 @@ func (c *campaign) withdraw(ctx context.Context) {
 	}
 }
 
-// startWarm calls Options.Warm. The context ends and the channel has the result
-// when it has returned.
+// startWarm calls Options.Warm. When it has returned the context ends and the
+// channel holds its result.
 func (c *campaign) startWarm(ctx context.Context) (context.Context, <-chan error) {
 	result := make(chan error, 1)
 	cold, warmed := context.WithCancel(ctx)
@@ -77,8 +78,8 @@ func (c *campaign) startWarm(ctx context.Context) (context.Context, <-chan error
 	return cold, result
 }
 
-// look reads the lease, unless a fresh record of it is given, and takes it if it
-// may and can. It returns when to look again at the latest.
+// look reads the lease, unless a fresh record of it is given, and takes it if
+// mayTake is set and it is free. It returns the longest time until the next look.
 func (c *campaign) look(ctx context.Context, fresh *Record, mayTake bool) time.Duration {
 	r, err := c.read(ctx, fresh)
 	switch {
@@ -87,23 +88,23 @@ func (c *campaign) look(ctx context.Context, fresh *Record, mayTake bool) time.D
 		if mayTake {
 			c.take(ctx, Record{LeaderTransitions: -1}, c.lock.Create)
 		}
-		return c.retry()
+		return c.retry(ctx)
 	case err != nil:
-		c.failed(ctx, "get lease", err)
-		return c.retry()
+		c.failed(ctx, "get lease failed", err)
+		return c.retry(ctx)
 	}
 	since := c.observe(r)
 	if _, own := c.attempts.find(r); own && mayTake {
 		c.keep(ctx, r)
-		return c.retry()
+		return c.retry(ctx)
 	}
 	if left := c.left(r, since); left > 0 {
-		return c.patience(left)
+		return c.patience(ctx, left)
 	}
 	if mayTake {
 		c.take(ctx, r, c.lock.Update)
 	}
-	return c.retry()
+	return c.retry(ctx)
 }
 
 func (c *campaign) read(ctx context.Context, fresh *Record) (Record, error) {
@@ -115,8 +116,8 @@ func (c *campaign) read(ctx context.Context, fresh *Record) (Record, error) {
 	return c.lock.Get(ctx)
 }
 
-// left is how long the holder of r must still be waited for. It counts from the
-// moment we first saw r: the holder's own clock is not asked.
+// left returns how long to wait for the holder of r. It counts from the moment r
+// was first observed: the holder's clock is not used.
 func (c *campaign) left(r Record, since time.Time) time.Duration {
 	if r.HolderIdentity == "" {
 		return 0
@@ -128,7 +129,7 @@ func (c *campaign) left(r Record, since time.Time) time.Duration {
 	return time.Until(since.Add(d))
 }
 
-// take writes the lease over old, which has run out, was released or never was.
+// take writes the lease over old, which has expired, was released or does not exist.
 func (c *campaign) take(ctx context.Context, old Record, write func(context.Context, Record) (Record, error)) {
 	now := stamp()
 	c.write(ctx, Record{
@@ -141,7 +142,7 @@ func (c *campaign) take(ctx context.Context, old Record, write func(context.Cont
 	}, write)
 }
 
-// keep renews the lease that an earlier write won without our being told, so
+// keep renews the lease that an earlier write without a reply has won, so
 // that the term starts with a full deadline.
 func (c *campaign) keep(ctx context.Context, r Record) {
 	r.RenewTime = stamp()
@@ -159,9 +160,9 @@ func (c *campaign) write(ctx context.Context, r Record, write func(context.Conte
 		c.won, c.record, c.acquired = true, got, sent
 		c.observe(got)
 	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-		// Somebody was faster.
+		// Another candidate was faster.
 	default:
-		c.failed(ctx, "take lease", err)
+		c.failed(ctx, "take lease failed", err)
 	}
 }
 
@@ -184,37 +185,37 @@ func (c *campaign) pause(ctx context.Context, wait time.Duration) *Record {
 		case errors.Is(err, errors.ErrUnsupported):
 			// Poll instead.
 		case err != nil:
-			c.failed(ctx, "watch lease", err)
+			c.failed(ctx, "watch lease failed", err)
 		}
 		var cancelRetry context.CancelFunc
-		ctx, cancelRetry = context.WithTimeout(ctx, c.retry())
+		ctx, cancelRetry = context.WithTimeout(ctx, c.retry(ctx))
 		defer cancelRetry()
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// watchedRetries is how many retry periods a candidate with a watch goes without
-// a look of its own, in case the watch is dead.
+// watchedRetries is how many retry periods a candidate with a watch waits before it
+// reads the lease itself, in case the watch is dead.
 const watchedRetries = 5
 
-// patience is how long to wait for a lease that has left to live: until just
+// patience returns how long to wait for a lease that expires in left: until just
 // after, or until the next look.
-func (c *campaign) patience(left time.Duration) time.Duration {
+func (c *campaign) patience(ctx context.Context, left time.Duration) time.Duration {
 	spread := min(100*time.Millisecond, c.opts.RetryPeriod/10)
-	left += rand.N(spread + 1)
+	left += backoff.Spread(ctx, spread)
 	if _, ok := c.lock.(Watcher); ok {
-		return min(left, watchedRetries*c.retry())
+		return min(left, watchedRetries*c.retry(ctx))
 	}
-	return min(left, c.retry())
+	return min(left, c.retry(ctx))
 }
 
 func (e *Elector) requestTimeout() time.Duration { return e.opts.RenewDeadline / 2 }
 
-// failed reports an error that will be retried.
-func (e *Elector) failed(ctx context.Context, what string, err error) {
+// failed logs an error that will be retried.
+func (e *Elector) failed(ctx context.Context, message string, err error) {
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
-		e.log.Warn("leader election request failed", "op", what, "err", err)
+		e.log.Warn(message, "err", err)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package leaderelection lets one of many candidates do a piece of work: an
 // [Elector] takes a lease through a [Lock], runs the work while it holds the
-// lease, and stops it before anybody else may take over. The Lock that keeps the
+// lease, and stops it before another candidate may take over. The Lock that keeps the
 // lease in a Kubernetes Lease object is in leaderelection/leaselock.
 //
 // # What is promised
@@ -17,7 +17,7 @@
 //  2. The lease is released only after lead has returned. Until then it is
 //     renewed, also after ctx has ended, for at most DrainTimeout.
 //  3. Clocks need not agree. A candidate measures how long the lease has not
-//     changed on its own monotonic clock; the times in the record are for people.
+//     changed on its own monotonic clock; the times in the record are for users.
 //  4. Errors are not losses. A failed, refused or conflicting renewal is retried
 //     until RenewDeadline. Leadership is lost at once when the lock shows another
 //     holder.
@@ -26,7 +26,7 @@
 //     its context ended. Then the process should exit, since lead may still work.
 //  6. An orderly hand-over is quick: when ctx ends and lead has returned, the
 //     lease is released at once, and a candidate whose Lock is a [Watcher] takes
-//     it as soon as it is told, otherwise within RetryPeriod.
+//     it as soon as Wait returns, otherwise within RetryPeriod.
 //  7. When the holder dies, a Watcher candidate takes over LeaseDuration after
 //     the last renewal, others up to RetryPeriod later.
 //

@@ -11,8 +11,8 @@ import (
 
 var (
 	// ErrLost is returned by Run, and is the cause of the end of the led context,
-	// when leadership was lost: another holds the lease, or it could not be
-	// renewed in time.
+	// when leadership was lost: another candidate holds the lease, or it could not
+	// be renewed in time.
 	ErrLost = errors.New("leaderelection: leadership lost")
 
 	// ErrNotDrained is returned by Run when the led work did not return within
@@ -32,11 +32,11 @@ type Elector struct {
 
 	mu       sync.Mutex // guards all below; never held while calling out
 	running  bool
-	observed Record    // last record seen
-	seen     bool      // observed is set
-	since    time.Time // when it was first seen
-	led      context.Context
-	renewed  time.Time // start of the last successful renewal; set while led is
+	observed Record          // last record seen
+	seen     bool            // observed is set
+	since    time.Time       // when it was first seen
+	led      <-chan struct{} // Done of the led context; nil when lead does not run
+	renewed  time.Time       // start of the last successful renewal; set while led is
 }
 
 // New checks opts, fills in defaults and makes an elector for the given lock. An
@@ -51,7 +51,7 @@ func New(lock Lock, opts Options) (*Elector, error) {
 
 // Run waits until this candidate holds the lease, then calls lead and renews the
 // lease until lead has returned. lead's context carries the fence token and ends
-// when ctx does or leadership is lost, with the cause telling which.
+// when ctx does or leadership is lost; its cause is that of ctx or ErrLost.
 //
 // Run returns nil if ctx ended, whether it led or not; lead's error if lead
 // returned one of its own; ErrLost, possibly joined with lead's error, if
@@ -86,31 +86,39 @@ func (e *Elector) enter() error {
 	return nil
 }
 
-// leave lets Run be called again, unless the work of this one is still there.
+// leave allows another call of Run, unless lead of this one still runs.
 func (e *Elector) leave() {
 	e.mu.Lock()
 	e.running = e.led != nil
 	e.mu.Unlock()
 }
 
-// Identity is the name this candidate writes into the lease.
+// Identity returns the name this candidate writes into the lease.
 func (e *Elector) Identity() string { return e.opts.Identity }
 
-// Leader is the identity of the last holder seen, empty if none was or if the
-// lease was released.
+// Leader returns the identity of the last holder observed, empty if there was none
+// or the lease was released.
 func (e *Elector) Leader() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.observed.HolderIdentity
 }
 
-// IsLeader says whether this candidate leads: lead has been called and its
+// IsLeader reports whether this candidate leads: lead has been called and its
 // context has not ended.
 func (e *Elector) IsLeader() bool {
 	e.mu.Lock()
 	led := e.led
 	e.mu.Unlock()
-	return led != nil && led.Err() == nil
+	if led == nil {
+		return false
+	}
+	select {
+	case <-led:
+		return false
+	default:
+		return true
+	}
 }
 
 // Healthy returns an error if lead is running although the lease ran out more
@@ -129,15 +137,16 @@ func (e *Elector) Healthy(tolerance time.Duration) error {
 	return nil
 }
 
-// Fenced says whether the lock's server is known to refuse writes of a leader
-// that was replaced. If it is false, safety rests on lead returning within
+// Fenced reports whether the lock's server is known to refuse writes of a leader
+// that was replaced. If it is false, safety depends on lead returning within
 // LeaseDuration - RenewDeadline after its context ended.
 func (e *Elector) Fenced() bool {
 	f, ok := e.lock.(Fencer)
 	return ok && f.Fenced()
 }
 
-// observe records what the lease looks like now and returns since when it does.
+// observe stores the current record of the lease and returns since when it has
+// been unchanged.
 func (e *Elector) observe(r Record) time.Time {
 	now := time.Now()
 	e.mu.Lock()
@@ -159,7 +168,7 @@ func (e *Elector) observe(r Record) time.Time {
 }
 
 func (e *Elector) status(leading bool) {
-	if e.opts.Metrics != nil && e.opts.Metrics.Status != nil {
+	if e.opts.Metrics.Status != nil {
 		e.opts.Metrics.Status(leading)
 	}
 }
@@ -170,16 +179,16 @@ func (e *Elector) event(message string) {
 	}
 }
 
-// leaseSeconds is LeaseDuration as it is written.
+// leaseSeconds returns LeaseDuration as it is written, in whole seconds.
 func (e *Elector) leaseSeconds() time.Duration {
 	return (e.opts.LeaseDuration + time.Second - 1).Truncate(time.Second)
 }
 
-// stamp is the current time as it is written.
+// stamp returns the current time as it is written.
 func stamp() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// attempts are the writes of one candidacy that may have reached the store though
-// no answer did. A record that equals one of them is our own.
+// attempts are the writes of one candidacy that may have reached the store without
+// a reply. A record that equals one of them is our own.
 type attempts []attempt
 
 type attempt struct {
@@ -187,7 +196,7 @@ type attempt struct {
 	at     time.Time // when it was sent, monotonic
 }
 
-// maxAttempts is far more than can be under way at once.
+// maxAttempts is far more than can be in flight at once.
 const maxAttempts = 16
 
 func (a *attempts) add(r Record, at time.Time) {

@@ -231,7 +231,7 @@ func TestErrorsWithinTheDeadlineAreSurvived(t *testing.T) {
 					return locktest.Fault{}
 				}
 				slow := 0
-				a := start(t, lock, leaderelection.Options{Identity: "a", Metrics: &leaderelection.Metrics{
+				a := start(t, lock, leaderelection.Options{Identity: "a", Metrics: leaderelection.Metrics{
 					SlowPath: func() { slow++ },
 				}}, 0)
 				<-a.led
@@ -404,7 +404,7 @@ func TestLedContextCarriesTheToken(t *testing.T) {
 		var events []string
 		lock.Events = func(m string) { events = append(events, m) }
 		var status []bool
-		e := newElector(t, lock, leaderelection.Options{Identity: "me", Metrics: &leaderelection.Metrics{
+		e := newElector(t, lock, leaderelection.Options{Identity: "me", Metrics: leaderelection.Metrics{
 			Status: func(on bool) { status = append(status, on) },
 		}})
 		require.True(t, e.Fenced())

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/fence"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/leaderelection"
@@ -27,7 +31,27 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// history is one random run. Everything random is drawn from rng, under mu.
+// TestAHistoryIsReplayed: a seed decides everything that happens in a history, the waits of the electors
+// included.
+func TestAHistoryIsReplayed(t *testing.T) {
+	for _, seed := range seeds.Of(t, 5) {
+		var traces [2][]string
+		for n := range traces {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHistory(t, seed)
+				h.requests = true
+				h.run()
+				// Lines of the same instant are in no order.
+				slices.Sort(h.log)
+				traces[n] = h.log
+			})
+		}
+		require.NotEmpty(t, traces[0])
+		require.Equal(t, traces[0], traces[1], "seed %d", seed)
+	}
+}
+
+// history is one random run.
 type history struct {
 	t     *testing.T
 	seed  uint64
@@ -42,6 +66,8 @@ type history struct {
 	terms   int
 	last    time.Time // when the last leader's work ended
 	log     []string
+	// requests adds every request to the log.
+	requests bool
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
@@ -78,6 +104,9 @@ func (h *history) fault(i int) func(string) locktest.Fault {
 		h.mu.Lock()
 		trouble := h.trouble[i]
 		h.mu.Unlock()
+		if h.requests {
+			h.note("%d: %s", i, op)
+		}
 		f := locktest.Fault{Before: time.Duration(rng.IntN(int(50 * time.Millisecond)))}
 		if rng.IntN(100) >= trouble {
 			return f
@@ -120,8 +149,8 @@ func (h *history) run() {
 			h.store.Touch()
 		}
 	}
-	// All is well again: requests under way may still be stuck for RenewDeadline
-	// and a write that lands late may make everybody wait for a lease duration.
+	// No more faults: requests in flight may still be stuck for RenewDeadline
+	// and a write that arrives late may make all candidates wait for a lease duration.
 	h.mu.Lock()
 	h.trouble = [4]int{}
 	h.mu.Unlock()
@@ -136,15 +165,17 @@ func (h *history) run() {
 		h.mu.Unlock()
 	}
 	if now == 0 {
-		h.fail("nobody leads although all is well")
+		h.fail("there is no leader although there are no faults")
 	}
 	end()
 	machines.Wait()
-	time.Sleep(2 * time.Minute) // writes that land late
+	time.Sleep(2 * time.Minute) // writes that arrive late
 }
 
 // machine runs one process after the other.
 func (h *history) machine(ctx context.Context, i int) {
+	// Not all at the same instant, whose order is not decided by the seed.
+	time.Sleep(h.upTo(fmt.Sprint("start ", i), time.Second))
 	for n := 0; ctx.Err() == nil; n++ {
 		lock := h.store.Lock()
 		lock.Fault = h.fault(i)
@@ -166,7 +197,8 @@ func (h *history) machine(ctx context.Context, i int) {
 			h.fail("new: %v", err)
 			return
 		}
-		process, kill := context.WithTimeout(ctx, 10*time.Second+h.upTo(fmt.Sprint("life ", i), 4*time.Minute))
+		jittered := backoff.WithJitter(ctx, func() float64 { return h.draws.For(fmt.Sprint("jitter ", i)).Float64() })
+		process, kill := context.WithTimeout(jittered, 10*time.Second+h.upTo(fmt.Sprint("life ", i), 4*time.Minute))
 		for process.Err() == nil {
 			err := e.Run(process, func(led context.Context) error { return h.lead(led, e) })
 			h.note("%s: run: %v", id, err)

@@ -12,8 +12,8 @@ import (
 type Record struct {
 	// HolderIdentity is the holder's Identity, empty if the lease is free.
 	HolderIdentity string
-	// LeaseDuration is how long others wait after they saw the record change
-	// before they take the lease. Whole seconds.
+	// LeaseDuration is how long others wait after they observed a change of the
+	// record before they take the lease. Whole seconds.
 	LeaseDuration time.Duration
 	// AcquireTime is when the holder took the lease, on its clock. Microseconds.
 	AcquireTime time.Time
@@ -26,19 +26,18 @@ type Record struct {
 	Version string
 }
 
-// same says that two records were written by the same write.
+// same reports whether two records come from the same write.
 func (r Record) same(o Record) bool {
 	return r.HolderIdentity == o.HolderIdentity && r.LeaderTransitions == o.LeaderTransitions &&
 		r.LeaseDuration == o.LeaseDuration && r.AcquireTime.Equal(o.AcquireTime) && r.RenewTime.Equal(o.RenewTime)
 }
 
-// Errors a Lock returns, wrapped or not. All others are taken as passing
-// failures and retried.
+// Errors a Lock returns, wrapped or not. All others are retried.
 var (
 	// ErrNotFound: there is no record.
 	ErrNotFound = errors.New("lease not found")
-	// ErrConflict: the record is not the one the caller last saw, or, for Create,
-	// there is one already.
+	// ErrConflict: the record is not the one the caller last read, or, for Create,
+	// one exists already.
 	ErrConflict = errors.New("lease was changed by another")
 )
 
@@ -48,7 +47,7 @@ var (
 type Lock interface {
 	// Key names the lease, in logs and fence tokens.
 	Key() types.NamespacedName
-	// Get returns the current record, never an old one, or ErrNotFound.
+	// Get returns the current record, never a stale one, or ErrNotFound.
 	Get(ctx context.Context) (Record, error)
 	// Create stores the first record, or fails with ErrConflict if there is one.
 	// It returns the record with its version.
@@ -58,33 +57,33 @@ type Lock interface {
 	Update(ctx context.Context, r Record) (Record, error)
 }
 
-// Watcher is a Lock that can tell when the record changes, so that a released
+// Watcher is a Lock that can wait for changes of the record, so that a released
 // lease is taken at once and candidates need not poll.
 type Watcher interface {
 	Lock
 	// Wait blocks until the record's version differs from last.Version and returns
 	// the record, or ErrNotFound when it was deleted. It may return without a
 	// change. It fails when ctx ends, and with errors.ErrUnsupported if the record
-	// cannot be watched, for want of permission say; then candidates poll.
+	// cannot be watched, for example without permission; then candidates poll.
 	Wait(ctx context.Context, last Record) (Record, error)
 }
 
-// EventRecorder is a Lock that can tell the public about changes of leadership.
+// EventRecorder is a Lock that can record events about changes of leadership.
 type EventRecorder interface {
-	// Event records that the holder has become the leader or has stopped being
-	// it; message reads like "pod-1 became leader". It must not block.
+	// Event records that the holder became the leader or stopped leading;
+	// message is for example "pod-1 became leader". It must not block.
 	Event(message string)
 }
 
-// Fencer is a Lock that knows whether its server checks fence tokens.
+// Fencer is a Lock that can report whether its server checks fence tokens.
 type Fencer interface {
-	// Fenced is true if the server was seen to enforce fencing.
+	// Fenced reports whether a reply of the server has shown that it does.
 	Fenced() bool
 }
 
-// ServerNamer is a Lock that knows which server keeps it. The token in the context of the led work is then
-// for that server only, so that a leader may write to other clusters.
+// ServerNamer is a Lock that can name the server that stores it. The token in the context of the led work is
+// then for that server only, so that a leader may write to other clusters.
 type ServerNamer interface {
-	// Server is the name that connections give with fence.Sent, or empty if it is not known.
+	// Server returns the name that connections report with fence.Sent, or "" before the first reply.
 	Server() string
 }

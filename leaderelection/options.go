@@ -16,12 +16,12 @@ const (
 	DefaultRetryPeriod   = 2 * time.Second
 	DefaultDrainTimeout  = 30 * time.Second
 
-	// retryMargin is how much of the deadline a retry may use up: at least one
-	// renewal must fit in although retries may be late by this factor.
+	// retryMargin is the factor by which a retry may be late: at least one renewal
+	// must fit into RenewDeadline nevertheless.
 	retryMargin = 1.2
 )
 
-// Options says how an Elector behaves. The zero value uses the defaults above
+// Options configure an Elector. The zero value uses the defaults above
 // and an identity made of the host name and random letters.
 type Options struct {
 	// Identity is written into the lease while this candidate holds it. It must
@@ -29,17 +29,17 @@ type Options struct {
 	// letters.
 	Identity string
 
-	// LeaseDuration is how long candidates wait after a leader's last sign of
-	// life. It is written in whole seconds, rounded up. 0 means 15 s.
+	// LeaseDuration is how long candidates wait after a leader's last renewal.
+	// It is written in whole seconds, rounded up. 0 means 15 s.
 	LeaseDuration time.Duration
 
-	// RenewDeadline is how long a leader goes on without a successful renewal.
+	// RenewDeadline is how long a leader continues without a successful renewal.
 	// It must be below LeaseDuration; the difference is the time its work has to
 	// stop. 0 means 10 s.
 	RenewDeadline time.Duration
 
-	// RetryPeriod is the time between two renewals, and between two looks of a
-	// candidate. 1.2 times this must be below RenewDeadline. 0 means 2 s.
+	// RetryPeriod is the time between two renewals of a leader, and between two
+	// reads of a candidate. 1.2 times this must be below RenewDeadline. 0 means 2 s.
 	RetryPeriod time.Duration
 
 	// DrainTimeout is how long the work may take to return after its context
@@ -47,34 +47,35 @@ type Options struct {
 	// negative means without limit.
 	DrainTimeout time.Duration
 
-	// Warm, if not nil, is called when Run starts, as leader or not, to fill
-	// caches and the like. The lease is not taken before it has returned nil; an
-	// error ends Run. Its context ends with Run's.
+	// Warm, if not nil, is called when Run starts, on every candidate, for example
+	// to fill caches. The lease is not taken before it has returned nil; an
+	// error ends Run. Its context ends with that of Run.
 	Warm func(ctx context.Context) error
 
 	// OnNewLeader, if not nil, is called with the identity of every new holder
 	// this candidate sees, itself included. It must return quickly.
 	OnNewLeader func(identity string)
 
-	// Logger reports changes of leadership and failed renewals. Nil discards.
+	// Logger logs changes of leadership and failed renewals; nil discards them.
 	Logger *slog.Logger
 
-	// Metrics, if not nil, is told what happens.
-	Metrics *Metrics
+	// Metrics are called on events of the election.
+	Metrics Metrics
 }
 
-// Metrics is told what an elector does. Each function may be nil. The comments
-// name the metric each feeds; its label name is the lease's name.
+// Metrics are functions called by an elector. Each may be nil and must return
+// quickly. The comments name the metric of Kubernetes that each feeds; its label
+// "name" is the name of the lease.
 type Metrics struct {
-	// Status: this candidate leads, or no longer does.
+	// Status is called when this candidate becomes the leader or stops being it.
 	// leader_election_master_status (gauge, 1 or 0).
 	Status func(leading bool)
-	// SlowPath: a renewal could not be done by the one guarded write and had to
-	// read the lease first. leader_election_slowpath_total.
+	// SlowPath is called when a renewal fails with a conflict and the lease has to
+	// be read first. leader_election_slowpath_total.
 	SlowPath func()
 }
 
-// OptionError says which field of Options cannot be used.
+// OptionError reports an invalid field of Options.
 type OptionError struct {
 	Field  string
 	Reason string

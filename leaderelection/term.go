@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/fence"
 )
 
@@ -15,7 +15,7 @@ type term struct {
 	*Elector
 	record     Record // as last confirmed or read
 	attempts   attempts
-	superseded bool // somebody else holds the lease
+	superseded bool // another candidate holds the lease
 
 	lose     context.CancelCauseFunc // ends the led context, if there is one
 	watchdog *time.Timer             // does so at the deadline, whatever the lock does
@@ -38,7 +38,7 @@ func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Co
 		lose(fmt.Errorf("%w: the lease was not renewed for %v", ErrLost, t.opts.RenewDeadline))
 	})
 	defer t.watchdog.Stop()
-	t.setLed(led, acquired)
+	t.setLed(led.Done(), acquired)
 	t.status(true)
 	t.event("became leader")
 
@@ -60,7 +60,7 @@ func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Co
 		}
 		return ErrNotDrained
 	}
-	t.setLed(nil, time.Time{}) //nolint:staticcheck // nil: there is no led context any longer
+	t.setLed(nil, time.Time{})
 	if led.Err() == nil {
 		t.status(false)
 	}
@@ -72,7 +72,7 @@ func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Co
 	return outcome(leadErr, cause)
 }
 
-// outcome is what Run returns, from lead's error and why its context ended.
+// outcome returns the result of Run from lead's error and the cause of the end of its context.
 func outcome(leadErr, cause error) error {
 	if cause != nil && (errors.Is(leadErr, cause) || errors.Is(leadErr, context.Canceled)) {
 		leadErr = nil
@@ -86,9 +86,9 @@ func outcome(leadErr, cause error) error {
 	return leadErr
 }
 
-// hold renews the lease until lead has returned, and says whether it did in time.
+// hold renews the lease until lead has returned, and reports whether it did in time.
 func (t *term) hold(led, renewing context.Context, returned <-chan struct{}) (drained bool) {
-	tick := time.NewTimer(t.retry())
+	tick := time.NewTimer(t.retry(led))
 	defer tick.Stop()
 	ended := led.Done()
 	var overdue <-chan time.Time
@@ -98,7 +98,7 @@ func (t *term) hold(led, renewing context.Context, returned <-chan struct{}) (dr
 			return true
 		case <-ended:
 			ended = nil
-			t.log.Info("leading ends, waiting for the work to return", "cause", context.Cause(led))
+			t.log.Info("stopped leading, waiting for the work to return", "cause", context.Cause(led))
 			t.status(false)
 			if t.opts.DrainTimeout > 0 {
 				timer := time.NewTimer(t.opts.DrainTimeout)
@@ -113,34 +113,33 @@ func (t *term) hold(led, renewing context.Context, returned <-chan struct{}) (dr
 			if !t.superseded {
 				t.renew(renewing)
 			}
-			tick.Reset(t.retry())
+			tick.Reset(t.retry(led))
 		}
 	}
 }
 
-// renew writes the lease once more; if that cannot be done in one step, it looks
-// why and tries again.
+// renew renews the lease; after a conflict it reads the lease and tries again.
 func (t *term) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, t.requestTimeout())
 	defer cancel()
 	err := t.write(ctx, t.lock.Update)
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound) {
-		if t.opts.Metrics != nil && t.opts.Metrics.SlowPath != nil {
+		if t.opts.Metrics.SlowPath != nil {
 			t.opts.Metrics.SlowPath()
 		}
 		err = t.recover(ctx)
 	}
 	if err != nil && !t.superseded {
-		t.failed(ctx, "renew lease", err)
+		t.failed(ctx, "renew lease failed", err)
 	}
 }
 
-// recover finds out whether the lease is still ours and renews it if so.
+// recover reads the lease and renews it if it is still ours.
 func (t *term) recover(ctx context.Context) error {
 	r, err := t.lock.Get(ctx)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		// Deleted. Whoever creates it first has it.
+		// Deleted: the first candidate to create it holds it.
 		return t.write(ctx, t.lock.Create)
 	case err != nil:
 		return err
@@ -150,7 +149,7 @@ func (t *term) recover(ctx context.Context) error {
 	return t.write(ctx, t.lock.Update)
 }
 
-// adopt takes r as the current state of our lease, or finds that it is not ours.
+// adopt makes r the current record of our lease, or reports that it is not ours.
 func (t *term) adopt(r Record) bool {
 	t.observe(r)
 	if r.HolderIdentity != t.record.HolderIdentity || r.LeaderTransitions != t.record.LeaderTransitions ||
@@ -163,13 +162,13 @@ func (t *term) adopt(r Record) bool {
 	}
 	t.record = r
 	if a, ok := t.attempts.find(r); ok {
-		// A renewal whose answer we did not get.
+		// A renewal without a reply.
 		t.extend(a.at)
 	}
 	return true
 }
 
-// write renews the lease by an update, or by creating it anew.
+// write renews the lease by an update, or by creating it again.
 func (t *term) write(ctx context.Context, write func(context.Context, Record) (Record, error)) error {
 	r, sent := t.record, time.Now()
 	r.RenewTime, r.LeaseDuration = stamp(), t.leaseSeconds()
@@ -192,14 +191,14 @@ func (t *term) extend(sent time.Time) {
 		t.renewed = sent
 	}
 	t.mu.Unlock()
-	// A watchdog that has gone off has ended the led context for good.
+	// A watchdog that has fired has ended the led context.
 	if later && t.watchdog.Stop() {
 		t.watchdog.Reset(time.Until(sent.Add(t.opts.RenewDeadline)))
 	}
 }
 
-// release gives the lease back: no holder, and a duration of one second for
-// candidates that look at nothing else. It gives up after half the deadline.
+// release releases the lease: no holder, and a duration of one second for
+// candidates that only check that. It gives up after half the deadline.
 func (t *term) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.requestTimeout())
 	defer cancel()
@@ -210,12 +209,10 @@ func (t *term) release(ctx context.Context) {
 		case err == nil, t.superseded, errors.Is(err, ErrNotFound):
 			return
 		case ctx.Err() != nil:
-			t.log.Warn("lease was not released", "err", err)
+			t.log.Warn("release lease failed", "err", err)
 			return
 		}
-		wait, stop := context.WithTimeout(ctx, pause)
-		<-wait.Done()
-		stop()
+		_ = backoff.Sleep(ctx, pause) // its end is seen after the next write
 		pause *= 2
 	}
 }
@@ -245,14 +242,14 @@ func (t *term) writeRelease(ctx context.Context) error {
 	return err
 }
 
-// setLed records the led context, nil when lead has returned.
-func (t *term) setLed(led context.Context, renewed time.Time) {
+// setLed stores Done of the led context, nil when lead has returned.
+func (t *term) setLed(led <-chan struct{}, renewed time.Time) {
 	t.mu.Lock()
 	t.led, t.renewed = led, renewed
 	t.mu.Unlock()
 }
 
-// retry is RetryPeriod, up to a fifth shorter, so that electors spread out.
-func (e *Elector) retry() time.Duration {
-	return e.opts.RetryPeriod - rand.N(e.opts.RetryPeriod/5+1)
+// retry returns RetryPeriod, up to a fifth shorter, so that electors spread out.
+func (e *Elector) retry(ctx context.Context) time.Duration {
+	return e.opts.RetryPeriod - backoff.Spread(ctx, e.opts.RetryPeriod/5)
 }

@@ -143,9 +143,9 @@ func (m *Metrics) Reconciles() controller.Metrics {
 }
 
 // Leader returns the hooks for leaderelection.Options.Metrics; name is the name of the lease.
-func (m *Metrics) Leader(name string) *leaderelection.Metrics {
+func (m *Metrics) Leader(name string) leaderelection.Metrics {
 	leading, slow := m.leading.WithLabelValues(name), m.slowPath.WithLabelValues(name)
-	return &leaderelection.Metrics{
+	return leaderelection.Metrics{
 		Status: func(is bool) {
 			if is {
 				leading.Set(1)

@@ -8,22 +8,22 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// fenceWitness notes whether answers about leases say that the server enforces
-// fencing, and what the connection calls the server.
-type fenceWitness struct {
+// fencingConn records whether the replies about the lease show that the server
+// enforces fencing, and the name the connection has for the server.
+type fencingConn struct {
 	client.Conn
-	seen   atomic.Bool
-	server atomic.Pointer[string]
+	enforced atomic.Bool
+	server   atomic.Pointer[string]
 }
 
-// Do implements client.Conn. Without a header in a good answer the server is one
-// that does not enforce it (any more), say after a change of servers.
-func (w *fenceWitness) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
-	resp, err := w.Conn.Do(fence.WithWitness(ctx, w.saw), r)
+// Do implements client.Conn. A successful reply without the header is that of a server
+// that does not enforce fencing, for example after a change of servers.
+func (c *fencingConn) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	resp, err := c.Conn.Do(fence.WithWitness(ctx, c.setServer), r)
 	if err == nil {
-		w.seen.Store(resp.Header[fence.Header] == fence.Enforced)
+		c.enforced.Store(resp.Header[fence.Header] == fence.Enforced)
 	}
 	return resp, err
 }
 
-func (w *fenceWitness) saw(server string) { w.server.Store(&server) }
+func (c *fencingConn) setServer(server string) { c.server.Store(&server) }

@@ -4,7 +4,7 @@
 // ours exclude each other.
 //
 // A candidate needs the verbs get, create and update on leases in the Lease's
-// namespace, and should have watch: then it hears of a released lease at once,
+// namespace, and should have watch: then it takes a released lease at once,
 // otherwise it polls. The namespace must exist.
 package leaselock
 
@@ -29,7 +29,7 @@ import (
 // EventReason is the reason of the events of changes of leadership.
 const EventReason = "LeaderElection"
 
-// Options says more about the Lease. The zero value is useful.
+// Options configure a Lock. The zero value is usable.
 type Options struct {
 	// Labels are set on a Lease this candidate creates.
 	Labels map[string]string
@@ -42,10 +42,10 @@ type Options struct {
 // Lock implements leaderelection.Lock, Watcher, EventRecorder and Fencer over one
 // Lease. It is safe for concurrent use. Create it with New.
 type Lock struct {
-	key    types.NamespacedName
-	opts   Options
-	leases *client.Client[*coordinationv1.Lease]
-	fenced *fenceWitness
+	key     types.NamespacedName
+	opts    Options
+	leases  *client.Client[*coordinationv1.Lease]
+	fencing *fencingConn
 
 	unwatchable atomic.Bool
 
@@ -61,10 +61,10 @@ var (
 )
 
 // New returns the lock kept in the Lease named key, which is created by the first
-// candidate. The connection's scheme must know coordinationv1.
+// candidate. coordinationv1 must be registered in the connection's scheme.
 func New(conn client.Conn, key types.NamespacedName, opts Options) *Lock {
-	w := &fenceWitness{Conn: conn}
-	return &Lock{key: key, opts: opts, fenced: w, leases: client.For[*coordinationv1.Lease](w)}
+	w := &fencingConn{Conn: conn}
+	return &Lock{key: key, opts: opts, fencing: w, leases: client.For[*coordinationv1.Lease](w)}
 }
 
 // Key implements leaderelection.Lock.
@@ -96,8 +96,8 @@ func (l *Lock) Create(ctx context.Context, r leaderelection.Record) (leaderelect
 	return l.read(lease), nil
 }
 
-// Update implements leaderelection.Lock. What it does not know of the Lease
-// (labels, annotations, strategy) it leaves as it is.
+// Update implements leaderelection.Lock. It preserves other parts of the Lease
+// (labels, annotations, strategy).
 func (l *Lock) Update(ctx context.Context, r leaderelection.Record) (leaderelection.Record, error) {
 	base, err := l.base(ctx, r.Version)
 	if err != nil {
@@ -158,11 +158,11 @@ func (l *Lock) Event(message string) {
 	l.opts.Event(codec.DeepCopy(last), EventReason, message)
 }
 
-// Fenced implements leaderelection.Fencer: the server has said in an answer about
-// this Lease that it checks fence tokens.
-func (l *Lock) Fenced() bool { return l.fenced.seen.Load() }
+// Fenced implements leaderelection.Fencer: a reply about this Lease has shown that
+// the server checks fence tokens.
+func (l *Lock) Fenced() bool { return l.fencing.enforced.Load() }
 
-// base returns the Lease of that version to make an update from.
+// base returns the Lease at that version, as the base of an update.
 func (l *Lock) base(ctx context.Context, version string) (*coordinationv1.Lease, error) {
 	l.mu.Lock()
 	last := l.last
@@ -180,7 +180,7 @@ func (l *Lock) base(ctx context.Context, version string) (*coordinationv1.Lease,
 	return lease, nil
 }
 
-// read remembers lease for the next update and returns its record.
+// read keeps lease for the next update and returns its record.
 func (l *Lock) read(lease *coordinationv1.Lease) leaderelection.Record {
 	l.mu.Lock()
 	l.last = lease
@@ -216,7 +216,7 @@ func setSpec(s *coordinationv1.LeaseSpec, r leaderelection.Record) {
 	s.AcquireTime, s.RenewTime, s.LeaseTransitions = &acquired, &renewed, &r.LeaderTransitions
 }
 
-// failure puts an API error into the words of leaderelection.
+// failure wraps an API error with the matching error of leaderelection.
 func (l *Lock) failure(op string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -229,7 +229,7 @@ func (l *Lock) failure(op string, err error) error {
 
 // Server implements leaderelection.ServerNamer.
 func (l *Lock) Server() string {
-	if s := l.fenced.server.Load(); s != nil {
+	if s := l.fencing.server.Load(); s != nil {
 		return *s
 	}
 	return ""
