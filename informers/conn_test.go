@@ -37,12 +37,12 @@ type streamConn struct {
 
 func (c streamConn) Stream(ctx context.Context, _ *client.Request) (*client.Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	return &client.Stream{ContentType: client.MediaProtobuf + ";stream=watch", Body: &heldOpen{Reader: bytes.NewReader(c.body), ctx: ctx, cancel: cancel}}, nil
+	return &client.Stream{ContentType: client.MediaProtobuf + ";stream=watch", Body: &heldOpen{Reader: bytes.NewReader(c.body), ended: ctx.Done(), cancel: cancel}}, nil
 }
 
 type heldOpen struct {
 	*bytes.Reader
-	ctx    context.Context
+	ended  <-chan struct{}
 	cancel context.CancelFunc
 }
 
@@ -50,7 +50,7 @@ func (h *heldOpen) Read(p []byte) (int, error) {
 	if n, err := h.Reader.Read(p); err == nil {
 		return n, nil
 	}
-	<-h.ctx.Done()
+	<-h.ended
 	return 0, io.EOF
 }
 

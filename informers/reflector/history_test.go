@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/client"
 )
@@ -460,12 +461,12 @@ func history(t *testing.T, seed uint64) (trace string) {
 	w := &witness{t: t, s: s, state: map[string]uint64{}}
 	var steps strings.Builder
 	r := New(s, w, Options{
-		NoWatchList: rng.IntN(3) == 0, PageSize: int64(1 + rng.IntN(4)), Jitter: rand.New(rand.NewPCG(seed, 3)).Float64,
+		NoWatchList: rng.IntN(3) == 0, PageSize: int64(1 + rng.IntN(4)),
 		Observe: func(in Input, _ Machine, cmd Command) {
 			fmt.Fprintln(&steps, time.Now().Format(time.RFC3339Nano), in.Outcome, in.Version, in.Err, cmd.Do, cmd.Version, cmd.After)
 		},
 	})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(backoff.WithJitter(t.Context(), rand.New(rand.NewPCG(seed, 3)).Float64))
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	for range 20 + rng.IntN(60) {

@@ -12,26 +12,25 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Action is something to do next.
+// Action is what the machine wants done next. The driver reports the result of each as one Input.
 type Action uint8
 
-// The actions.
 const (
 	// Wait for Command.After, then report Woke.
 	Wait Action = iota + 1
 	// List the collection, then report Listed or Failed.
 	List
-	// WatchList opens a watch that gives the collection first, then report Caught or Failed.
+	// WatchList opens a watch that sends the collection first, then report Caught or Failed.
 	WatchList
 	// Watch for changes after Command.Version; report Failed when it ends.
 	Watch
-	// Follow goes on reading the watch that is open.
+	// Follow continues reading the open watch.
 	Follow
-	// CheckServed finds out whether the server serves the resource, then report Served, Absent or Failed.
+	// CheckServed queries discovery for the resource, then report Served, Absent or Failed.
 	CheckServed
 )
 
-// Command is what the machine wants done.
+// Command is an action with its parameters.
 type Command struct {
 	// Do is the action.
 	Do Action
@@ -40,62 +39,60 @@ type Command struct {
 	// Version to watch from, or, for List and WatchList, the version the answer must not be older than; empty
 	// for the latest.
 	Version string
-	// Reread, if positive, has the collection read again after so long, unless it is before that.
+	// Reread, if positive, is after how long to report Relist, unless the collection is read again before.
 	Reread time.Duration
-	// Gone is set when it is certain that the server does not serve the resource: what was known of it is
-	// gone.
+	// NotServed is set when it is certain that the server does not serve the resource: the copy is to be
+	// emptied.
 	NotServed bool
 }
 
-// Outcome is what happened.
+// Outcome is the kind of an Input.
 type Outcome uint8
 
-// The outcomes.
 const (
 	// Start begins the first cycle.
 	Start Outcome = iota + 1
 	// Woke ends a Wait.
 	Woke
-	// Listed says that a list was read whole, at Input.Version.
+	// Listed: a list was read completely, at Input.Version.
 	Listed
-	// Caught says that a watch has given everything there was, up to Input.Version.
+	// Caught: a watch has sent the whole collection, up to Input.Version.
 	Caught
-	// Moved says that a watch has reached Input.Version, by an event or a bookmark.
+	// Moved: a watch has reached Input.Version, by an event or a bookmark.
 	Moved
-	// Missed says that a watch has brought an event that cannot be read.
+	// Missed: a watch has sent an event that cannot be read.
 	Missed
-	// Failed says that an action ended with Input.Err; for Watch also how it ends normally (io.EOF).
+	// Failed: an action ended with Input.Err. A Watch also ends normally so, with io.EOF.
 	Failed
-	// Absent says that the server itself has said, to an CheckServed, that it does not serve the resource.
+	// Absent: the server's discovery does not list the resource.
 	Absent
-	// Served says that the server, asked, does serve it.
+	// Served: the server's discovery lists the resource.
 	Served
-	// Relist asks for the collection to be read again, not older than Input.Version if that is set.
+	// Relist requests that the collection is read again, not older than Input.Version if that is set.
 	Relist
 )
 
-// Input is one thing that happened.
+// Input is an outcome with its parameters.
 type Input struct {
 	Outcome Outcome
 	Version string
 	Err     error
 }
 
-// Phase is where the machine is.
+// Phase is the main part of a Machine's state.
 type Phase uint8
 
-// The phases.
 const (
 	// Idle: nothing has been read yet, or it must be read again.
 	Idle Phase = iota
-	// Reading: a list or the first part of a watch-list is under way.
+	// Reading: a list or the first part of a watch-list is being read.
 	Reading
 	// Watching: the copy is in step up to Version.
 	Watching
 )
 
-// Machine is the state of a reflector. The zero value is the beginning. It is a value: Step returns the next
-// one and leaves the old as it was.
+// Machine is the state of a reflector. The zero value is the initial state. It is a value: Step returns the
+// next state and does not change the receiver.
 type Machine struct {
 	// Phase and, in phase Watching, the Version reached.
 	Phase   Phase
@@ -104,36 +101,35 @@ type Machine struct {
 	Failures int
 	// Plain is true once the server has refused watch-list: lists are used from then on.
 	NoWatchList bool
-	// AtLeast is the version the next reading must not be older than; empty means the latest.
+	// AtLeast is the version the next read must not be older than; empty means the latest.
 	AtLeast string
 	// Missing is true while the server does not serve the resource.
 	NotServed bool
-	// held is true from a reading until what it gave is gone.
+	// held is true from a complete read until NotServed.
 	held bool
-	// checking is true while an CheckServed is under way; absences counts how often in a row the server has answered it
-	// with Absent.
+	// checking is true while a CheckServed is in progress; absences counts its results Absent in a row.
 	checking bool
 	absences int
 	// streaming is true while a watch-list is being read.
 	streaming bool
-	// fruitless is true until the watch that is open has moved.
+	// fruitless is true until the open watch has moved.
 	fruitless bool
-	// relapses counts the watches in a row that made another reading necessary before they had moved. A
-	// reading that succeeds ends a row of Failures but not of these, so that a server that cannot be watched
-	// is not asked for everything again and again.
+	// relapses counts the watches in a row that made another read necessary before they had moved. A
+	// successful read resets Failures but not relapses, so that a collection that cannot be watched is not
+	// read all the time.
 	relapses int
-	// missed is true when a change could not be read since the last reading, and misses counts such readings
-	// in a row.
+	// missed is true when a change could not be read since the last read of the collection, and misses counts
+	// such reads in a row.
 	missed bool
 	misses int
-	// listOnce reads a list next time, because watch-list has just failed in a way that may not last.
+	// listOnce uses a list for the next read, because watch-list has failed in a way that may be temporary.
 	listOnce bool
 }
 
-// NewMachine returns the beginning; plain leaves out watch-list from the start.
+// NewMachine returns the initial state; with noWatchList collections are read with lists from the start.
 func NewMachine(noWatchList bool) Machine { return Machine{NoWatchList: noWatchList} }
 
-// Step returns what to do after in, and the state after that. jitter in [0, 1) spreads waits. It has no other
+// Step returns the state after in and the next command. jitter in [0, 1) spreads waits. It has no other
 // inputs.
 func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 	switch in.Outcome {
@@ -146,12 +142,12 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		}
 		return m.read()
 	case Listed:
-		m = m.whole()
+		m = m.committed()
 		m.Phase, m.Version, m.fruitless = Watching, in.Version, true
 		m.listOnce = false
 		return m, Command{Do: Watch, Version: m.Version}
 	case Caught:
-		m = m.whole()
+		m = m.committed()
 		m.Phase, m.Version = Watching, in.Version
 		m.streaming, m.fruitless = false, false
 		return m, Command{Do: Follow}
@@ -176,19 +172,19 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 	case Absent:
 		return m.absent(jitter)
 	case Served:
-		// Whatever answered the request with 404, it was not a server without the resource.
-		return m.unsure(jitter)
+		// The 404 was not that of a server without the resource.
+		return m.undecided(jitter)
 	case Failed:
 		if m.checking {
-			return m.unsure(jitter)
+			return m.undecided(jitter)
 		}
 		return m.failed(in.Err, jitter)
 	}
 	panic("reflector: unknown outcome")
 }
 
-// whole ends what went before the collection was read as a whole.
-func (m Machine) whole() Machine {
+// committed resets the counters of failures after the whole collection has been read.
+func (m Machine) committed() Machine {
 	m.Failures, m.AtLeast, m.NotServed, m.held, m.absences = 0, "", false, true, 0
 	if !m.missed {
 		m.misses = 0
@@ -197,7 +193,7 @@ func (m Machine) whole() Machine {
 	return m
 }
 
-// read begins a reading of the whole collection.
+// read begins a read of the whole collection.
 func (m Machine) read() (Machine, Command) {
 	m.Phase, m.streaming = Reading, !m.NoWatchList && !m.listOnce
 	if !m.streaming {
@@ -216,8 +212,8 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 		m.NoWatchList = true
 		return m.read()
 	case kind == Expired && wasWatching:
-		// Read again, at once the first time, from the latest version. Whatever failed before, the server is
-		// well.
+		// Read again, at once the first time, from the latest version: the server works, whatever failed
+		// before.
 		m.Phase, m.AtLeast = Idle, ""
 		m.Failures = m.relapses
 		m.relapses++
@@ -225,11 +221,11 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 		m.Phase, m.AtLeast = Idle, ""
 		m.Failures++
 	case kind == NotFound:
-		// A proxy that has lost its server says 404 too: ask.
+		// A proxy without its server answers 404 too.
 		m.checking = true
 		return m, Command{Do: CheckServed}
 	case kind == Ended && wasWatching:
-		// A watch that was of use resumes at once; one that closes as soon as it is opened waits.
+		// A watch that has moved resumes at once; one that closes as soon as it is opened waits.
 		if !m.fruitless {
 			m.fruitless = true
 			return m, Command{Do: Watch, Version: m.Version}
@@ -241,12 +237,12 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 		m.Failures = max(m.Failures, m.relapses) + 1
 		m.relapses++
 	case wasWatching:
-		// The version is still good: resume.
+		// The version is still valid: resume.
 		m.Failures++
 	default:
 		m.Phase = Idle
 		if m.Failures++; m.Failures >= 3 {
-			// The version asked for may never come.
+			// The server may never reach the version.
 			m.AtLeast = ""
 		}
 	}
@@ -261,16 +257,16 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 }
 
 const (
-	// sureAbsent is how often in a row a server must say that it does not serve a resource before what was
-	// read of it is taken for gone: of several servers one may be behind.
+	// sureAbsent is how often in a row discovery must not list a resource before a copy of it is emptied: of
+	// several servers one may be behind.
 	sureAbsent = 3
-	// minAbsence is the least time between two of these.
+	// minAbsence is the minimum time between two of these.
 	minAbsence = 2 * time.Second
-	// minNotServed is the least wait for a resource that is not served.
+	// minNotServed is the minimum wait for a resource that is not served.
 	minNotServed = 500 * time.Millisecond
 )
 
-// absent goes on after the server has said that it does not serve the resource.
+// absent continues after an Absent.
 func (m Machine) absent(jitter float64) (Machine, Command) {
 	if m.Phase == Watching {
 		m.Failures = max(m.Failures, m.relapses)
@@ -290,9 +286,9 @@ func (m Machine) absent(jitter float64) (Machine, Command) {
 	return m, wait
 }
 
-// unsure goes on after a 404 that says nothing about the resource: what was read stays, and a version that
-// was reached is still good.
-func (m Machine) unsure(jitter float64) (Machine, Command) {
+// undecided continues after a 404 that does not show that the resource is absent: the copy and the version it
+// has reached stay valid.
+func (m Machine) undecided(jitter float64) (Machine, Command) {
 	m.checking, m.absences = false, 0
 	if m.Phase != Watching {
 		m.Phase = Idle
@@ -310,12 +306,11 @@ func delay(failures int, jitter float64) time.Duration {
 	return d/2 + time.Duration(jitter*float64(d/2))
 }
 
-// Kind of a failure.
+// Kind classifies a failure by what to do after it.
 type Kind uint8
 
-// The kinds of failures.
 const (
-	// Transient failures may go away by themselves.
+	// Transient failures may not occur again.
 	Transient Kind = iota
 	// Ended is the normal end of a watch, or a silent one.
 	Ended
@@ -325,13 +320,14 @@ const (
 	Unsupported
 	// Invalid requests are not understood or not accepted by this server.
 	Invalid
-	// Missing resources are not served (404), as before a CRD is installed and after it is removed.
+	// NotFound is a 404: the resource may not be served, as before a CRD is installed and after it is
+	// removed.
 	NotFound
-	// Unreadable streams hold something at which reading cannot go on.
+	// Unreadable streams contain data behind which reading cannot continue.
 	Unreadable
 )
 
-// Classify says what an error of a list or a watch means.
+// Classify returns the kind of an error of a list or a watch.
 func Classify(err error) Kind {
 	if errors.Is(err, io.EOF) || errors.Is(err, client.ErrSilent) {
 		return Ended
@@ -354,7 +350,7 @@ func Classify(err error) Kind {
 	case http.StatusNotImplemented:
 		return Unsupported
 	case http.StatusInternalServerError:
-		// What servers say on whose storage watch-list cannot work: an error event inside a 200 stream.
+		// Servers whose storage cannot serve watch-list send this as an error event inside a 200 stream.
 		if _, retry := apierrors.RetryAfter(err); !retry {
 			return Unsupported
 		}

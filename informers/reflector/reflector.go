@@ -4,80 +4,78 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 )
 
-// ListerWatcher reads a collection. [For] makes one of a client.
+// ListerWatcher reads a collection. [For] returns that of a client.
 type ListerWatcher interface {
 	// List reads a page.
 	List(ctx context.Context, o client.ListOptions) (*client.EncodedList, error)
 	// Watch opens one connection of a watch.
 	Watch(ctx context.Context, o client.EncodedWatchOptions) (Stream, error)
-	// Served asks the server whether it serves the resource at all. It must be the server that says no: not
-	// being able to ask, or an answer that could be anything else's, is an error.
+	// Served reports whether the server serves the resource. False must come from the server itself: a failed
+	// query, or a reply that a proxy could have sent, is an error.
 	Served(ctx context.Context) (bool, error)
 }
 
-// Stream is one connection of a watch, as *client.EncodedWatch.
+// Stream is one connection of a watch, such as *client.EncodedWatch.
 type Stream interface {
 	// Next returns the next event, or the error that ended the stream.
 	Next() (client.EncodedEvent, error)
-	// Close ends the stream and a Next under way.
+	// Close ends the stream and a Next in progress.
 	Close() error
 }
 
-// Sink takes what a reflector reads.
+// Sink receives what a reflector reads.
 type Sink interface {
 	// Begin starts a new copy of the collection.
 	Begin() Copy
 	// Apply makes one change: Added, Modified or Deleted.
 	Apply(ev client.EncodedEvent)
-	// Progress says that everything up to version has been given.
+	// Progress reports that every change up to version has been applied.
 	Progress(version string)
-	// Missed says that the watch has brought a change that cannot be read. The copy may be wrong until the
+	// Missed reports that the watch has sent a change that cannot be read. The copy may be wrong until the
 	// next Commit, which follows soon.
 	Missed(err *client.DecodeError)
-	// Gone says that the server does not serve the resource any more, or not yet. It says so itself, and if
-	// there was a Commit before, it has said so several times over some seconds.
+	// NotServed reports that the server's discovery does not list the resource, after a Commit several times
+	// over some seconds.
 	NotServed()
 }
 
-// Copy is a collection on its way in.
+// Copy is a collection that is being read.
 type Copy interface {
 	// Add takes one object; a second one of the same key replaces the first.
 	Add(e client.Encoded)
-	// Unreadable says that there is one more object, whose metadata cannot be read. The key is in err as far
-	// as it is known.
+	// Unreadable adds an object whose metadata cannot be read. The key is in err as far as it is known.
 	Unreadable(err *client.DecodeError)
-	// Remove takes back an object.
+	// Remove removes an object.
 	Remove(e client.Encoded)
-	// Commit makes the copy current; it is the collection at version. Without Commit the copy is dropped.
+	// Commit replaces the current collection by this one, which is at version. A Copy that is not committed
+	// is dropped.
 	Commit(version string)
 }
 
-// Options tune a Reflector.
+// Options configure a Reflector.
 type Options struct {
-	// Namespace, LabelSelector and FieldSelector limit the collection through the options given to the
-	// ListerWatcher. Other fields are set by the reflector.
+	// List holds the Namespace, LabelSelector and FieldSelector that select the collection. Other fields are
+	// set by the reflector.
 	List client.ListOptions
-	// PageSize of plain lists; 0 means 2000.
+	// PageSize is the limit of a page of a list; 0 means 2000.
 	PageSize int64
-	// Plain leaves out watch-list.
+	// NoWatchList reads collections with list instead of watch-list.
 	NoWatchList bool
 	// Silence and Timeout are those of client.EncodedWatchOptions.
 	Silence, Timeout time.Duration
-	// OnError is called with every failure, except that a resource that is not served is still not. nil
-	// ignores them.
+	// OnError is called with every failure, but not each time that a resource is found to be still not
+	// served. It may be nil.
 	OnError func(err error)
-	// Jitter draws the numbers in [0, 1) that spread waits; nil means at random. It is called by Run only.
-	// Tests seed it.
-	Jitter func() float64
-	// Observe, if not nil, is told of each step, for metrics and tests.
+	// Observe, if not nil, is called after each step, for metrics and tests.
 	Observe func(in Input, next Machine, cmd Command)
 }
 
@@ -85,25 +83,22 @@ type Options struct {
 type Reflector struct {
 	lw     ListerWatcher
 	sink   Sink
-	o      Options
+	opts   Options
 	relist chan relistRequest
 }
 
 type relistRequest struct{ version string }
 
 // New returns a reflector; Run starts it.
-func New(lw ListerWatcher, sink Sink, o Options) *Reflector {
-	if o.PageSize <= 0 {
-		o.PageSize = 2000
+func New(lw ListerWatcher, sink Sink, opts Options) *Reflector {
+	if opts.PageSize <= 0 {
+		opts.PageSize = 2000
 	}
-	if o.Jitter == nil {
-		o.Jitter = rand.Float64
-	}
-	return &Reflector{lw: lw, sink: sink, o: o, relist: make(chan relistRequest, 1)}
+	return &Reflector{lw: lw, sink: sink, opts: opts, relist: make(chan relistRequest, 1)}
 }
 
-// Relist asks for the collection to be read again, not older than version if that is not empty. Of several
-// requests before the next reading one is kept. It does not wait.
+// Relist requests that the collection is read again, not older than version if that is not empty. Of several
+// requests before the next read one is kept. It does not wait.
 func (r *Reflector) Relist(version string) {
 	select {
 	case r.relist <- relistRequest{version}:
@@ -111,20 +106,20 @@ func (r *Reflector) Relist(version string) {
 	}
 }
 
-// Run keeps the sink in step until ctx ends, and returns nil. It starts one further goroutine, which
-// has returned when Run does.
+// Run keeps the sink in step until ctx ends, and returns nil. All goroutines it starts have returned when it
+// does. Its waits are spread by [backoff.Jitter].
 func (r *Reflector) Run(ctx context.Context) error {
 	d := driver{Reflector: r}
 	defer d.close()
 	d.reread = time.AfterFunc(time.Hour, func() { r.Relist("") })
 	d.reread.Stop()
 	defer d.reread.Stop()
-	m := NewMachine(r.o.NoWatchList)
+	m := NewMachine(r.opts.NoWatchList)
 	in := Input{Outcome: Start}
 	for ctx.Err() == nil {
-		next, cmd := m.Step(in, r.o.Jitter())
-		if r.o.Observe != nil {
-			r.o.Observe(in, next, cmd)
+		next, cmd := m.Step(in, backoff.Jitter(ctx))
+		if r.opts.Observe != nil {
+			r.opts.Observe(in, next, cmd)
 		}
 		m = next
 		in = d.do(ctx, cmd)
@@ -135,16 +130,16 @@ func (r *Reflector) Run(ctx context.Context) error {
 	return nil
 }
 
-// driver carries commands out.
+// driver executes commands.
 type driver struct {
 	*Reflector
 	stream Stream
-	// stop ends the goroutine that interrupts a blocked Next when a relist is asked for.
+	// stop ends the goroutine that interrupts a blocked Next when a relist is requested.
 	stop context.CancelFunc
 	done chan struct{}
-	// asked is a relist request that interrupted the stream.
+	// relisted is the relist request that interrupted the stream.
 	relisted *relistRequest
-	// reread has the collection read again when it fires.
+	// reread requests a relist when it fires.
 	reread *time.Timer
 }
 
@@ -158,7 +153,7 @@ func (d *driver) close() {
 	d.stream = nil
 }
 
-// open makes s the current stream. A goroutine closes it when ctx ends or a relist is asked for, which ends
+// open makes s the current stream. A goroutine closes it when ctx ends or a relist is requested, which ends
 // Next.
 func (d *driver) open(ctx context.Context, s Stream) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -229,20 +224,20 @@ func (d *driver) do(ctx context.Context, cmd Command) Input {
 }
 
 func (d *driver) watchOptions(version string, initial bool) client.EncodedWatchOptions {
-	l := d.o.List
+	l := d.opts.List
 	return client.EncodedWatchOptions{
 		WatchOptions: client.WatchOptions{
 			Namespace: l.Namespace, LabelSelector: l.LabelSelector, FieldSelector: l.FieldSelector,
-			ResourceVersion: version, Timeout: d.o.Timeout,
+			ResourceVersion: version, Timeout: d.opts.Timeout,
 		},
 		SendInitialEvents: initial,
-		Silence:           d.o.Silence,
+		Silence:           d.opts.Silence,
 	}
 }
 
 func (d *driver) list(ctx context.Context, atLeast string) Input {
-	o := d.o.List
-	o.Limit = d.o.PageSize
+	o := d.opts.List
+	o.Limit = d.opts.PageSize
 	if o.ResourceVersion = atLeast; atLeast != "" {
 		o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
@@ -250,7 +245,7 @@ func (d *driver) list(ctx context.Context, atLeast string) Input {
 	for {
 		page, err := d.lw.List(ctx, o)
 		if err != nil && o.Continue != "" && apierrors.IsExpired(err) {
-			// The pages have outlived their version: all at once then, at the version of now.
+			// The version of the first page has expired: read everything in one page, at the latest version.
 			into = d.sink.Begin()
 			o.Limit, o.Continue = 0, ""
 			page, err = d.lw.List(ctx, o)
@@ -301,7 +296,7 @@ func (d *driver) watchList(ctx context.Context, atLeast string) Input {
 			into.Remove(ev.Object)
 		case client.Bookmark:
 			if ev.Object.InitialEventsEnd {
-				version := clone(ev.Object.ResourceVersion)
+				version := strings.Clone(ev.Object.ResourceVersion)
 				into.Commit(version)
 				return Input{Outcome: Caught, Version: version}
 			}
@@ -309,7 +304,7 @@ func (d *driver) watchList(ctx context.Context, atLeast string) Input {
 	}
 }
 
-// follow gives events to the sink until the stream ends.
+// follow passes the next event to the sink.
 func (d *driver) follow() Input {
 	ev, err := d.next()
 	if missed, ok := errors.AsType[*missedError](err); ok {
@@ -320,7 +315,7 @@ func (d *driver) follow() Input {
 		return d.ended(err)
 	}
 	if ev.Type == client.Bookmark {
-		version := clone(ev.Object.ResourceVersion)
+		version := strings.Clone(ev.Object.ResourceVersion)
 		d.sink.Progress(version)
 		return Input{Outcome: Moved, Version: version}
 	}
@@ -353,21 +348,19 @@ func (d *driver) next() (client.EncodedEvent, error) {
 	return ev, ev.Err
 }
 
-// missedError says that a watch has brought an event that cannot be read.
+// missedError reports that a watch has sent an event that cannot be read.
 type missedError struct{ err *client.DecodeError }
 
 func (e *missedError) Error() string { return e.err.Error() }
 
 func (d *driver) report(err error) {
-	if d.o.OnError != nil {
-		d.o.OnError(err)
+	if d.opts.OnError != nil {
+		d.opts.OnError(err)
 	}
 }
 
-func clone(s string) string { return string([]byte(s)) }
-
-// For makes a ListerWatcher of a client. Served reads the discovery documents of the server, which every user
-// may by default.
+// For returns the ListerWatcher of a client. Served reads the discovery documents of the server, which every
+// user may do by default.
 func For[T metav1.Object](c *client.Client[T], dropManagedFields bool) ListerWatcher {
 	return clientLW[T]{c, dropManagedFields}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// served asks discovery for a resource. No is an answer only of a document that lists what there is: a 404
-// may come from anything on the way to the server, or mean that the path to it is wrong.
+// served queries discovery for a resource. Only a document that lists other resources shows that it is
+// absent: a 404 may come from a proxy, or mean that the path prefix is wrong.
 func served(ctx context.Context, c client.Conn, gvr schema.GroupVersionResource) (bool, error) {
 	root := "/apis"
 	group := "/apis/" + gvr.Group + "/" + gvr.Version
@@ -50,7 +50,7 @@ func document(ctx context.Context, c client.Conn, path, kind string, obj any, me
 		return fmt.Errorf("reflector: %s: %w", path, err)
 	}
 	if meta.Kind != kind {
-		return fmt.Errorf("reflector: %s is no %s: is this the API server, or a page in front of it?", path, kind)
+		return fmt.Errorf("reflector: %s is not an %s: the reply may not come from an API server", path, kind)
 	}
 	return nil
 }
