@@ -57,7 +57,7 @@ func TestOtherAnswers(t *testing.T) {
 		"success":   {client.Response{Code: 200, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, "cannot decode pods a/b: the server answered with a Status, not with a Pod", "the server answered with a Status, not with a list"},
 		"another":   {client.Response{Code: 200, Body: []byte(`{"kind":"ServiceList","apiVersion":"v1","items":[]}`)}, "the server answered with a ServiceList, not with a Pod", ""},
 		"an object": {client.Response{Code: 200, Body: []byte(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"}}`)}, "answered with a Service, not with a Pod", "answered with a Service, not with a list"},
-		"html":      {client.Response{Code: 200, ContentType: "text/html", Body: []byte(`<html>`)}, `unexpected content type "text/html": is this the API server`, `unexpected content type "text/html"`},
+		"html":      {client.Response{Code: 200, ContentType: "text/html", Body: []byte(`<html>`)}, `unexpected content type "text/html": the reply may not come from an API server`, `unexpected content type "text/html"`},
 		"redirect":  {client.Response{Code: 302, ContentType: "text/html", Header: map[string]string{"Location": "https://login"}}, `the server redirects (302) to "https://login"`, `the server redirects (302) to "https://login"`},
 	} {
 		t.Run(name, func(t *testing.T) {

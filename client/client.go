@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Client reads and writes the objects of one resource as T. It holds no state but what it learned
-// about the server's media types; make as many as you like.
+// Client reads and writes the objects of one resource as T. Its only state is whether the server accepts
+// protobuf, so a program may create any number of them.
 type Client[T metav1.Object] struct {
 	conn Conn
 	res  Resource
@@ -22,7 +22,7 @@ type Client[T metav1.Object] struct {
 	tm   int          // index of the TypeMeta field, or -1
 	subs []scheme.Subresource
 	err  error
-	// proto is whether to offer and send protobuf; cleared when the server refuses it.
+	// proto is whether to accept and send protobuf; cleared when the server refuses it.
 	proto atomic.Bool
 }
 
@@ -75,26 +75,26 @@ func (c *Client[T]) Conn() Conn { return c.conn }
 // Err is the error every method will return, or nil.
 func (c *Client[T]) Err() error { return c.err }
 
-// Protobuf reports whether the client offers and sends protobuf.
+// Protobuf reports whether the client accepts and sends protobuf.
 func (c *Client[T]) Protobuf() bool { return c.proto.Load() }
 
 // Get reads one object.
 func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts ...GetOptions) (T, error) {
 	r := c.request("GET", key, "")
-	if v := first(opts).ResourceVersion; v != "" {
+	if v := atMostOne(opts).ResourceVersion; v != "" {
 		r.Query = map[string][]string{"resourceVersion": {v}}
 	}
 	return c.object(ctx, r)
 }
 
-// Create stores a new object and returns it as stored. With an empty name generateName must be set.
+// Create creates an object and returns it as stored. With an empty name generateName must be set.
 func (c *Client[T]) Create(ctx context.Context, obj T, opts ...CreateOptions) (T, error) {
 	if err := c.given(obj); err != nil {
 		var zero T
 		return zero, err
 	}
 	r := c.request("POST", types.NamespacedName{Namespace: obj.GetNamespace()}, "")
-	r.Query = first(opts).query()
+	r.Query = atMostOne(opts).query()
 	return c.write(ctx, r, obj)
 }
 
@@ -106,7 +106,7 @@ func (c *Client[T]) Update(ctx context.Context, obj T, opts ...UpdateOptions) (T
 		return zero, err
 	}
 	r := c.request("PUT", metav1.KeyOf(obj), "")
-	r.Query = CreateOptions(first(opts)).query()
+	r.Query = CreateOptions(atMostOne(opts)).query()
 	return c.write(ctx, r, obj)
 }
 
@@ -117,67 +117,63 @@ func (c *Client[T]) UpdateStatus(ctx context.Context, obj T, opts ...UpdateOptio
 		return zero, err
 	}
 	r := c.request("PUT", metav1.KeyOf(obj), "status")
-	r.Query = CreateOptions(first(opts)).query()
+	r.Query = CreateOptions(atMostOne(opts)).query()
 	return c.write(ctx, r, obj)
 }
 
-// Patch changes an object.
+// Patch applies a patch to an object and returns it as stored.
 func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, p Patch, opts ...PatchOptions) (T, error) {
-	o := first(opts)
+	po := atMostOne(opts)
 	if p.Type == "" {
 		var zero T
-		return zero, errors.New("client: Patch.Type is empty: it is one of types.MergePatchType and the like")
+		return zero, errors.New("client: Patch.Type is empty, want types.MergePatchType or another of its type")
 	}
-	r := c.request("PATCH", key, o.Subresource)
-	r.Query, r.Body, r.ContentType = o.query(), p.Data, string(p.Type)
+	r := c.request("PATCH", key, po.Subresource)
+	r.Query, r.Body, r.ContentType = po.query(), p.Data, string(p.Type)
 	return c.object(ctx, r)
 }
 
-// Apply makes the fields set in obj the applier's own (server-side apply), creating the object if
-// need be. Exactly the fields set are sent: those whose Go value is not zero, and those named in
-// ApplyOptions.Explicit. A pointer, map or slice that is set but empty counts as set.
-func (c *Client[T]) Apply(ctx context.Context, obj T, o ApplyOptions) (T, error) {
+// Apply is server-side apply: it sets the fields that are set in obj, makes opts.FieldManager their owner,
+// and creates the object if it does not exist. The fields sent are those whose Go value is not zero, and
+// those named in ApplyOptions.Explicit. A pointer, map or slice that is not nil but empty counts as set.
+func (c *Client[T]) Apply(ctx context.Context, obj T, opts ApplyOptions) (T, error) {
 	var zero T
 	if err := c.given(obj); err != nil {
 		return zero, err
 	}
-	if o.FieldManager == "" {
+	if opts.FieldManager == "" {
 		return zero, errors.New("client: ApplyOptions.FieldManager is empty")
 	}
-	body, err := ApplyBody(obj, c.res.GVK, o.Explicit...)
+	body, err := ApplyBody(obj, c.res.GVK, opts.Explicit...)
 	if err != nil {
 		return zero, err
 	}
-	po := PatchOptions{Subresource: o.Subresource, FieldManager: o.FieldManager, DryRun: o.DryRun, FieldValidation: o.FieldValidation}
-	if o.Force {
-		po.Force = &o.Force
-	}
-	return c.Patch(ctx, metav1.KeyOf(obj), Patch{Type: types.ApplyYAMLPatchType, Data: body}, po)
+	return c.Patch(ctx, metav1.KeyOf(obj), Patch{Type: types.ApplyYAMLPatchType, Data: body}, opts.patch(opts.Subresource))
 }
 
-// Delete asks for an object to be removed. It returns when the server has accepted that; finalizers and
+// Delete deletes an object. It returns when the server has accepted the deletion; finalizers and
 // graceful deletion may keep the object for longer.
 func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts ...DeleteOptions) error {
 	if c.err == nil && key.Name == "" {
 		return errors.New("client: Delete needs a name; see DeleteCollection")
 	}
 	r := c.request("DELETE", key, "")
-	return c.remove(ctx, r, first(opts))
+	return c.remove(ctx, r, atMostOne(opts))
 }
 
-// DeleteCollection asks for every object selected to be removed.
-func (c *Client[T]) DeleteCollection(ctx context.Context, o ListOptions, opts ...DeleteOptions) error {
-	r := c.request("DELETE", types.NamespacedName{Namespace: o.Namespace}, "")
-	r.Query = o.query()
-	return c.remove(ctx, r, first(opts))
+// DeleteCollection deletes every selected object, as Delete does.
+func (c *Client[T]) DeleteCollection(ctx context.Context, selected ListOptions, opts DeleteOptions) error {
+	r := c.request("DELETE", types.NamespacedName{Namespace: selected.Namespace}, "")
+	r.Query = selected.query()
+	return c.remove(ctx, r, opts)
 }
 
-func (c *Client[T]) remove(ctx context.Context, r *Request, o DeleteOptions) error {
+func (c *Client[T]) remove(ctx context.Context, r *Request, opts DeleteOptions) error {
 	if c.err != nil {
 		return c.err
 	}
-	if !o.empty() {
-		body, err := codec.Marshal(o.wire())
+	if !opts.empty() {
+		body, err := codec.Marshal(opts.wire())
 		if err != nil {
 			return err
 		}

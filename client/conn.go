@@ -10,13 +10,13 @@ import (
 )
 
 // Conn is a connection to one API server. It is implemented by client/rest.Conn and by wrappers, and
-// is safe for concurrent use. A Request passed to it is only read.
+// is safe for concurrent use. It does not modify requests.
 type Conn interface {
-	// Scheme ties Go types to resources.
+	// Scheme maps Go types to resources.
 	Scheme() *scheme.Scheme
 	// Do sends a request and reads the whole reply. A status of 400 or more is an *apierrors.StatusError.
 	Do(ctx context.Context, r *Request) (*Response, error)
-	// Stream sends a request whose reply is read as it comes: a watch, a log. The stream ends when
+	// Stream sends a request and returns its reply as a stream: a watch, a log. The stream ends when
 	// ctx does or its Body is closed, and Body must be closed. Errors are those of Do.
 	Stream(ctx context.Context, r *Request) (*Stream, error)
 }
@@ -26,7 +26,7 @@ type Conn interface {
 type Request struct {
 	// Method is the HTTP method; empty means GET.
 	Method string
-	// Path is absolute, such as /healthz. Empty means: made of the following.
+	// Path is absolute, such as /healthz. Empty means that it is made of the following fields.
 	Path string
 	// Resource names the resource; the core group has the empty group.
 	Resource schema.GroupVersionResource
@@ -42,7 +42,7 @@ type Request struct {
 	Body []byte
 	// ContentType is the media type of Body.
 	ContentType string
-	// Accept lists the media types wanted; empty means JSON.
+	// Accept lists the accepted media types; empty means JSON.
 	Accept string
 	// Header holds further headers.
 	Header map[string]string
@@ -50,7 +50,7 @@ type Request struct {
 	Impersonate *User
 }
 
-// URLPath is Path, or the path the other fields make.
+// URLPath returns Path, or the path made of the other fields.
 func (r *Request) URLPath() string {
 	if r.Path != "" {
 		return r.Path
@@ -58,7 +58,7 @@ func (r *Request) URLPath() string {
 	return ResourcePath(r.Resource, r.Namespace, r.Name, r.Subresource)
 }
 
-// ResourcePath is the path of a collection (empty name), an object or a subresource. Namespace and
+// ResourcePath returns the path of a collection (empty name), an object or a subresource. Namespace and
 // name are escaped, a subresource is not.
 func ResourcePath(gvr schema.GroupVersionResource, namespace, name, subresource string) string {
 	b := make([]byte, 0, 96)
@@ -87,8 +87,8 @@ func ResourcePath(gvr schema.GroupVersionResource, namespace, name, subresource 
 	return string(b)
 }
 
-// Verb is the API verb the request amounts to: get, list, watch, create, update, patch, delete or
-// deletecollection; for a Path it is the method in lower case.
+// Verb returns the API verb of the request: get, list, watch, create, update, patch, delete or
+// deletecollection; for a Path those without list, watch and deletecollection.
 func (r *Request) Verb() string {
 	switch r.Method {
 	case "", "GET":
@@ -128,7 +128,7 @@ type Response struct {
 	Warnings []string
 }
 
-// Stream is a reply that is read as it comes.
+// Stream is a reply that is read while it is received.
 type Stream struct {
 	// ContentType of Body.
 	ContentType string
@@ -139,7 +139,7 @@ type Stream struct {
 }
 
 // Upgrader is implemented by a Conn that can turn a request into a two-way byte stream (WebSocket,
-// SPDY); client/stream uses it. Wrappers pass it on.
+// SPDY); client/stream uses it. Wrappers forward it.
 type Upgrader interface {
 	// Upgrade sends r with the given protocols and returns the raw connection after a 101 reply.
 	Upgrade(ctx context.Context, r *Request) (*Upgraded, error)

@@ -20,10 +20,9 @@ const (
 	MediaProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// Form is how the bytes of an encoded object are to be read.
+// Form is the encoding of an object.
 type Form uint8
 
-// The forms objects arrive in.
 const (
 	// JSON is the object's JSON text.
 	JSON Form = iota
@@ -31,7 +30,7 @@ const (
 	Protobuf
 )
 
-// formOf tells the form of a reply by its media type.
+// formOf returns the form of a reply of a media type.
 func formOf(contentType string) (Form, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -43,14 +42,14 @@ func formOf(contentType string) (Form, error) {
 	case MediaJSON, "":
 		return JSON, nil
 	}
-	return JSON, fmt.Errorf("unexpected content type %q: is this the API server, or a page in front of it?", contentType)
+	return JSON, fmt.Errorf("unexpected content type %q: the reply may not come from an API server", contentType)
 }
 
 // Label is one label of an object.
 type Label = scan.Pair
 
-// Encoded is one object as it came off the wire, with the metadata everybody needs read ahead. It is
-// immutable: its strings share memory with Body. Copy a string to keep it longer than the object.
+// Encoded is one object as it was received, with the most used metadata parsed. It is immutable: its strings
+// share memory with Body, so a string that is kept longer than the object should be cloned.
 type Encoded struct {
 	// Form of Body.
 	Form Form
@@ -62,9 +61,9 @@ type Encoded struct {
 	ResourceVersion string
 	Generation      int64
 	Labels          []Label
-	// Terminating is true when the object has a deletion time.
+	// Terminating is true if metadata.deletionTimestamp is set.
 	Terminating bool
-	// Finalizers is how many finalizers the object has.
+	// Finalizers is the number of finalizers of the object.
 	Finalizers int
 	// InitialEventsEnd is true on the bookmark that ends a watch's initial events.
 	InitialEventsEnd bool
@@ -105,7 +104,7 @@ func (e *Encoded) WithoutManagedFields() (Encoded, error) {
 	return scanEncoded(e.Form, copyBody(e.Form, e.Body, true))
 }
 
-// scanEncoded wraps body, which must never change again.
+// scanEncoded parses the metadata of body, which must not be changed afterwards.
 func scanEncoded(form Form, body []byte) (Encoded, error) {
 	var m scan.Meta
 	var err error
@@ -123,7 +122,7 @@ func scanEncoded(form Form, body []byte) (Encoded, error) {
 	}, err
 }
 
-// copyBody copies an object's bytes out of a reply into memory of exactly its size.
+// copyBody copies an object's bytes from a reply into memory of exactly their size.
 func copyBody(form Form, raw []byte, dropManaged bool) []byte {
 	switch {
 	case !dropManaged:
@@ -135,11 +134,11 @@ func copyBody(form Form, raw []byte, dropManaged bool) []byte {
 	}
 }
 
-// ScanEncoded reads the metadata of an object's bytes, which must never change again.
+// ScanEncoded parses the metadata of an encoded object. body must not be changed afterwards.
 func ScanEncoded(form Form, body []byte) (Encoded, error) { return scanEncoded(form, body) }
 
-// EncodeObject encodes obj as it would arrive from a server, without its managed fields if
-// dropManaged. form Protobuf falls back to JSON for types without a protobuf form.
+// EncodeObject encodes obj as a server would send it, without its managed fields if
+// dropManaged is set. Form Protobuf falls back to JSON for types without a protobuf form.
 func EncodeObject(obj any, form Form, dropManaged bool) (Encoded, error) {
 	var body []byte
 	var err error
@@ -159,9 +158,9 @@ func EncodeObject(obj any, form Form, dropManaged bool) (Encoded, error) {
 	return scanEncoded(form, body)
 }
 
-// DecodeError says that bytes from a server are not what they should be.
+// DecodeError reports that a reply, or an object in it, cannot be decoded.
 type DecodeError struct {
-	// Resource that was asked for.
+	// Resource that was requested.
 	Resource schema.GroupVersionResource
 	// Key of the object, as far as known.
 	Key types.NamespacedName
@@ -177,12 +176,11 @@ func (e *DecodeError) Error() string {
 	return fmt.Sprintf("client: cannot decode %s %s: %v", e.Resource.GroupResource(), e.Key, e.Err)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// hasProto reports whether objects of a type, a pointer to a struct, travel as protobuf: the type has a
-// protobuf form that covers its metadata. A field without a protobuf number would be lost silently,
-// so such types travel as JSON.
+// hasProto reports whether objects of a type, a pointer to a struct, are sent as protobuf: all fields of the
+// type have a protobuf number. A field without one would be lost silently, so such types are sent as JSON.
 func hasProto(t reflect.Type) bool {
 	s := t.Elem()
 	for i := range s.NumField() {

@@ -17,14 +17,14 @@ import (
 // defaultPage is the page size of All.
 const defaultPage = 500
 
-// PartialError says that a list is whole but for some items, which cannot be decoded. It comes beside the
-// list, never instead of it.
+// PartialError reports that a list is complete except for items that cannot be decoded. It is returned
+// together with the list.
 type PartialError struct {
-	// Items are the items left out, each with its key as far as that is known. There is at least one.
+	// Items are the omitted items, each with its key as far as that is known. There is at least one.
 	Items []*DecodeError
 }
 
-// Error names the first item and how many others there are.
+// Error names the first item and the number of others.
 func (e *PartialError) Error() string {
 	if n := len(e.Items) - 1; n > 0 {
 		return fmt.Sprintf("%v (and %d more)", e.Items[0], n)
@@ -43,11 +43,11 @@ func (e *PartialError) Unwrap() []error {
 
 // List reads the selected objects, one page of them if a limit is set.
 //
-// Items that cannot be decoded do not keep the others from the caller: the list then holds all others and the
-// error is a [*PartialError]. So a caller who stops at any error never takes a partial list for the whole,
-// and one who can do without looks at the kind of the error. With any other error the list is nil.
-func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], error) {
-	raw, err := c.listEncoded(ctx, o, EncodedOptions{}, false)
+// If items cannot be decoded, the list holds all others and the error is a [*PartialError]. So a caller that
+// stops at any error never takes a partial list for a complete one, and a caller that can work with a partial
+// list checks the type of the error. With any other error the list is nil.
+func (c *Client[T]) List(ctx context.Context, opts ListOptions) (*metav1.List[T], error) {
+	raw, err := c.listEncoded(ctx, opts, EncodedOptions{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -74,24 +74,24 @@ func (c *Client[T]) List(ctx context.Context, o ListOptions) (*metav1.List[T], e
 	return l, nil
 }
 
-// All iterates over the selected objects in pages (ListOptions.Limit, default 500), all of one version. If
-// that version expires on the way, the whole list is read again in one request and the objects already given
-// are skipped, so each key is given once; later objects are then of a newer version. An item that cannot be
-// decoded is given as a *DecodeError, after the objects of its page, and the iteration goes on; any other
+// All iterates over the selected objects in pages (ListOptions.Limit, default 500), all at one version. If
+// that version expires meanwhile, the whole list is read again in one request and the objects already yielded
+// are skipped, so each key is yielded once; later objects are then at a newer version. An item that cannot be
+// decoded is yielded as a *DecodeError, after the objects of its page, and the iteration continues; any other
 // error ends it.
-func (c *Client[T]) All(ctx context.Context, o ListOptions) iter.Seq2[T, error] {
+func (c *Client[T]) All(ctx context.Context, opts ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
-		if o.Limit == 0 {
-			o.Limit = defaultPage
+		if opts.Limit == 0 {
+			opts.Limit = defaultPage
 		}
 		var last types.NamespacedName
 		given := false
 		for {
-			page, err := c.List(ctx, o)
-			if err != nil && o.Continue != "" && apierrors.IsResourceExpired(err) {
-				o.Limit, o.Continue, o.ResourceVersion, o.ResourceVersionMatch = 0, "", "", ""
-				page, err = c.List(ctx, o)
+			page, err := c.List(ctx, opts)
+			if err != nil && opts.Continue != "" && apierrors.IsResourceExpired(err) {
+				opts.Limit, opts.Continue, opts.ResourceVersion, opts.ResourceVersionMatch = 0, "", "", ""
+				page, err = c.List(ctx, opts)
 			}
 			partial, _ := errors.AsType[*PartialError](err)
 			if err != nil && partial == nil {
@@ -119,18 +119,18 @@ func (c *Client[T]) All(ctx context.Context, o ListOptions) iter.Seq2[T, error] 
 				return
 			}
 			// A token carries the version of the first page.
-			o.Continue, o.ResourceVersion, o.ResourceVersionMatch = page.Continue, "", ""
+			opts.Continue, opts.ResourceVersion, opts.ResourceVersionMatch = page.Continue, "", ""
 		}
 	}
 }
 
-// EncodedOptions say how encoded objects are prepared.
+// EncodedOptions configure how encoded objects are returned.
 type EncodedOptions struct {
-	// DropManagedFields leaves out metadata.managedFields, often half of an object.
+	// DropManagedFields removes metadata.managedFields, often half of an object.
 	DropManagedFields bool
 }
 
-// EncodedList is a page of objects as they came.
+// EncodedList is a page of encoded objects.
 type EncodedList struct {
 	// ResourceVersion of the list and Continue, the token of the next page.
 	ResourceVersion, Continue string
@@ -138,21 +138,21 @@ type EncodedList struct {
 	Remaining int64
 	// Items, each in memory of its own.
 	Items []Encoded
-	// Errors has one for each item left out because its metadata cannot be read.
+	// Errors has one error for each item omitted because its metadata cannot be read.
 	Errors []*DecodeError
 }
 
 // ListEncoded is List without decoding, for caches.
-func (c *Client[T]) ListEncoded(ctx context.Context, o ListOptions, eo EncodedOptions) (*EncodedList, error) {
-	return c.listEncoded(ctx, o, eo, true)
+func (c *Client[T]) ListEncoded(ctx context.Context, opts ListOptions, eo EncodedOptions) (*EncodedList, error) {
+	return c.listEncoded(ctx, opts, eo, true)
 }
 
-func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOptions, copies bool) (*EncodedList, error) {
+func (c *Client[T]) listEncoded(ctx context.Context, opts ListOptions, eo EncodedOptions, copies bool) (*EncodedList, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	r := c.request("GET", types.NamespacedName{Namespace: o.Namespace}, "")
-	r.Query = o.query()
+	r := c.request("GET", types.NamespacedName{Namespace: opts.Namespace}, "")
+	r.Query = opts.query()
 	resp, err := c.do(ctx, r)
 	if err != nil {
 		return nil, err
@@ -198,7 +198,8 @@ func (c *Client[T]) listEncoded(ctx context.Context, o ListOptions, eo EncodedOp
 	return l, nil
 }
 
-// leadingKind is the kind a JSON body says it is before its contents, where servers write it.
+// leadingKind returns the apiVersion and kind of a JSON body if they precede its items, as servers write
+// them.
 func leadingKind(body []byte) (apiVersion, kind string) {
 	_ = scan.Members(body, func(key, value []byte, _, _ int) bool {
 		switch string(key) {

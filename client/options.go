@@ -15,7 +15,7 @@ import (
 // GetOptions are the options of a read of one object.
 type GetOptions struct {
 	// ResourceVersion: "" reads the latest state; "0" allows any cached state; another version
-	// asks for a state at least that new.
+	// requires a state at least that new.
 	ResourceVersion string
 }
 
@@ -43,19 +43,19 @@ type WatchOptions struct {
 	FieldSelector fields.Selector
 	// ResourceVersion to continue after. Empty means: first every existing object as Added, then changes.
 	ResourceVersion string
-	// Bookmarks also delivers Bookmark events. They are asked for in any case and move the
+	// Bookmarks also delivers Bookmark events. They are requested in any case and advance the
 	// version a watch resumes from.
 	Bookmarks bool
 	// Timeout after which the server ends one connection of the watch, which then resumes; 0 means a
 	// random 5 to 10 minutes.
 	Timeout time.Duration
-	// OnRetry, if set, is told of every failure the watch recovers from, before it waits.
+	// OnRetry, if not nil, is called with every failure the watch recovers from, before it waits.
 	OnRetry func(err error, wait time.Duration)
 }
 
 // CreateOptions are the options of a create.
 type CreateOptions struct {
-	// DryRun runs everything but the storing.
+	// DryRun processes the request without persisting the result.
 	DryRun bool
 	// FieldManager names the writer; empty means the user agent's first word.
 	FieldManager string
@@ -78,7 +78,7 @@ type Patch struct {
 type PatchOptions struct {
 	// Subresource to patch; empty means the object.
 	Subresource string
-	// Force takes over fields of other managers; apply patches only.
+	// Force takes the ownership of fields of other managers; apply patches only.
 	Force *bool
 	// DryRun, FieldManager and FieldValidation are as in CreateOptions.
 	DryRun          bool
@@ -88,16 +88,16 @@ type PatchOptions struct {
 
 // ApplyOptions are the options of a server-side apply.
 type ApplyOptions struct {
-	// FieldManager names the applier. Required.
+	// FieldManager names the owner of the applied fields. Required.
 	FieldManager string
-	// Force takes over fields of other managers; without it they are a conflict.
+	// Force takes the ownership of fields of other managers; without it they are a conflict.
 	Force bool
 	// Subresource to apply to; empty means the object.
 	Subresource string
-	// Explicit lists fields that are sent although they hold their Go type's zero value, as JSON
-	// paths such as "spec.maxReplicas". Without it a zero value that is no pointer is not sent.
+	// Explicit lists fields that are sent even if they hold their Go type's zero value, as JSON
+	// paths such as "spec.maxReplicas". Other zero values are not sent.
 	Explicit []string
-	// DryRun runs everything but the storing.
+	// DryRun processes the request without persisting the result.
 	DryRun bool
 	// FieldValidation is Strict, Warn or Ignore; empty means Warn.
 	FieldValidation string
@@ -105,13 +105,13 @@ type ApplyOptions struct {
 
 // DeleteOptions are the options of a delete.
 type DeleteOptions struct {
-	// GracePeriodSeconds the object gets to end; nil means its own default, 0 at once.
+	// GracePeriodSeconds is the time before the object is removed; nil means the object's default, 0 at once.
 	GracePeriodSeconds *int64
-	// Preconditions, if not nil, must hold.
+	// Preconditions, if not nil, must be met before the deletion.
 	Preconditions *metav1.Preconditions
-	// PropagationPolicy is what happens to dependents; empty means the resource's default.
+	// PropagationPolicy is how dependents are deleted; empty means the resource's default.
 	PropagationPolicy metav1.DeletionPropagation
-	// DryRun runs everything but the deleting.
+	// DryRun processes the request without deleting the object.
 	DryRun bool
 }
 
@@ -151,6 +151,15 @@ func (o PatchOptions) query() url.Values {
 	return q
 }
 
+// patch returns the options of the patch that an apply is.
+func (o ApplyOptions) patch(subresource string) PatchOptions {
+	p := PatchOptions{Subresource: subresource, FieldManager: o.FieldManager, DryRun: o.DryRun, FieldValidation: o.FieldValidation}
+	if o.Force {
+		p.Force = &o.Force
+	}
+	return p
+}
+
 func writeQuery(q url.Values, dryRun bool, manager, validation string) {
 	if dryRun {
 		q.Set("dryRun", metav1.DryRunAll)
@@ -184,15 +193,15 @@ func (o DeleteOptions) empty() bool {
 	return o.GracePeriodSeconds == nil && o.Preconditions == nil && o.PropagationPolicy == "" && !o.DryRun
 }
 
-// first returns the only element of a variadic option list, or zero. A second one is a mistake of the
-// caller's that would otherwise be dropped in silence, a dry run with it.
-func first[O any](opts []O) (one O) {
+// atMostOne returns the only element of a variadic parameter of options, or zero. It panics if there are
+// more.
+func atMostOne[O any](opts []O) (one O) {
 	switch len(opts) {
 	case 0:
 	case 1:
 		one = opts[0]
 	default:
-		panic(fmt.Sprintf("client: %d %T in one call: put the fields of all into one", len(opts), one))
+		panic(fmt.Sprintf("client: %d %T in one call, want at most one", len(opts), one))
 	}
 	return one
 }

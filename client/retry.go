@@ -3,27 +3,27 @@ package client
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// RetryPolicy says which errors to try again after, and how often. The zero value retries conflicts, up
+// RetryPolicy says which errors are retried, and how often. The zero value retries conflicts, with up
 // to 16 tries, waiting 10 ms at first, 1.5 times as long each time up to 1 s, half of it random.
 type RetryPolicy struct {
-	// On reports whether to try again after err; nil means apierrors.IsConflict.
+	// On reports whether err is retried; nil means apierrors.IsConflict.
 	On func(err error) bool
-	// Tries is how often fn is called at most; 0 means 16.
+	// Tries is the maximum number of calls of fn; 0 means 16.
 	Tries int
 	// Wait before the second try and MaxWait before any; 0 means 10 ms and 1 s.
 	Wait, MaxWait time.Duration
 }
 
-// Retry calls fn until it succeeds, fails with an error that the policy does not retry, the tries are used
-// up (the last error is returned), or ctx ends.
+// Retry calls fn until it succeeds or fails with an error that the policy does not retry, the tries are used
+// up, or ctx ends. It returns the last error of fn, joined with that of ctx if ctx has ended.
 func Retry(ctx context.Context, p RetryPolicy, fn func(ctx context.Context) error) error {
 	if p.On == nil {
 		p.On = apierrors.IsConflict
@@ -42,11 +42,11 @@ func Retry(ctx context.Context, p RetryPolicy, fn func(ctx context.Context) erro
 		if err == nil || try == p.Tries || !p.On(err) {
 			return err
 		}
-		wait := p.Wait/2 + rand.N(p.Wait/2+1)
+		wait := p.Wait/2 + backoff.Spread(ctx, p.Wait/2)
 		if after, ok := apierrors.RetryAfter(err); ok {
 			wait = max(wait, after)
 		}
-		if !sleep(ctx, wait) {
+		if backoff.Sleep(ctx, wait) != nil {
 			return errors.Join(ctx.Err(), err)
 		}
 		p.Wait = min(p.Wait*3/2, p.MaxWait)
@@ -54,11 +54,11 @@ func Retry(ctx context.Context, p RetryPolicy, fn func(ctx context.Context) erro
 }
 
 // ErrNoChange, returned by the function given to [Update] or [UpdateStatus], leaves the object as it is.
-var ErrNoChange = errors.New("client: no change wanted")
+var ErrNoChange = errors.New("client: no change")
 
-// Update reads the object key, lets change alter it and writes it back, again from the start if it
-// has changed meanwhile. It returns the object as stored. An error of change is returned as it is, but for
-// ErrNoChange, which returns the object as read.
+// Update reads the object key, calls change to modify it and writes it, repeating all of this if it has been
+// changed meanwhile. It returns the object as stored. An error of change is returned unchanged, except
+// ErrNoChange, after which Update returns the object as read.
 func Update[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(obj T) error) (T, error) {
 	return update(ctx, c, key, change, func(ctx context.Context, obj T) (T, error) { return c.Update(ctx, obj) })
 }
@@ -88,7 +88,7 @@ func update[T metav1.Object](ctx context.Context, c *Client[T], key types.Namesp
 	return out, err
 }
 
-// GetOrCreate returns the object of obj's key, creating it as obj if there is none.
+// GetOrCreate returns the object of obj's key, and creates it as obj if it does not exist.
 func GetOrCreate[T metav1.Object](ctx context.Context, c *Client[T], obj T) (T, error) {
 	var out T
 	if err := c.given(obj); err != nil {
@@ -98,7 +98,7 @@ func GetOrCreate[T metav1.Object](ctx context.Context, c *Client[T], obj T) (T, 
 		if out, err = c.Get(ctx, metav1.KeyOf(obj)); apierrors.IsNotFound(err) {
 			out, err = c.Create(ctx, obj)
 			if apierrors.IsNotFound(err) {
-				// The namespace is missing; trying again will not help.
+				// The namespace does not exist: retrying cannot succeed.
 				return &notRetried{err}
 			}
 		}

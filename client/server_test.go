@@ -108,7 +108,7 @@ func TestVerbs(t *testing.T) {
 			_, err := cms.Create(ctx, cm)
 			require.NoError(t, err)
 		}
-		require.NoError(t, cms.DeleteCollection(ctx, client.ListOptions{Namespace: "default", LabelSelector: labels.SelectorFromSet(labels.Set{"d": "d"})}))
+		require.NoError(t, cms.DeleteCollection(ctx, client.ListOptions{Namespace: "default", LabelSelector: labels.SelectorFromSet(labels.Set{"d": "d"})}, client.DeleteOptions{}))
 		_, err = cms.Get(ctx, key("d1"))
 		require.True(t, apierrors.IsNotFound(err))
 	})

@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// silence reads a stream and closes it when nothing has come for too long while a read waited. Any byte
-// counts, so that a large event on a slow line is no silence.
+// silence reads a stream and closes it when no byte has been received for limit while a read waited. Every
+// byte counts, so a large event on a slow connection is not silence.
 //
-// A timer that has fired is no proof by itself: when the program was stopped or had no processor, as under
-// load, the timer fires before what has come meanwhile is read. So the reader gets time to do that first.
+// A timer that has fired does not prove silence: if the process was stopped or had no processor, as under
+// load, the timer fires before the data received meanwhile is read. So the reader gets a grace period to do
+// that first.
 type silence struct {
 	body  io.ReadCloser
-	most  time.Duration
-	reads atomic.Int64 // that brought something
+	limit time.Duration
+	reads atomic.Int64 // that returned data
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	waiting bool
 	seen    int64 // reads when the timer was set
-	doubted bool  // it has fired, and nothing had come
-	dead    bool
+	grace   bool  // it has fired once without a read since
+	closed  bool
 }
 
-func newSilence(most time.Duration, body io.ReadCloser) *silence {
-	s := &silence{body: body, most: most}
-	s.timer = time.AfterFunc(most, s.fire)
+func newSilence(limit time.Duration, body io.ReadCloser) *silence {
+	s := &silence{body: body, limit: limit}
+	s.timer = time.AfterFunc(limit, s.fire)
 	s.timer.Stop()
 	return s
 }
@@ -49,19 +50,19 @@ func (s *silence) begin() {
 	s.reset()
 }
 
-// end ends it and reports whether the stream was closed for silence.
+// end ends the wait and reports whether the stream was closed for silence.
 func (s *silence) end() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = false
 	s.timer.Stop()
-	return s.dead
+	return s.closed
 }
 
-// reset begins the time again after a sign of life. The last fourth of the time is for the doubt.
+// reset restarts the timer after a read. The last quarter of limit is the grace period.
 func (s *silence) reset() {
-	s.seen, s.doubted = s.reads.Load(), false
-	s.timer.Reset(s.most - s.most/4)
+	s.seen, s.grace = s.reads.Load(), false
+	s.timer.Reset(s.limit - s.limit/4)
 }
 
 func (s *silence) fire() {
@@ -70,7 +71,7 @@ func (s *silence) fire() {
 	}
 }
 
-// expired reports whether the stream is to be closed, and sets the timer if not.
+// expired reports whether the stream must be closed, and sets the timer if not.
 func (s *silence) expired() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,11 +79,11 @@ func (s *silence) expired() bool {
 	case !s.waiting:
 	case s.reads.Load() != s.seen:
 		s.reset()
-	case !s.doubted:
-		s.doubted = true
-		s.timer.Reset(s.most / 4)
+	case !s.grace:
+		s.grace = true
+		s.timer.Reset(s.limit / 4)
 	default:
-		s.dead = true
+		s.closed = true
 	}
-	return s.dead
+	return s.closed
 }

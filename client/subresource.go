@@ -15,11 +15,11 @@ type Sub[B metav1.Object] struct {
 	name string
 }
 
-// Subresource returns access to a subresource with a body of another kind:
+// Subresource returns access to a subresource whose body is of another kind:
 //
 //	scales := client.Subresource[*autoscalingv1.Scale](client.For[*appsv1.Deployment](conn), "scale")
 //
-// It serves scale, binding, eviction, token and the like. For status and finalize, whose body is T
+// It is for scale, binding, eviction, token and others. For status and finalize, whose body is T
 // itself, use T as B or [Client.UpdateStatus].
 func Subresource[B, T metav1.Object](c *Client[T], name string) *Sub[B] {
 	if c.err != nil {
@@ -32,7 +32,7 @@ func Subresource[B, T metav1.Object](c *Client[T], name string) *Sub[B] {
 	return s
 }
 
-// bodyKind is the kind of a subresource's body: as registered, as every server has it, or T's own.
+// bodyKind returns the kind of a subresource's body: as registered, as fixed by the API, or T's own.
 func (c *Client[T]) bodyKind(name string, body reflect.Type) schema.GroupVersionKind {
 	for _, s := range c.subs {
 		if s.Name == name && s.Kind != "" {
@@ -64,15 +64,15 @@ func (s *Sub[B]) Get(ctx context.Context, key types.NamespacedName) (B, error) {
 	return s.c.object(ctx, s.c.request("GET", key, s.name))
 }
 
-// Create posts body to the subresource of the object key and returns the answer, which is zero where
-// the server answers with a plain success (binding, eviction).
+// Create posts body to the subresource of the object key and returns the reply, which is zero if
+// the server replies with a Status (binding, eviction).
 func (s *Sub[B]) Create(ctx context.Context, key types.NamespacedName, body B, opts ...CreateOptions) (B, error) {
 	if err := s.c.given(body); err != nil {
 		var zero B
 		return zero, err
 	}
 	r := s.c.request("POST", key, s.name)
-	r.Query = first(opts).query()
+	r.Query = atMostOne(opts).query()
 	return s.c.write(ctx, r, body)
 }
 
@@ -83,30 +83,26 @@ func (s *Sub[B]) Update(ctx context.Context, key types.NamespacedName, body B, o
 		return zero, err
 	}
 	r := s.c.request("PUT", key, s.name)
-	r.Query = CreateOptions(first(opts)).query()
+	r.Query = CreateOptions(atMostOne(opts)).query()
 	return s.c.write(ctx, r, body)
 }
 
 // Patch changes the subresource of the object key.
 func (s *Sub[B]) Patch(ctx context.Context, key types.NamespacedName, p Patch, opts ...PatchOptions) (B, error) {
-	o := first(opts)
-	o.Subresource = s.name
-	return s.c.Patch(ctx, key, p, o)
+	po := atMostOne(opts)
+	po.Subresource = s.name
+	return s.c.Patch(ctx, key, p, po)
 }
 
 // Apply applies body to the subresource of the object key (server-side apply).
-func (s *Sub[B]) Apply(ctx context.Context, key types.NamespacedName, body B, o ApplyOptions) (B, error) {
+func (s *Sub[B]) Apply(ctx context.Context, key types.NamespacedName, body B, opts ApplyOptions) (B, error) {
 	var zero B
 	if s.c.err != nil {
 		return zero, s.c.err
 	}
-	data, err := ApplyBody(body, s.c.res.GVK, o.Explicit...)
+	data, err := ApplyBody(body, s.c.res.GVK, opts.Explicit...)
 	if err != nil {
 		return zero, err
 	}
-	po := PatchOptions{Subresource: s.name, FieldManager: o.FieldManager, DryRun: o.DryRun, FieldValidation: o.FieldValidation}
-	if o.Force {
-		po.Force = &o.Force
-	}
-	return s.c.Patch(ctx, key, Patch{Type: types.ApplyYAMLPatchType, Data: data}, po)
+	return s.c.Patch(ctx, key, Patch{Type: types.ApplyYAMLPatchType, Data: data}, opts.patch(s.name))
 }

@@ -6,57 +6,58 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // Event is a change to an object.
 type Event[T metav1.Object] struct {
-	// Type is Added, Modified, Deleted or, if asked for, Bookmark.
+	// Type is Added, Modified, Deleted or, with WatchOptions.Bookmarks, Bookmark.
 	Type EventType
 	// Object after the change; the last state for Deleted; for Bookmark only its resourceVersion is set.
 	Object T
 }
 
 // Watch iterates over changes of the selected objects, after ResourceVersion or, if that is empty,
-// after first giving every existing object as Added. It ends without an error when ctx ends.
+// after every existing object as Added. It ends without an error when ctx ends.
 //
-// Closed connections, timeouts, server errors and silence are recovered from: the watch resumes after the
-// last version seen, so nothing is lost and nothing is given twice. It ends with an error when resuming is
-// impossible (apierrors.IsExpired: list again), when the server refuses the request, when the reading of what
-// exists fails, and when what answers first is no API server. OnRetry is told of everything else. An event
-// that cannot be decoded is given as a *DecodeError and the iteration goes on.
-func (c *Client[T]) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event[T], error] {
+// Watch recovers from closed connections, timeouts, server errors and silence: it resumes after the last
+// version seen, so no event is lost or repeated. It ends with an error when resuming is impossible
+// (apierrors.IsExpired: list again), when the server refuses the request, when listing the existing objects
+// fails, and when the first reply does not come from an API server. OnRetry is called with all other
+// failures. An event that cannot be decoded is yielded as a *DecodeError and the iteration continues.
+func (c *Client[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		if c.err != nil {
 			yield(Event[T]{}, c.err)
 			return
 		}
-		w := watching[T]{c: c, o: o, yield: yield}
+		w := watching[T]{c: c, opts: opts, yield: yield}
 		if err := w.run(ctx); err != nil && ctx.Err() == nil {
 			yield(Event[T]{}, err)
 		}
 	}
 }
 
-// errStop ends a watch whose consumer has had enough.
+// errStop ends a watch whose consumer has stopped the iteration.
 var errStop = errors.New("stop")
 
 type watching[T metav1.Object] struct {
 	c     *Client[T]
-	o     WatchOptions
+	opts  WatchOptions
 	yield func(Event[T], error) bool
 	tries int
 }
 
 func (w *watching[T]) run(ctx context.Context) error {
-	if w.o.ResourceVersion == "" {
+	if w.opts.ResourceVersion == "" {
 		if err := w.existing(ctx); err != nil {
 			return stopped(err)
 		}
@@ -70,20 +71,20 @@ func (w *watching[T]) run(ctx context.Context) error {
 		if ctx.Err() != nil || isFinal(err) {
 			return err
 		}
-		// Who answers the first time with something else will not become an API server.
+		// A first reply that cannot be decoded does not come from an API server.
 		if _, bad := errors.AsType[*DecodeError](err); bad && firstTry {
 			return err
 		}
 		firstTry = false
-		wait := backoff(w.tries)
+		wait := retryWait(ctx, w.tries)
 		if after, ok := apierrors.RetryAfter(err); ok {
 			wait = max(wait, after)
 		}
 		w.tries++
-		if w.o.OnRetry != nil && !errors.Is(err, io.EOF) {
-			w.o.OnRetry(err, wait)
+		if w.opts.OnRetry != nil && !errors.Is(err, io.EOF) {
+			w.opts.OnRetry(err, wait)
 		}
-		if !sleep(ctx, wait) {
+		if backoff.Sleep(ctx, wait) != nil {
 			return nil
 		}
 	}
@@ -97,9 +98,9 @@ func stopped(err error) error {
 	return err
 }
 
-// existing gives what is there already and notes the version it was read at.
+// existing yields the existing objects and sets the version at which they were listed.
 func (w *watching[T]) existing(ctx context.Context) error {
-	lo := ListOptions{Namespace: w.o.Namespace, LabelSelector: w.o.LabelSelector, FieldSelector: w.o.FieldSelector, Limit: defaultPage}
+	lo := ListOptions{Namespace: w.opts.Namespace, LabelSelector: w.opts.LabelSelector, FieldSelector: w.opts.FieldSelector, Limit: defaultPage}
 	given := map[types.NamespacedName]Encoded{}
 	for {
 		page, err := w.c.listEncoded(ctx, lo, EncodedOptions{}, true)
@@ -112,7 +113,7 @@ func (w *watching[T]) existing(ctx context.Context) error {
 			return err
 		}
 		for _, e := range page.Errors {
-			delete(given, e.Key) // what became of it is not known
+			delete(given, e.Key) // its state is unknown
 			if !w.yield(Event[T]{}, e) {
 				return errStop
 			}
@@ -125,14 +126,14 @@ func (w *watching[T]) existing(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.o.ResourceVersion = page.ResourceVersion
+		w.opts.ResourceVersion = page.ResourceVersion
 		if lo.Continue = page.Continue; lo.Continue == "" {
 			return nil
 		}
 	}
 }
 
-// added gives a page and, if others follow, notes it in given.
+// added yields a page as Added and, if others follow, adds it to given.
 func (w *watching[T]) added(page *EncodedList, given map[types.NamespacedName]Encoded) error {
 	for _, e := range page.Items {
 		if page.Continue != "" {
@@ -145,7 +146,8 @@ func (w *watching[T]) added(page *EncodedList, given map[types.NamespacedName]En
 	return nil
 }
 
-// changes gives how a second reading differs from what was given of the first, whose later pages had expired.
+// changes yields the differences between a second list and the pages that were yielded of the first, whose
+// later pages had expired.
 func (w *watching[T]) changes(page *EncodedList, given map[types.NamespacedName]Encoded) error {
 	for _, e := range page.Items {
 		typ := Added
@@ -182,9 +184,9 @@ func (w *watching[T]) give(typ EventType, e Encoded) bool {
 	return w.yield(Event[T]{Type: typ, Object: obj}, nil)
 }
 
-// connection runs one connection of the watch to its end.
+// connection runs one connection of the watch until it ends.
 func (w *watching[T]) connection(ctx context.Context) error {
-	s, err := w.c.WatchEncoded(ctx, EncodedWatchOptions{WatchOptions: w.o})
+	s, err := w.c.WatchEncoded(ctx, EncodedWatchOptions{WatchOptions: w.opts})
 	if err != nil {
 		return err
 	}
@@ -205,10 +207,10 @@ func (w *watching[T]) connection(ctx context.Context) error {
 		}
 		w.tries = 0
 		// A bookmark of a server that is behind must not make the watch repeat events.
-		if v := ev.Object.ResourceVersion; v != "" && (ev.Type != Bookmark || !metav1.IsOlder(v, w.o.ResourceVersion)) {
-			w.o.ResourceVersion = cloneString(v)
+		if v := ev.Object.ResourceVersion; v != "" && (ev.Type != Bookmark || !metav1.IsOlder(v, w.opts.ResourceVersion)) {
+			w.opts.ResourceVersion = strings.Clone(v)
 		}
-		if ev.Type == Bookmark && !w.o.Bookmarks {
+		if ev.Type == Bookmark && !w.opts.Bookmarks {
 			continue
 		}
 		if !w.give(ev.Type, ev.Object) {
@@ -216,8 +218,6 @@ func (w *watching[T]) connection(ctx context.Context) error {
 		}
 	}
 }
-
-func cloneString(s string) string { return string([]byte(s)) }
 
 // isRefusal reports whether err says that the request as such cannot succeed.
 func isRefusal(err error) bool {
@@ -228,27 +228,8 @@ func isRefusal(err error) bool {
 // isFinal reports whether a watch cannot be resumed after err.
 func isFinal(err error) bool { return apierrors.IsExpired(err) || isRefusal(err) }
 
-// backoff is how long to wait after n failures in a row: 0, then 0.2 s doubling to 30 s, the upper half of it
-// random.
-func backoff(n int) time.Duration {
-	if n == 0 {
-		return 0
-	}
-	d := min(200*time.Millisecond<<min(n-1, 10), 30*time.Second)
-	return d/2 + rand.N(d/2)
-}
-
-// sleep waits for d or until ctx ends, and reports whether ctx is still alive.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// retryWait returns how long to wait after n failures in a row: 0, then 0.2 s doubling to 30 s, the upper
+// half of it random.
+func retryWait(ctx context.Context, n int) time.Duration {
+	return backoff.Policy{Initial: 100 * time.Millisecond, Max: 15 * time.Second, Jitter: 1}.Delay(ctx, n)
 }

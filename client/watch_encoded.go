@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,63 +14,66 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/internal/scan"
 )
 
-// EventType says what happened to an object.
+// EventType is the type of an event of the watch protocol. Handlers of package informers get event types of
+// their own, informers.EventType.
 type EventType string
 
-// The events of a watch.
 const (
 	Added    EventType = "ADDED"
 	Modified EventType = "MODIFIED"
 	Deleted  EventType = "DELETED"
 	Bookmark EventType = "BOOKMARK"
-	// Error is an event that carries a Status, or one that could not be read.
+	// Error is an event that carries a Status, or one that cannot be read.
 	Error EventType = "ERROR"
 )
 
 const (
-	// bookmarkEvery is what is asked for; a watch that is silent for three of these is taken for dead.
+	// bookmarkEvery is the requested interval of bookmarks; a watch without events for three intervals is
+	// considered dead.
 	bookmarkEvery = 3 * time.Second
-	// defaultSilence is how long a watch may be silent on servers that promise nothing. Real servers send a
-	// bookmark about every minute. A dead connection is noticed earlier, by the transport's pings.
+	// defaultSilence is how long a watch may be silent on servers that grant no interval. kube-apiserver
+	// sends a bookmark about every minute. A dead connection is noticed earlier, by the transport's pings.
 	defaultSilence = 150 * time.Second
-	// maxFrame bounds one watch event, in bytes.
+	// maxFrame is the maximum size of one watch event in bytes.
 	maxFrame = 64 << 20
 )
 
 var (
 	errNoName = errors.New("the object has no name")
-	// ErrSilent ends a watch on which nothing, not even a bookmark, came for too long.
-	ErrSilent = errors.New("client: the watch has gone silent")
+	// ErrSilent ends a watch on which no event, not even a bookmark, was received for too long.
+	ErrSilent = errors.New("client: watch received no event in time")
 )
 
-// EncodedWatchOptions say what one connection of a watch delivers.
+// EncodedWatchOptions are the options of one connection of a watch.
 type EncodedWatchOptions struct {
 	WatchOptions
-	// SendInitialEvents asks for every existing object as Added and a marked bookmark after them
-	// (watch-list).
+	// SendInitialEvents requests every existing object as Added and a bookmark with InitialEventsEnd after
+	// them (watch-list).
 	SendInitialEvents bool
 	// DropManagedFields is as in EncodedOptions.
 	DropManagedFields bool
-	// Silence is how long nothing may come before the watch ends with ErrSilent. A program that was stopped,
-	// or had no processor, for so long gets a fourth of it to read what has come meanwhile. 0 means what the
-	// server promises, times three, or 150 s if it promises nothing; negative means for ever.
+	// Silence is the time without events after which the watch ends with ErrSilent. If the process was
+	// stopped or had no processor for that long, it has a quarter of it to read the events received
+	// meanwhile. 0 means three times the interval of bookmarks that the server grants (see
+	// metav1.BookmarkHeader), or 150 s if it grants none; negative means no limit.
 	Silence time.Duration
 }
 
 // EncodedEvent is one event of a watch.
 type EncodedEvent struct {
-	// Type says what happened.
+	// Type of the event.
 	Type EventType
-	// Object after the event; for Deleted its last state with the version of the deletion.
+	// Object after the event; for Deleted its final state with the version of the deletion.
 	Object Encoded
 	// Err is set for Type Error: an *apierrors.StatusError from the server, or a *DecodeError for an event
-	// that cannot be read, after which the watch goes on.
+	// that cannot be read, after which the watch continues.
 	Err error
 }
 
@@ -87,24 +89,24 @@ type EncodedWatch struct {
 }
 
 // WatchEncoded opens one connection of a watch. It does not resume; see Watch and package informers.
-func (c *Client[T]) WatchEncoded(ctx context.Context, o EncodedWatchOptions) (*EncodedWatch, error) {
+func (c *Client[T]) WatchEncoded(ctx context.Context, opts EncodedWatchOptions) (*EncodedWatch, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	r := c.request("GET", types.NamespacedName{Namespace: o.Namespace}, "")
-	if !isSegment(o.Namespace) {
-		return nil, fmt.Errorf("client: watch of %s: %q cannot be a namespace", c.res.GVR.GroupResource(), o.Namespace)
+	r := c.request("GET", types.NamespacedName{Namespace: opts.Namespace}, "")
+	if !isSegment(opts.Namespace) {
+		return nil, fmt.Errorf("client: watch of %s: %q cannot be a namespace", c.res.GVR.GroupResource(), opts.Namespace)
 	}
 	q := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}}
-	selectors(q, o.LabelSelector, o.FieldSelector)
-	set(q, "resourceVersion", o.ResourceVersion)
-	if o.SendInitialEvents {
+	selectors(q, opts.LabelSelector, opts.FieldSelector)
+	set(q, "resourceVersion", opts.ResourceVersion)
+	if opts.SendInitialEvents {
 		q.Set("sendInitialEvents", "true")
 		q.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
-	timeout := o.Timeout
+	timeout := opts.Timeout
 	if timeout <= 0 {
-		timeout = 5*time.Minute + rand.N(5*time.Minute)
+		timeout = 5*time.Minute + backoff.Spread(ctx, 5*time.Minute)
 	}
 	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(timeout/time.Second))))
 	r.Query, r.Accept = q, c.accept("watch")
@@ -123,24 +125,24 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, o EncodedWatchOptions) (*E
 		s.Body.Close()
 		return nil, &DecodeError{Resource: c.res.GVR, Err: err}
 	}
-	w := &EncodedWatch{stream: s, form: form, drop: o.DropManagedFields, res: c.res}
-	most := o.Silence
-	if most == 0 {
-		most = defaultSilence
+	w := &EncodedWatch{stream: s, form: form, drop: opts.DropManagedFields, res: c.res}
+	limit := opts.Silence
+	if limit == 0 {
+		limit = defaultSilence
 		if n, err := strconv.Atoi(s.Header[metav1.BookmarkHeader]); err == nil && n > 0 {
-			most = 3 * time.Duration(n) * time.Second
+			limit = 3 * time.Duration(n) * time.Second
 		}
 	}
 	body := io.Reader(s.Body)
-	if most > 0 {
-		w.silence = newSilence(most, s.Body)
+	if limit > 0 {
+		w.silence = newSilence(limit, s.Body)
 		body = w.silence
 	}
 	w.reader = bufio.NewReaderSize(body, 16<<10)
 	return w, nil
 }
 
-// Close ends the watch; a Next under way returns.
+// Close ends the watch; a Next in progress returns.
 func (w *EncodedWatch) Close() error {
 	if w.silence != nil {
 		w.silence.end()
@@ -149,10 +151,10 @@ func (w *EncodedWatch) Close() error {
 }
 
 // Next returns the next event. At the end of the stream the error is io.EOF, ErrSilent or that of the
-// connection. Events that cannot be read are returned as Type Error and the watch goes on.
+// connection. Events that cannot be read are returned as Type Error and the watch continues.
 func (w *EncodedWatch) Next() (EncodedEvent, error) {
 	if w.silence != nil {
-		// The time in which the caller is busy does not count as silence.
+		// The time between two calls of Next does not count as silence.
 		w.silence.begin()
 	}
 	frame, err := w.frame()
@@ -180,7 +182,7 @@ func (w *EncodedWatch) frame() ([]byte, error) {
 		if n > maxFrame {
 			return nil, &DecodeError{Resource: w.res.GVR, Err: fmt.Errorf("a watch event of %d bytes: %w", n, codec.ErrTooLarge)}
 		}
-		// Grown as bytes come, so that a lying length costs nothing.
+		// Grown as bytes are received, so that a false length allocates nothing.
 		w.line = w.line[:0]
 		for len(w.line) < int(n) {
 			at := len(w.line)

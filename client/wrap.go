@@ -14,10 +14,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// wrapped is the base of wrappers: it passes everything on.
+// wrapped is the base of wrappers: it forwards every method.
 type wrapped struct{ Conn }
 
-// Upgrade passes on to the wrapped connection.
+// Upgrade implements Upgrader if the wrapped connection does.
 func (w wrapped) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
 	if u, ok := w.Conn.(Upgrader); ok {
 		return u.Upgrade(ctx, r)
@@ -52,8 +52,8 @@ func (e edited) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
 	return e.wrapped.Upgrade(ctx, e.copy(r))
 }
 
-// Edit returns a connection that passes a copy of every request through edit. The copy shares Query, Body and
-// Header with the original: replace them, do not change them.
+// Edit returns a connection that calls edit with a copy of every request before sending it. The copy shares
+// Query, Body and Header with the original: edit may replace them but must not modify them.
 func Edit(c Conn, edit func(r *Request)) Conn { return edited{wrapped{c}, edit} }
 
 // WithHeader returns a connection that sets a header on every request.
@@ -81,7 +81,7 @@ type User struct {
 	Extra  map[string][]string
 }
 
-// Impersonate returns a connection that acts as user, for which its own user needs the right.
+// Impersonate returns a connection that acts as user, which requires the permission to impersonate.
 func Impersonate(c Conn, user User) Conn {
 	return Edit(c, func(r *Request) { r.Impersonate = &user })
 }
@@ -90,22 +90,22 @@ func Impersonate(c Conn, user User) Conn {
 type Write struct {
 	// Verb is create, update, patch, delete or deletecollection.
 	Verb string
-	// Resource, Subresource and Key say what was written.
+	// Resource, Subresource and Key address what was written.
 	Resource    schema.GroupVersionResource
 	Subresource string
 	Key         types.NamespacedName
 	// UID of the object, if known.
 	UID types.UID
-	// Object is the object as stored, if the reply held it.
+	// Object is the object as stored, if the reply contained it.
 	Object *Encoded
-	// Removed is true for a write that removed the object: a delete, or an update that removed the last finalizer
-	// of a terminating object. Object then has the version before the removal in the latter case.
+	// Removed is true for a write that removed the object: a delete, or an update that removed the last
+	// finalizer of a terminating object. Object then has the version before the removal in the latter case.
 	Removed bool
 }
 
 // Observe returns a connection that calls notify with every write the server has accepted, before the write
-// returns and in the goroutine of its caller. notify is not called for dry runs and for writes whose reply was
-// lost.
+// returns and in the goroutine of its caller. notify is not called for dry runs and for writes whose reply
+// was lost.
 func Observe(c Conn, notify func(Write)) Conn { return observed{wrapped{c}, notify} }
 
 type observed struct {
@@ -128,7 +128,7 @@ func (o observed) Do(ctx context.Context, r *Request) (*Response, error) {
 // wholeObject lists the subresources whose replies are the object itself.
 var wholeObject = []string{"", "status", "approval", "finalize", "resize", "ephemeralcontainers"}
 
-// writeOf reads what a write did from its reply.
+// writeOf returns the effect of a write from its reply.
 func writeOf(r *Request, resp *Response) (Write, bool) {
 	w := Write{Verb: r.Verb(), Resource: r.Resource, Subresource: r.Subresource, Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}
 	if w.Verb == "deletecollection" {
@@ -151,7 +151,7 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 			return w, true
 		}
 	}
-	// The reply goes to the caller, who may change it.
+	// A copy, because the reply belongs to the caller.
 	e, err := scanEncoded(form, copyBody(form, body, false))
 	if err != nil {
 		return w, true
@@ -176,7 +176,7 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 		e.Body = nil
 	}
 	w.Key, w.UID, w.Object = e.Key, e.UID, &e
-	// A deletion that is not pending is done, and the reply is the last state.
+	// A deletion that is not pending is complete, and the reply is the final state.
 	if w.Verb == "delete" {
 		w.Removed = !e.Terminating && e.Finalizers == 0
 	} else {
@@ -185,10 +185,10 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 	return w, true
 }
 
-// namespaces wait for their spec.finalizers.
+// namespaces also have spec.finalizers.
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// graceLeft reports whether an object being deleted has time left to end by itself, as pods have.
+// graceLeft reports whether a terminating object has a grace period left, as pods have.
 func graceLeft(form Form, body []byte) bool {
 	var m metav1.PartialObjectMetadata
 	var err error

@@ -1,5 +1,5 @@
-// Package certificate keeps a client or serving certificate that a cluster's signers issue: it requests one
-// with a CertificateSigningRequest, waits for it, keeps it in a file, and gets the next one in time.
+// Package certificate manages a client or serving certificate issued by a cluster's signers: it requests one
+// with a CertificateSigningRequest, waits for it, stores it in a file, and renews it in time.
 //
 //	m, err := certificate.New(certificate.Options{
 //		Conn: bootstrapConn, File: "/var/lib/agent/client.pem", Signer: certificatesv1.KubeAPIServerClientSignerName,
@@ -8,9 +8,9 @@
 //	go m.Run(ctx)
 //	cfg.Credentials = m
 //
-// A Manager is a rest.CredentialSource, so connections made with it change over by themselves. A key never
-// leaves the program but for the file, which only its owner can read. A certificate is replaced between 70
-// and 90 percent of its life. Refusals and failures are reported and tried again with growing waits, up to 5
-// minutes. The key of a request without a result is kept in File.pending, so that a program that is restarted
-// continues its request.
+// A Manager is a rest.CredentialSource, so connections made with it switch to a new certificate
+// automatically. A key never leaves the program except to the file, which only its owner can read. A
+// certificate is replaced between 70 and 90 percent of its lifetime. Refusals and failures are logged and
+// retried with growing waits, up to 5 minutes. The key of a request without a result is kept in File.pending,
+// so that a program that is restarted continues its request.
 package certificate

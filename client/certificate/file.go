@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pair makes a certificate of PEM and checks that it is in force.
+// pair parses a certificate and its key from PEM and checks that it is valid now.
 func pair(chain, key []byte) (*tls.Certificate, error) {
 	cert, err := tls.X509KeyPair(chain, key)
 	if err != nil {
@@ -35,7 +35,7 @@ func load(path string) (*tls.Certificate, error) {
 	return pair(b, b)
 }
 
-// save writes certificate and key to one file, so that no reader meets one without the other.
+// save writes certificate and key to one file, so that no reader finds one without the other.
 func save(path string, chain, key []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -11,42 +11,42 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// Options say which certificate is wanted. Conn, Signer and Request are required.
+// Options configure a Manager. Conn, Signer and Request are required.
 type Options struct {
-	// Conn makes the requests. Once there is a certificate Use, if set, gives another one, which
+	// Conn sends the requests. Once there is a certificate, Use, if not nil, returns another connection that
 	// authenticates with it.
 	Conn client.Conn
 	Use  func() client.Conn
 	// Signer is the name of the signer.
 	Signer string
-	// Request returns what to ask for; it is called for each request.
+	// Request returns the certificate request; it is called for each one.
 	Request func() *x509.CertificateRequest
 	// Usages of the key; nil means digital signature and client auth.
 	Usages []certificatesv1.KeyUsage
-	// Lifetime wished for, at least 10 minutes; 0 leaves it to the signer.
+	// Lifetime is the requested lifetime, at least 10 minutes; 0 means the signer's default.
 	Lifetime time.Duration
-	// File keeps certificate and key across runs; empty keeps them in memory only.
+	// File stores certificate and key across runs; empty keeps them in memory only.
 	File string
-	// Wait is how long to wait for an answer to one request; 0 means 15 minutes.
+	// Wait is how long to wait for the result of one request; 0 means 15 minutes.
 	Wait time.Duration
-	// Logger gets what happens; nil discards.
+	// Logger logs new certificates and failures; nil discards them.
 	Logger *slog.Logger
-	// OnChange, if set, is called with each new certificate.
+	// OnChange, if not nil, is called with each new certificate.
 	OnChange func(*tls.Certificate)
 }
 
-// Manager keeps a certificate. Its methods may be called from many goroutines.
+// Manager manages one certificate. Its methods may be called from many goroutines.
 type Manager struct {
 	o       Options
 	pending *ecdsa.PrivateKey // of the request without a result; used by Run only
@@ -59,17 +59,17 @@ type Manager struct {
 	wake    chan struct{}    // tells Run that cred was refused
 }
 
-// ErrRefused says that the server did not accept the certificate, and that another one has been asked for.
-var ErrRefused = errors.New("certificate: the server refused the certificate, and there is no other yet")
+// ErrRefused reports that the server did not accept the certificate, and that another one has been requested.
+var ErrRefused = errors.New("certificate: server refused the certificate, and there is no other yet")
 
-// refusedPause is the least time between a new certificate and the next one that is asked for because it was
-// refused.
+// refusedPause is the minimum time between a new certificate and the next one that is requested because it
+// was refused.
 const refusedPause = time.Minute
 
 var _ rest.CredentialSource = (*Manager)(nil)
 
-// New returns a manager that has what is in Options.File, if that is a certificate in force. Run does the
-// rest.
+// New returns a manager with the certificate in Options.File, if that is valid now. Run requests and renews
+// it.
 func New(o Options) (*Manager, error) {
 	if o.Conn == nil || o.Signer == "" || o.Request == nil {
 		return nil, errors.New("certificate: Options.Conn, Signer and Request are required")
@@ -89,7 +89,7 @@ func New(o Options) (*Manager, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			o.Logger.Warn("the certificate on disk cannot be used", "file", o.File, "error", err)
+			o.Logger.Warn("load certificate failed", "file", o.File, "err", err)
 		case time.Now().Before(cert.Leaf.NotAfter):
 			m.cred = &rest.Credential{Certificate: cert}
 		}
@@ -97,7 +97,7 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Current returns the certificate in force, or nil.
+// Current returns the current certificate if it is valid now, or nil.
 func (m *Manager) Current() *tls.Certificate {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,9 +107,9 @@ func (m *Manager) Current() *tls.Certificate {
 	return m.cred.Certificate
 }
 
-// Credential implements rest.CredentialSource: it waits until there is a certificate in force. A refused one
-// is answered with ErrRefused and replaced as soon as may be, through Options.Conn; until then it is given
-// out again, because a server may be wrong for a moment.
+// Credential implements rest.CredentialSource: it waits until there is a valid certificate. If rejected is
+// the current one it returns ErrRefused and requests another one as soon as possible, through Options.Conn;
+// until then later calls return it again, because a refusal may be temporary.
 func (m *Manager) Credential(ctx context.Context, rejected *rest.Credential) (*rest.Credential, error) {
 	for {
 		m.mu.Lock()
@@ -125,23 +125,23 @@ func (m *Manager) Credential(ctx context.Context, rejected *rest.Credential) (*r
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("certificate: there is none yet: %w", ctx.Err())
+			return nil, fmt.Errorf("certificate: none issued yet: %w", ctx.Err())
 		}
 	}
 }
 
-// Run keeps the certificate in force until ctx ends, and returns nil.
+// Run requests and renews the certificate until ctx ends, and returns nil.
 func (m *Manager) Run(ctx context.Context) error {
 	failures := 0
 	for {
-		wait := m.due()
+		wait := m.due(ctx)
 		if failures > 0 {
 			wait = min(5*time.Second<<min(failures-1, 6), 5*time.Minute)
-			wait = wait/2 + mathrand.N(wait/2)
+			wait = wait/2 + backoff.Spread(ctx, wait/2)
 		}
 		wake := m.wake
 		if failures > 0 {
-			wake = nil // a refusal makes nothing more urgent
+			wake = nil // a refusal does not shorten the wait
 		}
 		t := time.NewTimer(wait)
 		select {
@@ -159,7 +159,7 @@ func (m *Manager) Run(ctx context.Context) error {
 				return nil
 			}
 			failures++
-			m.o.Logger.Error("no certificate", "signer", m.o.Signer, "error", err)
+			m.o.Logger.Error("request certificate failed", "signer", m.o.Signer, "err", err)
 			continue
 		}
 		failures = 0
@@ -167,8 +167,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 }
 
-// due is how long from now the certificate is to be replaced.
-func (m *Manager) due() time.Duration {
+// due returns how long from now the certificate must be replaced.
+func (m *Manager) due(ctx context.Context) time.Duration {
 	cert := m.Current()
 	if cert == nil {
 		return 0
@@ -180,11 +180,11 @@ func (m *Manager) due() time.Duration {
 		return max(0, time.Until(adopted.Add(refusedPause)))
 	}
 	life := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
-	at := cert.Leaf.NotBefore.Add(time.Duration(float64(life) * (0.7 + 0.2*mathrand.Float64())))
+	at := cert.Leaf.NotBefore.Add(time.Duration(float64(life) * (0.7 + 0.2*backoff.Jitter(ctx))))
 	return max(0, time.Until(at))
 }
 
-// refuse remembers that the server does not accept a certificate.
+// refuse notes that the server has refused a certificate.
 func (m *Manager) refuse(cred *rest.Credential) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,7 +221,7 @@ func (m *Manager) conn() client.Conn {
 	return m.o.Conn
 }
 
-// RefusedError says that a request was denied or could not be signed.
+// RefusedError reports that a request was denied or could not be signed.
 type RefusedError struct {
 	// Request is the name of the CertificateSigningRequest.
 	Request string
@@ -229,7 +229,7 @@ type RefusedError struct {
 	Condition, Reason, Message string
 }
 
-// Error gives the request and the reason.
+// Error names the request and the reason.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("certificate: request %s: %s: %s: %s", e.Request, e.Condition, e.Reason, e.Message)
 }
@@ -271,7 +271,7 @@ func (m *Manager) request(ctx context.Context) (*tls.Certificate, error) {
 	cert, err := pair(chain, keyPEM)
 	if err != nil {
 		m.dropPending()
-		return nil, fmt.Errorf("certificate: what the signer issued for %s: %w", made.Name, err)
+		return nil, fmt.Errorf("certificate: invalid certificate issued for %s: %w", made.Name, err)
 	}
 	if m.o.File != "" {
 		if err := save(m.o.File, chain, keyPEM); err != nil {
@@ -304,5 +304,5 @@ func await(ctx context.Context, csrs *client.Client[*certificatesv1.CertificateS
 			return ev.Object.Status.Certificate, nil
 		}
 	}
-	return nil, fmt.Errorf("certificate: request %s was not answered: %w", made.Name, context.Cause(ctx))
+	return nil, fmt.Errorf("certificate: no result of request %s: %w", made.Name, context.Cause(ctx))
 }

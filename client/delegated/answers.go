@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// maxAnswers bounds the answers kept by one cache: strangers choose the tokens.
+	// maxAnswers is the maximum number of results in one cache: unauthenticated clients choose the tokens.
 	maxAnswers = 4096
-	// maxReviews bounds the reviews that one cache has under way at a time; further ones wait.
+	// maxReviews is the maximum number of reviews that one cache has in flight; further ones wait.
 	maxReviews = 32
 )
 
-// answers keeps the API server's answers to reviews, and sends one review where many requests need the same
-// one. Safe for concurrent use.
+// answers caches the API server's results of reviews, and sends one review if many requests need the same
+// one. It is safe for concurrent use.
 type answers[K comparable, V any] struct {
 	reviews chan struct{}
 
@@ -23,7 +23,7 @@ type answers[K comparable, V any] struct {
 	flights map[K]*flight[V]
 }
 
-// flight is a review under way. All but done is written before done is closed.
+// flight is a review in progress. All fields but done are written before done is closed.
 type flight[V any] struct {
 	done      chan struct{}
 	value     V
@@ -40,9 +40,9 @@ func newAnswers[K comparable, V any]() *answers[K, V] {
 	return &answers[K, V]{reviews: make(chan struct{}, maxReviews), known: map[K]answer[V]{}, flights: map[K]*flight[V]{}}
 }
 
-// get returns the answer for key, and calls review if none is known. What review returns is kept for ttl, an
-// error never, but it is the error of all requests that waited for it. A review is made under the context of
-// the request that was first; if that request ends early, the next one makes its own.
+// get returns the result for key, and calls review if none is cached. The result of review is cached for ttl;
+// an error is not, but it is returned to all requests that waited for it. A review runs with the context of
+// the first request; if that request ends early, the next one starts its own.
 func (a *answers[K, V]) get(ctx context.Context, key K, review func(context.Context) (v V, ttl time.Duration, err error)) (V, error) {
 	var zero V
 	for {
@@ -70,7 +70,7 @@ func (a *answers[K, V]) get(ctx context.Context, key K, review func(context.Cont
 	}
 }
 
-// lead makes the review of a flight.
+// lead runs the review of a flight.
 func (a *answers[K, V]) lead(ctx context.Context, key K, f *flight[V], review func(context.Context) (V, time.Duration, error)) (V, error) {
 	var ttl time.Duration
 	f.value, ttl, f.err = a.ask(ctx, review)
@@ -95,7 +95,7 @@ func (a *answers[K, V]) ask(ctx context.Context, review func(context.Context) (V
 	return review(ctx)
 }
 
-// keep stores an answer and makes room for it: expired ones go first, else any.
+// keep stores a result. If the cache is full it removes expired ones, else any.
 func (a *answers[K, V]) keep(key K, v answer[V]) {
 	if len(a.known) >= maxAnswers {
 		now := time.Now()

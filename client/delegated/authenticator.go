@@ -15,8 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// groupAuthenticated is the group of everybody who has been identified, but of those who say that they are
-// not.
+// groupAuthenticated is the group of every authenticated user, except those in system:unauthenticated.
 const (
 	groupAuthenticated   = "system:authenticated"
 	groupUnauthenticated = "system:unauthenticated"
@@ -30,15 +29,18 @@ type AuthenticatorOptions struct {
 	ClientCAs func() *x509.CertPool
 	// NoTokens accepts no bearer tokens.
 	NoTokens bool
-	// Audiences are those of which a token must be for one; empty means the API server's own.
+	// Audiences lists the accepted audiences, one of which a token must have; empty means the API server's
+	// own.
 	Audiences []string
-	// TTL is how long the answer to a TokenReview is kept, of good and of bad tokens; 0 means 2 minutes.
+	// TTL is how long the result of a TokenReview is cached, of valid and of invalid tokens; 0 means 2
+	// minutes.
 	TTL time.Duration
-	// Timeout bounds one review; 0 means 10 s.
+	// Timeout of one review; 0 means 10 s.
 	Timeout time.Duration
 }
 
-// Authenticator identifies who sends a request. Use [NewAuthenticator]. Safe for concurrent use.
+// Authenticator identifies the user of a request. Create it with [NewAuthenticator]. It is safe for
+// concurrent use.
 type Authenticator struct {
 	o       AuthenticatorOptions
 	reviews *client.Client[*authenticationv1.TokenReview]
@@ -59,9 +61,9 @@ func NewAuthenticator(conn client.Conn, o AuthenticatorOptions) *Authenticator {
 // ErrInvalidToken is the error for a bearer token that the API server does not accept.
 var ErrInvalidToken = errors.New("delegated: invalid bearer token")
 
-// Authenticate identifies the sender by the TLS client certificate, else by the bearer token of the
-// Authorization header. It returns false and no error when the request carries neither, and an error when it
-// carries only what is refused or cannot be reviewed. The user is in the group system:authenticated, unless
+// Authenticate identifies the user by the TLS client certificate, else by the bearer token of the
+// Authorization header. It returns false and no error when the request has neither, and an error when its
+// credentials are refused or cannot be reviewed. The user is in the group system:authenticated, unless
 // it is system:anonymous or in system:unauthenticated, and must not be changed.
 func (a *Authenticator) Authenticate(r *http.Request) (*authenticationv1.UserInfo, bool, error) {
 	u, certErr := a.certificate(r)
@@ -85,12 +87,12 @@ func (a *Authenticator) Authenticate(r *http.Request) (*authenticationv1.UserInf
 	return u, true, nil
 }
 
-// certificate is the user of the client certificate; nil if there is none, or with an error if it is refused.
+// certificate returns the user of the client certificate, nil if there is none, or an error if it is refused.
 func (a *Authenticator) certificate(r *http.Request) (*authenticationv1.UserInfo, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || a.o.ClientCAs == nil {
 		return nil, nil
 	}
-	// A nil pool would mean the authorities that this machine trusts for web sites.
+	// A nil pool would mean the system's roots.
 	roots := a.o.ClientCAs()
 	if roots == nil {
 		return nil, nil
@@ -123,7 +125,7 @@ func (a *Authenticator) review(ctx context.Context, token string) (*authenticati
 	case !st.Authenticated:
 		return nil, nil
 	case st.User.Username == "":
-		return nil, errors.New("delegated: review of a token: the answer names no user")
+		return nil, errors.New("delegated: review of a token: the result has no user")
 	case len(a.o.Audiences) > 0 && !slices.ContainsFunc(st.Audiences, func(s string) bool { return slices.Contains(a.o.Audiences, s) }):
 		return nil, nil // a server that knows no audiences has not checked them
 	}

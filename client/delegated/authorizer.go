@@ -10,18 +10,19 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// maxQuestion bounds the reviews whose answers are kept, in bytes of JSON: strangers choose paths and names.
+// maxQuestion is the maximum size of a review whose result is cached, in bytes of JSON: clients choose paths
+// and names.
 const maxQuestion = 10_000
 
-// AuthorizerOptions choose how long answers hold.
+// AuthorizerOptions configure an Authorizer.
 type AuthorizerOptions struct {
-	// AllowedTTL and DeniedTTL are how long a yes and a no are kept; 0 means 5 minutes and 30 s.
+	// AllowedTTL and DeniedTTL are how long permissions and denials are cached; 0 means 5 minutes and 30 s.
 	AllowedTTL, DeniedTTL time.Duration
-	// Timeout bounds one review; 0 means 10 s.
+	// Timeout of one review; 0 means 10 s.
 	Timeout time.Duration
 }
 
-// Authorizer decides what users may do. Use [NewAuthorizer]. Safe for concurrent use.
+// Authorizer decides what users may do. Create it with [NewAuthorizer]. It is safe for concurrent use.
 type Authorizer struct {
 	o       AuthorizerOptions
 	reviews *client.Client[*authorizationv1.SubjectAccessReview]
@@ -46,8 +47,8 @@ func NewAuthorizer(conn client.Conn, o AuthorizerOptions) *Authorizer {
 	return &Authorizer{o: o, reviews: client.For[*authorizationv1.SubjectAccessReview](conn), answers: newAnswers[string, decision]()}
 }
 
-// Authorize reports whether the user of spec may do what spec says; reason is for people and may be empty. An
-// error says that there is no answer, which is no permission.
+// Authorize reports whether spec.User has the access that spec describes; reason is for users and may be
+// empty. With an error there is no result, and access must be denied.
 func (a *Authorizer) Authorize(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error) {
 	key, err := json.Marshal(spec)
 	if err != nil {

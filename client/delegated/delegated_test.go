@@ -135,7 +135,7 @@ func TestTokens(t *testing.T) {
 		v.token = func(r *authenticationv1.TokenReview) { r.Status.Authenticated = true }
 		_, ok, err = a.Authenticate(withToken("nameless"))
 		require.False(t, ok)
-		require.ErrorContains(t, err, "names no user")
+		require.ErrorContains(t, err, "has no user")
 
 		// A server that knows no audiences has not checked them.
 		v.token = func(r *authenticationv1.TokenReview) {

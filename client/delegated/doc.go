@@ -1,13 +1,12 @@
-// Package delegated lets a server beside the API server know who sends it a request and what they may do,
-// without users or roles of its own: a client certificate is verified against the cluster's authorities, a
-// bearer token is given to the API server in a TokenReview, and the permission is asked for in a
-// SubjectAccessReview. The kubelet's port works so, and so can the metrics and debugging ports of other
-// components.
+// Package delegated authenticates and authorizes the requests of a server other than the API server, without
+// users or roles of its own: a client certificate is verified against the cluster's authorities, a bearer
+// token is sent to the API server in a TokenReview, and the permission is checked with a SubjectAccessReview.
+// The kubelet's port uses it, and the metrics and debugging ports of other components can.
 //
-// Everything fails closed: without an answer of the API server no token is accepted and nothing is allowed.
-// Answers are kept for a while, so a permission that is withdrawn may hold on for
-// [AuthorizerOptions].AllowedTTL, and a token that is revoked for [AuthenticatorOptions].TTL. Failed reviews
-// are never kept.
+// Everything fails closed: without a reply of the API server no token is accepted and no access allowed.
+// Results are cached, so a withdrawn permission may remain effective for [AuthorizerOptions].AllowedTTL, and
+// a revoked token for [AuthenticatorOptions].TTL. Failed reviews are not cached.
 //
-// The server's own credential needs the rights of the ClusterRole system:auth-delegator; nodes have them.
+// The server's own credential needs the permissions of the ClusterRole system:auth-delegator; nodes have
+// them.
 package delegated

@@ -12,22 +12,21 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 )
 
-// Gate lets a request through to a handler when its sender is known and allowed to make it. All fields but
-// Logger are required.
+// Gate protects a handler: it authenticates and authorizes each request. All fields but Logger are required.
 type Gate struct {
-	// Authenticate identifies the sender, as [Authenticator.Authenticate] does.
+	// Authenticate identifies the user, as [Authenticator.Authenticate] does.
 	Authenticate func(r *http.Request) (*authenticationv1.UserInfo, bool, error)
-	// Attributes returns what the sender must be allowed, without the user: any one of them is enough.
-	// Nothing is not allowed.
+	// Attributes returns the accesses one of which the user must have; the user is not set in them. If there
+	// is none the request is refused.
 	Attributes func(r *http.Request) []authorizationv1.SubjectAccessReviewSpec
 	// Authorize decides, as [Authorizer.Authorize] does.
 	Authorize func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error)
-	// Logger gets why a request was refused; nil discards.
+	// Logger logs why a request was refused; nil discards it.
 	Logger *slog.Logger
 }
 
-// Wrap returns a handler that answers 401 to those it cannot identify, 403 to those who are not allowed, 500
-// when that could not be found out, and calls next for the others.
+// Wrap returns a handler that replies 401 to requests without a valid user, 403 to those that are not
+// allowed, 500 if a review failed, and calls next for the others.
 func (g Gate) Wrap(next http.Handler) http.Handler {
 	if g.Logger == nil {
 		g.Logger = slog.New(slog.DiscardHandler)
@@ -36,7 +35,7 @@ func (g Gate) Wrap(next http.Handler) http.Handler {
 		u, ok, err := g.Authenticate(r)
 		if !ok {
 			if err != nil {
-				g.Logger.Warn("request refused: the sender could not be authenticated", "path", r.URL.Path, "remote", r.RemoteAddr, "error", err)
+				g.Logger.Warn("authenticate request failed", "path", r.URL.Path, "remote", r.RemoteAddr, "err", err)
 			}
 			refuse(w, http.StatusUnauthorized, "Unauthorized")
 			return
@@ -70,14 +69,14 @@ func (g Gate) authorize(r *http.Request, u *authenticationv1.UserInfo) (code int
 		}
 	}
 	if failure != nil {
-		g.Logger.Warn("request refused: no answer about the sender's access", "path", r.URL.Path, "user", u.Username, "error", failure)
+		g.Logger.Warn("authorize request failed", "path", r.URL.Path, "user", u.Username, "err", failure)
 		return http.StatusInternalServerError, fmt.Sprintf("Authorization error (user=%s, %s)", u.Username, describe(wanted))
 	}
 	g.Logger.Debug("request refused", "path", r.URL.Path, "user", u.Username)
 	return http.StatusForbidden, fmt.Sprintf("Forbidden (user=%s, %s)", u.Username, describe(wanted))
 }
 
-// describe is what was wanted, for the refusal.
+// describe returns the refused access, for the reply.
 func describe(wanted []authorizationv1.SubjectAccessReviewSpec) string {
 	if len(wanted) == 0 {
 		return "nothing allows this request"

@@ -14,11 +14,11 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// acceptAggregated asks for the aggregated form, newest first, then for the old one.
+// acceptAggregated accepts the aggregated form, newest first, and the legacy one.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
-// ask reads the catalog from the server; old is returned if it is still right.
+// ask reads the catalog from the server; it returns old if that is still current.
 func (c *Client) ask(ctx context.Context, old *Catalog) (*Catalog, error) {
 	cat := &Catalog{}
 	unchanged := 0
@@ -74,7 +74,7 @@ func (c *Client) ask(ctx context.Context, old *Catalog) (*Catalog, error) {
 	return cat, nil
 }
 
-// add takes over a group of the aggregated form.
+// add adds a group of the aggregated form.
 func (c *Catalog) add(g *apidiscoveryv2.APIGroupDiscovery) {
 	for _, v := range g.Versions {
 		gv := schema.GroupVersion{Group: g.Name, Version: v.Version}
@@ -99,7 +99,7 @@ func kindOf(k *metav1.GroupVersionKind, gv schema.GroupVersion) schema.GroupVers
 	if k == nil {
 		return schema.GroupVersionKind{}
 	}
-	// An empty version stands for the resource's own group-version.
+	// An empty version means the resource's own group-version.
 	if k.Version == "" {
 		return gv.WithKind(k.Kind)
 	}
@@ -142,7 +142,7 @@ func (c *Client) askLegacy(ctx context.Context, cat *Catalog, roots [2][]byte) e
 			if ctx.Err() != nil {
 				return fmt.Errorf("discovery: %w", err)
 			}
-			// One group's server being down must not hide the others.
+			// A failing server of one group must not hide the others.
 			cat.Versions, cat.Stale = append(cat.Versions, gv), append(cat.Stale, gv)
 			continue
 		}

@@ -49,20 +49,20 @@ func (r *Resource) Subresource(name string) *Subresource {
 	return nil
 }
 
-// Client describes the resource for client.ForResource and informers.ForResource.
+// Client returns the resource for client.ForResource and informers.ForResource.
 func (r *Resource) Client() client.Resource {
 	return client.Resource{GVR: r.GVR, GVK: r.GVK, Namespaced: r.Namespaced}
 }
 
-// Catalog is what a server serves, at one moment. It is immutable.
+// Catalog lists what a server serves, at one moment. It is immutable.
 type Catalog struct {
 	// Versions of each group in the server's order of preference, groups in the server's order.
 	Versions []schema.GroupVersion
-	// Stale are group-versions whose server did not answer; their resources are missing or outdated.
+	// Stale are group-versions whose server did not reply; their resources are missing or outdated.
 	Stale []schema.GroupVersion
 	// Resources of all versions, in the order of Versions.
 	Resources []Resource
-	// etag tells this catalog from others, if the server supports that.
+	// etag identifies this version of the catalog, if the server supports that.
 	etags [2]string
 }
 
@@ -109,9 +109,9 @@ func (c *Catalog) Preferred() []Resource {
 	return out
 }
 
-// Find returns the resources a word given by a user may mean, best first: "pods", "po", "pod", "Pod",
-// "deployments.apps", "deployments.v1.apps". A group may be cut short ("deployments.app"). Each resource is
-// given in its preferred version.
+// Find returns the resources that a user's word may mean, best first: "pods", "po", "pod", "Pod",
+// "deployments.apps", "deployments.v1.apps". A group may be abbreviated ("deployments.app"). Each resource is
+// returned in its preferred version.
 func (c *Catalog) Find(arg string) []Resource {
 	name, rest, _ := strings.Cut(arg, ".")
 	lower := strings.ToLower(name)

@@ -1,15 +1,15 @@
-// Package discovery asks a server what it serves, and maps kinds, resources and the words users type to
+// Package discovery queries what a server serves, and maps kinds, resources and the words users type to
 // each other.
 //
 //	d := discovery.New(conn, discovery.Options{})
 //	r, err := d.ForKind(ctx, schema.GroupKind{Group: "example.com", Kind: "Website"})
 //	sites := client.ForResource[*metav1.Unstructured](conn, r.Client())
 //
-// Built-in and registered types need none of this: client.For knows their resources.
+// Built-in and registered types do not need it: client.For takes their resources from the scheme.
 //
 // A cold catalog costs two requests on servers with aggregated discovery, and one per group-version on older
-// ones. Within Options.TTL it costs none; after that two, which the server answers with 304 and no body if
-// nothing has changed. A kind or resource that is not in the catalog makes it be read again, at most once per
+// ones. Within Options.TTL it costs none; after that two, to which the server replies with 304 and no body if
+// nothing has changed. If a kind or resource is not in the catalog it is read again, at most once per
 // second, so a new CustomResourceDefinition is found without waiting.
 package discovery
 
@@ -24,17 +24,17 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Options tune a Client. The zero value is good.
+// Options configure a Client. The zero value is usable.
 type Options struct {
-	// TTL is how long a catalog is used without asking; 0 means 10 minutes.
+	// TTL is how long a catalog is used without a request; 0 means 10 minutes.
 	TTL time.Duration
-	// CacheDir, if set, keeps catalogs across runs of the program, one file per CacheKey. A file that cannot
+	// CacheDir, if set, stores catalogs across runs of the program, one file per CacheKey. A file that cannot
 	// be read or written is ignored.
 	CacheDir, CacheKey string
 }
 
-// Client discovers what one server serves. Its methods may be called from many goroutines; those that ask the
-// server do so one at a time.
+// Client discovers what one server serves. Its methods may be called from many goroutines; only one of them
+// queries the server at a time.
 type Client struct {
 	conn client.Conn
 	o    Options
@@ -42,11 +42,11 @@ type Client struct {
 	mu      sync.Mutex
 	catalog *Catalog
 	read    time.Time
-	// asking is closed when the request under way has ended.
+	// asking is closed when the request in progress has ended.
 	asking chan struct{}
 }
 
-// New returns a client; it asks the server on first use.
+// New returns a client; it queries the server on first use.
 func New(conn client.Conn, o Options) *Client {
 	if o.TTL <= 0 {
 		o.TTL = 10 * time.Minute
@@ -54,18 +54,18 @@ func New(conn client.Conn, o Options) *Client {
 	return &Client{conn: conn, o: o}
 }
 
-// minRefresh is the least time between two readings caused by something that was not found.
+// minRefresh is the minimum time between two reads caused by a kind or resource that was not found.
 const minRefresh = time.Second
 
-// NoMatchError says that a server does not serve what was asked for.
+// NoMatchError reports that a server does not serve the requested kind or resource.
 type NoMatchError struct {
-	// What was asked for: a kind, a resource or a word.
+	// What was requested: a kind, a resource or a word.
 	What string
-	// Stale are group-versions whose server did not answer, where it may be.
+	// Stale are group-versions whose server did not reply, and which may contain it.
 	Stale []schema.GroupVersion
 }
 
-// Error names what was asked for.
+// Error names what was requested.
 func (e *NoMatchError) Error() string {
 	s := "discovery: the server serves no " + e.What
 	if len(e.Stale) > 0 {
@@ -80,10 +80,10 @@ func IsNoMatch(err error) bool {
 	return ok
 }
 
-// Catalog returns what the server serves, from memory if that is fresh.
+// Catalog returns what the server serves, from memory if that is younger than Options.TTL.
 func (c *Client) Catalog(ctx context.Context) (*Catalog, error) { return c.get(ctx, c.o.TTL) }
 
-// Refresh asks the server now.
+// Refresh queries the server.
 func (c *Client) Refresh(ctx context.Context) (*Catalog, error) { return c.get(ctx, 0) }
 
 // ForKind returns the resource of a kind; without versions in the group's preferred one.
@@ -96,7 +96,7 @@ func (c *Client) ForResource(ctx context.Context, gvr schema.GroupVersionResourc
 	return find(ctx, c, "resource "+gvr.String(), func(cat *Catalog) *Resource { return cat.ByResource(gvr) })
 }
 
-// Find returns the resource a word given by a user means best; see Catalog.Find.
+// Find returns the resource that best matches a user's word; see Catalog.Find.
 func (c *Client) Find(ctx context.Context, arg string) (*Resource, error) {
 	return find(ctx, c, "resource "+arg, func(cat *Catalog) *Resource {
 		if rs := cat.Find(arg); len(rs) > 0 {

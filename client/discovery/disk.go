@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// kept is the form of a catalog on disk.
+// kept is the stored form of a catalog.
 type kept struct {
 	Catalog
 	Etags [2]string
@@ -20,7 +20,7 @@ func (c *Client) file() string {
 	return filepath.Join(c.o.CacheDir, hex.EncodeToString(sum[:8])+".json")
 }
 
-// load returns the catalog on disk if the server can be asked whether it is still right.
+// load returns the stored catalog if it has an etag with which the server can revalidate it.
 func (c *Client) load() *Catalog {
 	if c.o.CacheDir == "" {
 		return nil
@@ -45,7 +45,7 @@ func (c *Client) save(cat *Catalog) {
 	if err != nil || os.MkdirAll(c.o.CacheDir, 0o750) != nil {
 		return
 	}
-	// A reader must never meet half a file.
+	// A rename, so that no reader finds a partly written file.
 	f, err := os.CreateTemp(c.o.CacheDir, "catalog-*")
 	if err != nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Version is what a server says about its build.
+// Version describes the build of a server.
 type Version struct {
 	Major        string `json:"major"`
 	Minor        string `json:"minor"`
@@ -23,7 +23,7 @@ type Version struct {
 	Platform     string `json:"platform"`
 }
 
-// Version asks the server for its version.
+// Version returns the server's version.
 func (c *Client) Version(ctx context.Context) (Version, error) {
 	var v Version
 	resp, err := c.conn.Do(ctx, &client.Request{Path: "/version"})
@@ -37,7 +37,7 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 }
 
 // OpenAPIPaths returns the OpenAPI v3 documents of the server: group-version path such as "apis/apps/v1" to
-// the address of the document, which names its content and may be kept for ever.
+// the path of the document, which contains a hash, so that the document may be cached forever.
 func (c *Client) OpenAPIPaths(ctx context.Context) (map[string]string, error) {
 	resp, err := c.conn.Do(ctx, &client.Request{Path: "/openapi/v3"})
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, e
 	return resp.Body, nil
 }
 
-// Schema returns the OpenAPI v3 schema of a kind as JSON, with references into the document it is part of.
+// Schema returns the OpenAPI v3 schema of a kind as JSON, with unresolved references into its document.
 func (c *Client) Schema(ctx context.Context, gvk schema.GroupVersionKind) (json.RawMessage, error) {
 	doc, err := c.OpenAPI(ctx, gvk.GroupVersion())
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// remembered is how many keys each cache of a correlator holds.
+// remembered is the number of keys each cache of a correlator holds.
 const remembered = 4096
 
-// combined is put in front of the message of a combined event.
+// combined is the prefix of the message of a combined event.
 const combined = "(combined from similar events): "
 
-// object is what identifies the object of an event.
+// object identifies the object of an event.
 type object struct {
 	kind, namespace, name, apiVersion, fieldPath string
 	uid                                          types.UID
@@ -29,7 +29,7 @@ type similar struct {
 	instance, message string
 }
 
-// entry is an event that was written, or is about to be.
+// entry is an event that was written or will be next.
 type entry struct {
 	name  string
 	count int32
@@ -48,7 +48,8 @@ type bucket struct {
 	at     time.Time
 }
 
-// correlator decides what becomes of each event. It is used by one goroutine.
+// correlator decides whether an event is created, counted up, combined or dropped. It is used by one
+// goroutine.
 type correlator struct {
 	o       Options
 	entries *lru[similar, *entry]
@@ -60,8 +61,8 @@ func newCorrelator(o Options) *correlator {
 	return &correlator{o: o, entries: newLRU[similar, *entry](remembered), groups: newLRU[similar, *group](remembered), buckets: newLRU[object, *bucket](remembered)}
 }
 
-// correlate returns the event to write, changed to count what came before, and what is known of it; nil if
-// there are too many.
+// correlate returns the event to write, modified to count its predecessors, and its entry; nil if the object
+// has too many events.
 func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 	now := e.LastTimestamp.Time
 	o := e.InvolvedObject
@@ -83,7 +84,7 @@ func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 	g.last = now
 	g.messages[e.Message] = struct{}{}
 	if len(g.messages) >= c.o.Similar {
-		// Bounded: which messages there were no longer matters.
+		// Limited: the messages are no longer needed.
 		for m := range g.messages {
 			if len(g.messages) <= c.o.Similar {
 				break
@@ -91,7 +92,7 @@ func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 			delete(g.messages, m)
 		}
 		e.Message = combined + e.Message
-		// All combined ones count as one, whatever their message.
+		// All combined events count as one, with any message.
 	} else {
 		key.message = e.Message
 	}

@@ -2,7 +2,7 @@ package events
 
 import "container/list"
 
-// lru is a map that forgets what was used longest ago.
+// lru is a map that drops the least recently used entry.
 type lru[K comparable, V any] struct {
 	max   int
 	order *list.List
@@ -18,7 +18,7 @@ func newLRU[K comparable, V any](max int) *lru[K, V] {
 	return &lru[K, V]{max: max, order: list.New(), items: map[K]*list.Element{}}
 }
 
-// get returns the value of a key, making it if need be.
+// get returns the value of a key, adding one if there is none.
 func (l *lru[K, V]) get(k K, make func() V) V {
 	if e, ok := l.items[k]; ok {
 		l.order.MoveToFront(e)
@@ -37,7 +37,7 @@ func (l *lru[K, V]) drop(e *list.Element) {
 	delete(l.items, e.Value.(*lruItem[K, V]).key)
 }
 
-// each calls f for every value, and forgets those for which it returns false.
+// each calls f for every value, and removes those for which it returns false.
 func (l *lru[K, V]) each(f func(K, V) bool) {
 	for e := l.order.Front(); e != nil; {
 		next := e.Next()

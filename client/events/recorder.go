@@ -22,31 +22,31 @@ const (
 	Warning = "Warning"
 )
 
-// Options tune a Recorder.
+// Options configure a Recorder.
 type Options struct {
 	// Component names the program or controller that records. Required.
 	Component string
-	// Instance names this copy of it; empty means the host's name.
+	// Instance names this replica of it; empty means the host's name.
 	Instance string
-	// Host is the source's host, for components that run per node; empty leaves it out.
+	// Host is the source's host, for components that run per node; it may be empty.
 	Host string
-	// Queue is how many events may wait to be written; 0 means 1000.
+	// Queue is the number of events that may wait to be written; 0 means 1000.
 	Queue int
-	// Burst is how many events one object gets at once, 0 means 25; Refill is the time for one more, 0 means
-	// 5 minutes.
+	// Burst is the number of events one object may get at once, 0 means 25; Refill is the time for one more,
+	// 0 means 5 minutes.
 	Burst  int
 	Refill time.Duration
-	// Similar is how many events that differ only in their message are written within Interval before they
-	// are combined; 0 means 10 and 10 minutes.
+	// Similar is the number of events that differ only in their message that are written within Interval
+	// before they are combined; 0 means 10 and 10 minutes.
 	Similar  int
 	Interval time.Duration
-	// Logger gets each event at level Info and failures; nil discards.
+	// Logger logs each event at level Info, and failures; nil discards them.
 	Logger *slog.Logger
-	// Metrics are told what becomes of events.
+	// Metrics are called with the results of events.
 	Metrics Metrics
 }
 
-// Metrics are functions a Recorder calls; each may be nil. They must not block.
+// Metrics are functions called by a Recorder. Each may be nil. They must not block.
 type Metrics struct {
 	// Written is called for each event created or counted up.
 	Written func(created bool)
@@ -65,13 +65,13 @@ type Recorder struct {
 	last   atomic.Int64 // time in the name made last
 }
 
-// pending is an event on its way.
+// pending is an event that waits to be written.
 type pending struct {
 	core   *corev1.Event
 	modern *eventsv1.Event
 }
 
-// New returns a recorder that writes through conn once Run runs.
+// New returns a recorder that writes through conn while Run runs.
 func New(conn client.Conn, o Options) *Recorder {
 	if o.Queue <= 0 {
 		o.Queue = 1000
@@ -100,7 +100,7 @@ func New(conn client.Conn, o Options) *Recorder {
 }
 
 // Event records something about obj as a core Event. typ is Normal or Warning; reason is a CamelCase word for
-// programs, message is for people.
+// programs, message is for users.
 func (r *Recorder) Event(obj metav1.Object, typ, reason, message string) {
 	r.Annotated(obj, nil, typ, reason, message)
 }
@@ -139,8 +139,8 @@ func (r *Recorder) About(ref corev1.ObjectReference, annotations map[string]stri
 	r.enqueue(pending{core: e})
 }
 
-// Action records that the component did something to regarding, on account of related, which may be nil, as
-// an events.k8s.io Event. action is a CamelCase word for what was done or tried, reason one for why.
+// Action records an action of the component on regarding, because of related, which may be nil, as
+// an events.k8s.io Event. action is a CamelCase word for what was done or attempted, reason one for why.
 func (r *Recorder) Action(regarding, related metav1.Object, typ, reason, action, note string) {
 	ref, err := Reference(r.conn.Scheme(), regarding)
 	if err != nil || typ != Normal && typ != Warning {
@@ -179,7 +179,8 @@ func namespaceOf(ref corev1.ObjectReference) string {
 	return ref.Namespace
 }
 
-// nameOf names an event after its object and a time, which is moved a little if it was used before.
+// nameOf returns a name for an event made of its object and a time, which is advanced if the name was used
+// before.
 func (r *Recorder) nameOf(ref corev1.ObjectReference, now time.Time) string {
 	at := now.UnixNano()
 	for {
@@ -193,7 +194,7 @@ func (r *Recorder) nameOf(ref corev1.ObjectReference, now time.Time) string {
 }
 
 func eventName(object string, at int64) string {
-	// The name of an object may be as long as that of an event may be.
+	// The name of the object is shortened if the result would be too long.
 	return fmt.Sprintf("%s.%x", truncate(object, 253-17), at)
 }
 
@@ -208,7 +209,7 @@ func (r *Recorder) drop(why string, err error) {
 		r.o.Metrics.Dropped(why)
 	}
 	if r.o.Logger != nil && err != nil {
-		r.o.Logger.Warn("event dropped", "why", why, "error", err)
+		r.o.Logger.Warn("record event failed", "why", why, "err", err)
 	}
 }
 
@@ -220,10 +221,10 @@ func (r *Recorder) enqueue(p pending) {
 	}
 }
 
-// lastWrites is how long after the end of Run's context events may still be written.
+// lastWrites is how long events are still written after Run's context has ended.
 const lastWrites = 2 * time.Second
 
-// linger returns a context that ends some time after ctx does, and what ends it at once.
+// linger returns a context that ends lastWrites after ctx does, and a function that ends it at once.
 func linger(ctx context.Context, d time.Duration) (context.Context, func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var waiting sync.WaitGroup

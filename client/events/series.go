@@ -3,22 +3,22 @@ package events
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 )
 
 const (
-	// seriesTick is how often series are looked at.
+	// seriesTick is how often series are checked.
 	seriesTick = 3 * time.Minute
-	// seriesEnd is how long nothing may come before a series counts as over.
+	// seriesEnd is the time without an event after which a series has ended.
 	seriesEnd = 6 * time.Minute
-	// seriesHeartbeat is how often a series that goes on is written.
+	// seriesHeartbeat is how often a series that continues is written.
 	seriesHeartbeat = 30 * time.Minute
 )
 
@@ -37,7 +37,7 @@ type running struct {
 	seen    time.Time
 }
 
-// series holds the events.k8s.io events written lately. It is used by one goroutine.
+// series holds the events.k8s.io events written recently. It is used by one goroutine.
 type series struct{ known *lru[seriesKey, *running] }
 
 func newSeries() *series { return &series{newLRU[seriesKey, *running](remembered)} }
@@ -61,7 +61,7 @@ func (r *Recorder) writeModern(ctx context.Context, s *series, e *eventsv1.Event
 	switch {
 	case fresh:
 		err := r.try(ctx, func() error { _, err := r.modern.Create(ctx, e); return err },
-			func() { e.Name = r.nameOf(e.Regarding, time.Now().Add(rand.N(time.Millisecond))) })
+			func() { e.Name = r.nameOf(e.Regarding, time.Now().Add(backoff.Spread(ctx, time.Millisecond))) })
 		if err == nil {
 			k.written = k.seen
 			r.wrote(true)
@@ -98,7 +98,7 @@ func (r *Recorder) writeSeries(ctx context.Context, k *running) {
 	r.failed(err)
 }
 
-// sweep writes series that are over or whose heartbeat is due, and forgets what is over.
+// sweep writes series that have ended or whose heartbeat is due, and removes the former.
 func (r *Recorder) sweep(ctx context.Context, s *series) {
 	now := time.Now()
 	s.known.each(func(_ seriesKey, k *running) bool {

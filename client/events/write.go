@@ -2,21 +2,21 @@ package events
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Run writes what is recorded until ctx ends, and then what is queued, for two seconds at most. It returns
+// Run writes recorded events until ctx ends, and then the queued ones, for two seconds at most. It returns
 // nil.
 func (r *Recorder) Run(ctx context.Context) error {
 	c := newCorrelator(r.o)
 	s := newSeries()
 	tick := time.NewTicker(seriesTick)
 	defer tick.Stop()
-	// An event that is being written when ctx ends, and those queued by then, are written all the same.
+	// An event that is being written when ctx ends, and those queued by then, are still written.
 	writing, end := linger(ctx, lastWrites)
 	defer end()
 	for ctx.Err() == nil {
@@ -61,7 +61,7 @@ func (r *Recorder) write(ctx context.Context, c *correlator, s *series, p pendin
 			if !apierrors.IsNotFound(err) {
 				return err
 			}
-			// It has expired: begin again, with the count so far.
+			// It has expired: create it again, with the current count.
 		}
 		made, err := r.core.Create(ctx, e)
 		if err == nil {
@@ -69,7 +69,7 @@ func (r *Recorder) write(ctx context.Context, c *correlator, s *series, p pendin
 			r.wrote(true)
 		}
 		return err
-	}, func() { e.Name = r.nameOf(e.InvolvedObject, time.Now().Add(rand.N(time.Millisecond))) })
+	}, func() { e.Name = r.nameOf(e.InvolvedObject, time.Now().Add(backoff.Spread(ctx, time.Millisecond))) })
 	r.failed(err)
 }
 
@@ -89,15 +89,15 @@ func (r *Recorder) failed(err error) {
 	}
 }
 
-// try writes, again with growing waits while there is no answer or the server is overloaded, for about a
-// minute. rename is called when the name is taken, by an event of somebody else.
+// try writes, retrying with growing waits while there is no reply or the server is overloaded, for about a
+// minute. rename is called if another event has the name.
 func (r *Recorder) try(ctx context.Context, write func() error, rename func()) error {
 	wait := 500 * time.Millisecond
 	for n, lost := 0, false; ; n++ {
 		err := write()
 		if apierrors.IsAlreadyExists(err) {
 			if lost {
-				// It was written before; only the answer did not come.
+				// An earlier try has succeeded without a reply.
 				return nil
 			}
 			if rename(); n < 7 {
@@ -109,7 +109,7 @@ func (r *Recorder) try(ctx context.Context, write func() error, rename func()) e
 			return err
 		}
 		lost = true
-		t := time.NewTimer(wait/2 + rand.N(wait/2))
+		t := time.NewTimer(wait/2 + backoff.Spread(ctx, wait/2))
 		select {
 		case <-t.C:
 		case <-ctx.Done():

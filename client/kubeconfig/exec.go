@@ -19,13 +19,13 @@ import (
 
 const (
 	execGroup = "client.authentication.k8s.io/"
-	// execExtension is the extension of a cluster that is handed to credential programs.
+	// execExtension is the extension of a cluster that is passed to credential programs.
 	execExtension = execGroup + "exec"
-	// maxExecOutput bounds what is kept of a program's output, in bytes.
+	// maxExecOutput is the maximum size of a program's output, in bytes.
 	maxExecOutput = 1 << 20
 )
 
-// execCredential is what goes to a program (spec) and what it prints (status).
+// execCredential is the input of a program (spec) and its output (status).
 type execCredential struct {
 	Kind       string      `json:"kind"`
 	APIVersion string      `json:"apiVersion"`
@@ -136,7 +136,7 @@ func terminal(f *os.File) bool {
 func (e *Exec) run(ctx context.Context, command string, info []byte) (*rest.Credential, time.Time, error) {
 	interactive := e.InteractiveMode != "Never" && terminal(os.Stdin)
 	if e.InteractiveMode == "Always" && !interactive {
-		return nil, time.Time{}, errors.New("the program needs a terminal and there is none")
+		return nil, time.Time{}, errors.New("the program needs a terminal, but standard input is none")
 	}
 	cmd := exec.CommandContext(ctx, command, e.Args...)
 	cmd.Env = os.Environ()
@@ -162,7 +162,7 @@ func (e *Exec) run(ctx context.Context, command string, info []byte) (*rest.Cred
 	return e.parse(out.buf.Bytes())
 }
 
-// parse reads what a program printed. Nothing of it appears in an error.
+// parse parses the output of a program. No part of it appears in an error.
 func (e *Exec) parse(b []byte) (*rest.Credential, time.Time, error) {
 	var c execCredential
 	if err := json.Unmarshal(b, &c); err != nil {
@@ -186,7 +186,7 @@ func (e *Exec) parse(b []byte) (*rest.Credential, time.Time, error) {
 	if s.ClientCertificateData != "" {
 		pair, err := tls.X509KeyPair([]byte(s.ClientCertificateData), []byte(s.ClientKeyData))
 		if err != nil {
-			return nil, time.Time{}, errors.New("the program printed a certificate and a key that do not belong together")
+			return nil, time.Time{}, errors.New("the program printed a certificate and a key that do not match")
 		}
 		cred.Certificate = &pair
 	}

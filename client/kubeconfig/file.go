@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Parse reads the content of a file. Paths in it stay as they are.
+// Parse parses the content of a file. Paths in it are not changed.
 func Parse(b []byte) (*Config, error) {
 	var c Config
 	if err := yaml.Unmarshal(b, &c); err != nil {
@@ -28,7 +28,7 @@ func Parse(b []byte) (*Config, error) {
 		c.Preferences = nil
 	}
 	for i := range c.Users {
-		// What the older protocol leaves open means this, and is written out as such.
+		// The default of the older protocol, made explicit.
 		if x := c.Users[i].User.Exec; x != nil && x.InteractiveMode == "" && x.APIVersion == execGroup+"v1beta1" {
 			x.InteractiveMode = "IfAvailable"
 		}
@@ -78,7 +78,7 @@ func (c *Config) resolve(dir string) {
 	}
 }
 
-// Paths are the files kubectl would read: those of the list in $KUBECONFIG, else ~/.kube/config.
+// Paths returns the files kubectl reads: those of the list in $KUBECONFIG, else ~/.kube/config.
 func Paths() []string {
 	if list := os.Getenv("KUBECONFIG"); list != "" {
 		paths := filepath.SplitList(list)
@@ -97,7 +97,7 @@ func Paths() []string {
 	return []string{filepath.Join(home, ".kube", "config")}
 }
 
-// LoadPaths reads and merges files. Files that do not exist are left out.
+// LoadPaths reads and merges files. Files that do not exist are skipped.
 func LoadPaths(paths []string) (*Config, error) {
 	var cs []*Config
 	for _, p := range paths {
@@ -113,7 +113,7 @@ func LoadPaths(paths []string) (*Config, error) {
 	return Merge(cs...), nil
 }
 
-// Merge makes one configuration of several; what comes first wins. Entries are ordered by name.
+// Merge merges configurations; of equal entries the first is used. Entries are ordered by name.
 func Merge(cs ...*Config) *Config {
 	out := &Config{Kind: "Config", APIVersion: "v1", Clusters: []NamedCluster{}, Users: []NamedUser{}, Contexts: []NamedContext{}}
 	for _, c := range cs {
@@ -161,8 +161,8 @@ func (c *Config) Minify(context string) (*Config, error) {
 	return out, nil
 }
 
-// Flatten replaces the paths of certificates and keys by the content of the files. Token files stay: they
-// rotate.
+// Flatten replaces the paths of certificates and keys by the content of the files. Token files are not
+// replaced, since they rotate.
 func (c *Config) Flatten() error {
 	embed := func(path *string, data *[]byte, field string) error {
 		if *path == "" || len(*data) > 0 {
@@ -206,7 +206,7 @@ func (c *Config) Marshal() ([]byte, error) {
 	return yaml.Marshal(out)
 }
 
-// WriteFile writes c to a file, for its owner only, so that no reader meets half of it.
+// WriteFile writes c to a file with mode 0600, atomically.
 func (c *Config) WriteFile(path string) error {
 	b, err := c.Marshal()
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// margin is how long before its end a credential counts as expired.
+// margin is how long before its expiry a credential is replaced.
 const margin = 10 * time.Second
 
-// cached is a rest.CredentialSource that gets one credential for everybody who needs it.
+// cached is a rest.CredentialSource that fetches a credential once for all callers.
 type cached struct {
-	// fetch gets a new credential and its end, zero if it has none.
+	// fetch returns a new credential and its expiry, zero if it has none.
 	fetch func(ctx context.Context, rejected bool) (*rest.Credential, time.Time, error)
 
 	mu      sync.Mutex

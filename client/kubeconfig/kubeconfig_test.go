@@ -139,7 +139,7 @@ func TestBrokenFiles(t *testing.T) {
 		"exec api":        {user("{exec: {command: x}}", "server: s"), "users[u].exec.apiVersion"},
 		"exec old":        {user("{exec: {command: x, apiVersion: client.authentication.k8s.io/v1alpha1}}", "server: s"), "is not served"},
 		"exec mode":       {user("{exec: {command: x, apiVersion: client.authentication.k8s.io/v1}}", "server: s"), "interactiveMode"},
-		"empty":           {"", "it is empty: no configuration was found"},
+		"empty":           {"", "it is empty: no configuration found"},
 		"no such context": {"kind: Config\ncurrent-context: gone\n", `there is no context "gone"`},
 		"oidc":            {user("{auth-provider: {name: oidc}}", "server: s"), "idp-issuer-url"},
 	} {

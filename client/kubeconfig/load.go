@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// ErrNoConfig says that no file, and no service account, says where a server is.
-var ErrNoConfig = errors.New("no configuration was found: set KUBECONFIG, write ~/.kube/config, or run in a pod with a service account")
+// ErrNoConfig reports that there is neither a file nor a service account.
+var ErrNoConfig = errors.New("no configuration found: set KUBECONFIG, write ~/.kube/config, or run in a pod with a service account")
 
 // Options choose what is loaded. The zero value is what kubectl uses.
 type Options struct {
@@ -27,19 +27,19 @@ type Options struct {
 	Context string
 	// Cluster and User to use instead of the context's.
 	Cluster, User string
-	// NoInCluster fails where no file is found, instead of using the pod's service account.
+	// NoInCluster returns an error if no file is found, instead of using the pod's service account.
 	NoInCluster bool
-	// AllowExec, if set, is asked whether a credential program may be run, with its path; an error refuses
-	// it.
+	// AllowExec, if not nil, is called with the path of a credential program before it is run; an error
+	// refuses it.
 	AllowExec func(command string) error
-	// Edit, if set, changes the result before it is checked, as command line flags do.
+	// Edit, if not nil, changes the result before it is validated, as command line flags do.
 	Edit func(cluster *Cluster, user *User)
-	// Persist is told of OIDC tokens that were refreshed, to write them back; nil writes them to the file the
-	// user came from.
+	// Persist is called with refreshed OIDC tokens, to store them; nil writes them to the file that contains
+	// the user.
 	Persist func(user string, config map[string]string) error
 }
 
-// Load finds, reads and merges files and returns the configuration of a context.
+// Load finds, reads and merges the files and returns the configuration of a context.
 func Load(o Options) (rest.Config, error) {
 	c, err := o.read()
 	if err != nil {
@@ -75,8 +75,7 @@ func (o *Options) read() (*Config, error) {
 	return LoadPaths(paths)
 }
 
-// Namespace returns the namespace to use where none is given: that of the context, or of the pod, or
-// "default".
+// Namespace returns the default namespace: that of the context, or of the pod, or "default".
 func Namespace(o Options) (string, error) {
 	c, err := o.read()
 	if err != nil {
@@ -149,7 +148,7 @@ func (c *Config) REST(o Options) (rest.Config, error) {
 		Compression: !cluster.DisableCompression,
 	}
 	if len(cfg.TLS.CAData) > 0 {
-		// Data wins over a file here, though not in rest.TLSConfig.
+		// Here data has precedence over a file, unlike in rest.TLSConfig.
 		cfg.TLS.CAFile = ""
 	}
 	if cfg.TLS.Insecure {
@@ -228,7 +227,7 @@ func (u *User) apply(cfg *rest.Config, field, name string, cluster *Cluster, o *
 	return nil
 }
 
-// persist writes refreshed tokens of a user back to the file it came from.
+// persist writes refreshed tokens of a user to the file that contains it.
 func (o *Options) persist(user string, config map[string]string) error {
 	if o.Persist != nil {
 		return o.Persist(user, config)
@@ -259,7 +258,7 @@ func (o *Options) persist(user string, config map[string]string) error {
 	return nil
 }
 
-// serviceAccount is where a pod finds its credentials.
+// serviceAccount is the directory of a pod's credentials.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
 // InCluster returns the configuration of the service account of the pod the program runs in. Outside a pod

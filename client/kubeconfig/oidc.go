@@ -30,7 +30,7 @@ const (
 	oidcRefreshToken = "refresh-token"
 )
 
-// oidc gets id tokens with a refresh token.
+// oidc fetches id tokens with a refresh token.
 type oidc struct {
 	config  map[string]string
 	field   string
@@ -143,7 +143,8 @@ func (o *oidc) tokenEndpoint(ctx context.Context, hc *http.Client) (string, erro
 	return doc.TokenEndpoint, nil
 }
 
-// ask sends a request and reads a JSON answer. The body of a refusal is not shown: it may hold secrets.
+// ask sends a request and parses a JSON reply. The body of an error reply is not shown: it may contain
+// secrets.
 func (o *oidc) ask(hc *http.Client, req *http.Request, into any) error {
 	resp, err := hc.Do(req)
 	if err != nil {
@@ -158,15 +159,15 @@ func (o *oidc) ask(hc *http.Client, req *http.Request, into any) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answered %s", resp.Status)
+		return fmt.Errorf("unexpected status %s", resp.Status)
 	}
 	if json.Unmarshal(body, into) != nil {
-		return errors.New("it did not answer with JSON")
+		return errors.New("the reply is not JSON")
 	}
 	return nil
 }
 
-// tokenExpiry reads a token's end. The signature is the server's to check.
+// tokenExpiry returns a token's expiry. The signature is checked by the server.
 func tokenExpiry(token string) (time.Time, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -1,13 +1,13 @@
-// Package kubeconfig reads and writes kubeconfig files and makes a rest.Config of one of their contexts, or
-// of the service account of the pod the program runs in.
+// Package kubeconfig reads and writes kubeconfig files and returns the rest.Config of one of their contexts,
+// or of the service account of the pod the program runs in.
 //
 //	cfg, err := kubeconfig.Load(kubeconfig.Options{})
 //	conn, err := rest.New(cfg, rest.Options{})
 //
-// Files are looked for as kubectl does: Options.Path, else the list in $KUBECONFIG, else ~/.kube/config.
+// Files are found as kubectl does: Options.Path, else the list in $KUBECONFIG, else ~/.kube/config.
 // Several files are merged: of two clusters, users or contexts of one name the first is used as a whole, and
 // the first current-context that is set. Credentials that rotate (token files, certificates, exec plugins,
-// OIDC) keep rotating under a connection made of the result.
+// OIDC) keep rotating in a connection made with the result.
 //
 // Errors are *[Error] and name the file and the field; they never contain a credential.
 package kubeconfig
@@ -42,7 +42,7 @@ type NamedCluster struct {
 	Cluster Cluster `json:"cluster"`
 }
 
-// Cluster says how to reach a server.
+// Cluster describes how to reach a server.
 type Cluster struct {
 	Server                   string           `json:"server"`
 	TLSServerName            string           `json:"tls-server-name,omitempty"`
@@ -60,7 +60,7 @@ type NamedUser struct {
 	User User   `json:"user"`
 }
 
-// User says who is asking.
+// User holds the credentials of a user.
 type User struct {
 	ClientCertificate     string              `json:"client-certificate,omitempty"`
 	ClientCertificateData []byte              `json:"client-certificate-data,omitempty"`
@@ -79,7 +79,7 @@ type User struct {
 	Extensions            []NamedExtension    `json:"extensions,omitempty"`
 }
 
-// AuthProvider is a built-in way to get tokens; oidc is the only one left.
+// AuthProvider is a built-in source of tokens; only oidc is supported.
 type AuthProvider struct {
 	Name   string            `json:"name"`
 	Config map[string]string `json:"config"`
@@ -96,7 +96,7 @@ type Exec struct {
 	// InteractiveMode is Never, IfAvailable or Always.
 	InteractiveMode string `json:"interactiveMode,omitempty"`
 
-	// dir is where the file lies that a relative command is relative to.
+	// dir is the directory of the file, to which a relative command is relative.
 	dir string
 }
 
@@ -112,7 +112,7 @@ type NamedContext struct {
 	Context Context `json:"context"`
 }
 
-// Context is a cluster and a user, and the namespace meant where none is given.
+// Context is a cluster, a user and a default namespace.
 type Context struct {
 	Cluster    string           `json:"cluster"`
 	User       string           `json:"user"`
@@ -126,13 +126,13 @@ type NamedExtension struct {
 	Extension metav1.RawExtension `json:"extension"`
 }
 
-// Error says what is wrong with a kubeconfig.
+// Error reports an invalid kubeconfig.
 type Error struct {
-	// Path of the file, if one is to blame.
+	// Path of the file, if known.
 	Path string
-	// Field such as "users[admin].exec.command", if one is to blame.
+	// Field such as "users[admin].exec.command", if known.
 	Field string
-	// Err is the reason.
+	// Err is the cause.
 	Err error
 }
 
@@ -148,7 +148,7 @@ func (e *Error) Error() string {
 	return s + e.Err.Error()
 }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 func wrong(field, format string, args ...any) error {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/client"
 )
 
@@ -20,8 +20,8 @@ func exempt(r *client.Request, whole bool) bool {
 	return !whole || r.Resource.Group == "coordination.k8s.io" && r.Resource.Resource == "leases" && r.Name != ""
 }
 
-// attempts sends r until it is answered for good; done gets the answer if it is a success and must read or
-// keep the body if whole is false.
+// attempts sends r until it succeeds or must not be retried. done is called with a successful reply; it must
+// read its body or, if whole is false, keep it.
 func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done func(*http.Response) error) error {
 	verb, resource := r.Verb(), r.Resource.Resource
 	var rejected *Credential
@@ -51,7 +51,7 @@ func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done
 		if err == nil {
 			return nil
 		}
-		wait, again := c.again(r, code, err, try)
+		wait, again := c.again(ctx, r, code, err, try)
 		switch {
 		case code == http.StatusUnauthorized && !unauthorized && (c.cfg.Credentials != nil || c.cfg.BearerTokenFile != ""):
 			unauthorized, again, wait = true, true, 0
@@ -67,19 +67,19 @@ func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done
 			return err
 		}
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
-			// Waiting would only turn a clear answer into a timeout.
+			// Waiting would only replace the server's error by a timeout.
 			return err
 		}
 		if c.opts.Metrics.Retry != nil {
 			c.opts.Metrics.Retry(verb, resource, code)
 		}
-		if pause(ctx, wait) != nil {
+		if backoff.Sleep(ctx, wait) != nil {
 			return err
 		}
 	}
 }
 
-// judge says what an answer tells about the server's load.
+// judge returns what a reply shows about the server's load.
 func judge(r *client.Request, code int, err error) outcome {
 	switch {
 	case code == http.StatusTooManyRequests && isLoad(r, err):
@@ -90,25 +90,25 @@ func judge(r *client.Request, code int, err error) outcome {
 	return answered
 }
 
-// isLoad reports whether a 429 is about the server's load. A disruption budget's refusal of an eviction is an
-// answer about the pod, which would come again for minutes, and so is what has no Retry-After, such as the
-// denial of a webhook.
+// isLoad reports whether a 429 is caused by the server's load. The refusal of an eviction by a disruption
+// budget is not, and would be repeated for minutes; neither is a 429 without Retry-After, such as the denial
+// of a webhook.
 func isLoad(r *client.Request, err error) bool {
 	_, wait := apierrors.RetryAfter(err)
 	return wait && r.Subresource != "eviction"
 }
 
-// again decides whether to send r once more after err, and when.
-func (c *Conn) again(r *client.Request, code int, err error, try int) (time.Duration, bool) {
+// again reports whether to send r again after err, and after which wait.
+func (c *Conn) again(ctx context.Context, r *client.Request, code int, err error, try int) (time.Duration, bool) {
 	if try >= c.opts.Retries {
 		return 0, false
 	}
 	if code == 0 {
-		// Only a read may be sent again without knowing what became of it.
+		// Only a read may be sent again if the result is unknown.
 		if r.Method != "" && r.Method != http.MethodGet || !brokenConnection(err) {
 			return 0, false
 		}
-		return time.Duration(try+1) * (50*time.Millisecond + rand.N(100*time.Millisecond)), true
+		return time.Duration(try+1) * (50*time.Millisecond + backoff.Spread(ctx, 100*time.Millisecond)), true
 	}
 	if code != http.StatusTooManyRequests && code < 500 {
 		return 0, false
@@ -117,10 +117,10 @@ func (c *Conn) again(r *client.Request, code int, err error, try int) (time.Dura
 	if !ok || code == http.StatusTooManyRequests && !isLoad(r, err) {
 		return 0, false
 	}
-	return after + rand.N(after/8+1), true
+	return after + backoff.Spread(ctx, after/8), true
 }
 
-// brokenConnection reports whether an exchange failed on a connection that had been made.
+// brokenConnection reports whether an exchange failed on an established connection.
 func brokenConnection(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -134,7 +134,7 @@ func brokenConnection(err error) bool {
 	return strings.Contains(err.Error(), "http2:")
 }
 
-// once sends r once. code is 0 if there was no answer.
+// once sends r once. code is 0 if there was no reply.
 func (c *Conn) once(ctx context.Context, r *client.Request, rejected *Credential, done func(*http.Response) error) (code int, cred *Credential, err error) {
 	t, cred, err := c.current(ctx, rejected)
 	if err != nil {

@@ -5,13 +5,12 @@
 //
 //   - It starts no goroutine of its own and shares nothing with other Conns: the connections it keeps
 //     open belong to it and [Conn.Close] closes them. It works inside testing/synctest bubbles.
-//   - A request is sent again only when the server says so (429, or 5xx with Retry-After), or
-//     when a read failed on the connection; its body is then sent from the start. Anything else is
-//     the caller's decision.
-//   - There is no fixed rate limit. The number of requests in flight grows while the server answers and is
-//     halved when it answers 429; leases and streams are exempt, so that load cannot cost a leader its lease.
-//   - A dead HTTP/2 connection is noticed within 9 seconds (a ping after 5 s of silence, answered within 4
-//     s).
+//   - A request is retried only after a 429 or 5xx with Retry-After, or
+//     when a read failed on an established connection. All other retries are the caller's decision.
+//   - There is no fixed rate limit. The number of requests in flight grows while the server replies and is
+//     halved when it replies 429; leases and streams are exempt, so that load cannot cost a leader its lease.
+//   - A dead HTTP/2 connection is detected within 9 seconds (a ping after 5 s without data, with a timeout of
+//     4 s).
 //   - Secrets never appear in an error or a log line.
 package rest
 
@@ -33,19 +32,19 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Config says where a server is and who is asking.
+// Config is the address of a server and the identity of the client.
 type Config struct {
 	// Host is the server: "https://host:port", with a path if the API is below one. Without a
 	// scheme it is https if any TLS field is set, else http.
 	Host string
-	// TLS is how the server is verified and the client authenticates itself.
+	// TLS configures how the server is verified and the client authenticates.
 	TLS TLSConfig
-	// BearerToken authenticates the client. BearerTokenFile wins over it and is read again
+	// BearerToken authenticates the client. BearerTokenFile has precedence and is read again
 	// every 10 seconds and when the server answers 401.
 	BearerToken, BearerTokenFile string
 	// Username and Password are for HTTP basic authentication.
 	Username, Password string
-	// Credentials, if set, is asked for the token or certificate of each request (exec plugins, OIDC).
+	// Credentials, if not nil, returns the token or certificate of each request (exec plugins, OIDC).
 	Credentials CredentialSource
 	// Impersonate, if not nil, is the user every request acts as.
 	Impersonate *client.User
@@ -57,21 +56,22 @@ type Config struct {
 	Proxy func(*http.Request) (*url.URL, error)
 	// Wrap, if set, wraps the transport of every request, streams and upgrades included.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Compression lets the server compress its answers. It costs CPU on both sides.
+	// Compression accepts compressed replies. It costs CPU on both sides.
 	Compression bool
-	// Timeout bounds every request but streams; 0 means none but the caller's context.
+	// Timeout limits every request except streams; 0 means no limit but the caller's context.
 	Timeout time.Duration
 	// Scheme of the connection; nil means api.Scheme(), the built-in kinds.
 	Scheme *scheme.Scheme
 }
 
-// TLSConfig is the transport security of a Config. Files win over data and are read again when they change.
+// TLSConfig is the transport security of a Config. Files have precedence over data and are read again when
+// they change.
 type TLSConfig struct {
-	// ServerName to verify and to send, if not the host's name.
+	// ServerName is the name to verify and to send; empty means the host's name.
 	ServerName string
 	// Insecure accepts any server certificate.
 	Insecure bool
-	// CAFile or CAData (PEM) hold the roots to trust; both empty means the system's.
+	// CAFile or CAData (PEM) hold the trusted roots; both empty means the system's.
 	CAFile string
 	CAData []byte
 	// CertFile and KeyFile, or CertData and KeyData (PEM), are the client's certificate.
@@ -83,7 +83,7 @@ func (t *TLSConfig) used() bool {
 	return t.ServerName != "" || t.Insecure || t.CAFile != "" || len(t.CAData) > 0 || t.CertFile != "" || len(t.CertData) > 0
 }
 
-// Credential is what a CredentialSource yields. At least one of its fields is set.
+// Credential is the result of a CredentialSource. At least one of its fields is set.
 type Credential struct {
 	// Token is a bearer token.
 	Token string
@@ -91,45 +91,46 @@ type Credential struct {
 	Certificate *tls.Certificate
 }
 
-// CredentialSource yields the credential of a request. It is called for every request, concurrently, and
-// should answer from memory when it can. rejected is not nil after the server has refused that
-// credential (401): the source should not return it again.
+// CredentialSource returns the credential of a request. It is called for every request, concurrently, and
+// should cache its result. rejected is not nil after the server has refused that credential (401): the source
+// should not return it again.
 type CredentialSource interface {
 	Credential(ctx context.Context, rejected *Credential) (*Credential, error)
 }
 
-// Options tune a Conn. The zero value is good.
+// Options configure a Conn. The zero value is usable.
 type Options struct {
-	// Logger gets warnings from the server if Warnings is nil; nil discards.
+	// Logger logs warnings of the server if Warnings is nil; nil discards them.
 	Logger *slog.Logger
-	// Warnings is called for every warning in a reply; nil logs each text once.
+	// Warnings is called with every warning of a reply; nil logs each text once.
 	Warnings func(Warning)
-	// MaxInFlight caps the requests in flight; 0 means 1024. The actual number adapts below it.
+	// MaxInFlight is the maximum number of requests in flight; 0 means 1024. The adaptive limit stays below
+	// it.
 	MaxInFlight int
-	// QPS is an additional fixed cap on requests per second with bursts of Burst; 0 means none.
+	// QPS is an additional fixed limit of requests per second with bursts of Burst; 0 means none.
 	QPS   float64
 	Burst int
-	// Retries is how often a request is sent again at most; 0 means 10, negative never.
+	// Retries is the maximum number of retries of a request; 0 means 10, negative none.
 	Retries int
-	// Metrics are told what happens.
+	// Metrics are called on events of the connection.
 	Metrics Metrics
-	// CBOR, if set, makes the Conn prefer CBOR (application/cbor) wherever JSON would travel: of the custom
-	// resources, and of all that is not protobuf. The value is cbor.Transcoder{} of package
-	// apimachinery/cbor, which so only programs that name it link. It is an alpha feature of servers
-	// (CBORServingAndStorage); one that has it off answers in JSON. A body it refuses with 415 is sent again
-	// as JSON, as are all later ones for the same group-version. JSON, merge and strategic merge patches have
-	// no form in CBOR. Callers of the Conn see JSON.
+	// CBOR, if not nil, makes the Conn prefer CBOR (application/cbor) to JSON, for custom resources and all
+	// other bodies that are not protobuf. The value is cbor.Transcoder{} of package apimachinery/cbor, so
+	// that only programs that use it link it. It is an alpha feature of servers (CBORServingAndStorage); a
+	// server without it replies in JSON. A body it refuses with 415 is sent again as JSON, as are all later
+	// ones for the same group-version. JSON, merge and strategic merge patches have no CBOR form. Callers of
+	// the Conn receive JSON.
 	CBOR Transcoder
 }
 
-// Metrics are functions a Conn calls; each may be nil. They must not block.
+// Metrics are functions called by a Conn, possibly from several goroutines at once. Each may be nil. They
+// must not block.
 type Metrics struct {
-	// Request is called after each exchange, retries included. code is the HTTP status, or 0 if there was no
-	// answer.
+	// Request is called after each exchange, retries included. code is the HTTP status, or 0 without a reply.
 	Request func(verb, resource string, code int, took time.Duration)
-	// Retry is called before a request is sent again.
+	// Retry is called before a request is retried.
 	Retry func(verb, resource string, code int)
-	// Queued is called when a request had to wait for its turn.
+	// Queued is called when a request had to wait because of the limit of requests in flight.
 	Queued func(verb, resource string, waited time.Duration)
 	// Limit is called when the adaptive limit of requests in flight changes.
 	Limit func(inFlight int)

@@ -38,7 +38,7 @@ var (
 	_ client.Upgrader = (*Conn)(nil)
 )
 
-// New prepares a connection. It reads the files cfg names but does not talk to the server.
+// New returns a connection. It reads the files cfg names but does not contact the server.
 func New(cfg Config, o Options) (*Conn, error) {
 	base, err := cfg.baseURL()
 	if err != nil {
@@ -75,9 +75,8 @@ func New(cfg Config, o Options) (*Conn, error) {
 	return c, nil
 }
 
-// serverName is the same for connections that reach the same server: clusters differ in their address, or
-// behind one that is the same in each, such as that of the service in a pod, in the roots of their
-// certificates.
+// serverName identifies a cluster: by its address and, since the address may be the same in each cluster,
+// such as that of the service in a pod, the roots of its certificates.
 func serverName(base *url.URL, t TLSConfig) string {
 	roots := t.CAFile
 	if roots == "" {
@@ -89,7 +88,7 @@ func serverName(base *url.URL, t TLSConfig) string {
 // Scheme implements client.Conn.
 func (c *Conn) Scheme() *scheme.Scheme { return c.scheme }
 
-// Host is the address of the server, such as "https://10.0.0.1:6443".
+// Host returns the address of the server, such as "https://10.0.0.1:6443".
 func (c *Conn) Host() string { return c.base.String() }
 
 // Close closes the connections that are idle; those in use close when their request ends. The Conn can still
@@ -155,7 +154,7 @@ type streamBody struct {
 	once   sync.Once
 }
 
-// Close implements io.Closer. A Read under way returns.
+// Close implements io.Closer. A Read in progress returns.
 func (s *streamBody) Close() error {
 	var err error
 	s.once.Do(func() {
@@ -165,7 +164,7 @@ func (s *streamBody) Close() error {
 	return err
 }
 
-// Upgrade implements client.Upgrader. It is never sent again.
+// Upgrade implements client.Upgrader. It is never retried.
 func (c *Conn) Upgrade(ctx context.Context, r *client.Request) (*client.Upgraded, error) {
 	t, cred, err := c.current(ctx, nil)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Error says that a request got no answer.
+// Error reports a request without a reply.
 type Error struct {
-	// Method and Path of the request; the query is left out.
+	// Method and Path of the request, without the query.
 	Method, Path string
 	// Err is the reason.
 	Err error
@@ -20,10 +20,10 @@ type Error struct {
 // Error names the request and the reason.
 func (e *Error) Error() string { return "rest: " + e.Method + " " + e.Path + ": " + e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout reports whether the reason was a timeout.
+// Timeout reports whether Err is a timeout.
 func (e *Error) Timeout() bool {
 	t, ok := errors.AsType[net.Error](e.Err)
 	return ok && t.Timeout()

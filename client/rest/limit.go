@@ -5,10 +5,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 )
 
-// limiter bounds the requests in flight. The bound grows by one per round of answers while it is being used,
-// and is halved, once a second at most, when the server says it has too many. Waiters are served in order.
+// limiter limits the requests in flight. The limit grows by one per round of replies while it is used,
+// and is halved, once a second at most, when the server is overloaded. Waiters are served in order.
 type limiter struct {
 	ceiling int
 	changed func(int)
@@ -26,7 +28,7 @@ func newLimiter(ceiling int, changed func(int)) *limiter {
 	return &limiter{ceiling: ceiling, changed: changed, limit: float64(min(startLimit, ceiling))}
 }
 
-// acquire waits for a turn and reports how long it took. After an error there is nothing to release.
+// acquire waits for a slot and returns for how long. After an error there is nothing to release.
 func (l *limiter) acquire(ctx context.Context) (time.Duration, error) {
 	l.mu.Lock()
 	if len(l.waiters) == 0 && l.inFlight < int(l.limit) {
@@ -34,20 +36,20 @@ func (l *limiter) acquire(ctx context.Context) (time.Duration, error) {
 		l.mu.Unlock()
 		return 0, nil
 	}
-	turn := make(chan struct{})
-	l.waiters = append(l.waiters, turn)
+	slot := make(chan struct{})
+	l.waiters = append(l.waiters, slot)
 	l.mu.Unlock()
 	start := time.Now()
 	select {
-	case <-turn:
+	case <-slot:
 		return time.Since(start), nil
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
-	if i := slices.Index(l.waiters, turn); i >= 0 {
+	if i := slices.Index(l.waiters, slot); i >= 0 {
 		l.waiters = slices.Delete(l.waiters, i, i+1)
 	} else {
-		// The turn came at the same moment: hand it on.
+		// The slot was granted at the same moment: pass it on.
 		l.inFlight--
 		l.admit()
 	}
@@ -55,7 +57,7 @@ func (l *limiter) acquire(ctx context.Context) (time.Duration, error) {
 	return time.Since(start), ctx.Err()
 }
 
-// outcome is what a finished request says about the server's load.
+// outcome is what a finished request shows about the server's load.
 type outcome int
 
 const (
@@ -87,7 +89,7 @@ func (l *limiter) release(o outcome) {
 	}
 }
 
-// admit gives turns to waiters while there is room.
+// admit grants slots to waiters while the limit allows.
 func (l *limiter) admit() {
 	for len(l.waiters) > 0 && l.inFlight < int(l.limit) {
 		close(l.waiters[0])
@@ -96,7 +98,7 @@ func (l *limiter) admit() {
 	}
 }
 
-// pacer is a fixed cap on the rate.
+// pacer is a fixed limit of the rate.
 type pacer struct {
 	every time.Duration
 	burst int
@@ -124,20 +126,5 @@ func (p *pacer) wait(ctx context.Context) error {
 	p.next = p.next.Add(p.every)
 	d := p.next.Sub(now) - time.Duration(p.burst)*p.every
 	p.mu.Unlock()
-	return pause(ctx, d)
-}
-
-// pause waits for d or until ctx ends, whose error it returns.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return backoff.Sleep(ctx, d)
 }

@@ -93,7 +93,7 @@ func impersonate(h http.Header, u *client.User) {
 	}
 }
 
-// headerKey percent-encodes what may not stand in a header name, and '%' itself.
+// headerKey percent-encodes characters that are invalid in a header name, and '%' itself.
 func headerKey(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -107,7 +107,7 @@ func headerKey(s string) string {
 	return b.String()
 }
 
-// maxBody bounds what is read of one reply, in bytes.
+// maxBody is the maximum size of one reply, in bytes.
 const maxBody = 2 << 30
 
 func readBody(resp *http.Response) ([]byte, error) {
@@ -116,13 +116,13 @@ func readBody(resp *http.Response) ([]byte, error) {
 		b := make([]byte, n)
 		_, err := io.ReadFull(resp.Body, b)
 		if err == nil {
-			// Reading up to the end lets the connection be used again.
+			// A connection can only be reused after the body was read to its end.
 			var one [1]byte
 			_, _ = resp.Body.Read(one[:])
 		}
 		return b, err
 	}
-	// A claimed length above a megabyte is believed a piece at a time.
+	// Memory for a claimed length above a megabyte is allocated piece by piece.
 	var buf bytes.Buffer
 	if n := resp.ContentLength; n > 0 && n < 256<<20 {
 		buf.Grow(int(min(n+bytes.MinRead, 32<<20)))

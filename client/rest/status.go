@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// maxStatus bounds what is read of a refusal, in bytes.
+// maxStatus is the maximum size of an error reply, in bytes.
 const maxStatus = 1 << 20
 
 // statusError turns a reply of 400 or more into an error.
@@ -42,7 +42,7 @@ func (c *Conn) statusError(r *client.Request, resp *http.Response) error {
 			s.Details = &d
 		}
 		if s.Code == http.StatusNotFound && r.Resource.Resource != "" && (s.Details == nil || s.Details.Name == "" && s.Details.Kind == "") {
-			// It is not the object that is missing. Which resource does the caller mean?
+			// A 404 without an object: name the resource that was requested.
 			s.Message += fmt.Sprintf(" (%s %s)", strings.ToLower(methodOf(r)), r.Resource.GroupResource())
 		}
 		if err := apierrors.FromStatus(&s); err != nil {
@@ -76,10 +76,10 @@ func decodeStatus(contentType string, body []byte) (metav1.Status, bool) {
 	return s, err == nil && s.Kind == "Status"
 }
 
-// excerpt is the start of a reply that should have been a Status, as text for a message.
+// excerpt returns the start of a reply that is not a Status, for a message.
 func excerpt(b []byte) string {
-	const most = 2048
-	s := strings.TrimSpace(string(b[:min(len(b), most)]))
+	const limit = 2048
+	s := strings.TrimSpace(string(b[:min(len(b), limit)]))
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "?")
 	}

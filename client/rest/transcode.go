@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Transcoder turns JSON into another encoding and back. It is safe for concurrent use.
+// Transcoder converts JSON to another encoding and back. It is safe for concurrent use.
 type Transcoder interface {
 	FromJSON(data []byte) ([]byte, error)
 	ToJSON(data []byte) ([]byte, error)
@@ -27,16 +27,15 @@ const (
 	typeCBORSeq = "application/cbor-seq"
 )
 
-// transcoder puts CBOR in the place of JSON on the wire; above it there is only JSON. The zero value does
-// nothing.
+// transcoder replaces JSON on the wire by CBOR; its callers only handle JSON. The zero value does nothing.
 type transcoder struct {
 	Transcoder
 	mu      sync.Mutex
 	refused map[schema.GroupVersion]bool // by 415
 }
 
-// speaks reports whether bodies of a request may be CBOR: those of the API's resources, unless the server has
-// refused them.
+// speaks reports whether bodies of a request may be CBOR: those of resources, unless the server has refused
+// one.
 func (t *transcoder) speaks(r *client.Request) bool {
 	if t.Transcoder == nil || r.Path != "" {
 		return false
@@ -46,13 +45,13 @@ func (t *transcoder) speaks(r *client.Request) bool {
 	return !t.refused[r.Resource.GroupVersion()]
 }
 
-// cborTypes are the media types of the bodies that have a form in CBOR.
+// cborTypes are the media types of the bodies that have a CBOR form.
 var cborTypes = map[string]string{
 	client.MediaJSON:                 typeCBOR,
 	string(types.ApplyYAMLPatchType): string(types.ApplyCBORPatchType),
 }
 
-// request returns r as it is to be sent, and whether its body is CBOR now. A body that is YAML stays so.
+// request returns r as it is sent, and whether its body is CBOR. A YAML body is not converted.
 func (t *transcoder) request(r *client.Request) (out *client.Request, body bool) {
 	if t.Transcoder == nil || r.Path != "" {
 		return r, false
@@ -84,7 +83,8 @@ func preferCBOR(accept string) string {
 	return strings.Join(out, ",")
 }
 
-// send calls again if the server does not know CBOR in bodies, and remembers that for the group-version.
+// send repeats a request in JSON if the server does not accept CBOR bodies, and disables them for the
+// group-version.
 func (t *transcoder) send(ctx context.Context, r *client.Request, send func(*client.Request) error) error {
 	req, body := t.request(r)
 	err := send(req)
@@ -101,7 +101,7 @@ func (t *transcoder) send(ctx context.Context, r *client.Request, send func(*cli
 	return send(req)
 }
 
-// reply turns a body of CBOR into JSON.
+// reply converts a CBOR body to JSON.
 func (t *transcoder) reply(contentType string, body []byte) (string, []byte, error) {
 	if t.Transcoder == nil || mediaOf(contentType) != typeCBOR {
 		return contentType, body, nil
@@ -110,7 +110,7 @@ func (t *transcoder) reply(contentType string, body []byte) (string, []byte, err
 	return client.MediaJSON, text, err
 }
 
-// stream turns a sequence of CBOR into lines of JSON.
+// stream converts a sequence of CBOR items to lines of JSON.
 func (t *transcoder) stream(contentType string, body io.ReadCloser) (string, io.ReadCloser) {
 	if media := mediaOf(contentType); t.Transcoder == nil || media != typeCBORSeq && media != typeCBOR {
 		return contentType, body

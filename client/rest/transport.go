@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// checkFiles is how often credential files are looked at for changes.
+// checkFiles is how often credential files are checked for changes.
 const checkFiles = 10 * time.Second
 
 // files are the contents of the files a Config names.
@@ -43,11 +43,11 @@ func (c *Config) readFiles() (*files, error) {
 }
 
 // transports are the connections made with one set of certificates. When a certificate changes new ones
-// replace them; requests under way end on the old ones.
+// replace them; requests in flight end on the previous ones.
 type transports struct {
 	files *files
 	cert  *tls.Certificate // from a CredentialSource
-	// main speaks HTTP/2 where the server does; upgrade HTTP/1.1 only, for WebSocket and SPDY.
+	// main uses HTTP/2 if the server supports it; upgrade only HTTP/1.1, for WebSocket and SPDY.
 	main, upgrade *http.Transport
 	// wrapped are the same inside Config.Wrap.
 	wrappedMain, wrappedUpgrade http.RoundTripper
@@ -70,7 +70,8 @@ func (c *Config) newTransports(f *files, cert *tls.Certificate, https bool) (*tr
 	return t, nil
 }
 
-// expired says when the client certificate expired, if it did: a server answers 401 and does not say why.
+// expired returns when the client certificate expired, if it has: the reply of the server is a 401 without
+// that reason.
 func (t *transports) expired() (time.Time, bool) {
 	if t.main.TLSClientConfig == nil || t.main.TLSClientConfig.GetClientCertificate == nil {
 		return time.Time{}, false
@@ -153,13 +154,13 @@ func (c *Config) tlsConfig(f *files, cert *tls.Certificate) (*tls.Config, error)
 		cert = &pair
 	}
 	if cert != nil {
-		// A callback, unlike Certificates, sends it whatever issuers the server says it accepts.
+		// A callback, unlike Certificates, sends it even if the server does not list its issuer.
 		tc.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
 	}
 	return tc, nil
 }
 
-// current returns the transports to use now, made anew if a certificate has changed, and the credential.
+// current returns the current transports, which it replaces if a certificate has changed, and the credential.
 func (c *Conn) current(ctx context.Context, rejected *Credential) (*transports, *Credential, error) {
 	var cred *Credential
 	if c.cfg.Credentials != nil {
@@ -176,7 +177,7 @@ func (c *Conn) current(ctx context.Context, rejected *Credential) (*transports, 
 	c.state.mu.Unlock()
 	f := t.files
 	if look {
-		// A file that is unreadable for a moment, while it is replaced, changes nothing.
+		// A file may be unreadable while it is replaced: keep the previous contents.
 		if n, err := c.cfg.readFiles(); err == nil {
 			f = n
 		}
@@ -198,7 +199,7 @@ func (c *Conn) current(ctx context.Context, rejected *Credential) (*transports, 
 		var err error
 		if next, err = c.cfg.newTransports(f, cert, c.base.Scheme == "https"); err != nil {
 			if look {
-				return t, cred, nil // half-written files: keep what works
+				return t, cred, nil // partly written files: keep the previous contents
 			}
 			return nil, nil, err
 		}
@@ -208,7 +209,7 @@ func (c *Conn) current(ctx context.Context, rejected *Credential) (*transports, 
 	if won {
 		c.state.t = next
 		if next.main != t.main {
-			// Requests under way end on the old connections; Close must find these.
+			// Requests in flight end on the old connections; Close must close these too.
 			c.state.old = append(c.state.old, t)
 			c.state.old = c.state.old[max(0, len(c.state.old)-8):]
 		}

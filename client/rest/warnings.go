@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Warning is a message a server sends beside its answer.
+// Warning is one warning of a reply.
 type Warning struct {
 	// Code is 299 for warnings of an API server.
 	Code int
@@ -16,11 +16,11 @@ type Warning struct {
 	Text string
 }
 
-// NoWarnings discards a warning. It is for the Warnings option of programs that read every kind, deprecated
-// ones included, because a cluster has them, and whose users can change nothing about that.
+// NoWarnings discards a warning. It is for Options.Warnings of programs that must read every served kind,
+// including deprecated ones, such as a garbage collector.
 func NoWarnings(Warning) {}
 
-// maxWarned bounds the texts remembered for logging each only once.
+// maxWarned is the number of texts that are kept to log each only once.
 const maxWarned = 1000
 
 type warned struct {
@@ -41,7 +41,7 @@ func (w *warned) first(text string) bool {
 	return true
 }
 
-// warnings hands a reply's warnings on and returns the texts of code 299.
+// warnings reports a reply's warnings and returns the texts of code 299.
 func (c *Conn) warnings(h http.Header) []string {
 	lines := h["Warning"]
 	if len(lines) == 0 {
@@ -104,7 +104,7 @@ func ParseWarnings(s string) []Warning {
 	}
 }
 
-// quotedString reads a quoted-string; control characters are left out.
+// quotedString reads a quoted-string; control characters are removed.
 func quotedString(s string) (text, rest string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
 		return "", "", false

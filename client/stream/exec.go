@@ -16,7 +16,7 @@ var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // Exec runs a command in a container of a running pod and returns when it has ended: nil for code zero, an
 // *ExitError for another, any other error if it could not be run or followed. When ctx ends the streams are
-// closed; what becomes of the process is up to the node.
+// closed; whether the process ends too depends on the node.
 func Exec(ctx context.Context, c client.Conn, pod types.NamespacedName, o Options) error {
 	if len(o.Command) == 0 {
 		return errors.New("stream: Options.Command is empty")
@@ -63,7 +63,7 @@ func run(ctx context.Context, c client.Conn, pod types.NamespacedName, sub strin
 	return runSPDY(ctx, conn, version, o)
 }
 
-// fallBack reports whether another protocol may do better after err. A pod that is not there is not there.
+// fallBack reports whether another protocol may succeed after err.
 func fallBack(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsUnauthorized(err)
 }

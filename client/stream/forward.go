@@ -25,7 +25,7 @@ const (
 // Forwarder carries connections to the ports of one pod over one connection to the server.
 type Forwarder struct {
 	conn   *spdyConn
-	ctx    context.Context
+	done   <-chan struct{} // closed by cancel
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -37,43 +37,70 @@ type Forwarder struct {
 // ctx ends.
 func Forward(ctx context.Context, c client.Conn, pod types.NamespacedName, p Protocol) (*Forwarder, error) {
 	r := client.Request{Resource: pods, Namespace: pod.Namespace, Name: pod.Name, Subresource: "portforward"}
-	f := &Forwarder{}
-	f.ctx, f.cancel = context.WithCancel(ctx)
-	err := f.dial(c, r, p)
+	ctx, cancel := context.WithCancel(ctx)
+	f := &Forwarder{done: ctx.Done(), cancel: cancel}
+	err := f.dial(ctx, c, r, p)
 	if err != nil {
-		f.cancel()
+		cancel()
 		return nil, fmt.Errorf("stream: portforward %s: %w", pod, err)
 	}
 	f.wg.Go(func() {
 		select {
-		case <-f.ctx.Done():
+		case <-f.done:
 		case <-f.conn.done:
-			f.cancel()
+			cancel()
 		}
 		f.conn.end()
 	})
 	return f, nil
 }
 
-func (f *Forwarder) dial(c client.Conn, r client.Request, p Protocol) error {
+func (f *Forwarder) dial(ctx context.Context, c client.Conn, r client.Request, p Protocol) error {
 	if p != SPDY {
-		ws, err := dialWebSocket(f.ctx, c, r, tunnelProtocol)
+		ws, err := dialWebSocket(ctx, c, r, tunnelProtocol)
 		if err == nil {
-			f.wg.Go(func() { keepAlive(f.ctx, ws) })
-			f.conn, err = serveSPDY(websocket.NetConn(f.ctx, ws, websocket.MessageBinary))
+			f.wg.Go(func() { keepAlive(ctx, ws) })
+			f.conn, err = serveSPDY(websocket.NetConn(ctx, ws, websocket.MessageBinary))
 			return err
 		}
-		if p == WebSocket || !fallBack(f.ctx, err) {
+		if p == WebSocket || !fallBack(ctx, err) {
 			return err
 		}
 	}
 	var err error
-	f.conn, _, err = dialSPDY(f.ctx, c, r, forwardProtocol)
+	f.conn, _, err = dialSPDY(ctx, c, r, forwardProtocol)
 	return err
 }
 
 // Done is closed when the Forwarder has stopped working.
-func (f *Forwarder) Done() <-chan struct{} { return f.ctx.Done() }
+func (f *Forwarder) Done() <-chan struct{} { return f.done }
+
+// ended reports whether the Forwarder has stopped working.
+func (f *Forwarder) ended() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// closeAtEnd closes c if the Forwarder stops working before stop is called.
+func (f *Forwarder) closeAtEnd(c io.Closer) (stop func()) {
+	returned := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-f.done:
+			c.Close()
+		case <-returned:
+		}
+	})
+	return func() {
+		close(returned)
+		wg.Wait()
+	}
+}
 
 // Close ends every connection and returns when all goroutines have.
 func (f *Forwarder) Close() error {
@@ -82,13 +109,13 @@ func (f *Forwarder) Close() error {
 	return nil
 }
 
-// Dial opens a connection to a port of the pod. Whether something listens there shows on the first Read,
-// which then returns a *PortError.
+// Dial opens a connection to a port of the pod. If nothing listens on the port the first Read returns a
+// *PortError.
 func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if f.ctx.Err() != nil {
+	if f.ended() {
 		return nil, fmt.Errorf("stream: %w", net.ErrClosed)
 	}
 	f.mu.Lock()
@@ -108,22 +135,22 @@ func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 		_ = errs.Reset()
 		return nil, fmt.Errorf("stream: port %d: %w", port, err)
 	}
-	pc := &podConn{Stream: data, errs: errs, port: port, told: make(chan struct{})}
+	pc := &podConn{Stream: data, errs: errs, port: port, reported: make(chan struct{})}
 	f.wg.Go(func() {
 		b, err := io.ReadAll(io.LimitReader(errs, maxStatus))
 		if err == nil && len(b) > 0 {
 			pc.failure = &PortError{Port: port, Message: string(b)}
 		}
-		close(pc.told)
+		close(pc.reported)
 		if pc.failure != nil {
-			// What waits for data must hear of it.
+			// Unblock readers of the connection.
 			_ = data.Reset()
 		}
 	})
 	return pc, nil
 }
 
-// PortError says that the node could not connect to a port.
+// PortError reports that the node could not connect to a port.
 type PortError struct {
 	// Port of the pod.
 	Port int
@@ -131,28 +158,28 @@ type PortError struct {
 	Message string
 }
 
-// Error gives the port and the message.
+// Error returns the port and the message.
 func (e *PortError) Error() string { return fmt.Sprintf("stream: port %d: %s", e.Port, e.Message) }
 
 // podConn is one forwarded connection.
 type podConn struct {
 	*spdystream.Stream
-	errs    *spdystream.Stream
-	port    int
-	told    chan struct{}
-	failure error // set before told is closed
-	once    sync.Once
+	errs     *spdystream.Stream
+	port     int
+	reported chan struct{}
+	failure  error // set before reported is closed
+	once     sync.Once
 }
 
 // Read implements net.Conn.
 func (c *podConn) Read(p []byte) (int, error) {
 	n, err := c.Stream.Read(p)
 	if err != nil && n == 0 {
-		// The node reports why on another stream, which may be a little behind.
+		// The node sends the reason on another stream, which may arrive later.
 		t := time.NewTimer(100 * time.Millisecond)
 		defer t.Stop()
 		select {
-		case <-c.told:
+		case <-c.reported:
 			if c.failure != nil {
 				return 0, c.failure
 			}
@@ -162,7 +189,7 @@ func (c *podConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite ends the outgoing direction; what the pod still sends can be read.
+// CloseWrite ends the outgoing direction; data from the pod can still be read.
 func (c *podConn) CloseWrite() error { return c.Stream.Close() }
 
 // Close implements net.Conn.
@@ -179,7 +206,7 @@ func (c *podConn) Close() error {
 // stops. It closes l and returns when all its connections have ended; the error is l's, or nil if the
 // Forwarder stopped.
 func (f *Forwarder) Serve(l net.Listener, port int) error {
-	stop := context.AfterFunc(f.ctx, func() { l.Close() })
+	stop := f.closeAtEnd(l)
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -187,7 +214,7 @@ func (f *Forwarder) Serve(l net.Listener, port int) error {
 	for {
 		local, err := l.Accept()
 		if err != nil {
-			if f.ctx.Err() != nil {
+			if f.ended() {
 				return nil
 			}
 			return err
@@ -198,9 +225,9 @@ func (f *Forwarder) Serve(l net.Listener, port int) error {
 
 func (f *Forwarder) carry(local net.Conn, port int) {
 	defer local.Close()
-	stop := context.AfterFunc(f.ctx, func() { local.Close() })
+	stop := f.closeAtEnd(local)
 	defer stop()
-	remote, err := f.Dial(f.ctx, port)
+	remote, err := f.Dial(context.Background(), port)
 	if err != nil {
 		return
 	}

@@ -15,23 +15,23 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// LogOptions choose what is read of a container's output.
+// LogOptions select a part of a container's output.
 type LogOptions struct {
 	// Container in the pod; empty means its only or default one.
 	Container string
-	// Follow goes on as more is written, until the container ends.
+	// Follow also reads future output, until the container ends.
 	Follow bool
-	// Previous reads the container's last run before this one.
+	// Previous reads the output of the container's previous run.
 	Previous bool
-	// Since limits the output to that of the last while, SinceTime to that after a time; at most one may be
-	// set.
+	// Since limits the output to the given time before now, SinceTime to that after a time; at most one may
+	// be set.
 	Since     time.Duration
 	SinceTime time.Time
-	// Tail is how many lines at the end to begin with; nil means all.
+	// Tail is the number of existing lines to read, from the end; nil means all.
 	Tail *int64
-	// LimitBytes ends the output after so many bytes; 0 means no limit.
+	// LimitBytes is the maximum size of the output in bytes; 0 means no limit.
 	LimitBytes int64
-	// Timestamps puts the time in front of each line.
+	// Timestamps prefixes each line with its time.
 	Timestamps bool
 	// Stream is All, Stdout or Stderr; empty means All.
 	Stream string
@@ -54,7 +54,7 @@ func (o *LogOptions) query() (url.Values, error) {
 		q.Set("container", o.Container)
 	}
 	if o.Since > 0 {
-		// Rounded up, so that nothing asked for is left out.
+		// Rounded up, so that no requested line is omitted.
 		q.Set("sinceSeconds", strconv.FormatInt(int64((o.Since+time.Second-1)/time.Second), 10))
 	}
 	if !o.SinceTime.IsZero() {
@@ -72,7 +72,7 @@ func (o *LogOptions) query() (url.Values, error) {
 	return q, nil
 }
 
-// Logs returns what a container has written, and with Follow what it will write. The reader must be closed.
+// Logs returns the output of a container, with Follow including future output. The reader must be closed.
 func Logs(ctx context.Context, c client.Conn, pod types.NamespacedName, o LogOptions) (io.ReadCloser, error) {
 	q, err := o.query()
 	if err != nil {
@@ -85,10 +85,10 @@ func Logs(ctx context.Context, c client.Conn, pod types.NamespacedName, o LogOpt
 	return s.Body, nil
 }
 
-// maxLine bounds a line, in bytes; longer ones are given in parts.
+// maxLine is the maximum length of a line in bytes; longer ones are yielded in parts.
 const maxLine = 1 << 20
 
-// LogLines iterates over the lines Logs reads, without their ends.
+// LogLines iterates over the lines of Logs, without their line ends.
 func LogLines(ctx context.Context, c client.Conn, pod types.NamespacedName, o LogOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		body, err := Logs(ctx, c, pod, o)

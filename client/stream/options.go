@@ -10,10 +10,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Protocol chooses how a stream is carried.
+// Protocol is the transport of a stream.
 type Protocol uint8
 
-// The protocols.
 const (
 	// Auto tries WebSocket and falls back to SPDY.
 	Auto Protocol = iota
@@ -29,20 +28,20 @@ type Size struct {
 	Width, Height uint16
 }
 
-// Options say what is connected to a process.
+// Options connect a process.
 type Options struct {
 	// Container in the pod; empty means its only or default one.
 	Container string
 	// Command to run and its arguments; for Exec only.
 	Command []string
-	// Stdin is what the process reads, until io.EOF; nil for nothing.
+	// Stdin is read as the input of the process, until io.EOF; it may be nil.
 	Stdin io.Reader
-	// Stdout and Stderr take what the process writes; nil leaves it out. With a terminal Stderr is nil.
+	// Stdout and Stderr receive the output of the process; nil discards it. With TTY Stderr must be nil.
 	Stdout, Stderr io.Writer
-	// TTY gives the process a terminal, and Sizes its size, until the channel is closed.
+	// TTY runs the process in a terminal. Sizes, if not nil, delivers its size until the channel is closed.
 	TTY   bool
 	Sizes <-chan Size
-	// Protocol to use; zero chooses.
+	// Protocol to use; the zero value is Auto.
 	Protocol Protocol
 }
 
@@ -56,24 +55,24 @@ func (o *Options) check() error {
 	return nil
 }
 
-// ExitError says that a process ended with a code other than zero.
+// ExitError reports that a process ended with an exit code other than zero.
 type ExitError struct {
-	// Code the process ended with.
+	// Code is the exit code.
 	Code int
 	// Message of the server.
 	Message string
 }
 
-// Error gives the code.
-func (e *ExitError) Error() string { return fmt.Sprintf("the process ended with code %d", e.Code) }
+// Error returns the exit code.
+func (e *ExitError) Error() string { return fmt.Sprintf("process ended with exit code %d", e.Code) }
 
-// maxStatus bounds what is read of the status at a stream's end, in bytes.
+// maxStatus is the maximum size of the status at a stream's end, in bytes.
 const maxStatus = 1 << 20
 
 // outcome reads the Status a process ends with.
 func outcome(b []byte) error {
 	if len(b) == 0 {
-		return fmt.Errorf("stream: the connection ended without saying how the process did: %w", io.ErrUnexpectedEOF)
+		return fmt.Errorf("stream: the connection ended without the status of the process: %w", io.ErrUnexpectedEOF)
 	}
 	var s metav1.Status
 	if err := codec.Unmarshal(b, &s); err != nil || s.Status == "" {

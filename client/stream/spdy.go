@@ -115,7 +115,7 @@ func runSPDY(ctx context.Context, conn *spdyConn, version string, o Options) err
 	case version == "v4.channel.k8s.io":
 		return outcome(status)
 	case len(status) > 0:
-		// Before v4 the error stream holds a message, or nothing.
+		// Before v4 the error stream contains a message or is empty.
 		return fmt.Errorf("stream: %s", status)
 	}
 	return nil
@@ -130,7 +130,7 @@ type spdyProcess struct {
 }
 
 // follow opens the streams, in the order servers expect them, and carries them until the process has ended.
-// It returns what the error stream held.
+// It returns the content of the error stream.
 func (p *spdyProcess) follow(ctx context.Context, version string) ([]byte, error) {
 	errs, err := p.conn.open(streamType("error"))
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *spdyProcess) follow(ctx context.Context, version string) ([]byte, error
 	if outputs, err = p.output("stderr", p.o.Stderr, outputs); err != nil {
 		return nil, err
 	}
-	// Version 3 brought the sizes of terminals.
+	// Sizes of terminals are part of version 3 and later.
 	if p.o.TTY && p.o.Sizes != nil && (version == "v3.channel.k8s.io" || version == "v4.channel.k8s.io") {
 		if err := p.resize(ctx); err != nil {
 			return nil, err

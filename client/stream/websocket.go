@@ -26,13 +26,14 @@ const (
 	chClose  = 255
 )
 
-// pingEvery keeps proxies from closing a quiet connection, and finds dead ones.
+// pingEvery is the interval of pings, which keep proxies from closing an idle connection and detect dead
+// ones.
 const pingEvery = 5 * time.Second
 
-// maxMessage bounds a message from the server, in bytes.
+// maxMessage is the maximum size of a message from the server, in bytes.
 const maxMessage = 32 << 20
 
-// upgradeTransport makes the handshake of a WebSocket through a client.Conn.
+// upgradeTransport performs the handshake of a WebSocket through a client.Conn.
 type upgradeTransport struct {
 	conn client.Conn
 	req  client.Request
@@ -68,9 +69,9 @@ func (t *upgradeTransport) RoundTrip(hr *http.Request) (*http.Response, error) {
 	return &http.Response{Status: "101 Switching Protocols", StatusCode: http.StatusSwitchingProtocols, Header: h, Body: u.Conn.(io.ReadCloser), Request: hr, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
 }
 
-// dialWebSocket opens a WebSocket that speaks protocol.
+// dialWebSocket opens a WebSocket with protocol.
 func dialWebSocket(ctx context.Context, c client.Conn, r client.Request, protocol string) (*websocket.Conn, error) {
-	// The address only has to be one: the transport knows where to go.
+	// Any valid address: the transport uses that of the connection.
 	transport := &upgradeTransport{conn: c, req: r}
 	ws, _, err := websocket.Dial(ctx, "ws://server/", &websocket.DialOptions{
 		HTTPClient:      &http.Client{Transport: transport},
@@ -79,20 +80,20 @@ func dialWebSocket(ctx context.Context, c client.Conn, r client.Request, protoco
 	})
 	switch {
 	case transport.err != nil:
-		// What went wrong, without the words that the libraries in between put around it.
+		// The cause, without the wrapping of the libraries in between.
 		return nil, transport.err
 	case err != nil:
 		return nil, err
 	}
 	if ws.Subprotocol() != protocol {
 		ws.CloseNow()
-		return nil, fmt.Errorf("the server does not speak %s", protocol)
+		return nil, fmt.Errorf("the server does not support %s", protocol)
 	}
 	ws.SetReadLimit(maxMessage)
 	return ws, nil
 }
 
-// keepAlive pings until ctx ends; a ping without an answer closes the connection.
+// keepAlive pings until ctx ends; a ping without a reply closes the connection.
 func keepAlive(ctx context.Context, ws *websocket.Conn) {
 	t := time.NewTicker(pingEvery)
 	defer t.Stop()

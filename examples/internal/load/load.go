@@ -91,7 +91,7 @@ func (l *Load) CleanUp(ctx context.Context) error {
 	all := client.ListOptions{Namespace: l.Namespace}
 	return errors.Join(
 		client.For[*corev1.Pod](l.conns[0]).DeleteCollection(ctx, all, client.DeleteOptions{GracePeriodSeconds: &now}),
-		client.For[*corev1.ConfigMap](l.conns[0]).DeleteCollection(ctx, all),
+		client.For[*corev1.ConfigMap](l.conns[0]).DeleteCollection(ctx, all, client.DeleteOptions{}),
 		client.For[*corev1.Namespace](l.conns[0]).Delete(ctx, types.NamespacedName{Name: l.Namespace}))
 }
 
