@@ -1,10 +1,10 @@
-// Package workqueue is the queue between what happened and who acts on it.
+// Package workqueue is the queue between events and the workers that handle them.
 //
-// A [Queue] holds keys, not work: adding a key says "look at this again", and
-// however often that is said before a worker gets to it, the worker looks once.
+// A [Queue] holds keys, not work: adding a key requests that it is processed, and
+// however often it is added before a worker takes it, it is processed once.
 // One type does what other toolkits spread over stacked wrappers: it
-// deduplicates, delays, rate limits, orders by priority without starving
-// anyone, shares fairly between tenants, debounces and drains.
+// deduplicates, delays, rate limits, orders by priority without starvation,
+// shares fairly between tenants, debounces and drains.
 //
 // # What is promised
 //
@@ -14,14 +14,14 @@
 //  2. Never two workers on one key. Between the Get that returned k and Done(k)
 //     no other Get returns k.
 //  3. At most one pending run. Adds of a key that is already ready (or already
-//     marked to run again after Done) change nothing but its priority, which
-//     only rises. The first cause given is the one kept.
+//     marked to run again after Done) only change its priority, which
+//     can only rise. The first cause is kept.
 //  4. At most one pending delay. Of several AddAfter for one key the earliest
-//     deadline wins and the rest are forgotten. A delay is independent of the
-//     pending run: Add(k) does not cancel AddAfter(k, d), and the deadline, when
-//     it comes, merges with a run that is still pending.
-//  5. An added key waits for nothing but its turn: a key becomes ready at its
-//     deadline, not earlier, and after that only the order below counts.
+//     deadline is used and the others are dropped. A delay is independent of the
+//     pending run: Add(k) does not cancel AddAfter(k, d), and at its deadline it
+//     merges with a run that is still pending.
+//  5. A key becomes ready at its deadline, not earlier, and from then on only the
+//     order below decides when it is handed out.
 //
 // # Order, and the bounds on waiting
 //
@@ -35,7 +35,7 @@
 //  1. Nothing starves. If n keys, itself included, are ready when a key becomes
 //     ready, it is handed out after at most (P+1)*n hand-outs, however many more
 //     urgent keys keep coming.
-//  2. What is urgent goes soon. If u keys of its priority or a higher one, itself
+//  2. Urgent keys are handed out soon. If u keys of its priority or a higher one, itself
 //     included, are handed out from the time a key becomes ready until it is
 //     handed out, there are at most u + (u+P-1)/P hand-outs in that time,
 //     however many keys of lower priorities are ready. So a user's change is

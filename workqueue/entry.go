@@ -2,8 +2,8 @@ package workqueue
 
 import "time"
 
-// entry is all the queue knows of one key. It exists while the key is ready,
-// processing or waiting. Invariants, under the queue's lock:
+// entry is the state of one key. It exists while the key is ready, processing or
+// waiting. Invariants, under the queue's lock:
 //
 //  1. ready implies not processing and not again; again implies processing.
 //  2. ready entries are in a class (or in Options.Order), processing ones in
@@ -23,14 +23,14 @@ type entry[K comparable] struct {
 
 	priority int32
 	cause    string
-	added    int64 // when the pending run was asked for, if metrics are on
+	added    int64 // when the pending run was requested, if metrics are on
 	place    int64 // its number among all that became ready: the lower, the longer it is
 	started  int64 // when processing began, if metrics are on
 
 	class *class[K]
 	flow  *flow[K] // nil unless the queue has tenants
 
-	prev, next   *entry[K] // in the class, in Queue.processing or among the spares
+	prev, next   *entry[K] // in the class, in Queue.processing or in table.spare
 	fprev, fnext *entry[K] // in the flow
 
 	waitAt       int64 // deadline of AddAfter, 0 for none

@@ -22,13 +22,13 @@ const (
 type Limiter[K comparable] interface {
 	// When counts one more failure of k and returns the delay before its next run.
 	When(k K) time.Duration
-	// Forget says k succeeded, or will not be retried: its failures are dropped.
+	// Forget resets the failures of k, after it succeeded or if it is not retried.
 	Forget(k K)
-	// NumRequeues is the number of failures of k since it was last forgotten.
+	// NumRequeues returns the number of failures of k since the last Forget.
 	NumRequeues(k K) int
 }
 
-// DefaultLimiter is the longer of Exponential from 5 ms to 1000 s per key and a
+// DefaultLimiter returns the longer delay of Exponential from 5 ms to 1000 s per key and a
 // Bucket of 10 per second with a burst of 100 over all keys.
 func DefaultLimiter[K comparable]() Limiter[K] {
 	return MaxOf(Exponential[K](DefaultBaseDelay, DefaultMaxDelay), Bucket[K](DefaultQPS, DefaultBurst))
@@ -85,9 +85,9 @@ func (l *perKey[K]) NumRequeues(k K) int {
 	return l.failures[k]
 }
 
-// Bucket lets burst requeues through at once and qps per second after that,
-// whatever their key: each call of When takes the next free place. A qps of 0 or
-// less means no limit.
+// Bucket allows burst requeues at once and qps per second after that, over all
+// keys: each call of When takes the next free place. A qps of 0 or less means no
+// limit.
 func Bucket[K comparable](qps float64, burst int) Limiter[K] {
 	return &bucket[K]{qps: qps, burst: float64(burst), tokens: float64(burst)}
 }
@@ -96,7 +96,7 @@ type bucket[K comparable] struct {
 	qps, burst float64
 
 	mu     sync.Mutex
-	tokens float64 // negative: places given away ahead of time
+	tokens float64 // negative: places taken ahead of time
 	last   time.Time
 }
 
@@ -125,7 +125,7 @@ func (l *bucket[K]) When(K) time.Duration {
 func (l *bucket[K]) Forget(K)          {}
 func (l *bucket[K]) NumRequeues(K) int { return 0 }
 
-// MaxOf asks every limiter and takes the longest delay, and the largest count.
+// MaxOf calls every limiter and returns the longest delay, and the largest count.
 func MaxOf[K comparable](limiters ...Limiter[K]) Limiter[K] { return maxOf[K](limiters) }
 
 type maxOf[K comparable] []Limiter[K]
@@ -152,7 +152,7 @@ func (ls maxOf[K]) NumRequeues(k K) int {
 	return n
 }
 
-// MaxWait is l with no delay longer than limit.
+// MaxWait returns l with delays of at most limit.
 func MaxWait[K comparable](l Limiter[K], limit time.Duration) Limiter[K] {
 	return maxWait[K]{l, limit}
 }

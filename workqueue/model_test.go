@@ -16,7 +16,7 @@ import (
 )
 
 // model is the queue as one would write it with no thought for speed: slices,
-// searched from end to end. It knows neither locks nor goroutines.
+// searched from end to end. It uses neither locks nor goroutines.
 type model struct {
 	passOver int
 	passed   int

@@ -4,10 +4,10 @@ import "time"
 
 const (
 	// MaxPriority and -MaxPriority bound the priority of a key. Values outside
-	// are taken as the nearest bound, which keeps the bound on waiting finite.
+	// are replaced by the nearest bound.
 	MaxPriority = 1000
 
-	// LowPriority is meant for keys nobody is waiting for, such as those of an
+	// LowPriority is for keys that no user waits for, such as those of an
 	// initial list or a resync, so that they do not delay a user's change.
 	LowPriority = -100
 
@@ -15,7 +15,7 @@ const (
 	DefaultPassOver = 7
 )
 
-// Options says how a Queue behaves. The zero value is a plain deduplicating
+// Options configure a Queue. The zero value is a plain deduplicating
 // first-in-first-out queue with delays, priorities and the default limiter.
 type Options[K comparable] struct {
 	// PassOver is how often the key that has been ready longest is passed over
@@ -23,9 +23,9 @@ type Options[K comparable] struct {
 	// negative means without end, and then keys of low priority may starve.
 	PassOver int
 
-	// Tenant, if not nil, names the party a key belongs to, for example its
+	// Tenant, if not nil, returns the tenant of a key, for example its
 	// namespace. Tenants of one priority take turns. It is called by every add
-	// and must always give the same answer for the same key.
+	// and must always return the same tenant for the same key.
 	Tenant func(K) string
 
 	// Limiter decides the delay of AddRateLimited. Nil means DefaultLimiter.
@@ -34,50 +34,51 @@ type Options[K comparable] struct {
 	// Debounce, if positive, holds a key back for this long after its first Add,
 	// so that a burst of adds inside the window gives one run. The window is not
 	// extended by later adds: a key that is added all the time still runs once
-	// per window. AddAfter and AddRateLimited state their own delay and are not
-	// held back further.
+	// per window. AddAfter and AddRateLimited have their own delay and are not
+	// debounced.
 	Debounce time.Duration
 
-	// Metrics, if not nil, is called when something happens, and makes the queue
-	// record when keys were added and when their processing began (see Entry and
-	// Stats): without, adding and taking a key reads no clock.
+	// Metrics, if not nil, are called on events of the queue. They are a pointer
+	// because setting them also makes the queue record when keys were added and
+	// when their processing began (see Entry and Stats): without them adding and
+	// taking a key reads no clock.
 	Metrics *Metrics
 
 	// Order, if not nil, replaces the order of the ready keys, and with it
 	// priorities, fairness and Seed. The queue must be its only user.
 	Order Order[K]
 
-	// Seed, if not 0, is for tests that look for bugs which depend on the order
-	// of work: the next key is drawn from the first 64 of the best priority (and
+	// Seed, if not 0, is for tests that search for bugs which depend on the order
+	// of work: the next key is drawn from the first 64 of the highest priority (and
 	// of a tenant drawn from the first 64) by a generator started with Seed. The
 	// same seed and the same calls give the same order, delays included; the
 	// bound on waiting does not hold.
 	Seed uint64
 }
 
-// AddOptions qualifies one AddWith. The zero value is a plain Add.
+// AddOptions are the options of one AddWith. The zero value is a plain Add.
 type AddOptions struct {
-	// Priority of the run this add asks for; higher goes first. See MaxPriority.
+	// Priority of the requested run; higher goes first. See MaxPriority.
 	Priority int
 
 	// After delays the add. 0 or less means now.
 	After time.Duration
 
-	// RateLimited delays the add by what the limiter says, or by After if that
+	// RateLimited delays the add as the limiter decides, or by After if that
 	// is longer, and counts as one requeue of the key.
 	RateLimited bool
 
-	// Cause says what made the caller add the key, for Entries. The first cause
-	// of a pending run is kept.
+	// Cause is why the key is added, for Entries. The first cause of a pending
+	// run is kept.
 	Cause string
 }
 
-// Order keeps the ready keys in an order of the user's choosing. Its methods are
+// Order is a custom order of the ready keys. Its methods are
 // called with the queue's lock held: they must not block or call the queue.
 type Order[K comparable] interface {
 	// Push adds a key that is not in the order.
 	Push(k K)
-	// Touch says that a key which is in the order was added again.
+	// Touch reports that a key which is in the order was added again.
 	Touch(k K)
 	// Pop removes and returns the key to hand out next. It is only called when
 	// Len is positive.

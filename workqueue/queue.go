@@ -41,7 +41,7 @@ type Queue[K comparable] struct {
 
 	state   state
 	fired   chan struct{} // closed by the last fire after ShutDown, if one was under way
-	drained chan struct{} // closed when drained or when draining is given up
+	drained chan struct{} // closed when drained or when draining is aborted
 }
 
 type state uint8
@@ -91,7 +91,7 @@ func (q *Queue[K]) AddAfter(k K, d time.Duration) {
 	q.AddWith(k, AddOptions{After: max(d, 1)})
 }
 
-// AddRateLimited adds k after the delay its limiter decides. Call Forget when k
+// AddRateLimited adds k after the delay its limiter returns. Call Forget when k
 // has succeeded.
 func (q *Queue[K]) AddRateLimited(k K) {
 	q.AddWith(k, AddOptions{RateLimited: true})
@@ -109,15 +109,15 @@ func (q *Queue[K]) AddWith(k K, opts AddOptions) {
 	q.addWith(k, clampPriority(opts.Priority), int64(d), opts.Cause)
 }
 
-// Forget drops what the limiter remembers of k. It does not remove k from the
+// Forget resets the failures of k in the limiter. It does not remove k from the
 // queue.
 func (q *Queue[K]) Forget(k K) { q.limiter.Forget(k) }
 
-// NumRequeues is the number of rate-limited adds of k since Forget.
+// NumRequeues returns the number of rate-limited adds of k since Forget.
 func (q *Queue[K]) NumRequeues(k K) int { return q.limiter.NumRequeues(k) }
 
-// Len is the number of ready keys: neither those in processing nor those whose
-// time has not come.
+// Len returns the number of ready keys, without those in processing and those whose
+// deadline is ahead.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,7 +172,7 @@ func (q *Queue[K]) Get(ctx context.Context) (K, error) {
 	return k, nil
 }
 
-// Done says the caller of Get is finished with k. If k was added meanwhile it is
+// Done ends the processing of k, which Get returned. If k was added meanwhile it is
 // ready again. Done of a key that is not in processing does nothing.
 func (q *Queue[K]) Done(k K) {
 	q.mu.Lock()
@@ -213,8 +213,8 @@ func (q *Queue[K]) Done(k K) {
 	}
 }
 
-// inProcessing is the entry of k if it is in processing, else nil. Workers are
-// few, so a look through what they have is most often cheaper than hashing k.
+// inProcessing returns the entry of k if it is in processing, else nil. There are
+// few workers, so a linear search is usually cheaper than hashing k.
 func (q *Queue[K]) inProcessing(k K) *entry[K] {
 	if q.working <= 8 {
 		e := q.processing.head
@@ -268,7 +268,7 @@ func (q *Queue[K]) addWith(k K, priority int32, delay int64, cause string) {
 	}
 }
 
-// add asks for a run of e now.
+// add makes a run of e pending now.
 func (q *Queue[K]) add(e *entry[K], now int64, priority int32, cause string) change {
 	switch {
 	case e.ready && q.order != nil:
@@ -325,8 +325,8 @@ func (q *Queue[K]) take() *entry[K] {
 	return e
 }
 
-// popOrder is the entry the user's order gives. An order that invents keys, or
-// gives one twice, would break the promise of one worker per key.
+// popOrder returns the entry of the key that the user's order returns. An order that
+// returns unknown keys, or one twice, would break the promise of one worker per key.
 func (q *Queue[K]) popOrder() *entry[K] {
 	k := q.order.Pop()
 	e := q.entries.find(k, q.entries.hash(k))

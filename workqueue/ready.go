@@ -6,7 +6,7 @@ import (
 )
 
 // ready keeps the ready entries in hand-out order: in each priority a ring of tenants, for each tenant a list
-// by age, and over the priorities in use a set that knows the highest and a heap that knows the one with the
+// by age, and over the priorities in use a set for the highest one and a heap for the one with the
 // oldest entry. An entry is only ever appended, with the next place, so lists are sorted by place.
 type ready[K comparable] struct {
 	limit   int // see Options.PassOver
@@ -119,7 +119,7 @@ func (r *ready[K]) pop() *entry[K] {
 	return e
 }
 
-// remove takes e out of the order.
+// remove removes e from the order.
 func (r *ready[K]) remove(e *entry[K]) {
 	c, oldest := e.class, e.prev == nil
 	c.all.remove(e)
@@ -148,7 +148,7 @@ func (r *ready[K]) class(priority int32) *class[K] {
 	return c
 }
 
-// less says whether the class a has an older entry than b.
+// less reports whether the class a has an older entry than b.
 func (r *ready[K]) less(a, b *class[K]) bool { return a.all.head.place < b.all.head.place }
 
 func (r *ready[K]) removeClass(c *class[K]) {
@@ -255,7 +255,7 @@ func (c *class[K]) joinFlow(r *ready[K], e *entry[K]) {
 	f.tail = e
 }
 
-// leaveFlow takes e out of its tenant's flow, and an emptied flow out of the ring.
+// leaveFlow removes e from its tenant's flow, and an emptied flow from the ring.
 func (c *class[K]) leaveFlow(r *ready[K], e *entry[K]) {
 	f := e.flow
 	if e.fprev == nil {

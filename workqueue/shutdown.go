@@ -2,10 +2,10 @@ package workqueue
 
 import "context"
 
-// ShutDown makes the queue ignore all later adds and forget the keys whose time
-// has not come. Keys that are ready, or become so because they were added while
+// ShutDown makes the queue ignore all later adds and drops the keys whose deadline
+// is ahead. Keys that are ready, or become so because they were added while
 // in processing, are still handed out; then Get returns ErrShutDown. It does not
-// wait for workers, and makes a ShutDownWithDrain under way return. When it
+// wait for workers, and makes a ShutDownWithDrain in progress return. When it
 // returns the queue owns no timer and no goroutine.
 func (q *Queue[K]) ShutDown() {
 	q.mu.Lock()
@@ -24,8 +24,8 @@ func (q *Queue[K]) ShutDown() {
 
 // ShutDownWithDrain is ShutDown, and then waits until every ready key was handed
 // out and Done was called for every key in processing. If ctx ends first it
-// returns context.Cause(ctx), and the queue is shut down all the same. It
-// returns nil if a call of ShutDown cuts it short.
+// returns context.Cause(ctx), and the queue is shut down nevertheless. It
+// returns nil if ShutDown is called meanwhile.
 func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
 	if q.state == running {
@@ -51,8 +51,8 @@ func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	}
 }
 
-// close stops the timer and wakes everybody. It is called with the lock held,
-// and lets go of it for a moment. If the timer's function is under way it
+// close stops the timer and wakes all waiters. It is called with the lock held,
+// which it releases temporarily. If the timer's function is running it
 // returns a channel that is closed when that has ended.
 func (q *Queue[K]) close() (fired chan struct{}) {
 	if q.timer != nil && q.timer.Stop() {
@@ -80,7 +80,7 @@ func (q *Queue[K]) close() (fired chan struct{}) {
 	return fired
 }
 
-// takeDrained returns the channel to close if the queue has just run dry.
+// takeDrained returns the channel to close if the queue has just become empty.
 func (q *Queue[K]) takeDrained() chan struct{} {
 	if q.drained == nil || q.working > 0 || q.readyLen() > 0 {
 		return nil

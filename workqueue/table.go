@@ -17,8 +17,8 @@ type table[K comparable] struct {
 const (
 	minBuckets = 64
 
-	// maxSpare bounds the entries kept for reuse, so that a queue that was once
-	// long does not hold on to its memory.
+	// maxSpare is the number of entries kept for reuse, so that a queue that was
+	// long releases its memory.
 	maxSpare = 1024
 )
 
@@ -39,7 +39,7 @@ func (t *table[K]) find(k K, hash uint64) *entry[K] {
 	return e
 }
 
-// obtain returns the entry of k, making one if there is none.
+// obtain returns the entry of k, adding one if there is none.
 func (t *table[K]) obtain(k K, hash uint64) *entry[K] {
 	if e := t.find(k, hash); e != nil {
 		return e
@@ -59,7 +59,7 @@ func (t *table[K]) obtain(k K, hash uint64) *entry[K] {
 	return e
 }
 
-// drop forgets an entry that is neither ready, processing nor waiting.
+// drop removes an entry that is neither ready, processing nor waiting.
 func (t *table[K]) drop(e *entry[K]) {
 	at := &t.buckets[e.hash&uint64(len(t.buckets)-1)]
 	for *at != e {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State says where a key is.
+// State is the state of a key.
 type State string
 
 // A key can be in processing and waiting at once; it is then shown as in
@@ -14,23 +14,25 @@ type State string
 const (
 	Ready      State = "ready"      // Get may hand it out
 	Processing State = "processing" // between Get and Done
-	Waiting    State = "waiting"    // its time has not come
+	Waiting    State = "waiting"    // its deadline is ahead
 )
 
-// Entry is what the queue knows of one key, for a debug view.
+// Entry describes one key of a queue, for a debug view.
 type Entry[K comparable] struct {
-	Key      K             `json:"key"`
-	State    State         `json:"state"`
-	Priority int           `json:"priority"`
-	Tenant   string        `json:"tenant,omitempty"`
-	Cause    string        `json:"cause,omitempty"` // first cause of the run
-	Age      time.Duration `json:"age"`             // since the run was first asked for; of keys that do not wait only with Options.Metrics, else 0
+	Key      K      `json:"key"`
+	State    State  `json:"state"`
+	Priority int    `json:"priority"`
+	Tenant   string `json:"tenant,omitempty"`
+	Cause    string `json:"cause,omitempty"` // first cause of the run
+	// Age is the time since the run was first requested; of keys that are not Waiting 0 without
+	// Options.Metrics.
+	Age      time.Duration `json:"age"`
 	Delay    time.Duration `json:"delay,omitempty"` // until the deadline ahead
 	Again    bool          `json:"again,omitempty"` // in processing, and to run again after Done
 	Requeues int           `json:"requeues,omitempty"`
 }
 
-// Entries is a snapshot of the queue: keys in processing, then ready keys
+// Entries returns a snapshot of the queue: keys in processing, then ready keys
 // oldest first by priority, then waiting keys by deadline. It takes time and
 // memory in proportion to the number of keys.
 func (q *Queue[K]) Entries() []Entry[K] {
@@ -59,8 +61,8 @@ func (q *Queue[K]) Entries() []Entry[K] {
 	return all
 }
 
-// Entry is the queue's knowledge of one key, and whether it has any. A worker
-// may ask it for the priority of the key it is processing.
+// Entry returns the entry of one key, and whether the queue contains it. A worker
+// may use it to get the priority of the key it is processing.
 func (q *Queue[K]) Entry(k K) (Entry[K], bool) {
 	hash := q.entries.hash(k)
 	q.mu.Lock()
@@ -75,7 +77,7 @@ func (q *Queue[K]) Entry(k K) (Entry[K], bool) {
 	return v, true
 }
 
-// Stats reads the counts and ages of the queue. It takes time in proportion to
+// Stats returns the counts and ages of the queue. It takes time in proportion to
 // the keys in processing.
 func (q *Queue[K]) Stats() Stats {
 	q.mu.Lock()
@@ -96,7 +98,7 @@ func (q *Queue[K]) Stats() Stats {
 	return s
 }
 
-// readyEntries are the ready entries, highest priority first, oldest first.
+// readyEntries returns the ready entries, highest priority first, oldest first.
 func (q *Queue[K]) readyEntries() []*entry[K] {
 	all := make([]*entry[K], 0, q.readyLen())
 	if q.order != nil {

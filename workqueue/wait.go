@@ -19,9 +19,9 @@ func (q *Queue[K]) rest() *waiter {
 }
 
 // wake chooses an idle caller of Get to signal, if there is work. One at a time
-// is enough: the one signalled passes it on if it leaves work behind, and while
-// it is under way callers that are awake may take the work first, which saves
-// putting them to sleep. So if a key is ready and somebody idle, waking is set.
+// is enough: the one signalled wakes another if it leaves work behind, and before
+// it runs callers that are awake may take the work first, which saves
+// putting them to sleep. So if a key is ready and a caller idle, waking is set.
 func (q *Queue[K]) wake() *waiter {
 	n := len(q.idle) - 1
 	if q.waking || n < 0 || q.readyLen() == 0 {
@@ -44,7 +44,7 @@ func (q *Queue[K]) giveUp(w *waiter) {
 			return
 		}
 	}
-	// It was signalled after all: the signal goes to another.
+	// It was signalled meanwhile: pass the signal on.
 	q.waking = false
 	next := q.wake()
 	q.mu.Unlock()
