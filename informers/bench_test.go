@@ -170,10 +170,10 @@ func (r *replay) List(context.Context, client.ListOptions) (*client.EncodedList,
 	return nil, fmt.Errorf("not served")
 }
 
-func (r *replay) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflector.Stream, error) {
+func (r *replay) Watch(ctx context.Context, opts client.EncodedWatchOptions) (reflector.Stream, error) {
 	c := client.For[*corev1.Pod](streamConn{body: r.body})
-	o.DropManagedFields = true
-	return c.WatchEncoded(ctx, o)
+	opts.DropManagedFields = true
+	return c.WatchEncoded(ctx, opts)
 }
 
 // BenchmarkInformerEvents is the handling of watch events by an informer of 10,000 Pods with one handler.

@@ -78,9 +78,9 @@ func (b *blind) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.Handler.ServeHTTP(w, r)
 }
 
-// TestAMissedDeletionIsToldOnce deletes one object, and another one that is then made again, while nobody can
-// watch.
-func TestAMissedDeletionIsToldOnce(t *testing.T) {
+// TestAMissedDeletionIsReportedOnce deletes one object, and another one that is then made again, while nobody
+// can watch.
+func TestAMissedDeletionIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &blind{}
 		s := clienttest.Start(t, clienttest.Options{Wrap: func(h http.Handler) http.Handler { b.Handler = h; return b }})

@@ -3,6 +3,7 @@ package informers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 )
+
+// ErrSyncTimeout is wrapped by the error of a wait that took longer than SetOptions.SyncTimeout.
+var ErrSyncTimeout = errors.New("informers: not synced within SyncTimeout")
 
 // core is the copy of one collection, and its handlers and indexes. See the picture in the package comment.
 type core[T metav1.Object] struct {
@@ -44,6 +48,10 @@ type core[T metav1.Object] struct {
 	absentGate chan struct{}
 	absentOnce sync.Once
 	absent     bool
+	// running is true from start until the informer is released; unsynced is what Metrics.Unsynced has
+	// counted.
+	running  bool
+	unsynced bool
 	// spawn starts a goroutine of the informer; nil until it runs.
 	spawn func(func(ctx context.Context))
 }
@@ -63,11 +71,14 @@ func (c *core[T]) start(spawn func(func(ctx context.Context))) {
 		return
 	}
 	c.spawn = spawn
+	c.running = true
 	hs := slices.Clone(c.handlers)
 	for _, h := range hs {
 		h.started = true
 	}
+	delta := c.unsyncedDelta()
 	c.mu.Unlock()
+	c.countUnsynced(delta)
 	for _, h := range hs {
 		spawn(h.run)
 	}
@@ -79,8 +90,8 @@ func (c *core[T]) start(spawn func(func(ctx context.Context))) {
 	}
 }
 
-// compareVersions is metav1.CompareResourceVersions; ok is false if a or b is not a decimal number. An empty b
-// is before every version.
+// compareVersions is metav1.CompareResourceVersions; ok is false if a or b is not a decimal number. An empty
+// b is before every version.
 func compareVersions(a, b string) (order int, ok bool) {
 	n, err := metav1.CompareResourceVersions(a, cmp.Or(b, a))
 	if b == "" {
@@ -270,6 +281,36 @@ func (c *core[T]) wait(ctx context.Context, other <-chan struct{}) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.notSynced(context.Cause(ctx))
+}
+
+// unsyncedDelta returns the argument of Metrics.Unsynced after a change of running, synced or absent, 0 for
+// none. The lock is held.
+func (c *core[T]) unsyncedDelta() int {
+	unsynced := c.running && (!c.synced || c.absent)
+	if unsynced == c.unsynced {
+		return 0
+	}
+	c.unsynced = unsynced
+	if unsynced {
+		return 1
+	}
+	return -1
+}
+
+// countUnsynced calls Metrics.Unsynced. It is called without locks.
+func (c *core[T]) countUnsynced(delta int) {
+	if f := c.set.opts.Metrics.Unsynced; f != nil && delta != 0 {
+		f(c.name(), delta)
+	}
+}
+
+// release is called when the informer is released.
+func (c *core[T]) release() {
+	c.mu.Lock()
+	c.running = false
+	delta := c.unsyncedDelta()
+	c.mu.Unlock()
+	c.countUnsynced(delta)
 }
 
 // changed returns a channel that is closed when a source makes progress. The lock is held for writing.

@@ -67,7 +67,7 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Handler.ServeHTTP(w, r)
 }
 
-// comings counts what a handler is told.
+// comings counts the events of a handler.
 type comings struct{ added, deleted int }
 
 func count[T metav1.Object](inf *informers.Informer[T]) *comings {
@@ -142,7 +142,8 @@ func TestResourcesComeAndGo(t *testing.T) {
 	})
 }
 
-// TestDiscoveryFindsALateKind asks a mapper that has cached its answer for a kind installed after that.
+// TestDiscoveryFindsALateKind queries a mapper, which has a cached catalog, for a kind that was installed
+// later.
 func TestDiscoveryFindsALateKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{})

@@ -95,8 +95,8 @@ func (c *core[T]) decode(o *object[T]) (T, error) {
 	return c.client.Decode(o.encoded())
 }
 
-// shared returns the decoded form that is shared. An error is a *client.DecodeError, and is kept: decoding the
-// same bytes again cannot succeed.
+// shared returns the decoded form that is shared. An error is a *client.DecodeError, and is kept: decoding
+// the same bytes again cannot succeed.
 func (c *core[T]) shared(o *object[T]) (T, error) {
 	if obj, err, ok := o.hot(); ok {
 		return obj, err
@@ -111,8 +111,8 @@ func (c *core[T]) shared(o *object[T]) (T, error) {
 	return obj, nil
 }
 
-// mustDecode returns the decoded form of a state that has been delivered to a handler, and so has been decoded
-// before.
+// mustDecode returns the decoded form of a state that has been delivered to a handler, and so has been
+// decoded before.
 func (c *core[T]) mustDecode(o *object[T]) T {
 	obj, err := c.shared(o)
 	if err != nil {

@@ -36,11 +36,11 @@
 //   - Its copy is at every moment the collection at some version, and versions only grow. After the
 //     last change the copy catches up, whatever fails in between: connections, the server, expired versions.
 //   - Every handler eventually receives the final state of every object. Events of one object come in order,
-//     each event's Old is the New of the one before, and none is delivered twice. A handler that is slower than
-//     the server gets fewer events, not older ones: its backlog is at most one deletion and one state for each
-//     object. The initial objects come in the order of the server's list.
-//   - A handler is never called with an object that cannot be decoded: New, Old and Object are not nil where they
-//     have a meaning. For the handler an object keeps its last state until it can be decoded again;
+//     each event's Old is the New of the one before, and none is delivered twice. A handler that is slower
+//     than the server gets fewer events, not older ones: its backlog is at most one deletion and one state
+//     for each object. The initial objects come in the order of the server's list.
+//   - A handler is never called with an object that cannot be decoded: New, Old and Object are not nil where
+//     they have a meaning. For the handler an object keeps its last state until it can be decoded again;
 //     [HandlerOptions].Undecodable is called with such states.
 //   - A deletion whose event was missed has StateUnknown set and the last state known.
 //   - A handler is called by one goroutine at a time, and does not block other handlers. A panic in it is
@@ -62,16 +62,16 @@
 // # Slow handlers
 //
 // A handler that is behind never blocks the watch, the listers or another handler, and never costs more
-// memory than one change for each object that exists or that it has seen: later changes of an object are merged
-// into the waiting one, and an object that was created and deleted before the handler got to it is omitted. So
-// there is no policy that drops changes and resyncs afterwards: merging does that, object by object, and keeps
-// deletions and Old.
+// memory than one change for each object that exists or that it has seen: later changes of an object are
+// merged into the waiting one, and an object that was created and deleted before the handler got to it is
+// omitted. So there is no policy that drops changes and resyncs afterwards: merging does that, object by
+// object, and keeps deletions and Old.
 //
-// The only choice is whether being behind is an error. [HandlerOptions].MaxBacklog is the number of
-// objects whose changes may wait; beyond it the handler is reported as a [*SlowHandlerError] and counted by
-// Metrics.Slow, and continues, or with EndSlow is removed: [Registration.Err] returns the reason, and if it is
-// added again it receives everything from the start. [Registration.Backlog] and [Status].Silent are the staleness
-// of a handler and of a copy, for gauges.
+// The only choice is whether being behind is an error. [HandlerOptions].MaxBacklog is the number of objects
+// whose changes may wait; beyond it the handler is reported as a [*SlowHandlerError] and counted by
+// Metrics.Slow, and continues, or with EndSlow is removed: [Registration.Err] returns the reason, and if it
+// is added again it receives everything from the start. [Registration.Backlog] and [Status].Silent are the
+// staleness of a handler and of a copy, for gauges.
 //
 // # Debugging
 //
@@ -84,9 +84,9 @@
 // That a handler sees every intermediate state; that two informers are at the same version; that an object of
 // a lister is still the latest on the server (see [Lister.AtLeast]).
 //
-// An informer of a resource that is not served, because its CustomResourceDefinition is not installed yet, waits
-// for it; when the resource disappears, every object is reported as deleted, and the informer waits for it to
-// return. A 404 alone means neither, since any proxy between program and server may send one: the discovery
-// documents of the server decide, and the copy is kept until they have confirmed the absence three times over
-// some seconds. Until then [Status] has the error, and Silent grows.
+// An informer of a resource that is not served, because its CustomResourceDefinition is not installed yet,
+// waits for it; when the resource disappears, every object is reported as deleted, and the informer waits for
+// it to return. A 404 alone means neither, since any proxy between program and server may send one: the
+// discovery documents of the server decide, and the copy is kept until they have confirmed the absence three
+// times over some seconds. Until then [Status] has the error, and Silent grows.
 package informers

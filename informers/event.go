@@ -6,9 +6,9 @@ import (
 )
 
 // EventType is the type of an event of a handler. The names are those of handlers in client-go. They are not
-// those of the watch protocol ([client.EventType]): a handler gets Updated for a MODIFIED event, but also Added
-// for one whose ADDED event was merged with it, and Updated for an object that a second list shows to have
-// changed.
+// those of the watch protocol ([client.EventType]): a handler gets Updated for a MODIFIED event, but also
+// Added for one whose ADDED event was merged with it, and Updated for an object that a second list shows to
+// have changed.
 type EventType uint8
 
 const (
@@ -48,8 +48,8 @@ type Event[T metav1.Object] struct {
 	Terminating bool
 	// Initial is true for the objects that existed when the handler was added or the informer first synced.
 	Initial bool
-	// StateUnknown is true for a deletion whose event was missed (client-go's DeletedFinalStateUnknown): Old is
-	// the last state known, which need not be the final one.
+	// StateUnknown is true for a deletion whose event was missed (client-go's DeletedFinalStateUnknown): Old
+	// is the last state known, which need not be the final one.
 	StateUnknown bool
 	// Resync is true for an Updated that only repeats the current state.
 	Resync bool
@@ -108,8 +108,8 @@ func (e Event[T]) Object() T {
 }
 
 // SpecChanged reports whether metadata.generation differs between Old and New: the desired state has changed.
-// It is true for Added and Deleted, and for every change of a kind without a generation, such as ConfigMap and
-// Secret.
+// It is true for Added and Deleted, and for every change of a kind without a generation, such as ConfigMap
+// and Secret.
 func (e Event[T]) SpecChanged() bool {
 	return e.old == nil || e.new == nil || e.old.generation != e.new.generation || e.new.generation == 0
 }
@@ -132,8 +132,8 @@ func (e Event[T]) Controller() (metav1.OwnerReference, bool) {
 	return e.OldController()
 }
 
-// OldController is Controller of the state before the change, even if that cannot be decoded; there is none for
-// Added.
+// OldController is Controller of the state before the change, even if that cannot be decoded; there is none
+// for Added.
 func (e Event[T]) OldController() (metav1.OwnerReference, bool) {
 	if e.before == nil {
 		return metav1.OwnerReference{}, false

@@ -30,7 +30,7 @@ import (
 // model is a naive collection with its whole history, served with faults.
 type model struct {
 	rng     *rand.Rand // of the goroutine that changes and upsets, used with mu held
-	answers *rand.Rand // of the reflector's, which asks
+	answers *rand.Rand // drawn in the reflector's goroutine
 
 	mu      sync.Mutex
 	rev     uint64
@@ -168,7 +168,7 @@ func encode(obj *corev1.ConfigMap) client.Encoded {
 	return e
 }
 
-func (m *model) List(ctx context.Context, o client.ListOptions) (*client.EncodedList, error) {
+func (m *model) List(ctx context.Context, opts client.ListOptions) (*client.EncodedList, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.fault(); err != nil {
@@ -178,7 +178,7 @@ func (m *model) List(ctx context.Context, o client.ListOptions) (*client.Encoded
 	l := &client.EncodedList{ResourceVersion: strconv.FormatUint(m.rev, 10)}
 	keys := slices.SortedFunc(maps.Keys(m.objs), types.NamespacedName.Compare)
 	for _, k := range keys {
-		if !o.LabelSelector.Matches(m.objs[k].Labels) {
+		if !opts.LabelSelector.Matches(m.objs[k].Labels) {
 			continue
 		}
 		l.Items = append(l.Items, encode(m.objs[k]))
@@ -195,21 +195,21 @@ func (m *model) Served(context.Context) (bool, error) {
 	return !m.missing, nil
 }
 
-func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflector.Stream, error) {
+func (m *model) Watch(ctx context.Context, opts client.EncodedWatchOptions) (reflector.Stream, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.fault(); err != nil {
 		return nil, err
 	}
 	m.watches++
-	s := &modelStream{m: m, sel: o.LabelSelector, wake: make(chan struct{}, 1), closed: make(chan struct{})}
-	if o.SendInitialEvents {
+	s := &modelStream{m: m, sel: opts.LabelSelector, wake: make(chan struct{}, 1), closed: make(chan struct{})}
+	if opts.SendInitialEvents {
 		if m.noWL {
 			return nil, apierrors.New(422, metav1.StatusReasonInvalid, "no watch-list here")
 		}
 		for _, key := range slices.SortedFunc(maps.Keys(m.objs), types.NamespacedName.Compare) {
 			obj := m.objs[key]
-			if !o.LabelSelector.Matches(obj.Labels) {
+			if !opts.LabelSelector.Matches(obj.Labels) {
 				continue
 			}
 			s.initial = append(s.initial, client.EncodedEvent{Type: client.Added, Object: encode(obj)})
@@ -220,14 +220,14 @@ func (m *model) Watch(ctx context.Context, o client.EncodedWatchOptions) (reflec
 		s.initial = append(s.initial, client.EncodedEvent{Type: client.Bookmark, Object: encode(bm)})
 		s.next = m.rev + 1
 	} else {
-		v, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
+		v, err := strconv.ParseUint(opts.ResourceVersion, 10, 64)
 		if err != nil {
 			return nil, apierrors.NewBadRequest("bad version")
 		}
 		if v < m.floor {
 			return nil, apierrors.NewResourceExpired("too old")
 		}
-		// Now and then a server tells again what was told before.
+		// Sometimes a server repeats events.
 		s.next = v + 1 - min(v, uint64(m.answers.IntN(3)))
 	}
 	m.streams[s] = true
@@ -321,7 +321,7 @@ func (s *modelStream) Next() (client.EncodedEvent, error) {
 	}
 }
 
-// selected is what a watch with a selector tells of an event: leaving it is a deletion.
+// selected is an event as a watch with a selector sends it: leaving the selection is a deletion.
 func (s *modelStream) selected(e modelEvent) *client.EncodedEvent {
 	was := e.prev != nil && s.sel.Matches(e.prev.Labels)
 	is := e.typ != client.Deleted && s.sel.Matches(e.obj.Labels)
@@ -348,7 +348,7 @@ func modelInformer(m *model, o SetOptions, opts Options[*corev1.ConfigMap]) (*Se
 	return s, i
 }
 
-// follower is a handler that rebuilds the collection from events and checks each against what it knows.
+// follower is a handler that rebuilds the collection from events and checks each against its copy.
 type follower struct {
 	t     *testing.T
 	mu    sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// IndexDefinition computes the values under which an index finds objects. It is made by [DefineIndex], usually
-// once in a package, and is immutable.
+// IndexDefinition computes the values under which an index finds objects. It is made by [DefineIndex],
+// usually once in a package, and is immutable.
 type IndexDefinition[T metav1.Object] struct {
 	name   string
 	values func(obj T) []string
@@ -42,8 +42,8 @@ type unfiled[T metav1.Object] struct {
 	err error
 }
 
-// filed is the entry of one object in an index. Its strings are copies, since those of the object are replaced
-// with each version.
+// filed is the entry of one object in an index. Its strings are copies, since those of the object are
+// replaced with each version.
 type filed[T metav1.Object] struct {
 	key types.NamespacedName
 	// obj is the state readers see.
@@ -64,8 +64,8 @@ type bucket[T metav1.Object] struct {
 	ordered atomic.Pointer[[]*filed[T]]
 }
 
-// sorted returns the members by key. The lock is held at least for reading: two readers may both sort, with the
-// same result.
+// sorted returns the members by key. The lock is held at least for reading: two readers may both sort, with
+// the same result.
 func (b *bucket[T]) sorted() []*filed[T] {
 	if s := b.ordered.Load(); s != nil {
 		return *s
@@ -290,8 +290,9 @@ func (c *core[T]) each(f func(*object[T])) {
 }
 
 // Index reads an informer's copy by the values of a definition, own writes included. Its methods may be
-// called from many goroutines and do no I/O. Their errors are those of [Lister]; in addition, while the values of
-// an object are unknown every method returns a [*client.PartialError], since it may belong to any value.
+// called from many goroutines and do no I/O. Their errors are those of [Lister]; in addition, while the
+// values of an object are unknown every method returns a [*client.PartialError], since it may belong to any
+// value.
 type Index[T metav1.Object] struct {
 	core *core[T]
 	ix   *index[T]

@@ -19,9 +19,9 @@ type Informer[T metav1.Object] struct {
 	released bool
 }
 
-// AddHandler adds a handler. It may be called at any time. The handler is called with every existing object as
-// Added with Initial set, ordered by namespace and name or as the server lists them, then with changes. If T is
-// not registered in the scheme it is never called.
+// AddHandler adds a handler. It may be called at any time. The handler is called with every existing object
+// as Added with Initial set, ordered by namespace and name or as the server lists them, then with changes. If
+// T is not registered in the scheme it is never called.
 func (i *Informer[T]) AddHandler(h Handler[T], opts HandlerOptions) *Registration {
 	r := newRegistration(i.core, h, opts)
 	i.core.add(r)
@@ -39,13 +39,15 @@ func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.core} }
 func (i *Informer[T]) HasSynced() bool { return i.hasSynced() }
 
 // WaitForSync waits until HasSynced. The error of ctx is wrapped with the last failure.
-func (i *Informer[T]) WaitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
+func (i *Informer[T]) WaitForSync(ctx context.Context) error {
+	return i.core.set.waitAll(ctx, []member{i}, member.waitForSync)
+}
 
 // WaitForSyncOrAbsent waits until HasSynced, or until the server does not serve the resource (its
 // CustomResourceDefinition is not installed). Then there are no objects, the empty copy is complete, and the
 // informer keeps waiting for the resource. It is for programs to which the resource is optional.
 func (i *Informer[T]) WaitForSyncOrAbsent(ctx context.Context) error {
-	return i.core.waitForSyncOrAbsent(ctx)
+	return i.core.set.waitAll(ctx, []member{i}, member.waitForSyncOrAbsent)
 }
 
 // Client returns a client for the informer's resource whose writes the informer shows at once.
@@ -71,6 +73,7 @@ func (i *Informer[T]) Release() {
 	if cancel != nil {
 		cancel()
 	}
+	i.core.release()
 }
 
 // Status describes an informer at one moment.

@@ -17,11 +17,11 @@ import (
 //
 // No result is incomplete without an error:
 //
-//   - Before the informer has synced every method returns a [*NotSyncedError]. A resource that the server does
-//     not serve has no objects.
-//   - For an object that cannot be decoded Get and View return a [*client.DecodeError]; List and ViewAll return a
-//     [*client.PartialError] beside all other objects. So a caller that stops at an error never takes an
-//     existing object for one that does not exist.
+//   - Before the informer has synced every method returns a [*NotSyncedError]. A resource that the server
+//     does not serve has no objects.
+//   - For an object that cannot be decoded Get and View return a [*client.DecodeError]; List and ViewAll
+//     return a [*client.PartialError] beside all other objects. So a caller that stops at an error never
+//     takes an existing object for one that does not exist.
 type Lister[T metav1.Object] struct{ core *core[T] }
 
 // NotSyncedError reports that an informer has not synced yet.
@@ -131,8 +131,8 @@ type Snapshot[T metav1.Object] struct {
 	left    partial[T]
 }
 
-// Snapshot returns the copy as it is now. It costs a pointer per object and keeps these versions of the objects
-// in memory while it is referenced.
+// Snapshot returns the copy as it is now. It costs a pointer per object and keeps these versions of the
+// objects in memory while it is referenced.
 func (l Lister[T]) Snapshot() (*Snapshot[T], error) {
 	c := l.core
 	c.mu.RLock()
@@ -191,8 +191,8 @@ func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
 	return nil
 }
 
-// reading begins a read of the copy. The error is a *NotSyncedError, or that of a type that is not registered.
-// The lock is held.
+// reading begins a read of the copy. The error is a *NotSyncedError, or that of a type that is not
+// registered. The lock is held.
 func (c *core[T]) reading() (partial[T], error) {
 	left := partial[T]{core: c}
 	if c.err != nil {
@@ -207,8 +207,8 @@ func (c *core[T]) reading() (partial[T], error) {
 	return left, nil
 }
 
-// notSynced returns the error of a read or wait before the sync, with cause or else the last failure. The lock
-// is held.
+// notSynced returns the error of a read or wait before the sync, with cause or else the last failure. The
+// lock is held.
 func (c *core[T]) notSynced(cause error) error {
 	var last error
 	for _, s := range c.sources {
@@ -240,8 +240,8 @@ func (c *core[T]) find(key types.NamespacedName) (*object[T], error) {
 	return o, nil
 }
 
-// notFound returns the error for a key that is not in the copy: NotFound, unless it may be among the items that
-// could not be read.
+// notFound returns the error for a key that is not in the copy: NotFound, unless it may be among the items
+// that could not be read.
 func (c *core[T]) notFound(key types.NamespacedName, left partial[T]) error {
 	if err := left.err(); err != nil {
 		return err

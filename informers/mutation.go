@@ -7,8 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// MutationError reports that a shared object was modified. The modified form is dropped and the object decoded
-// again.
+// MutationError reports that a shared object was modified. The modified form is dropped and the object
+// decoded again.
 type MutationError struct {
 	// Resource and Key name the object.
 	Resource string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/clienttest"
@@ -108,14 +109,19 @@ func TestA404EmptiesNoCache(t *testing.T) {
 	}
 }
 
-// TestARemovedResourceIsToldOnce removes the definition of a resource whose objects cannot be deleted one by
-// one before.
-func TestARemovedResourceIsToldOnce(t *testing.T) {
+// TestARemovedResourceIsReportedOnce removes the definition of a resource whose objects cannot be deleted one
+// by one before.
+func TestARemovedResourceIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		failures := 0
 		gone := 0
-		set, api := websites(t, informers.SetOptions{OnError: func(_ string, err error) {
+		unsynced := map[string]int{}
+		set, api := websites(t, informers.SetOptions{Metrics: informers.Metrics{Unsynced: func(resource string, delta int) {
+			mu.Lock()
+			defer mu.Unlock()
+			unsynced[resource] += delta
+		}}, OnError: func(_ string, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			failures++
@@ -137,6 +143,7 @@ func TestARemovedResourceIsToldOnce(t *testing.T) {
 		require.NoError(t, set.Ready(), "a resource that is not served is no reason not to work")
 		require.Empty(t, must(inf.Lister().List(informers.ListOptions{})), "there are none, and that is known")
 		mu.Lock()
+		require.Equal(t, map[string]int{"websites.example.com": 1}, unsynced)
 		require.Equal(t, 1, gone)
 		seen := failures
 		mu.Unlock()
@@ -152,5 +159,38 @@ func TestARemovedResourceIsToldOnce(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, comings{2, 1}, *n)
 		require.False(t, inf.Status().NotServed)
+		mu.Lock()
+		require.Zero(t, unsynced["websites.example.com"])
+		mu.Unlock()
+	})
+}
+
+// TestSyncTimeout has an informer that cannot read its resource: a wait for it ends, and says why.
+func TestSyncTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{Wrap: func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`))
+			})
+		}})
+		unsynced := atomic.Int64{}
+		set := informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{SyncTimeout: time.Minute, Metrics: informers.Metrics{
+			Unsynced: func(_ string, delta int) { unsynced.Add(int64(delta)) },
+		}})
+		inf := informers.For[*corev1.ConfigMap](set)
+		run(t, set)
+		for _, wait := range []func(context.Context) error{set.WaitForSync, set.WaitForSyncOrAbsent} {
+			began := time.Now()
+			err := wait(t.Context())
+			require.ErrorIs(t, err, informers.ErrSyncTimeout)
+			require.True(t, apierrors.IsForbidden(err), "%v", err)
+			require.ErrorAs(t, err, new(*informers.NotSyncedError))
+			require.Equal(t, time.Minute, time.Since(began))
+		}
+		require.EqualValues(t, 1, unsynced.Load())
+		inf.Release()
+		require.Zero(t, unsynced.Load())
 	})
 }

@@ -11,8 +11,8 @@ import (
 // change is the pending notification of a handler about one key: a deletion, a state, or both in this order.
 type change[T metav1.Object] struct {
 	key types.NamespacedName
-	// deleted is the final state of a deleted incarnation that the handler has seen; unknown if the event of the
-	// deletion was missed. known is the state of it that the handler has seen last.
+	// deleted is the final state of a deleted incarnation that the handler has seen; unknown if the event of
+	// the deletion was missed. known is the state of it that the handler has seen last.
 	deleted, known *object[T]
 	unknown        bool
 	// now is the state to deliver, before the one that the handler has seen last, nil if it has seen none.
@@ -25,9 +25,9 @@ type change[T metav1.Object] struct {
 	void bool
 }
 
-// queue holds the pending changes of one handler, at most one per key, oldest first. An object that was created
-// and deleted before the handler got to it leaves no entry, so there is never more than one change for each
-// object that exists or that the handler has seen.
+// queue holds the pending changes of one handler, at most one per key, oldest first. An object that was
+// created and deleted before the handler got to it leaves no entry, so there is never more than one change
+// for each object that exists or that the handler has seen.
 type queue[T metav1.Object] struct {
 	wake chan struct{} // capacity 1
 
@@ -85,8 +85,8 @@ func (q *queue[T]) compact() {
 	q.waiting, q.head, q.voids = kept, 0, 0
 }
 
-// put adds the change of an object from old to now. Either may be nil; otherwise they have the same UID. For a
-// deletion final is the last state, nil if that is old.
+// put adds the change of an object from old to now. Either may be nil; otherwise they have the same UID. For
+// a deletion final is the last state, nil if that is old.
 func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -20,8 +20,8 @@ func state(key types.NamespacedName, uid, version int) *queued {
 }
 
 // TestQueueTellsEveryFinalState changes objects at random while a handler takes changes at random: what it is
-// sortedBase fits together, is never more than one change for each object it knows or that exists, and in the end
-// is everything.
+// delivered fits together, is never more than one change for each object it has seen or that exists, and in
+// the end is everything.
 func TestQueueTellsEveryFinalState(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
 		rng := seeds.Rand(seed)

@@ -21,9 +21,9 @@ type HandlerOptions struct {
 	Name string
 	// Resync is how often every object is repeated as an Updated event with Resync set; 0 means never.
 	Resync time.Duration
-	// MaxBacklog is the number of objects whose changes may wait for the handler once it has synced; 0 means no
-	// limit. A handler that exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow: once,
-	// and again only after its backlog has fallen to half. Repeated objects of Resync count too.
+	// MaxBacklog is the number of objects whose changes may wait for the handler once it has synced; 0 means
+	// no limit. A handler that exceeds it is reported as a *SlowHandlerError to OnError and by Metrics.Slow:
+	// once, and again only after its backlog has fallen to half. Repeated objects of Resync count too.
 	MaxBacklog int
 	// Undecodable, if not nil, is called in place of the handler with changes to states that cannot be
 	// decoded.
@@ -69,15 +69,16 @@ func (r *Registration) Err() error {
 	return nil
 }
 
-// Backlog returns the number of objects whose changes wait for the handler, including the one being delivered,
-// and for how long the backlog has been non-empty.
+// Backlog returns the number of objects whose changes wait for the handler, including the one being
+// delivered, and for how long the backlog has been non-empty.
 func (r *Registration) Backlog() (objects int, behind time.Duration) { return r.depth() }
 
 // SlowHandlerError reports a handler that does not keep up with the changes.
 type SlowHandlerError struct {
 	// Resource and Handler name it.
 	Resource, Handler string
-	// Backlog is the number of objects whose changes wait, Behind for how long the backlog has been non-empty.
+	// Backlog is the number of objects whose changes wait, Behind for how long the backlog has been
+	// non-empty.
 	Backlog int
 	Behind  time.Duration
 	// Ended is true if the handler was removed.
@@ -120,8 +121,8 @@ type registration[T metav1.Object] struct {
 	once     sync.Once
 	reported atomic.Bool // its slowness has been reported
 	started  bool        // guarded by core.mu
-	// known holds the states the handler has seen last of objects whose later states cannot be decoded, nil if it
-	// has seen none. Only run uses it.
+	// known holds the states the handler has seen last of objects whose later states cannot be decoded, nil
+	// if it has seen none. Only run uses it.
 	known map[types.NamespacedName]*object[T]
 }
 
@@ -206,9 +207,9 @@ func (r *registration[T]) measure() {
 	r.core.fail(err)
 }
 
-// deliver calls the handler with a change. A state that cannot be decoded is skipped: for the handler the object
-// keeps the last one that could, which is in r.known while it differs from the state that the queue assumes the
-// handler has seen.
+// deliver calls the handler with a change. A state that cannot be decoded is skipped: for the handler the
+// object keeps the last one that could, which is in r.known while it differs from the state that the queue
+// assumes the handler has seen.
 func (r *registration[T]) deliver(c *change[T]) {
 	if c.mark {
 		close(r.synced)
@@ -306,8 +307,8 @@ func (r *registration[T]) recovered(key types.NamespacedName) {
 	}
 }
 
-// decoded returns the decoded form of a state, which stays in memory while the result is referenced. A decoding
-// error is reported.
+// decoded returns the decoded form of a state, which stays in memory while the result is referenced. A
+// decoding error is reported.
 func (r *registration[T]) decoded(o *object[T]) (T, bool) {
 	obj, err := r.core.shared(o)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 type SetOptions struct {
 	// Logger logs failures if OnError is nil; nil discards them.
 	Logger *slog.Logger
-	// OnError is called with every failure an informer recovers from: a list or watch that failed, an object that
-	// cannot be decoded, a panic (*PanicError), a modified shared object (*MutationError), a slow handler
-	// (*SlowHandlerError), a copy that differs from the server (*InconsistentError). It may be called from
-	// several goroutines at once.
+	// OnError is called with every failure an informer recovers from: a list or watch that failed, an object
+	// that cannot be decoded, a panic (*PanicError), a modified shared object (*MutationError), a slow
+	// handler (*SlowHandlerError), a copy that differs from the server (*InconsistentError). It may be called
+	// from several goroutines at once.
 	OnError func(resource string, err error)
 	// Decoded keeps every object decoded instead of encoded. It takes several times the memory and is for
 	// programs that read most objects often.
@@ -33,8 +33,8 @@ type SetOptions struct {
 	KeepManagedFields bool
 	// NoOverlay makes own writes visible only when the watch has delivered them.
 	NoOverlay bool
-	// DetectMutations checks shared objects for modifications after each handler call and View, at the cost of
-	// encoding each object read twice. It is for tests.
+	// DetectMutations checks shared objects for modifications after each handler call and View, at the cost
+	// of encoding each object read twice. It is for tests.
 	DetectMutations bool
 	// VerifyEvery is how often every informer's copy is compared with the server, as by Informer.Verify; an
 	// *InconsistentError with the keys that differ is reported. 0 means never. Each comparison costs a full
@@ -44,9 +44,13 @@ type SetOptions struct {
 	NoWatchList bool
 	// PageSize is the limit of a page of a list; 0 means 2000.
 	PageSize int64
-	// Silence is the time without events and bookmarks after which a watch is closed and reopened; 0 derives it
-	// from the interval the server grants. See client.EncodedWatchOptions.
+	// Silence is the time without events and bookmarks after which a watch is closed and reopened; 0 derives
+	// it from the interval the server grants. See client.EncodedWatchOptions.
 	Silence time.Duration
+	// SyncTimeout is the longest time that WaitForSync and WaitForSyncOrAbsent wait, so that a program which
+	// may not list a resource fails instead of waiting forever; 0 means no limit. Their error is then a
+	// *NotSyncedError that wraps ErrSyncTimeout and the last failure.
+	SyncTimeout time.Duration
 	// Metrics are called on events of the set.
 	Metrics Metrics
 }
@@ -58,6 +62,9 @@ type Metrics struct {
 	Event func(resource, typ string)
 	// Read is called when a whole collection has been read; again is false the first time.
 	Read func(resource string, again bool)
+	// Unsynced is called when the number of running informers of a resource changes that have not synced or
+	// whose resource is not served. Calls may be in another order than the changes, but their sum is right.
+	Unsynced func(resource string, delta int)
 	// Failed is called for each failure, as OnError is.
 	Failed func(resource string)
 	// Handled is called after each call of a handler with its duration.
@@ -175,13 +182,13 @@ func (s *Set) spawn(f func()) {
 	}
 }
 
-// WaitForSync waits until every current informer of the set has synced, or ctx ends. The error wraps that of ctx
-// and holds the name and the last failure of an informer that has not. An informer of a type that is not
+// WaitForSync waits until every current informer of the set has synced, or ctx ends. The error wraps that of
+// ctx and holds the name and the last failure of an informer that has not. An informer of a type that is not
 // registered in the scheme is an error at once.
 func (s *Set) WaitForSync(ctx context.Context) error { return s.wait(ctx, member.waitForSync) }
 
-// WaitForSyncOrAbsent is WaitForSync for all informers but those whose resource the server does not serve; see
-// [Informer.WaitForSyncOrAbsent].
+// WaitForSyncOrAbsent is WaitForSync for all informers but those whose resource the server does not serve;
+// see [Informer.WaitForSyncOrAbsent].
 func (s *Set) WaitForSyncOrAbsent(ctx context.Context) error {
 	return s.wait(ctx, member.waitForSyncOrAbsent)
 }
@@ -190,6 +197,16 @@ func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error
 	s.mu.Lock()
 	list := s.order
 	s.mu.Unlock()
+	return s.waitAll(ctx, list, wait)
+}
+
+// waitAll waits for each of list, all together for SyncTimeout at most.
+func (s *Set) waitAll(ctx context.Context, list []member, wait func(member, context.Context) error) error {
+	if s.opts.SyncTimeout > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, s.opts.SyncTimeout, ErrSyncTimeout)
+		defer cancel()
+		ctx = limited
+	}
 	for _, m := range list {
 		if err := wait(m, ctx); err != nil {
 			return err
@@ -198,9 +215,9 @@ func (s *Set) wait(ctx context.Context, wait func(member, context.Context) error
 	return nil
 }
 
-// Ready returns nil if every current informer of the set has synced or its resource is not served, and otherwise
-// an error that names an informer that has not, with its last failure. It does not wait; it is for readiness
-// checks.
+// Ready returns nil if every current informer of the set has synced or its resource is not served, and
+// otherwise an error that names an informer that has not, with its last failure. It does not wait; it is for
+// readiness checks.
 func (s *Set) Ready() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("not yet"))
@@ -222,21 +239,21 @@ type Options[T metav1.Object] struct {
 	// LabelSelector and FieldSelector limit the collection on the server.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
-	// Transform may change each object before it is stored, for example to drop fields. It must keep the name,
-	// namespace, uid and resourceVersion. An object for which it fails counts as one that cannot be
+	// Transform may change each object before it is stored, for example to drop fields. It must keep the
+	// name, namespace, uid and resourceVersion. An object for which it fails counts as one that cannot be
 	// decoded: see Lister and Handler.
 	Transform func(T) error
 	// Decoded is as in SetOptions, for this informer.
 	Decoded bool
-	// Share is the name under which an informer with a Transform is shared: calls with a Transform and the same
-	// name return one informer, with the Transform of the first. Without a name it is not shared.
+	// Share is the name under which an informer with a Transform is shared: calls with a Transform and the
+	// same name return one informer, with the Transform of the first. Without a name it is not shared.
 	Share string
 }
 
-// For returns the informer for T as registered in the connection's scheme: an existing one of the set with equal
-// options, or a new one, which starts at once if the set is running. At most one value of opts may be given. If
-// T is not registered, waiting for its sync returns the error. A caller that no longer needs the informer calls
-// [Informer.Release].
+// For returns the informer for T as registered in the connection's scheme: an existing one of the set with
+// equal options, or a new one, which starts at once if the set is running. At most one value of opts may be
+// given. If T is not registered, waiting for its sync returns the error. A caller that no longer needs the
+// informer calls [Informer.Release].
 func For[T metav1.Object](s *Set, opts ...Options[T]) *Informer[T] {
 	info, err := scheme.InfoFor[T](s.conn.Scheme())
 	if err != nil {

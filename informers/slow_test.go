@@ -41,7 +41,7 @@ func (s *slowness) options(t *testing.T) informers.SetOptions {
 }
 
 // TestASlowHandlerHoldsUpNobody has one handler that stands still and one that does not on one watch. The
-// slow one is reported, once, and when it moves again it is told the final state of everything and nothing in
+// slow one is reported, once, and when it continues it receives the final state of everything and nothing in
 // between.
 func TestASlowHandlerHoldsUpNobody(t *testing.T) {
 	recorded(t, func(t *testing.T, a *asked, c *rest.Conn) {
@@ -94,7 +94,8 @@ func TestASlowHandlerHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestASlowHandlerIsEnded is the other policy: it is called no more, and one that is added again begins anew.
+// TestASlowHandlerIsEnded is the other policy: it is no longer called, and when added again it starts from
+// the beginning.
 func TestASlowHandlerIsEnded(t *testing.T) {
 	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
 		seen := &slowness{}

@@ -102,7 +102,9 @@ func (s *source[T]) NotServed() {
 	c.absentOnce.Do(func() { close(c.absentGate) })
 	c.overlay.drop(func(e *ownWrite[T]) bool { return s.holds(e.key.Namespace) }, c.reindex)
 	hs := slices.Clone(c.handlers)
+	delta := c.unsyncedDelta()
 	c.mu.Unlock()
+	c.countUnsynced(delta)
 	c.signal(hs)
 	if held {
 		c.fail(&NotServedError{Resource: c.name()})
@@ -143,8 +145,8 @@ type incoming[T metav1.Object] struct {
 	s           *source[T]
 	seq         uint64
 	byNamespace map[string]map[string]*object[T]
-	// order holds the objects in the order of the server's list, including those that were replaced or removed
-	// since.
+	// order holds the objects in the order of the server's list, including those that were replaced or
+	// removed since.
 	order  []*object[T]
 	unread []*client.DecodeError
 }
@@ -222,7 +224,9 @@ func (n *incoming[T]) Commit(version string) {
 		close(c.syncGate)
 	}
 	hs := slices.Clone(c.handlers)
+	delta := c.unsyncedDelta()
 	c.mu.Unlock()
+	c.countUnsynced(delta)
 	c.signal(hs)
 	if regressed != nil {
 		c.fail(regressed)

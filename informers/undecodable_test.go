@@ -23,7 +23,7 @@ import (
 )
 
 // websites is a set over a server with the resource Website, and a client that writes Websites of any shape.
-func websites(t *testing.T, o informers.SetOptions) (*informers.Set, *client.Client[*metav1.Unstructured]) {
+func websites(t *testing.T, opts informers.SetOptions) (*informers.Set, *client.Client[*metav1.Unstructured]) {
 	sch, err := apiserver.BuiltinScheme()
 	require.NoError(t, err)
 	mine := sch.Clone()
@@ -34,7 +34,7 @@ func websites(t *testing.T, o informers.SetOptions) (*informers.Set, *client.Cli
 	require.NoError(t, err)
 	time.Sleep(10 * time.Second)
 	r := client.Resource{GVR: example.WithResource("websites"), GVK: example.WithKind("Website"), Namespaced: true}
-	return informers.NewSet(c, o), client.ForResource[*metav1.Unstructured](s.Conn(t, rest.Options{}), r)
+	return informers.NewSet(c, opts), client.ForResource[*metav1.Unstructured](s.Conn(t, rest.Options{}), r)
 }
 
 // put writes a Website whose host is any value.

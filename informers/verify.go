@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// InconsistentError reports that a copy differs from the server at the same version. It is a bug, here or in the
-// server.
+// InconsistentError reports that a copy differs from the server at the same version. It is a bug, here or in
+// the server.
 type InconsistentError struct {
 	// Resource and the Version at which it was compared.
 	Resource, Version string

@@ -191,7 +191,7 @@ func TestMetadataOfLargeObjectsIsSmall(t *testing.T) {
 }
 
 // TestUndecodableObjects is a server that sends objects no program can read, in a list and in a watch: each
-// is reported, and the rest goes on.
+// is reported, and the others work.
 func TestUndecodableObjects(t *testing.T) {
 	good := func(name, version string) string {
 		return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","uid":"u-%s","resourceVersion":%q},"data":{"k":"v"}}`, name, name, version)

@@ -49,6 +49,7 @@ type Metrics struct {
 	leading                *prometheus.GaugeVec
 	slowPath               *prometheus.CounterVec
 	lists, events, retried *prometheus.CounterVec
+	unsynced               *prometheus.GaugeVec
 	slowHandlers           *prometheus.CounterVec
 	handlerTimes           *prometheus.HistogramVec
 	requests, tried        *prometheus.CounterVec
@@ -89,6 +90,7 @@ func New() *Metrics {
 
 		lists:        counter(r, "reflector_lists_total", "Complete reads of a collection.", "name"),
 		events:       counter(r, "informer_events_total", "Watch events received.", "name", "type"),
+		unsynced:     gauge(r, "informer_unsynced", "Informers that have not synced or whose resource is not served.", "name"),
 		retried:      counter(r, "informer_failures_total", "Failed requests that informers retried.", "name"),
 		slowHandlers: counter(r, "informer_slow_handlers_total", "Times the backlog of a handler exceeded its limit.", "name", "handler"),
 		handlerTimes: histogram(r, "informer_handler_duration_seconds", "Time a handler took for an event.", queueBuckets, "name", "handler"),
@@ -161,10 +163,11 @@ func (m *Metrics) Leader(name string) leaderelection.Metrics {
 // "deployments.apps".
 func (m *Metrics) Informers() informers.Metrics {
 	return informers.Metrics{
-		Event:  func(resource, typ string) { m.events.WithLabelValues(resource, typ).Inc() },
-		Read:   func(resource string, _ bool) { m.lists.WithLabelValues(resource).Inc() },
-		Failed: func(resource string) { m.retried.WithLabelValues(resource).Inc() },
-		Slow:   func(resource, handler string, _ int) { m.slowHandlers.WithLabelValues(resource, handler).Inc() },
+		Event:    func(resource, typ string) { m.events.WithLabelValues(resource, typ).Inc() },
+		Read:     func(resource string, _ bool) { m.lists.WithLabelValues(resource).Inc() },
+		Unsynced: func(resource string, delta int) { m.unsynced.WithLabelValues(resource).Add(float64(delta)) },
+		Failed:   func(resource string) { m.retried.WithLabelValues(resource).Inc() },
+		Slow:     func(resource, handler string, _ int) { m.slowHandlers.WithLabelValues(resource, handler).Inc() },
 		Handled: func(resource, handler string, _ informers.EventType, took time.Duration) {
 			m.handlerTimes.WithLabelValues(resource, handler).Observe(took.Seconds())
 		},

@@ -109,6 +109,7 @@ func TestTwoReplicas(t *testing.T) {
 		require.EqualValues(t, 2, now[`controller_runtime_reconcile_total{controller="maps",result="error"}`])
 		require.EqualValues(t, 2, now[`controller_runtime_reconcile_errors_total{controller="maps"}`])
 		require.EqualValues(t, 1, now[`informer_events_total{name="configmaps",type="ADDED"}`])
+		require.Zero(t, now[`informer_unsynced{name="configmaps"}`])
 		require.Zero(t, now[`workqueue_depth{name="maps"}`])
 
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "stuck")})

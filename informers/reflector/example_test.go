@@ -118,7 +118,7 @@ func ExampleReflector() {
 	// [a b]
 }
 
-// What a reflector does next is a pure function, which can be asked without any server.
+// The next action of a reflector is a pure function, which can be called without a server.
 func ExampleMachine_Step() {
 	m := reflector.NewMachine(false)
 	m, cmd := m.Step(reflector.Input{Outcome: reflector.Start}, 0)

@@ -28,7 +28,7 @@ import (
 type server struct {
 	mu      sync.Mutex
 	rng     *rand.Rand // of the goroutine that changes and upsets
-	answers *rand.Rand // of the reflector's, which asks
+	answers *rand.Rand // drawn in the reflector's goroutine
 	rev     uint64
 	log     []happening // one for each version after the first
 	floor   uint64      // versions below are compacted
@@ -36,7 +36,7 @@ type server struct {
 	faulty  bool
 	refuses bool // watch-list
 	missing bool // the resource is not served
-	absents int  // how often in a row it was asked about a resource that was missing
+	absents int  // how often in a row discovery was queried for a missing resource
 }
 
 // happening is one change: the object as it is after it, or its last state with the version of its end.
@@ -152,7 +152,7 @@ func bookmark(rev uint64, end bool) client.EncodedEvent {
 }
 
 // List implements ListerWatcher. A token names the version of the first page and where to go on.
-func (s *server) List(_ context.Context, o client.ListOptions) (*client.EncodedList, error) {
+func (s *server) List(_ context.Context, opts client.ListOptions) (*client.EncodedList, error) {
 	s.mu.Lock()
 	slow := time.Duration(s.answers.IntN(int(200 * time.Millisecond)))
 	s.mu.Unlock()
@@ -163,15 +163,15 @@ func (s *server) List(_ context.Context, o client.ListOptions) (*client.EncodedL
 		return nil, err
 	}
 	rev, after := s.rev, ""
-	if o.Continue != "" {
-		version, name, _ := strings.Cut(o.Continue, "/")
+	if opts.Continue != "" {
+		version, name, _ := strings.Cut(opts.Continue, "/")
 		rev, _ = strconv.ParseUint(version, 10, 64)
 		after = name
 		if rev < s.floor {
 			return nil, expired
 		}
 	}
-	if v, err := strconv.ParseUint(o.ResourceVersion, 10, 64); err == nil && v > s.rev {
+	if v, err := strconv.ParseUint(opts.ResourceVersion, 10, 64); err == nil && v > s.rev {
 		return nil, apierrors.NewTimeout("too large resource version", 1)
 	}
 	l := &client.EncodedList{ResourceVersion: strconv.FormatUint(rev, 10)}
@@ -180,7 +180,7 @@ func (s *server) List(_ context.Context, o client.ListOptions) (*client.EncodedL
 		if key <= after {
 			continue
 		}
-		if o.Limit > 0 && int64(len(l.Items)) == o.Limit {
+		if opts.Limit > 0 && int64(len(l.Items)) == opts.Limit {
 			l.Continue = l.ResourceVersion + "/" + l.Items[len(l.Items)-1].Key.Name
 			break
 		}
@@ -203,14 +203,14 @@ func (s *server) Served(context.Context) (bool, error) {
 }
 
 // Watch implements ListerWatcher.
-func (s *server) Watch(_ context.Context, o client.EncodedWatchOptions) (Stream, error) {
+func (s *server) Watch(_ context.Context, opts client.EncodedWatchOptions) (Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fault(); err != nil {
 		return nil, err
 	}
 	st := &stream{s: s, wake: make(chan struct{}, 1), closed: make(chan struct{})}
-	if o.SendInitialEvents {
+	if opts.SendInitialEvents {
 		if s.refuses {
 			return nil, refused
 		}
@@ -221,7 +221,7 @@ func (s *server) Watch(_ context.Context, o client.EncodedWatchOptions) (Stream,
 		st.initial = append(st.initial, bookmark(s.rev, true))
 		st.from = s.rev
 	} else {
-		v, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
+		v, err := strconv.ParseUint(opts.ResourceVersion, 10, 64)
 		if err != nil {
 			return nil, apierrors.NewBadRequest("resourceVersion")
 		}

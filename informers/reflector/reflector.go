@@ -50,7 +50,7 @@ type Sink interface {
 
 // Copy is a collection that is being read.
 type Copy interface {
-	// Add takes one object; a second one of the same key replaces the first.
+	// Add adds one object; a second one of the same key replaces the first.
 	Add(e client.Encoded)
 	// Unreadable adds an object whose metadata cannot be read. The key is in err as far as it is known.
 	Unreadable(err *client.DecodeError)
@@ -381,9 +381,9 @@ func (l clientLW[T]) Served(ctx context.Context) (bool, error) {
 }
 
 // Watch implements ListerWatcher.
-func (l clientLW[T]) Watch(ctx context.Context, o client.EncodedWatchOptions) (Stream, error) {
-	o.DropManagedFields = l.drop
-	w, err := l.c.WatchEncoded(ctx, o)
+func (l clientLW[T]) Watch(ctx context.Context, opts client.EncodedWatchOptions) (Stream, error) {
+	opts.DropManagedFields = l.drop
+	w, err := l.c.WatchEncoded(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
