@@ -82,7 +82,7 @@ func TestOtherAnswers(t *testing.T) {
 	got, err := client.Subresource[*policyv1.Eviction](client.For[*corev1.Pod](plain), "eviction").Create(ctx, key, &policyv1.Eviction{})
 	require.NoError(t, err)
 	require.Nil(t, got)
-	// A watch of what is no API server ends, and does not try for ever.
+	// A watch of a server that is not an API server ends, and does not retry forever.
 	for _, err := range client.For[*corev1.Pod](&liar{reply: client.Response{ContentType: "text/html"}}).Watch(ctx, client.WatchOptions{ResourceVersion: "1"}) {
 		require.ErrorContains(t, err, "text/html")
 	}

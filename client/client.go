@@ -33,7 +33,7 @@ type Resource struct {
 	GVK schema.GroupVersionKind
 	// Namespaced is true when objects live in a namespace.
 	Namespaced bool
-	// Metadata asks the server for metadata only; T must be *metav1.PartialObjectMetadata.
+	// Metadata requests metadata only; T must be *metav1.PartialObjectMetadata.
 	Metadata bool
 }
 

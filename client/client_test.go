@@ -155,7 +155,7 @@ func TestAllReadsAgainWhenTheTokenExpires(t *testing.T) {
 	require.Equal(t, []string{"a", "c", "d", "e"}, names, "each key once")
 }
 
-// One object that does not fit its type is told of, with its key, and the others are read.
+// An object that does not fit its type is reported with its key, and the others are read.
 func TestOneBadItemDoesNotHideTheOthers(t *testing.T) {
 	const items = `{"metadata":{"name":"a","namespace":"n"}},{"metadata":{"name":"b","namespace":"n"},"data":7},{"metadata":{"labels":{}}},{"metadata":{"name":"d","namespace":"n"}}`
 	asked := 0
@@ -201,7 +201,7 @@ func TestOneBadItemDoesNotHideTheOthers(t *testing.T) {
 	}
 }
 
-// What goes while a watch reads what exists, and its pages expire, is told as deleted.
+// An object that is deleted while a watch lists, and whose pages expire, is reported as deleted.
 func TestExistingObjectsThatGoBetweenPagesAreDeleted(t *testing.T) {
 	with := func(name, version, uid string) *corev1.ConfigMap {
 		cm := versioned(name, version)

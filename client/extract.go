@@ -12,7 +12,7 @@ import (
 
 // Extract returns the part of obj that manager has applied (server-side apply) to the object itself or, if
 // subresource is not empty, through that subresource: its key and the fields the manager owns. Applying the
-// result again changes nothing; dropping a field from it and applying gives the field up. A manager that owns
+// result again changes nothing; dropping a field from it and applying releases the field. A manager that owns
 // nothing gets an object with only a key. obj must carry its managed fields: an informer drops them unless
 // SetOptions.KeepManagedFields says otherwise.
 func Extract[T metav1.Object](obj T, manager, subresource string) (T, error) {

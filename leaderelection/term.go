@@ -108,7 +108,7 @@ func (t *term) hold(led, renewing context.Context, returned <-chan struct{}) (dr
 		case <-overdue:
 			return false
 		case <-tick.C:
-			// After a loss by the deadline renewing goes on: if it succeeds, it
+			// After a loss by the deadline renewing continues: if it succeeds, it
 			// keeps others out until the work has returned.
 			if !t.superseded {
 				t.renew(renewing)

@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/client/certificate"
 )
 
-// office is a server that signs what it is asked to, at once.
+// office is a server that signs every request at once.
 type office struct {
 	signed *certificatesv1.CertificateSigningRequest
 }

@@ -48,15 +48,15 @@ type Options struct {
 
 // Manager manages one certificate. Its methods may be called from many goroutines.
 type Manager struct {
-	o       Options
+	opts    Options
 	pending *ecdsa.PrivateKey // of the request without a result; used by Run only
 
 	mu      sync.Mutex
 	cred    *rest.Credential
-	refused *rest.Credential // by the server; what is not cred any more is of no interest
+	refused *rest.Credential // by the server; ignored unless it is cred
 	adopted time.Time        // when cred was issued to this manager
 	changed chan struct{}    // closed and replaced with each new certificate
-	wake    chan struct{}    // tells Run that cred was refused
+	wake    chan struct{}    // wakes Run when cred is refused
 }
 
 // ErrRefused reports that the server did not accept the certificate, and that another one has been requested.
@@ -70,26 +70,26 @@ var _ rest.CredentialSource = (*Manager)(nil)
 
 // New returns a manager with the certificate in Options.File, if that is valid now. Run requests and renews
 // it.
-func New(o Options) (*Manager, error) {
-	if o.Conn == nil || o.Signer == "" || o.Request == nil {
+func New(opts Options) (*Manager, error) {
+	if opts.Conn == nil || opts.Signer == "" || opts.Request == nil {
 		return nil, errors.New("certificate: Options.Conn, Signer and Request are required")
 	}
-	if o.Wait <= 0 {
-		o.Wait = 15 * time.Minute
+	if opts.Wait <= 0 {
+		opts.Wait = 15 * time.Minute
 	}
-	if o.Usages == nil {
-		o.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
+	if opts.Usages == nil {
+		opts.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{o: o, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
-	if o.File != "" {
-		cert, err := load(o.File)
+	m := &Manager{opts: opts, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	if opts.File != "" {
+		cert, err := load(opts.File)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			o.Logger.Warn("load certificate failed", "file", o.File, "err", err)
+			opts.Logger.Warn("load certificate failed", "file", opts.File, "err", err)
 		case time.Now().Before(cert.Leaf.NotAfter):
 			m.cred = &rest.Credential{Certificate: cert}
 		}
@@ -159,7 +159,7 @@ func (m *Manager) Run(ctx context.Context) error {
 				return nil
 			}
 			failures++
-			m.o.Logger.Error("request certificate failed", "signer", m.o.Signer, "err", err)
+			m.opts.Logger.Error("request certificate failed", "signer", m.opts.Signer, "err", err)
 			continue
 		}
 		failures = 0
@@ -205,9 +205,9 @@ func (m *Manager) adopt(cert *tls.Certificate) {
 	close(m.changed)
 	m.changed = make(chan struct{})
 	m.mu.Unlock()
-	m.o.Logger.Info("new certificate", "signer", m.o.Signer, "notAfter", cert.Leaf.NotAfter)
-	if m.o.OnChange != nil {
-		m.o.OnChange(cert)
+	m.opts.Logger.Info("new certificate", "signer", m.opts.Signer, "notAfter", cert.Leaf.NotAfter)
+	if m.opts.OnChange != nil {
+		m.opts.OnChange(cert)
 	}
 }
 
@@ -215,10 +215,10 @@ func (m *Manager) conn() client.Conn {
 	m.mu.Lock()
 	refused := m.refused != nil && m.refused == m.cred
 	m.mu.Unlock()
-	if m.o.Use != nil && m.Current() != nil && !refused {
-		return m.o.Use()
+	if m.opts.Use != nil && m.Current() != nil && !refused {
+		return m.opts.Use()
 	}
-	return m.o.Conn
+	return m.opts.Conn
 }
 
 // RefusedError reports that a request was denied or could not be signed.
@@ -236,21 +236,21 @@ func (e *RefusedError) Error() string {
 
 // request gets one certificate.
 func (m *Manager) request(ctx context.Context) (*tls.Certificate, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.o.Wait)
+	ctx, cancel := context.WithTimeout(ctx, m.opts.Wait)
 	defer cancel()
 	key, err := m.pendingKey()
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, m.o.Request(), key)
+	der, err := x509.CreateCertificateRequest(rand.Reader, m.opts.Request(), key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	csr := &certificatesv1.CertificateSigningRequest{}
 	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-	csr.Spec.SignerName, csr.Spec.Usages = m.o.Signer, m.o.Usages
-	if m.o.Lifetime > 0 {
-		csr.Spec.ExpirationSeconds = new(int32(m.o.Lifetime / time.Second))
+	csr.Spec.SignerName, csr.Spec.Usages = m.opts.Signer, m.opts.Usages
+	if m.opts.Lifetime > 0 {
+		csr.Spec.ExpirationSeconds = new(int32(m.opts.Lifetime / time.Second))
 	}
 	csrs := client.For[*certificatesv1.CertificateSigningRequest](m.conn())
 	made, err := m.submit(ctx, csrs, csr)
@@ -273,8 +273,8 @@ func (m *Manager) request(ctx context.Context) (*tls.Certificate, error) {
 		m.dropPending()
 		return nil, fmt.Errorf("certificate: invalid certificate issued for %s: %w", made.Name, err)
 	}
-	if m.o.File != "" {
-		if err := save(m.o.File, chain, keyPEM); err != nil {
+	if m.opts.File != "" {
+		if err := save(m.opts.File, chain, keyPEM); err != nil {
 			return nil, fmt.Errorf("certificate: %w", err)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // pendingFile returns the name of the file with the key of a request without a result.
-func (m *Manager) pendingFile() string { return m.o.File + ".pending" }
+func (m *Manager) pendingFile() string { return m.opts.File + ".pending" }
 
 // pendingKey returns the key of the request that has no result yet, also of one made by an earlier run, or a
 // new key. It is kept until dropPending.
@@ -31,21 +31,21 @@ func (m *Manager) pendingKey() (*ecdsa.PrivateKey, error) {
 	if m.pending != nil {
 		return m.pending, nil
 	}
-	if m.o.File != "" {
+	if m.opts.File != "" {
 		key, err := loadKey(m.pendingFile())
 		switch {
 		case err == nil && !m.inUse(key):
 			m.pending = key
 			return key, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			m.o.Logger.Warn("load pending key failed", "file", m.pendingFile(), "err", err)
+			m.opts.Logger.Warn("load pending key failed", "file", m.pendingFile(), "err", err)
 		}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	if m.o.File != "" {
+	if m.opts.File != "" {
 		text, err := encodeKey(key)
 		if err == nil {
 			err = save(m.pendingFile(), nil, text)
@@ -61,9 +61,9 @@ func (m *Manager) pendingKey() (*ecdsa.PrivateKey, error) {
 // dropPending makes the next request use a new key.
 func (m *Manager) dropPending() {
 	m.pending = nil
-	if m.o.File != "" {
+	if m.opts.File != "" {
 		if err := os.Remove(m.pendingFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			m.o.Logger.Warn("remove pending key failed", "file", m.pendingFile(), "err", err)
+			m.opts.Logger.Warn("remove pending key failed", "file", m.pendingFile(), "err", err)
 		}
 	}
 }

@@ -20,61 +20,63 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// HistoryOptions choose what the random clients of a History do.
+// HistoryOptions configure the random clients of a History.
 type HistoryOptions struct {
 	// Namespace the clients work in, which must exist; empty means default.
 	Namespace string
-	// Prefix of the names the clients use; empty means history-SEED-. Nobody else may write such ConfigMaps.
+	// Prefix of the names the clients use; empty means history-SEED-. Other programs must not write such
+	// ConfigMaps.
 	Prefix string
-	// Clients ask at the same time; 0 means 4. Client i uses connection i modulo their number.
+	// Clients is the number of concurrent clients; 0 means 4. Client i uses connection i modulo their number.
 	Clients int
-	// Calls each client makes; 0 means 30, negative means until the context of Record ends.
+	// Calls is the number of calls of each client; 0 means 30, negative means until the context of Record
+	// ends.
 	Calls int
-	// Keys is how many ConfigMaps they all fight about; 0 means 3.
+	// Keys is the number of ConfigMaps that they all write; 0 means 3.
 	Keys int
-	// Watchers follow everything from a list on; 0 means 2.
+	// Watchers is the number of watchers, which follow all ConfigMaps from a list on; 0 means 2.
 	Watchers int
-	// Pause is the longest time a client rests between two calls; 0 means it does not.
+	// Pause is the longest time a client waits between two calls; 0 means no pause.
 	Pause time.Duration
-	// CallTimeout bounds one call, after which its outcome is unknown; 0 means 5 s.
+	// CallTimeout limits one call, after which its outcome is unknown; 0 means 5 s.
 	CallTimeout time.Duration
 	// Patience is how long servers may take, once the clients have finished, to accept one last write and to
-	// bring it to every watcher; 0 means a minute.
+	// deliver it to every watcher; 0 means a minute.
 	Patience time.Duration
 }
 
-func (o *HistoryOptions) fill(seed uint64) {
+func (opts *HistoryOptions) fill(seed uint64) {
 	fill := func(n *int, usual int) {
 		if *n == 0 {
 			*n = usual
 		}
 	}
-	fill(&o.Clients, 4)
-	fill(&o.Calls, 30)
-	fill(&o.Keys, 3)
-	fill(&o.Watchers, 2)
-	if o.Namespace == "" {
-		o.Namespace = "default"
+	fill(&opts.Clients, 4)
+	fill(&opts.Calls, 30)
+	fill(&opts.Keys, 3)
+	fill(&opts.Watchers, 2)
+	if opts.Namespace == "" {
+		opts.Namespace = "default"
 	}
-	if o.Prefix == "" {
-		o.Prefix = fmt.Sprintf("history-%d-", seed)
+	if opts.Prefix == "" {
+		opts.Prefix = fmt.Sprintf("history-%d-", seed)
 	}
-	if o.CallTimeout == 0 {
-		o.CallTimeout = 5 * time.Second
+	if opts.CallTimeout == 0 {
+		opts.CallTimeout = 5 * time.Second
 	}
-	if o.Patience == 0 {
-		o.Patience = time.Minute
+	if opts.Patience == 0 {
+		opts.Patience = time.Minute
 	}
 }
 
-// History is what concurrent clients of one or several API servers asked, what they were told, and what
-// watchers saw. Check says whether a correct Kubernetes API can have answered so.
+// History holds the calls of concurrent clients of one or several API servers, their replies, and what
+// watchers received. Check reports whether a correct Kubernetes API can have replied so.
 type History struct {
-	o     HistoryOptions
+	opts  HistoryOptions
 	conns []client.Conn
 
-	// clock orders calls: a call that returned before another began has the smaller number, whatever clocks
-	// do. So histories recorded in a bubble, where no time passes, are as sharp as others.
+	// clock orders calls: a call that returned before another began has the smaller number, independent of
+	// time. So histories recorded in a bubble, where no time passes, are as precise as others.
 	clock atomic.Int64
 
 	mu       sync.Mutex
@@ -84,23 +86,23 @@ type History struct {
 	streams  []*following
 }
 
-// listing is the answer to a LIST: the state at a revision.
+// listing is the reply to a LIST: the state at a revision.
 type listing struct {
 	revision int64
 	items    map[string]found
 }
 
-// found is an object as a reader found it.
+// found is an object as it was read.
 type found struct {
 	revision int64
 	value    string
 }
 
-// following is one watch, from the list it began with to its end. Between the two nothing may be missing.
+// following is one watch, from the list it began with to its end. No event may be missing in it.
 type following struct {
 	from   listing
 	events []happening
-	// seen is the newest revision the watcher knows to have everything up to.
+	// seen is the newest revision up to which the watcher has received everything.
 	seen int64
 }
 
@@ -112,46 +114,46 @@ type happening struct {
 	value    string
 }
 
-// Record lets random clients work on the servers behind conns, at least one, and returns what happened. Which
-// calls they make depends on seed only. An error means that the servers did not come back within
-// HistoryOptions.Patience: the last write was not accepted, or a watcher never saw it.
-func Record(ctx context.Context, seed uint64, o HistoryOptions, conns ...client.Conn) (*History, error) {
-	o.fill(seed)
-	h := &History{o: o, conns: conns}
+// Record runs random clients on the servers behind conns, at least one, and returns their history. Which
+// calls they make depends on seed only. An error means that the servers did not recover within
+// HistoryOptions.Patience: the last write was not accepted, or a watcher did not receive it.
+func Record(ctx context.Context, seed uint64, opts HistoryOptions, conns ...client.Conn) (*History, error) {
+	opts.fill(seed)
+	h := &History{opts: opts, conns: conns}
 	watching, stopWatching := context.WithCancelCause(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
 	defer stopWatching(nil)
-	begun, reached := make(chan struct{}, o.Watchers), make(chan struct{}, o.Watchers)
-	for i := range o.Watchers {
-		watchers.Go(func() { h.watch(watching, conns[i%len(conns)], o.Prefix+"last", begun, reached) })
+	begun, reached := make(chan struct{}, opts.Watchers), make(chan struct{}, opts.Watchers)
+	for i := range opts.Watchers {
+		watchers.Go(func() { h.watch(watching, conns[i%len(conns)], opts.Prefix+"last", begun, reached) })
 	}
 	h.await(begun)
 	var clients sync.WaitGroup
-	for i := range o.Clients {
+	for i := range opts.Clients {
 		clients.Go(func() { h.work(ctx, seeds.Rand(seed+uint64(i)<<40), i) })
 	}
 	clients.Wait()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Patience)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.Patience)
 	defer cancel()
 	if err := h.finish(patience); err != nil {
 		return h, err
 	}
-	for n := range o.Watchers {
+	for n := range opts.Watchers {
 		select {
 		case <-reached:
 		case <-patience.Done():
-			return h, fmt.Errorf("after %v only %d of %d watchers have seen the last write", o.Patience, n, o.Watchers)
+			return h, fmt.Errorf("after %v only %d of %d watchers have received the last write", opts.Patience, n, opts.Watchers)
 		}
 	}
 	return h, nil
 }
 
-// await lets every watcher make its first list, so that all of them see what follows; one whose server is
-// away may come later.
+// await waits until every watcher has made its first list, so that all of them receive later changes; the
+// watcher of an unavailable server is not waited for.
 func (h *History) await(begun <-chan struct{}) {
-	late := time.After(h.o.CallTimeout)
-	for range h.o.Watchers {
+	late := time.After(h.opts.CallTimeout)
+	for range h.opts.Watchers {
 		select {
 		case <-begun:
 		case <-late:
@@ -160,10 +162,10 @@ func (h *History) await(begun <-chan struct{}) {
 	}
 }
 
-// Calls returns how many calls were made, and how many of them have an unknown outcome.
+// Calls returns the number of calls, and of those with an unknown outcome.
 func (h *History) Calls() (all, unknown int) { return len(h.calls), h.unknown }
 
-// Events returns how many events the watchers saw, and in how many uninterrupted streams.
+// Events returns the number of events the watchers received, and of uninterrupted streams.
 func (h *History) Events() (events, streams int) {
 	for _, s := range h.streams {
 		events += len(s.events)
@@ -175,8 +177,8 @@ func (h *History) Events() (events, streams int) {
 func (h *History) work(ctx context.Context, r *rand.Rand, id int) {
 	c := client.For[*corev1.ConfigMap](h.conns[id%len(h.conns)])
 	known := map[string]int64{} // what this client last read, to write with and without luck
-	for n := 0; (h.o.Calls < 0 || n < h.o.Calls) && ctx.Err() == nil; n++ {
-		in := call{key: h.o.Prefix + strconv.Itoa(r.IntN(h.o.Keys)), value: fmt.Sprintf("%d.%d", id, n)}
+	for n := 0; (h.opts.Calls < 0 || n < h.opts.Calls) && ctx.Err() == nil; n++ {
+		in := call{key: h.opts.Prefix + strconv.Itoa(r.IntN(h.opts.Keys)), value: fmt.Sprintf("%d.%d", id, n)}
 		switch p := r.IntN(100); {
 		case p < 15:
 			in.verb = "get"
@@ -200,7 +202,7 @@ func (h *History) work(ctx context.Context, r *rand.Rand, id int) {
 		if out.revision != 0 {
 			known[in.key] = out.revision
 		}
-		rest := time.Duration(r.Int64N(int64(h.o.Pause) + 1))
+		rest := time.Duration(r.Int64N(int64(h.opts.Pause) + 1))
 		if out.failed {
 			rest += time.Duration(r.IntN(50)) * time.Millisecond
 		}
@@ -220,11 +222,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ask makes one call and records it with its answer. A read without an answer tells nothing and is left out;
-// a write without one may still happen at any later time.
+// ask makes one call and records it with its reply. A read without a reply is omitted;
+// a write without one may still take effect at any later time.
 func (h *History) ask(ctx context.Context, c *client.Client[*corev1.ConfigMap], in call, id int) answer {
 	// The call outlives ctx: the end of the run must not make its outcome unknown.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.o.CallTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.opts.CallTimeout)
 	defer cancel()
 	op := porcupine.Operation{ClientId: id, Input: in, Call: h.clock.Add(1)}
 	out := h.send(ctx, c, in)
@@ -243,7 +245,7 @@ func (h *History) ask(ctx context.Context, c *client.Client[*corev1.ConfigMap], 
 }
 
 func (h *History) send(ctx context.Context, c *client.Client[*corev1.ConfigMap], in call) answer {
-	key := types.NamespacedName{Namespace: h.o.Namespace, Name: in.key}
+	key := types.NamespacedName{Namespace: h.opts.Namespace, Name: in.key}
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string]string{"value": in.value}}
 	var err error
 	switch in.verb {
@@ -278,7 +280,7 @@ func (h *History) send(ctx context.Context, c *client.Client[*corev1.ConfigMap],
 	return answer{failed: true, refused: apierrors.IsTooManyRequests(err)}
 }
 
-// read takes from an object what the checker needs. A ConfigMap always has a decimal version here.
+// read returns what the checker needs of an object. A ConfigMap always has a decimal version here.
 func read(cm *corev1.ConfigMap) (found, error) {
 	n, err := strconv.ParseInt(cm.ResourceVersion, 10, 64)
 	return found{n, cm.Data["value"]}, err
@@ -286,7 +288,7 @@ func read(cm *corev1.ConfigMap) (found, error) {
 
 // list reads everything, whole or in pages. A consistent list is also a read of each key.
 func (h *History) list(ctx context.Context, c *client.Client[*corev1.ConfigMap], pages bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.o.CallTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.opts.CallTimeout)
 	defer cancel()
 	begun := h.clock.Add(1)
 	l, err := h.listOnce(ctx, c, pages)
@@ -297,20 +299,20 @@ func (h *History) list(ctx context.Context, c *client.Client[*corev1.ConfigMap],
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listings = append(h.listings, l)
-	for i := range h.o.Keys {
-		key := h.o.Prefix + strconv.Itoa(i)
+	for i := range h.opts.Keys {
+		key := h.opts.Prefix + strconv.Itoa(i)
 		out := answer{reason: metav1.StatusReasonNotFound}
 		if f, ok := l.items[key]; ok {
 			out = answer{found: f}
 		}
 		// Each list is a client of its own: its reads overlap.
-		h.calls = append(h.calls, porcupine.Operation{ClientId: h.o.Clients + i, Input: call{verb: "get", key: key}, Call: begun, Output: out, Return: ended})
+		h.calls = append(h.calls, porcupine.Operation{ClientId: h.opts.Clients + i, Input: call{verb: "get", key: key}, Call: begun, Output: out, Return: ended})
 	}
 }
 
 func (h *History) listOnce(ctx context.Context, c *client.Client[*corev1.ConfigMap], pages bool) (listing, error) {
 	l := listing{items: map[string]found{}}
-	o := client.ListOptions{Namespace: h.o.Namespace}
+	o := client.ListOptions{Namespace: h.opts.Namespace}
 	if pages {
 		o.Limit = 2
 	}
@@ -338,11 +340,11 @@ func (h *History) listOnce(ctx context.Context, c *client.Client[*corev1.ConfigM
 }
 
 func (h *History) ours(name string) bool {
-	return len(name) >= len(h.o.Prefix) && name[:len(h.o.Prefix)] == h.o.Prefix
+	return len(name) >= len(h.opts.Prefix) && name[:len(h.opts.Prefix)] == h.opts.Prefix
 }
 
-// watch follows everything until ctx ends, in a new stream whenever the server has forgotten where the last
-// one stood. It tells begun of its first list, and reached when it has seen the object named last.
+// watch follows all ConfigMaps until ctx ends, in a new stream whenever the version of the last one has
+// expired. It signals begun after its first list, and reached when it has received the object named last.
 func (h *History) watch(ctx context.Context, conn client.Conn, last string, begun, reached chan<- struct{}) {
 	c := client.For[*corev1.ConfigMap](conn)
 	begin := sync.OnceFunc(func() { begun <- struct{}{} })
@@ -361,7 +363,7 @@ func (h *History) watch(ctx context.Context, conn client.Conn, last string, begu
 		if _, ok := from.items[last]; ok {
 			tell()
 		}
-		for e, err := range c.Watch(ctx, client.WatchOptions{Namespace: h.o.Namespace, ResourceVersion: strconv.FormatInt(from.revision, 10), Bookmarks: true}) {
+		for e, err := range c.Watch(ctx, client.WatchOptions{Namespace: h.opts.Namespace, ResourceVersion: strconv.FormatInt(from.revision, 10), Bookmarks: true}) {
 			if err != nil {
 				break // too old, or the first request failed: list again
 			}
@@ -382,19 +384,19 @@ func (h *History) watch(ctx context.Context, conn client.Conn, last string, begu
 	}
 }
 
-// finish makes the last write, again and again until a server takes it.
+// finish makes the last write, and repeats it until a server accepts it.
 func (h *History) finish(ctx context.Context) error {
-	name := h.o.Prefix + "last"
+	name := h.opts.Prefix + "last"
 	for n := 0; ; n++ {
 		c := client.For[*corev1.ConfigMap](h.conns[n%len(h.conns)])
-		try, cancel := context.WithTimeout(ctx, h.o.CallTimeout)
-		_, err := c.Create(try, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.o.Namespace, Name: name}})
+		try, cancel := context.WithTimeout(ctx, h.opts.CallTimeout)
+		_, err := c.Create(try, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.opts.Namespace, Name: name}})
 		cancel()
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			return nil
 		}
 		if !pause(ctx, 20*time.Millisecond) {
-			return errors.Join(fmt.Errorf("no server took the last write within %v", h.o.Patience), err)
+			return errors.Join(fmt.Errorf("no server accepted the last write within %v", h.opts.Patience), err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// call is what a client asked.
+// call is one call of a client.
 type call struct {
 	verb     string // get, create, update, delete
 	key      string
@@ -24,7 +24,7 @@ type call struct {
 	expected int64  // the revision an update or delete insists on; 0: none
 }
 
-// answer is what it was told.
+// answer is its reply.
 type answer struct {
 	found
 	reason  metav1.StatusReason // of a refusal that the state explains
@@ -36,13 +36,14 @@ type answer struct {
 type keyState struct {
 	exists bool
 	value  string
-	// revision is that of the last write, 0 if nobody was told it yet.
+	// revision is that of the last write, 0 while no reply has contained it.
 	revision int64
 	// floor is a revision that the last write must be above.
 	floor int64
 }
 
-// register is one key of the API, as porcupine wants it: what a kube-apiserver may do about each call.
+// register is the porcupine model of one key of the API: the possible replies of a kube-apiserver to each
+// call.
 var register = (&porcupine.NondeterministicModel{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[string][]porcupine.Operation{}
@@ -63,12 +64,12 @@ var register = (&porcupine.NondeterministicModel{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v -> %+v", in, out) },
 }).ToModel()
 
-// step returns the states in which the key can be after the call, none if the answer is impossible.
+// step returns the possible states of the key after the call, none if the reply is impossible.
 func step(s keyState, in call, out answer) []keyState {
 	written := keyState{exists: true, value: in.value, revision: out.revision, floor: max(s.floor, s.revision)}
 	gone := keyState{floor: max(s.floor, s.revision)}
 	if out.failed {
-		// It may have happened, if it could, and at a revision nobody was told.
+		// It may have taken effect, at a revision that no reply contains.
 		possible := []keyState{s}
 		known, fits := s.at(in.expected)
 		switch {
@@ -121,10 +122,10 @@ func when(possible bool, s keyState) []keyState {
 	return []keyState{s}
 }
 
-// Check returns everything in the history that no correct API can have answered:
+// Check returns everything in the history that a correct API cannot have replied:
 //
-//   - calls on one key for which no order explains the answers (linearizability): a stale read, a stale
-//     update accepted, a write acknowledged and gone;
+//   - calls on one key for which no order explains the replies (linearizability): a stale read, a stale
+//     update accepted, a write acknowledged and lost;
 //   - watch streams that are out of order, miss an event that another watcher or an acknowledged write
 //     proves, have one twice, or disagree with each other;
 //   - lists that show no single revision.
@@ -138,7 +139,7 @@ func (h *History) Check() error {
 		case porcupine.Unknown:
 			wrong = append(wrong, fmt.Errorf("no order of the %d calls on one key was found in a minute", len(calls)))
 		default:
-			wrong = append(wrong, fmt.Errorf("no order explains the answers, not linearizable:\n%s", explain(calls)))
+			wrong = append(wrong, fmt.Errorf("no order explains the replies, not linearizable:\n%s", explain(calls)))
 		}
 	}
 	log, err := h.merged()
@@ -172,11 +173,11 @@ func explain(calls []porcupine.Operation) string {
 	return b.String()
 }
 
-// explained is how many calls an explanation shows.
+// explained is the number of calls an explanation shows.
 const explained = 25
 
-// until is what was known of a history at a time: calls that had not returned are of unknown outcome, and
-// reads among them say nothing.
+// until returns the history up to a time: calls that had not returned have an unknown outcome, and
+// reads among them are omitted.
 func until(calls []porcupine.Operation, at int64) []porcupine.Operation {
 	var known []porcupine.Operation
 	for _, op := range calls {
@@ -198,7 +199,7 @@ func named(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// merged returns all that any watcher saw, by revision.
+// merged returns the events of all watchers, by revision.
 func (h *History) merged() (map[int64]happening, error) {
 	log := map[int64]happening{}
 	var wrong []error
@@ -213,7 +214,7 @@ func (h *History) merged() (map[int64]happening, error) {
 	return log, errors.Join(wrong...)
 }
 
-// check compares one stream with all that is known to have happened.
+// check compares one stream with the events of all others.
 func (s *following) check(log map[int64]happening) error {
 	state := maps.Clone(s.from.items)
 	last := s.from.revision
@@ -246,7 +247,7 @@ func apply(state map[string]found, e happening) {
 	state[e.key] = found{e.revision, e.value}
 }
 
-// acknowledged checks that a watcher who looked saw every write a client was told the revision of.
+// acknowledged checks that the watchers received every write whose revision a reply contained.
 func (h *History) acknowledged(log map[int64]happening) error {
 	var wrong []error
 	for _, op := range h.calls {
@@ -286,7 +287,7 @@ func (h *History) checkListings(log map[int64]happening) error {
 	at, known := streams[0].from.revision, streams[0].seen
 	for _, s := range streams[1:] {
 		if s.from.revision > known {
-			break // nobody watched in between
+			break // no watcher covers the gap
 		}
 		known = max(known, s.seen)
 	}

@@ -44,7 +44,7 @@ func TestCheckFindsLies(t *testing.T) {
 		"list of two revisions": {func(h *History) {
 			for i := range h.listings {
 				l := &h.listings[i]
-				l.items[h.o.Prefix+"0"] = found{l.revision, "from another time"}
+				l.items[h.opts.Prefix+"0"] = found{l.revision, "from another time"}
 			}
 		}, "the list at revision"},
 	} {

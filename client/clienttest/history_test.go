@@ -103,7 +103,7 @@ func TestHistoryFindsStaleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{})
 		honest := s.Conn(t, rest.Options{})
-		// One client only asks through the lying connection, so that it needs no lock.
+		// Only one client uses the lying connection, so that it needs no lock.
 		h, err := clienttest.Record(t.Context(), 1, clienttest.HistoryOptions{Clients: 2, Calls: 200, Keys: 1, Watchers: 1}, honest, &staleReads{Conn: honest, before: map[string]*client.Response{}})
 		require.NoError(t, err)
 		require.ErrorContains(t, h.Check(), "not linearizable")
@@ -122,7 +122,7 @@ func TestHistoryWaitsForServers(t *testing.T) {
 			})
 		}})
 		h, err := clienttest.Record(t.Context(), 1, clienttest.HistoryOptions{Calls: 5, Patience: time.Second}, s.Conn(t, rest.Options{}))
-		require.ErrorContains(t, err, "no server took the last write")
+		require.ErrorContains(t, err, "no server accepted the last write")
 		require.NoError(t, h.Check())
 		_, unknown := h.Calls()
 		require.NotZero(t, unknown)

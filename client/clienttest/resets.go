@@ -19,9 +19,9 @@ import (
 const resetClients = 8
 
 // Reset sends n requests over HTTP/2, or about 150 a second until ctx ends if n is negative, to the server of
-// cfg and gives each up at a random point: before, in the middle of or after its body, before or in the
-// middle of the answer, by a reset of its stream or an end of its connection. It returns when all have ended.
-// What the server answers does not matter: it must go on serving others, which is for the caller to check.
+// cfg and cancels each at a random point: before, in the middle of or after its body, before or in the
+// middle of the reply, by a reset of its stream or by closing its connection. It returns when all have ended.
+// The replies are ignored: the caller checks that the server still serves other requests.
 // Nothing is written: writes are dry runs and most are incomplete. Of cfg only Host, Dial, BearerToken and
 // TLS's CertData and KeyData are used, and any certificate of the server is accepted.
 func Reset(ctx context.Context, seed uint64, n int, cfg rest.Config) {
@@ -41,7 +41,7 @@ func Reset(ctx context.Context, seed uint64, n int, cfg rest.Config) {
 	clients.Wait()
 }
 
-// resetRequests are methods and paths of requests of all sorts: short and long, read and written, served by
+// resetRequests are methods and paths of various requests: short and long, reads and writes, served by
 // handlers or refused early.
 var resetRequests = [][2]string{
 	{"GET", "/version"}, {"GET", "/readyz"}, {"GET", "/apis"}, {"POST", "/nonsense"}, {"POST", "/api/v1/nonsense"},
@@ -147,7 +147,7 @@ func (c *resetClient) request(ctx context.Context) {
 	}
 }
 
-// connect makes a transport.
+// connect returns a new transport.
 func (c *resetClient) connect() {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
@@ -163,7 +163,7 @@ func (c *resetClient) connect() {
 	c.transport = &http.Transport{Protocols: protocols, TLSClientConfig: config, DialContext: c.conns.connect}
 }
 
-// end leaves no connection behind.
+// end closes all connections.
 func (c *resetClient) end() {
 	if c.transport != nil {
 		c.transport.CloseIdleConnections()

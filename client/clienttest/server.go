@@ -27,13 +27,13 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// Options choose the server.
+// Options configure a Server.
 type Options struct {
-	// Server is how the API server is made; zero is a memory store, open to everybody.
+	// Server are the options of the API server; zero means a memory store without authentication.
 	Server apiserver.Options
 	// Handler is served instead of an API server, if not nil.
 	Handler http.Handler
-	// Wrap, if set, wraps the handler: to count requests, or to fail them.
+	// Wrap, if not nil, wraps the handler: to count requests, or to fail them.
 	Wrap func(http.Handler) http.Handler
 	// TLS serves https and so HTTP/2; otherwise http, and HTTP/2 to clients that begin with it.
 	TLS bool
@@ -41,11 +41,11 @@ type Options struct {
 	Scheme *scheme.Scheme
 }
 
-// Server is an API server reachable in memory only.
+// Server is an API server that is reachable in memory only.
 type Server struct {
 	// API is the API server; nil if Options.Handler was given.
 	API *apiserver.Server
-	// Listener is where it listens.
+	// Listener is the listener of the server.
 	Listener *pipenet.Listener
 
 	cfg   rest.Config
@@ -55,14 +55,14 @@ type Server struct {
 
 // Start starts a server that ends with the test, in the bubble of the caller if there is one. It must end
 // before its bubble does: in a bubble call it with the T that synctest.Test gives.
-func Start(t testing.TB, o Options) *Server {
+func Start(t testing.TB, opts Options) *Server {
 	t.Helper()
 	s := &Server{Listener: pipenet.New()}
-	h := o.Handler
+	h := opts.Handler
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	if h == nil {
-		api, err := apiserver.New(o.Server)
+		api, err := apiserver.New(opts.Server)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,10 +71,10 @@ func Start(t testing.TB, o Options) *Server {
 	} else {
 		ran <- nil
 	}
-	if o.Wrap != nil {
-		h = o.Wrap(h)
+	if opts.Wrap != nil {
+		h = opts.Wrap(h)
 	}
-	s.cfg = rest.Config{Host: "http://server.test", Dial: s.Listener.Dial, Scheme: o.Scheme}
+	s.cfg = rest.Config{Host: "http://server.test", Dial: s.Listener.Dial, Scheme: opts.Scheme}
 	if s.cfg.Scheme == nil && s.API != nil {
 		s.cfg.Scheme = s.API.Scheme()
 	}
@@ -84,7 +84,7 @@ func Start(t testing.TB, o Options) *Server {
 	protocols.SetUnencryptedHTTP2(true)
 	srv := &http.Server{Handler: h, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
 	var l net.Listener = s.Listener
-	if o.TLS {
+	if opts.TLS {
 		pair, ca, err := Certificate("server.test", nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -109,19 +109,19 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Config returns how to connect.
+// Config returns the configuration of a connection to the server.
 func (s *Server) Config() rest.Config { return s.cfg }
 
 // Conn returns a new connection, which is closed when the test ends.
-func (s *Server) Conn(t testing.TB, o rest.Options) *rest.Conn {
+func (s *Server) Conn(t testing.TB, opts rest.Options) *rest.Conn {
 	t.Helper()
-	return s.ConnWith(t, s.cfg, o)
+	return s.ConnWith(t, s.cfg, opts)
 }
 
-// ConnWith is Conn with a changed Config.
-func (s *Server) ConnWith(t testing.TB, cfg rest.Config, o rest.Options) *rest.Conn {
+// ConnWith is Conn with a modified Config.
+func (s *Server) ConnWith(t testing.TB, cfg rest.Config, opts rest.Options) *rest.Conn {
 	t.Helper()
-	c, err := rest.New(cfg, o)
+	c, err := rest.New(cfg, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func (s *Server) ConnWith(t testing.TB, cfg rest.Config, o rest.Options) *rest.C
 	return c
 }
 
-// Certificate makes a certificate for a host and a user, signed by itself, and returns it with its PEM form.
+// Certificate returns a self-signed certificate for a host and a user, and its PEM form.
 // user may be nil.
 func Certificate(host string, user *pkix.Name, notAfter *time.Time) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

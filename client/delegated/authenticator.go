@@ -42,20 +42,20 @@ type AuthenticatorOptions struct {
 // Authenticator identifies the user of a request. Create it with [NewAuthenticator]. It is safe for
 // concurrent use.
 type Authenticator struct {
-	o       AuthenticatorOptions
+	opts    AuthenticatorOptions
 	reviews *client.Client[*authenticationv1.TokenReview]
 	answers *answers[[sha256.Size]byte, *authenticationv1.UserInfo] // by the token's digest; nil for bad tokens
 }
 
 // NewAuthenticator returns an authenticator that reviews tokens through conn.
-func NewAuthenticator(conn client.Conn, o AuthenticatorOptions) *Authenticator {
-	if o.TTL <= 0 {
-		o.TTL = 2 * time.Minute
+func NewAuthenticator(conn client.Conn, opts AuthenticatorOptions) *Authenticator {
+	if opts.TTL <= 0 {
+		opts.TTL = 2 * time.Minute
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = 10 * time.Second
+	if opts.Timeout <= 0 {
+		opts.Timeout = 10 * time.Second
 	}
-	return &Authenticator{o: o, reviews: client.For[*authenticationv1.TokenReview](conn), answers: newAnswers[[sha256.Size]byte, *authenticationv1.UserInfo]()}
+	return &Authenticator{opts: opts, reviews: client.For[*authenticationv1.TokenReview](conn), answers: newAnswers[[sha256.Size]byte, *authenticationv1.UserInfo]()}
 }
 
 // ErrInvalidToken is the error for a bearer token that the API server does not accept.
@@ -71,12 +71,12 @@ func (a *Authenticator) Authenticate(r *http.Request) (*authenticationv1.UserInf
 		return u, true, nil
 	}
 	token := bearer(r)
-	if token == "" || a.o.NoTokens {
+	if token == "" || a.opts.NoTokens {
 		return nil, false, certErr
 	}
 	u, err := a.answers.get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (*authenticationv1.UserInfo, time.Duration, error) {
 		u, err := a.review(ctx, token)
-		return u, a.o.TTL, err
+		return u, a.opts.TTL, err
 	})
 	if err == nil && u == nil {
 		err = ErrInvalidToken
@@ -89,11 +89,11 @@ func (a *Authenticator) Authenticate(r *http.Request) (*authenticationv1.UserInf
 
 // certificate returns the user of the client certificate, nil if there is none, or an error if it is refused.
 func (a *Authenticator) certificate(r *http.Request) (*authenticationv1.UserInfo, error) {
-	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || a.o.ClientCAs == nil {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || a.opts.ClientCAs == nil {
 		return nil, nil
 	}
 	// A nil pool would mean the system's roots.
-	roots := a.o.ClientCAs()
+	roots := a.opts.ClientCAs()
 	if roots == nil {
 		return nil, nil
 	}
@@ -114,9 +114,9 @@ func (a *Authenticator) certificate(r *http.Request) (*authenticationv1.UserInfo
 
 // review returns nil for a token that the API server does not accept.
 func (a *Authenticator) review(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, a.opts.Timeout)
 	defer cancel()
-	r, err := a.reviews.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: a.o.Audiences}})
+	r, err := a.reviews.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: a.opts.Audiences}})
 	if err != nil {
 		return nil, fmt.Errorf("delegated: review of a token: %w", err)
 	}
@@ -126,7 +126,7 @@ func (a *Authenticator) review(ctx context.Context, token string) (*authenticati
 		return nil, nil
 	case st.User.Username == "":
 		return nil, errors.New("delegated: review of a token: the result has no user")
-	case len(a.o.Audiences) > 0 && !slices.ContainsFunc(st.Audiences, func(s string) bool { return slices.Contains(a.o.Audiences, s) }):
+	case len(a.opts.Audiences) > 0 && !slices.ContainsFunc(st.Audiences, func(s string) bool { return slices.Contains(a.opts.Audiences, s) }):
 		return nil, nil // a server that knows no audiences has not checked them
 	}
 	return authenticated(&st.User), nil

@@ -24,7 +24,7 @@ type AuthorizerOptions struct {
 
 // Authorizer decides what users may do. Create it with [NewAuthorizer]. It is safe for concurrent use.
 type Authorizer struct {
-	o       AuthorizerOptions
+	opts    AuthorizerOptions
 	reviews *client.Client[*authorizationv1.SubjectAccessReview]
 	answers *answers[string, decision] // by the review's spec as JSON
 }
@@ -35,16 +35,16 @@ type decision struct {
 }
 
 // NewAuthorizer returns an authorizer that sends its reviews through conn.
-func NewAuthorizer(conn client.Conn, o AuthorizerOptions) *Authorizer {
+func NewAuthorizer(conn client.Conn, opts AuthorizerOptions) *Authorizer {
 	set := func(d *time.Duration, value time.Duration) {
 		if *d <= 0 {
 			*d = value
 		}
 	}
-	set(&o.AllowedTTL, 5*time.Minute)
-	set(&o.DeniedTTL, 30*time.Second)
-	set(&o.Timeout, 10*time.Second)
-	return &Authorizer{o: o, reviews: client.For[*authorizationv1.SubjectAccessReview](conn), answers: newAnswers[string, decision]()}
+	set(&opts.AllowedTTL, 5*time.Minute)
+	set(&opts.DeniedTTL, 30*time.Second)
+	set(&opts.Timeout, 10*time.Second)
+	return &Authorizer{opts: opts, reviews: client.For[*authorizationv1.SubjectAccessReview](conn), answers: newAnswers[string, decision]()}
 }
 
 // Authorize reports whether spec.User has the access that spec describes; reason is for users and may be
@@ -61,15 +61,15 @@ func (a *Authorizer) Authorize(ctx context.Context, spec authorizationv1.Subject
 	d, err := a.answers.get(ctx, string(key), func(ctx context.Context) (decision, time.Duration, error) {
 		d, err := a.review(ctx, spec)
 		if d.allowed {
-			return d, a.o.AllowedTTL, err
+			return d, a.opts.AllowedTTL, err
 		}
-		return d, a.o.DeniedTTL, err
+		return d, a.opts.DeniedTTL, err
 	})
 	return d.allowed, d.reason, err
 }
 
 func (a *Authorizer) review(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (decision, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, a.opts.Timeout)
 	defer cancel()
 	r, err := a.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec})
 	if err != nil {

@@ -38,7 +38,7 @@ type reviewer struct {
 
 func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.Header.Get("Content-Type"), "protobuf") {
-		w.WriteHeader(http.StatusUnsupportedMediaType) // the client goes on with JSON
+		w.WriteHeader(http.StatusUnsupportedMediaType) // the client continues with JSON
 		return
 	}
 	b, _ := io.ReadAll(r.Body)
@@ -86,7 +86,7 @@ func (v *reviewer) conn(t *testing.T) *rest.Conn {
 	return s.Conn(t, rest.Options{})
 }
 
-// knows makes a token review that knows tokens of one user each.
+// knows returns a token review with the tokens of one user each.
 func knows(users map[string]string) func(*authenticationv1.TokenReview) {
 	return func(r *authenticationv1.TokenReview) {
 		if u, ok := users[r.Spec.Token]; ok {
@@ -137,7 +137,7 @@ func TestTokens(t *testing.T) {
 		require.False(t, ok)
 		require.ErrorContains(t, err, "has no user")
 
-		// A server that knows no audiences has not checked them.
+		// A server that does not support audiences has not checked them.
 		v.token = func(r *authenticationv1.TokenReview) {
 			r.Status.Authenticated, r.Status.User.Username = true, "ann"
 		}

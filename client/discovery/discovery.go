@@ -37,7 +37,7 @@ type Options struct {
 // queries the server at a time.
 type Client struct {
 	conn client.Conn
-	o    Options
+	opts Options
 
 	mu      sync.Mutex
 	catalog *Catalog
@@ -47,11 +47,11 @@ type Client struct {
 }
 
 // New returns a client; it queries the server on first use.
-func New(conn client.Conn, o Options) *Client {
-	if o.TTL <= 0 {
-		o.TTL = 10 * time.Minute
+func New(conn client.Conn, opts Options) *Client {
+	if opts.TTL <= 0 {
+		opts.TTL = 10 * time.Minute
 	}
-	return &Client{conn: conn, o: o}
+	return &Client{conn: conn, opts: opts}
 }
 
 // minRefresh is the minimum time between two reads caused by a kind or resource that was not found.
@@ -81,7 +81,7 @@ func IsNoMatch(err error) bool {
 }
 
 // Catalog returns what the server serves, from memory if that is younger than Options.TTL.
-func (c *Client) Catalog(ctx context.Context) (*Catalog, error) { return c.get(ctx, c.o.TTL) }
+func (c *Client) Catalog(ctx context.Context) (*Catalog, error) { return c.get(ctx, c.opts.TTL) }
 
 // Refresh queries the server.
 func (c *Client) Refresh(ctx context.Context) (*Catalog, error) { return c.get(ctx, 0) }

@@ -16,13 +16,13 @@ type kept struct {
 }
 
 func (c *Client) file() string {
-	sum := sha256.Sum256([]byte(c.o.CacheKey))
-	return filepath.Join(c.o.CacheDir, hex.EncodeToString(sum[:8])+".json")
+	sum := sha256.Sum256([]byte(c.opts.CacheKey))
+	return filepath.Join(c.opts.CacheDir, hex.EncodeToString(sum[:8])+".json")
 }
 
 // load returns the stored catalog if it has an etag with which the server can revalidate it.
 func (c *Client) load() *Catalog {
-	if c.o.CacheDir == "" {
+	if c.opts.CacheDir == "" {
 		return nil
 	}
 	b, err := os.ReadFile(c.file())
@@ -38,15 +38,15 @@ func (c *Client) load() *Catalog {
 }
 
 func (c *Client) save(cat *Catalog) {
-	if c.o.CacheDir == "" || cat.etags[1] == "" {
+	if c.opts.CacheDir == "" || cat.etags[1] == "" {
 		return
 	}
 	b, err := json.Marshal(kept{*cat, cat.etags})
-	if err != nil || os.MkdirAll(c.o.CacheDir, 0o750) != nil {
+	if err != nil || os.MkdirAll(c.opts.CacheDir, 0o750) != nil {
 		return
 	}
 	// A rename, so that no reader finds a partly written file.
-	f, err := os.CreateTemp(c.o.CacheDir, "catalog-*")
+	f, err := os.CreateTemp(c.opts.CacheDir, "catalog-*")
 	if err != nil {
 		return
 	}

@@ -51,14 +51,14 @@ type bucket struct {
 // correlator decides whether an event is created, counted up, combined or dropped. It is used by one
 // goroutine.
 type correlator struct {
-	o       Options
+	opts    Options
 	entries *lru[similar, *entry]
 	groups  *lru[similar, *group]
 	buckets *lru[object, *bucket]
 }
 
-func newCorrelator(o Options) *correlator {
-	return &correlator{o: o, entries: newLRU[similar, *entry](remembered), groups: newLRU[similar, *group](remembered), buckets: newLRU[object, *bucket](remembered)}
+func newCorrelator(opts Options) *correlator {
+	return &correlator{opts: opts, entries: newLRU[similar, *entry](remembered), groups: newLRU[similar, *group](remembered), buckets: newLRU[object, *bucket](remembered)}
 }
 
 // correlate returns the event to write, modified to count its predecessors, and its entry; nil if the object
@@ -70,23 +70,23 @@ func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 		object: object{o.Kind, o.Namespace, o.Name, o.APIVersion, o.FieldPath, o.UID},
 		typ:    e.Type, reason: e.Reason, component: e.Source.Component, host: e.Source.Host, instance: e.ReportingInstance,
 	}
-	b := c.buckets.get(key.object, func() *bucket { return &bucket{tokens: float64(c.o.Burst), at: now} })
-	b.tokens = min(float64(c.o.Burst), b.tokens+float64(now.Sub(b.at))/float64(c.o.Refill))
+	b := c.buckets.get(key.object, func() *bucket { return &bucket{tokens: float64(c.opts.Burst), at: now} })
+	b.tokens = min(float64(c.opts.Burst), b.tokens+float64(now.Sub(b.at))/float64(c.opts.Refill))
 	b.at = now
 	if b.tokens < 1 {
 		return nil, nil
 	}
 	b.tokens--
 	g := c.groups.get(key, func() *group { return &group{messages: map[string]struct{}{}, last: now} })
-	if now.Sub(g.last) > c.o.Interval {
+	if now.Sub(g.last) > c.opts.Interval {
 		g.messages = map[string]struct{}{}
 	}
 	g.last = now
 	g.messages[e.Message] = struct{}{}
-	if len(g.messages) >= c.o.Similar {
+	if len(g.messages) >= c.opts.Similar {
 		// Limited: the messages are no longer needed.
 		for m := range g.messages {
-			if len(g.messages) <= c.o.Similar {
+			if len(g.messages) <= c.opts.Similar {
 				break
 			}
 			delete(g.messages, m)

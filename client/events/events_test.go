@@ -17,7 +17,7 @@ import (
 )
 
 // recording runs a recorder against a server, lets f record, and returns after everything was written.
-func recording(t *testing.T, o events.Options, f func(t *testing.T, rec *events.Recorder, conn client.Conn, cm *corev1.ConfigMap)) {
+func recording(t *testing.T, opts events.Options, f func(t *testing.T, rec *events.Recorder, conn client.Conn, cm *corev1.ConfigMap)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{})
 		c := s.Conn(t, rest.Options{})
@@ -25,7 +25,7 @@ func recording(t *testing.T, o events.Options, f func(t *testing.T, rec *events.
 		cm.Namespace, cm.Name = "default", "thing"
 		cm, err := client.For[*corev1.ConfigMap](c).Create(t.Context(), cm)
 		require.NoError(t, err)
-		rec := events.New(c, o)
+		rec := events.New(c, opts)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); _ = rec.Run(ctx) }()

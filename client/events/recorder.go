@@ -58,7 +58,7 @@ type Metrics struct {
 // and never block.
 type Recorder struct {
 	conn   client.Conn
-	o      Options
+	opts   Options
 	core   *client.Client[*corev1.Event]
 	modern *client.Client[*eventsv1.Event]
 	queue  chan pending
@@ -72,30 +72,30 @@ type pending struct {
 }
 
 // New returns a recorder that writes through conn while Run runs.
-func New(conn client.Conn, o Options) *Recorder {
-	if o.Queue <= 0 {
-		o.Queue = 1000
+func New(conn client.Conn, opts Options) *Recorder {
+	if opts.Queue <= 0 {
+		opts.Queue = 1000
 	}
-	if o.Burst <= 0 {
-		o.Burst = 25
+	if opts.Burst <= 0 {
+		opts.Burst = 25
 	}
-	if o.Refill <= 0 {
-		o.Refill = 5 * time.Minute
+	if opts.Refill <= 0 {
+		opts.Refill = 5 * time.Minute
 	}
-	if o.Similar <= 0 {
-		o.Similar = 10
+	if opts.Similar <= 0 {
+		opts.Similar = 10
 	}
-	if o.Interval <= 0 {
-		o.Interval = 10 * time.Minute
+	if opts.Interval <= 0 {
+		opts.Interval = 10 * time.Minute
 	}
-	if o.Instance == "" {
-		if o.Instance, _ = os.Hostname(); o.Instance == "" {
-			o.Instance = o.Component
+	if opts.Instance == "" {
+		if opts.Instance, _ = os.Hostname(); opts.Instance == "" {
+			opts.Instance = opts.Component
 		}
 	}
 	return &Recorder{
-		conn: conn, o: o, core: client.For[*corev1.Event](conn), modern: client.For[*eventsv1.Event](conn),
-		queue: make(chan pending, o.Queue),
+		conn: conn, opts: opts, core: client.For[*corev1.Event](conn), modern: client.For[*eventsv1.Event](conn),
+		queue: make(chan pending, opts.Queue),
 	}
 }
 
@@ -130,8 +130,8 @@ func (r *Recorder) About(ref corev1.ObjectReference, annotations map[string]stri
 	e := &corev1.Event{
 		InvolvedObject: ref, Reason: reason, Message: message, Type: typ, Count: 1,
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now),
-		Source:              corev1.EventSource{Component: r.o.Component, Host: r.o.Host},
-		ReportingController: r.o.Component, ReportingInstance: r.o.Instance,
+		Source:              corev1.EventSource{Component: r.opts.Component, Host: r.opts.Host},
+		ReportingController: r.opts.Component, ReportingInstance: r.opts.Instance,
 	}
 	e.Namespace, e.Name = namespaceOf(ref), r.nameOf(ref, now)
 	e.Annotations = maps.Clone(annotations)
@@ -149,7 +149,7 @@ func (r *Recorder) Action(regarding, related metav1.Object, typ, reason, action,
 	}
 	now := time.Now()
 	e := &eventsv1.Event{
-		EventTime: metav1.NewMicroTime(now), ReportingController: r.o.Component, ReportingInstance: r.o.Instance,
+		EventTime: metav1.NewMicroTime(now), ReportingController: r.opts.Component, ReportingInstance: r.opts.Instance,
 		Action: action, Reason: reason, Regarding: ref, Note: truncate(note, 1024), Type: typ,
 	}
 	if related != nil {
@@ -199,17 +199,17 @@ func eventName(object string, at int64) string {
 }
 
 func (r *Recorder) log(ref corev1.ObjectReference, typ, reason, message string) {
-	if r.o.Logger != nil {
-		r.o.Logger.Info(message, "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "type", typ, "reason", reason)
+	if r.opts.Logger != nil {
+		r.opts.Logger.Info(message, "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "type", typ, "reason", reason)
 	}
 }
 
 func (r *Recorder) drop(why string, err error) {
-	if r.o.Metrics.Dropped != nil {
-		r.o.Metrics.Dropped(why)
+	if r.opts.Metrics.Dropped != nil {
+		r.opts.Metrics.Dropped(why)
 	}
-	if r.o.Logger != nil && err != nil {
-		r.o.Logger.Warn("record event failed", "why", why, "err", err)
+	if r.opts.Logger != nil && err != nil {
+		r.opts.Logger.Warn("record event failed", "why", why, "err", err)
 	}
 }
 

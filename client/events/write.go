@@ -12,7 +12,7 @@ import (
 // Run writes recorded events until ctx ends, and then the queued ones, for two seconds at most. It returns
 // nil.
 func (r *Recorder) Run(ctx context.Context) error {
-	c := newCorrelator(r.o)
+	c := newCorrelator(r.opts)
 	s := newSeries()
 	tick := time.NewTicker(seriesTick)
 	defer tick.Stop()
@@ -74,8 +74,8 @@ func (r *Recorder) write(ctx context.Context, c *correlator, s *series, p pendin
 }
 
 func (r *Recorder) wrote(created bool) {
-	if r.o.Metrics.Written != nil {
-		r.o.Metrics.Written(created)
+	if r.opts.Metrics.Written != nil {
+		r.opts.Metrics.Written(created)
 	}
 }
 

@@ -87,6 +87,6 @@ contexts:
 	require.NoError(t, c.Flatten())
 	got, err := c.Marshal()
 	require.NoError(t, err)
-	// Before 1.34 kubectl wrote preferences that nobody has set.
+	// Before 1.34 kubectl wrote preferences that are not set.
 	require.Equal(t, strings.Replace(string(want), "preferences: {}\n", "", 1), string(got))
 }

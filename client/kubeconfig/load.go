@@ -40,24 +40,24 @@ type Options struct {
 }
 
 // Load finds, reads and merges the files and returns the configuration of a context.
-func Load(o Options) (rest.Config, error) {
-	c, err := o.read()
+func Load(opts Options) (rest.Config, error) {
+	c, err := opts.read()
 	if err != nil {
 		return rest.Config{}, err
 	}
-	if len(c.Clusters)+len(c.Contexts)+len(c.Users) == 0 && c.CurrentContext == "" && o.Context == "" && o.Cluster == "" {
-		if !o.NoInCluster {
+	if len(c.Clusters)+len(c.Contexts)+len(c.Users) == 0 && c.CurrentContext == "" && opts.Context == "" && opts.Cluster == "" {
+		if !opts.NoInCluster {
 			cfg, err := InCluster()
 			if err == nil || !errors.Is(err, ErrNoConfig) {
 				return cfg, err
 			}
 		}
-		if o.Path != "" {
-			return rest.Config{}, &Error{Path: o.Path, Err: fmt.Errorf("it is empty: %w", ErrNoConfig)}
+		if opts.Path != "" {
+			return rest.Config{}, &Error{Path: opts.Path, Err: fmt.Errorf("it is empty: %w", ErrNoConfig)}
 		}
 		return rest.Config{}, &Error{Err: ErrNoConfig}
 	}
-	return c.REST(o)
+	return c.REST(opts)
 }
 
 func (o *Options) read() (*Config, error) {
@@ -76,12 +76,12 @@ func (o *Options) read() (*Config, error) {
 }
 
 // Namespace returns the default namespace: that of the context, or of the pod, or "default".
-func Namespace(o Options) (string, error) {
-	c, err := o.read()
+func Namespace(opts Options) (string, error) {
+	c, err := opts.read()
 	if err != nil {
 		return "", err
 	}
-	name := o.Context
+	name := opts.Context
 	if name == "" {
 		name = c.CurrentContext
 	}
@@ -91,15 +91,15 @@ func Namespace(o Options) (string, error) {
 		}
 		return "default", nil
 	}
-	if b, err := os.ReadFile(serviceAccount + "namespace"); err == nil && len(b) > 0 && !o.NoInCluster {
+	if b, err := os.ReadFile(serviceAccount + "namespace"); err == nil && len(b) > 0 && !opts.NoInCluster {
 		return strings.TrimSpace(string(b)), nil
 	}
 	return "default", nil
 }
 
 // REST returns the configuration of one of c's contexts. Options.Path and Paths are not read.
-func (c *Config) REST(o Options) (rest.Config, error) {
-	name := o.Context
+func (c *Config) REST(opts Options) (rest.Config, error) {
+	name := opts.Context
 	if name == "" {
 		name = c.CurrentContext
 	}
@@ -111,11 +111,11 @@ func (c *Config) REST(o Options) (rest.Config, error) {
 		}
 		ctx = *found
 	}
-	if o.Cluster != "" {
-		ctx.Cluster = o.Cluster
+	if opts.Cluster != "" {
+		ctx.Cluster = opts.Cluster
 	}
-	if o.User != "" {
-		ctx.User = o.User
+	if opts.User != "" {
+		ctx.User = opts.User
 	}
 	if ctx.Cluster == "" {
 		return rest.Config{}, wrong("current-context", "no context is chosen")
@@ -133,8 +133,8 @@ func (c *Config) REST(o Options) (rest.Config, error) {
 		}
 		user = *found
 	}
-	if o.Edit != nil {
-		o.Edit(&cluster, &user)
+	if opts.Edit != nil {
+		opts.Edit(&cluster, &user)
 	}
 	if cluster.Server == "" {
 		return rest.Config{}, wrong(clusterField+".server", "is empty")
@@ -168,14 +168,14 @@ func (c *Config) REST(o Options) (rest.Config, error) {
 		}
 		cfg.Proxy = http.ProxyURL(u)
 	}
-	if err := user.apply(&cfg, "users["+ctx.User+"]", ctx.User, &cluster, &o); err != nil {
+	if err := user.apply(&cfg, "users["+ctx.User+"]", ctx.User, &cluster, &opts); err != nil {
 		return rest.Config{}, err
 	}
 	return cfg, nil
 }
 
 // apply adds a user's credentials.
-func (u *User) apply(cfg *rest.Config, field, name string, cluster *Cluster, o *Options) error {
+func (u *User) apply(cfg *rest.Config, field, name string, cluster *Cluster, opts *Options) error {
 	t := &cfg.TLS
 	t.CertFile, t.CertData, t.KeyFile, t.KeyData = u.ClientCertificate, u.ClientCertificateData, u.ClientKey, u.ClientKeyData
 	if len(t.CertData) > 0 {
@@ -204,7 +204,7 @@ func (u *User) apply(cfg *rest.Config, field, name string, cluster *Cluster, o *
 		return wrong(field, "exec and auth-provider exclude each other")
 	}
 	if u.Exec != nil {
-		src, err := newExecSource(u.Exec, field+".exec", cluster, o.AllowExec)
+		src, err := newExecSource(u.Exec, field+".exec", cluster, opts.AllowExec)
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (u *User) apply(cfg *rest.Config, field, name string, cluster *Cluster, o *
 	if p := u.AuthProvider; p != nil {
 		switch p.Name {
 		case "oidc":
-			src, err := newOIDC(p.Config, field+".auth-provider", func(config map[string]string) error { return o.persist(name, config) })
+			src, err := newOIDC(p.Config, field+".auth-provider", func(config map[string]string) error { return opts.persist(name, config) })
 			if err != nil {
 				return err
 			}

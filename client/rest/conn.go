@@ -39,7 +39,7 @@ var (
 )
 
 // New returns a connection. It reads the files cfg names but does not contact the server.
-func New(cfg Config, o Options) (*Conn, error) {
+func New(cfg Config, opts Options) (*Conn, error) {
 	base, err := cfg.baseURL()
 	if err != nil {
 		return nil, err
@@ -51,23 +51,23 @@ func New(cfg Config, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
-	c := &Conn{cfg: cfg, opts: o, base: base, server: serverName(base, cfg.TLS), scheme: cfg.Scheme, agent: cfg.UserAgent}
+	c := &Conn{cfg: cfg, opts: opts, base: base, server: serverName(base, cfg.TLS), scheme: cfg.Scheme, agent: cfg.UserAgent}
 	if c.scheme == nil {
 		c.scheme = api.Scheme()
 	}
 	if c.agent == "" {
 		c.agent = defaultAgent()
 	}
-	if o.MaxInFlight <= 0 {
-		o.MaxInFlight = 1024
+	if opts.MaxInFlight <= 0 {
+		opts.MaxInFlight = 1024
 	}
 	if c.opts.Retries == 0 {
 		c.opts.Retries = 10
 	}
-	c.cbor.Transcoder = o.CBOR
+	c.cbor.Transcoder = opts.CBOR
 	c.watchesFiles = cfg.TLS.CAFile+cfg.TLS.CertFile+cfg.TLS.KeyFile+cfg.BearerTokenFile != ""
-	c.limit = newLimiter(o.MaxInFlight, o.Metrics.Limit)
-	c.pace = newPacer(o.QPS, o.Burst)
+	c.limit = newLimiter(opts.MaxInFlight, opts.Metrics.Limit)
+	c.pace = newPacer(opts.QPS, opts.Burst)
 	if c.state.t, err = cfg.newTransports(f, nil, base.Scheme == "https"); err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func TestAnExpiredCertificateIsNamed(t *testing.T) {
 	})
 }
 
-// TestAnUnreachableServer is nobody at the address, and an address that swallows everything.
+// TestAnUnreachableServer connects to a closed port, and to an address that drops everything.
 func TestAnUnreachableServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries, failed int

@@ -385,7 +385,7 @@ func TestCertificatesAndTokensRotate(t *testing.T) {
 	})
 }
 
-// An expired certificate is told apart from a stranger's, and what a server says in plain text is passed on.
+// The error of an expired certificate differs from that of an unknown one, and contains a plain text reply.
 func TestRefusalsSayWhy(t *testing.T) {
 	dir := t.TempDir()
 	serving(t, true, func(w http.ResponseWriter, r *http.Request) {
@@ -465,7 +465,7 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
-// blackHole is a connection whose network has gone: nothing arrives, nothing fails.
+// blackHole is a connection whose network drops everything without an error.
 type blackHole struct {
 	net.Conn
 	gone *atomic.Bool

@@ -17,42 +17,42 @@ var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 // Exec runs a command in a container of a running pod and returns when it has ended: nil for code zero, an
 // *ExitError for another, any other error if it could not be run or followed. When ctx ends the streams are
 // closed; whether the process ends too depends on the node.
-func Exec(ctx context.Context, c client.Conn, pod types.NamespacedName, o Options) error {
-	if len(o.Command) == 0 {
+func Exec(ctx context.Context, c client.Conn, pod types.NamespacedName, opts Options) error {
+	if len(opts.Command) == 0 {
 		return errors.New("stream: Options.Command is empty")
 	}
-	return run(ctx, c, pod, "exec", o)
+	return run(ctx, c, pod, "exec", opts)
 }
 
 // Attach joins the main process of a container and returns as Exec does, or when the container's streams end.
-func Attach(ctx context.Context, c client.Conn, pod types.NamespacedName, o Options) error {
-	o.Command = nil
-	return run(ctx, c, pod, "attach", o)
+func Attach(ctx context.Context, c client.Conn, pod types.NamespacedName, opts Options) error {
+	opts.Command = nil
+	return run(ctx, c, pod, "attach", opts)
 }
 
-func run(ctx context.Context, c client.Conn, pod types.NamespacedName, sub string, o Options) error {
-	if err := o.check(); err != nil {
+func run(ctx context.Context, c client.Conn, pod types.NamespacedName, sub string, opts Options) error {
+	if err := opts.check(); err != nil {
 		return err
 	}
 	q := url.Values{}
-	if o.Container != "" {
-		q.Set("container", o.Container)
+	if opts.Container != "" {
+		q.Set("container", opts.Container)
 	}
-	for _, a := range o.Command {
+	for _, a := range opts.Command {
 		q.Add("command", a)
 	}
-	for name, on := range map[string]bool{"stdin": o.Stdin != nil, "stdout": o.Stdout != nil, "stderr": o.Stderr != nil, "tty": o.TTY} {
+	for name, on := range map[string]bool{"stdin": opts.Stdin != nil, "stdout": opts.Stdout != nil, "stderr": opts.Stderr != nil, "tty": opts.TTY} {
 		if on {
 			q.Set(name, "true")
 		}
 	}
 	r := client.Request{Resource: pods, Namespace: pod.Namespace, Name: pod.Name, Subresource: sub, Query: q}
-	if o.Protocol != SPDY {
+	if opts.Protocol != SPDY {
 		ws, err := dialWebSocket(ctx, c, r, "v5.channel.k8s.io")
 		if err == nil {
-			return runWebSocket(ctx, ws, o)
+			return runWebSocket(ctx, ws, opts)
 		}
-		if o.Protocol == WebSocket || !fallBack(ctx, err) {
+		if opts.Protocol == WebSocket || !fallBack(ctx, err) {
 			return fmt.Errorf("stream: %s %s: %w", sub, pod, err)
 		}
 	}
@@ -60,7 +60,7 @@ func run(ctx context.Context, c client.Conn, pod types.NamespacedName, sub strin
 	if err != nil {
 		return fmt.Errorf("stream: %s %s: %w", sub, pod, err)
 	}
-	return runSPDY(ctx, conn, version, o)
+	return runSPDY(ctx, conn, version, opts)
 }
 
 // fallBack reports whether another protocol may succeed after err.

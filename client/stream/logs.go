@@ -73,8 +73,8 @@ func (o *LogOptions) query() (url.Values, error) {
 }
 
 // Logs returns the output of a container, with Follow including future output. The reader must be closed.
-func Logs(ctx context.Context, c client.Conn, pod types.NamespacedName, o LogOptions) (io.ReadCloser, error) {
-	q, err := o.query()
+func Logs(ctx context.Context, c client.Conn, pod types.NamespacedName, opts LogOptions) (io.ReadCloser, error) {
+	q, err := opts.query()
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +89,9 @@ func Logs(ctx context.Context, c client.Conn, pod types.NamespacedName, o LogOpt
 const maxLine = 1 << 20
 
 // LogLines iterates over the lines of Logs, without their line ends.
-func LogLines(ctx context.Context, c client.Conn, pod types.NamespacedName, o LogOptions) iter.Seq2[string, error] {
+func LogLines(ctx context.Context, c client.Conn, pod types.NamespacedName, opts LogOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		body, err := Logs(ctx, c, pod, o)
+		body, err := Logs(ctx, c, pod, opts)
 		if err != nil {
 			yield("", err)
 			return

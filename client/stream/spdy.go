@@ -41,7 +41,7 @@ type spdyConn struct {
 	done chan struct{}
 }
 
-// serveSPDY speaks SPDY over raw, as the side that asked for it.
+// serveSPDY runs SPDY over raw, as the client.
 func serveSPDY(raw net.Conn) (*spdyConn, error) {
 	conn, err := spdystream.NewConnection(raw, false)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *spdyConn) open(headers http.Header) (*spdystream.Stream, error) {
 func streamType(t string) http.Header { return http.Header{"Streamtype": {t}} }
 
 // runSPDY carries the streams of a process over SPDY until it ends.
-func runSPDY(ctx context.Context, conn *spdyConn, version string, o Options) error {
-	p := &spdyProcess{conn: conn, o: o, copied: make(chan error, 2)}
+func runSPDY(ctx context.Context, conn *spdyConn, version string, opts Options) error {
+	p := &spdyProcess{conn: conn, opts: opts, copied: make(chan error, 2)}
 	stop := context.AfterFunc(ctx, func() { conn.raw.Close() })
 	over, cancel := context.WithCancel(ctx)
 	status, err := p.follow(over, version)
@@ -124,7 +124,7 @@ func runSPDY(ctx context.Context, conn *spdyConn, version string, o Options) err
 // spdyProcess is a process whose streams are those of a SPDY connection.
 type spdyProcess struct {
 	conn   *spdyConn
-	o      Options
+	opts   Options
 	wg     sync.WaitGroup
 	copied chan error // how reading each output ended
 }
@@ -138,20 +138,20 @@ func (p *spdyProcess) follow(ctx context.Context, version string) ([]byte, error
 	}
 	_ = errs.Close() // it is only read
 	var stdin *spdystream.Stream
-	if p.o.Stdin != nil {
+	if p.opts.Stdin != nil {
 		if stdin, err = p.conn.open(streamType("stdin")); err != nil {
 			return nil, err
 		}
 	}
-	outputs, err := p.output("stdout", p.o.Stdout, 0)
+	outputs, err := p.output("stdout", p.opts.Stdout, 0)
 	if err != nil {
 		return nil, err
 	}
-	if outputs, err = p.output("stderr", p.o.Stderr, outputs); err != nil {
+	if outputs, err = p.output("stderr", p.opts.Stderr, outputs); err != nil {
 		return nil, err
 	}
 	// Sizes of terminals are part of version 3 and later.
-	if p.o.TTY && p.o.Sizes != nil && (version == "v3.channel.k8s.io" || version == "v4.channel.k8s.io") {
+	if p.opts.TTY && p.opts.Sizes != nil && (version == "v3.channel.k8s.io" || version == "v4.channel.k8s.io") {
 		if err := p.resize(ctx); err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (p *spdyProcess) follow(ctx context.Context, version string) ([]byte, error
 	if stdin != nil {
 		// Not waited for: its Read may never return.
 		go func() {
-			_, _ = io.Copy(stdin, p.o.Stdin)
+			_, _ = io.Copy(stdin, p.opts.Stdin)
 			_ = stdin.Close()
 		}()
 	}
@@ -200,7 +200,7 @@ func (p *spdyProcess) resize(ctx context.Context) error {
 		enc := json.NewEncoder(st)
 		for {
 			select {
-			case s, ok := <-p.o.Sizes:
+			case s, ok := <-p.opts.Sizes:
 				if !ok || enc.Encode(s) != nil {
 					return
 				}

@@ -116,7 +116,7 @@ func keepAlive(ctx context.Context, ws *websocket.Conn) {
 }
 
 // runWebSocket carries the streams of a process over a WebSocket until it ends.
-func runWebSocket(ctx context.Context, ws *websocket.Conn, o Options) error {
+func runWebSocket(ctx context.Context, ws *websocket.Conn, opts Options) error {
 	inner, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {
@@ -125,13 +125,13 @@ func runWebSocket(ctx context.Context, ws *websocket.Conn, o Options) error {
 		wg.Wait()
 	}()
 	wg.Go(func() { keepAlive(inner, ws) })
-	if o.Stdin != nil {
+	if opts.Stdin != nil {
 		// Not waited for: its Read may never return.
 		go func() {
 			buf := make([]byte, 32<<10)
 			buf[0] = chStdin
 			for {
-				n, err := o.Stdin.Read(buf[1:])
+				n, err := opts.Stdin.Read(buf[1:])
 				if n > 0 && ws.Write(inner, websocket.MessageBinary, buf[:n+1]) != nil {
 					return
 				}
@@ -142,11 +142,11 @@ func runWebSocket(ctx context.Context, ws *websocket.Conn, o Options) error {
 			}
 		}()
 	}
-	if o.TTY && o.Sizes != nil {
+	if opts.TTY && opts.Sizes != nil {
 		wg.Go(func() {
 			for {
 				select {
-				case s, ok := <-o.Sizes:
+				case s, ok := <-opts.Sizes:
 					if !ok {
 						return
 					}
@@ -178,9 +178,9 @@ func runWebSocket(ctx context.Context, ws *websocket.Conn, o Options) error {
 		var w io.Writer
 		switch msg[0] {
 		case chStdout:
-			w = o.Stdout
+			w = opts.Stdout
 		case chStderr:
-			w = o.Stderr
+			w = opts.Stderr
 		case chError:
 			if len(status)+len(msg) <= maxStatus {
 				status = append(status, msg[1:]...)

@@ -25,7 +25,7 @@ import (
 var target = types.NamespacedName{Namespace: "default", Name: "target"}
 
 // paused is the connection of a leader's lock while its machine is suspended: the
-// elector cannot renew, and as far as the work knows no time has passed.
+// elector cannot renew, and for the work no time has passed.
 type paused struct {
 	client.Conn
 	on atomic.Bool
@@ -39,8 +39,8 @@ func (p *paused) Do(ctx context.Context, r *client.Request) (*client.Response, e
 	return p.Conn.Do(ctx, r)
 }
 
-// TestAReplacedLeaderCannotWrite is the promise of fencing: work that goes on
-// after its lease is gone, because it was suspended or ignores its context, has
+// TestAReplacedLeaderCannotWrite is the promise of fencing: work that continues
+// after its lease was taken, because it was suspended or ignores its context, has
 // its writes refused once the next leader is in office.
 func TestAReplacedLeaderCannotWrite(t *testing.T) {
 	serve(t, func(t *testing.T, connect func() *rest.Conn) {

@@ -46,7 +46,7 @@ func (s *Store) Record() (leaderelection.Record, bool) {
 	return s.record, s.exists
 }
 
-// Delete removes the lease, as a person might.
+// Delete removes the lease, as a user may do.
 func (s *Store) Delete() {
 	s.mu.Lock()
 	s.exists, s.record = false, leaderelection.Record{}
@@ -75,7 +75,7 @@ func (s *Store) bump() chan struct{} {
 	return done
 }
 
-// get is the record as the clock of l has its times, those that l wrote itself as they were written.
+// get returns the record with its times by the clock of l, unchanged if l wrote them.
 func (s *Store) get(l *Lock) (leaderelection.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Store) put(l *Lock, r leaderelection.Record, ahead time.Duration, creat
 	return r, nil
 }
 
-// Fault is what goes wrong with one request. The zero value is: nothing.
+// Fault describes how one request fails. The zero value is no fault.
 type Fault struct {
 	// Before is how long the request takes to reach the store. If its context
 	// ends first it fails, and reaches the store only if Late is set.
@@ -116,7 +116,7 @@ type Fault struct {
 	Late   bool
 	// Drop: it never reaches the store and fails with ErrUnavailable.
 	Drop bool
-	// After is how long the answer takes.
+	// After is how long the reply takes.
 	After time.Duration
 	// Lose: the request has its effect but fails with ErrUnavailable.
 	Lose bool
@@ -127,8 +127,8 @@ type Fault struct {
 type Lock struct {
 	store *Store
 
-	// Fault, if not nil, is asked before every request (get, create, update, wait)
-	// what goes wrong with it.
+	// Fault, if not nil, is called before every request (get, create, update, wait)
+	// and returns how it fails.
 	Fault func(op string) Fault
 	// Skew is how far this candidate's clock is ahead of the store's at first.
 	Skew time.Duration
@@ -215,7 +215,7 @@ func (l *Lock) do(ctx context.Context, op string, effect func() (leaderelection.
 type Watched struct{ *Lock }
 
 // Wait implements leaderelection.Watcher. A dropped wait fails; one with Lose set
-// is a dead connection: it never hears of a change.
+// is a dead connection: it never reports a change.
 func (w Watched) Wait(ctx context.Context, last leaderelection.Record) (leaderelection.Record, error) {
 	var f Fault
 	if w.Fault != nil {
