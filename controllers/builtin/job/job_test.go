@@ -501,7 +501,9 @@ func TestADrainDoesNotFailAJobThatIgnoresDisruptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *controllertest.Cluster) {
-				controllertest.Create(c, work(test.edit...))
+				j := work(test.edit...)
+				j.Spec.Template.Annotations[fakenode.StopAfterAnnotation] = "2s"
+				controllertest.Create(c, j)
 				c.Sleep(5 * time.Second)
 				first := pods(c)
 				require.Len(t, first, 2)
