@@ -79,8 +79,7 @@ func run(ctx context.Context, cfg rest.Config) error { // cfg from client/kubeco
 	return m.Run(ctx)
 }
 
-// An operator in one function: the Deployment of every Website is what the Website says, whatever anybody
-// does to it.
+// An operator in one function: it maintains a Deployment for every Website and reverts other changes to it.
 func Example() {
 	cfg, err := kubeconfig.Load(kubeconfig.Options{})
 	if err != nil {

@@ -97,7 +97,7 @@ func TestUndecodableObjectsReachTheirOwners(t *testing.T) {
 	})
 }
 
-// Owners are told apart by group and kind, not by version; who is not the controller is no owner.
+// Owners are matched by group and kind, not by version; only the controlling owner counts.
 func TestOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var owners seen
@@ -272,7 +272,7 @@ func TestSeveralClusters(t *testing.T) {
 			controllertest.Delete[*corev1.Node](c, "", "n")
 			c.Settle()
 		}
-		require.True(t, has("a-n"), "nobody watches it any more")
+		require.True(t, has("a-n"), "it is not watched by this controller")
 		require.False(t, has("b-n"))
 	})
 }

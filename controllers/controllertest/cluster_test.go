@@ -179,7 +179,7 @@ func TestKubeconfigWorksOutsideABubbleOnly(t *testing.T) {
 	})
 }
 
-// tunnel is a proxy that knows CONNECT alone and counts the tunnels to each address.
+// tunnel is a proxy that supports only CONNECT and counts the tunnels to each address.
 type tunnel struct {
 	mu  sync.Mutex
 	dug map[string]int

@@ -126,7 +126,7 @@ func TestSettleAfterRandomChanges(t *testing.T) {
 	}
 }
 
-// change writes or removes one object, as often as somebody else writes it meanwhile.
+// change writes or deletes one object and retries on conflicts.
 func change(t *testing.T, c *controllertest.Cluster, name string, remove bool) {
 	api := client.For[*corev1.ConfigMap](c.Admin())
 	key := types.NamespacedName{Namespace: "default", Name: name}

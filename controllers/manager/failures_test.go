@@ -75,7 +75,7 @@ func TestPanicsAreLoggedAndCounted(t *testing.T) {
 // leaky is set in the process that TestLeftGoroutinesFailTheTest starts.
 const leaky = "KEELSON_TEST_LEAVES_A_GOROUTINE"
 
-// Whoever leaves a goroutine behind that the manager's end does not stop fails the test, and is named.
+// A goroutine that is still running after the manager has stopped fails the test, which reports it.
 func TestLeftGoroutinesFailTheTest(t *testing.T) {
 	if os.Getenv(leaky) != "" {
 		synctest.Test(t, func(t *testing.T) {

@@ -124,7 +124,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// A leader that loses its lease ends as a whole: what it knows may be old.
+// A manager that loses its lease stops completely, because its state may be stale.
 func TestLeadershipLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

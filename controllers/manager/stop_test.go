@@ -90,8 +90,8 @@ func TestFailuresOfTheStopAreReturned(t *testing.T) {
 	})
 }
 
-// While reconciles finish what they are doing, webhooks answer, events are written and informers tell of
-// changes. The lease is released after that.
+// While reconciles in progress finish, webhooks answer, events are written and informers deliver changes. The
+// lease is released after that.
 func TestTheStopIsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -183,7 +183,7 @@ func TestNotDrained(t *testing.T) {
 		require.ErrorContains(t, err, "stuck")
 		require.NotContains(t, err.Error(), "good")
 		require.Contains(t, d.all(), "web ends")
-		require.Equal(t, "one", *leaseOf(c).Spec.HolderIdentity, "the work may go on, so nobody else may begin")
+		require.Equal(t, "one", *leaseOf(c).Spec.HolderIdentity, "the work may continue, so no other replica may start")
 		close(let)
 		c.Sleep(time.Minute)
 	})

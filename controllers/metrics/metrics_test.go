@@ -144,15 +144,15 @@ func TestTwoReplicas(t *testing.T) {
 		c.Sleep(time.Minute)
 		recorded, err := client.For[*corev1.Event](c.Admin()).List(t.Context(), client.ListOptions{Namespace: "default"})
 		require.NoError(t, err)
-		var told []string
+		var messages []string
 		for _, e := range recorded.Items {
 			if e.Reason == leaselock.EventReason {
 				require.Equal(t, "Lease", e.InvolvedObject.Kind)
 				require.Equal(t, "operator", e.InvolvedObject.Name)
-				told = append(told, e.Message)
+				messages = append(messages, e.Message)
 			}
 		}
-		require.Contains(t, told, "one became leader")
-		require.Contains(t, told, "two became leader")
+		require.Contains(t, messages, "one became leader")
+		require.Contains(t, messages, "two became leader")
 	})
 }

@@ -54,7 +54,7 @@ func randomValue(r *rand.Rand, depth int) any {
 	return float64(r.IntN(3))
 }
 
-// A type that knows every field gets exactly what it wrote.
+// The changes to a type with all fields are applied exactly.
 func TestPatchesOfRandomChanges(t *testing.T) {
 	for _, seed := range seeds.Of(t, 2000) {
 		r := seeds.Rand(seed)

@@ -17,11 +17,11 @@ func ExampleMutating() {
 	}))
 	// m.AddWithoutLeaderElection("webhooks", server) serves it on every replica. Here the API server's
 	// question comes by hand.
-	ask := httptest.NewRequest("POST", "/mutate", strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",
+	req := httptest.NewRequest("POST", "/mutate", strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",
 		"request":{"uid":"1","operation":"CREATE","object":{"spec":{"unknown":true}}}}`))
-	ask.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
-	server.ServeHTTP(answer, ask)
+	server.ServeHTTP(answer, req)
 	fmt.Println(strings.Contains(answer.Body.String(), `"allowed":true`))
 	// Output: true
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/webhook"
 )
 
-// The stack of a panic goes to the operator's log and not to whoever uses the API server; without a log it is
+// The stack of a panic is logged and not sent to clients of the API server; without a logger it is
 // in the answer.
 func TestStacksOfPanicsGoToTheLog(t *testing.T) {
 	questions := map[string]string{
@@ -27,10 +27,10 @@ func TestStacksOfPanicsGoToTheLog(t *testing.T) {
 		s := webhook.New(webhook.Options{Logger: log})
 		s.Handle("/validate", webhook.Validating(func(context.Context, *webhook.Request, *Website) error { panic("boom") }))
 		s.Handle("/convert", webhook.Conversion(func(context.Context, *metav1.Unstructured, schema.GroupVersion) error { panic("boom") }))
-		ask := httptest.NewRequest("POST", path, strings.NewReader(questions[path]))
-		ask.Header.Set("Content-Type", "application/json")
+		req := httptest.NewRequest("POST", path, strings.NewReader(questions[path]))
+		req.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, ask)
+		s.ServeHTTP(w, req)
 		return w.Body.String()
 	}
 	for path := range questions {

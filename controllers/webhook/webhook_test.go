@@ -25,7 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/webhook"
 )
 
-// Website knows fewer fields than its users write.
+// Website has fewer fields than the objects in the tests.
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -117,7 +117,7 @@ func TestWebhooksOfARealServer(t *testing.T) {
 		made, err := raw.Create(t.Context(), site("a", map[string]any{"extra": map[string]any{"x": int64(1)}}))
 		require.NoError(t, err)
 		require.Equal(t, map[string]any{"image": "nginx", "pages": []any{map[string]any{"path": "/"}}, "extra": map[string]any{"x": int64(1)}}, made.Fields["spec"],
-			"what the type does not know stays")
+			"fields that the type does not have are kept")
 		require.Equal(t, []string{"no image: nginx it is"}, warnings)
 
 		made.Fields["spec"].(map[string]any)["image"] = "other"

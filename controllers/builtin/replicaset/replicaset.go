@@ -1,4 +1,4 @@
-// Package replicaset maintains the number of pods specified by a ReplicaSet or a ReplicationController.
+// Package replicaset maintains the number of pods specified by a ReplicaSet.
 //
 // A reconcile reads the matching pods, adopts and releases pods, creates or deletes the difference, and
 // writes status. The controller's own writes are visible in the informers immediately, so it needs no
