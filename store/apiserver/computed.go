@@ -91,7 +91,7 @@ func (s *Server) serveComputed(rt *route, r *request) {
 		}
 		ctx, err := s.fenced(r)
 		if err == nil {
-			err = s.registry.Ask(ctx, rt.info, types.NamespacedName{Namespace: r.info.Namespace, Name: obj.GetName()}, obj, r.write(wo, createOptions(r, wo)))
+			err = s.registry.AdmitUnstored(ctx, rt.info, types.NamespacedName{Namespace: r.info.Namespace, Name: obj.GetName()}, obj, r.write(wo, createOptions(r, wo)))
 		}
 		if err != nil {
 			r.fail(err)

@@ -63,7 +63,7 @@ func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo
 	w.Subresource = "eviction"
 	w.DryRun = w.DryRun || eviction.DeleteOptions != nil && len(eviction.DeleteOptions.DryRun) > 0
 	w.Body = &registry.Body{Kind: evictionKind, Operation: admission.Create, Object: eviction}
-	if err := rt.res.Ask(ctx, key, w); err != nil {
+	if err := rt.res.AdmitBody(ctx, key, w); err != nil {
 		return err
 	}
 	w.Admitted = true

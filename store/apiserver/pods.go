@@ -77,7 +77,7 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 	}
 	registry.SetKind(binding, bindingKind)
 	binding.Name, binding.Namespace = key.Name, key.Namespace
-	w.Body = &registry.Body{Kind: bindingKind, Operation: admission.Create, Object: binding, Changed: assign}
+	w.Body = &registry.Body{Kind: bindingKind, Operation: admission.Create, Object: binding, Apply: assign}
 	_, _, err := res.Update(ctx, key, func(current registry.Current) (metav1.Object, error) {
 		obj, err := current.Copy(ctx)
 		if err != nil {

@@ -175,7 +175,7 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		}
 		m.ManagedFields = managedfields.FromScale(m.ManagedFields, scale.ManagedFields, replicas, rt.info.GVK.GroupVersion().String())
 		w.Body.Object, w.Body.Old = scale, old
-		w.Body.Changed = func(obj metav1.Object) error { return setReplicas(obj, paths, scale.Spec.Replicas) }
+		w.Body.Apply = func(obj metav1.Object) error { return setReplicas(obj, paths, scale.Spec.Replicas) }
 		return obj, setReplicas(obj, paths, scale.Spec.Replicas)
 	}, registry.UpdateOptions{Write: w, Patch: true})
 	return obj, err

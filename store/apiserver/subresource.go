@@ -89,7 +89,7 @@ func (s *Server) issueToken(rt *route, r *request) {
 	}
 	registry.SetKind(body, gvk)
 	w := registry.Write{Warn: r.warn, Subresource: "token", Options: &metav1.CreateOptions{}, Body: &registry.Body{Kind: gvk, Operation: admission.Create, Object: body}}
-	if err := rt.res.Ask(r.Context(), r.key(true), w); err != nil {
+	if err := rt.res.AdmitBody(r.Context(), r.key(true), w); err != nil {
 		r.fail(err)
 		return
 	}

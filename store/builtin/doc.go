@@ -1,5 +1,5 @@
-// Package builtin holds the kinds of Kubernetes as a server stores them: one [registry.Definition] per kind, in
-// a file per API group. What a kind looks like to clients, its names, verbs, subresources, defaults and
+// Package builtin holds the kinds of Kubernetes as a server stores them: one [registry.Definition] per kind,
+// in a file per API group. What a kind looks like to clients, its names, verbs, subresources, defaults and
 // validation, is registered with its Go type below apimachinery/api; everything else that sets it apart is in
 // its row here: strategy, field selectors, storage prefix and version, printer columns, deprecation.
 //

@@ -120,8 +120,8 @@ func editEphemeral(pod, old *corev1.Pod) {
 	pod.Spec.EphemeralContainers = containers
 }
 
-// keepMeta restores the metadata: the right to add a container for debugging, or to change resources, does not
-// include that to set labels and annotations by which others act on the pod.
+// keepMeta restores the metadata: the right to add a container for debugging, or to change resources, does
+// not include that to set labels and annotations by which others act on the pod.
 func keepMeta(obj, old *corev1.Pod) {
 	uid, version, managed := obj.UID, obj.ResourceVersion, obj.ManagedFields
 	obj.ObjectMeta = old.ObjectMeta

@@ -6,7 +6,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// storagemigration returns the kinds of the group storagemigration.k8s.io, which api.Scheme does not register.
+// storagemigration returns the kinds of the group storagemigration.k8s.io, which api.Scheme does not
+// register.
 func storagemigration(s *scheme.Scheme) []registry.Definition {
 	return []registry.Definition{{
 		Info:     kind[*storagemigrationv1beta1.StorageVersionMigration](s, storagemigrationv1beta1.GroupVersion),

@@ -9,16 +9,15 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// claims are the names that every definition has been given, by group. They follow snapshots of the
-// definitions: an update decodes what has changed since the one before and nothing else. Not safe for
-// concurrent use.
+// claims are the accepted names of every definition, by group. They follow snapshots of the definitions: an
+// update decodes only the definitions that have changed since the previous one. Not safe for concurrent use.
 type claims struct {
-	at     *cache.Snapshot // what the rest was made from; nil for nothing
+	at     *cache.Snapshot // the snapshot of the last update; nil before the first
 	groups map[string]*group
 	byName map[string]claim // by the definition's name
 }
 
-// claim is what one definition has been given.
+// claim is the accepted names of one definition.
 type claim struct {
 	group            string
 	resources, kinds map[string]bool
@@ -31,7 +30,7 @@ type group struct {
 	waiting          map[string]bool // names of definitions
 }
 
-// taken are the names that the other definitions of a group have been given.
+// taken are the accepted names of the other definitions of a group.
 type taken struct {
 	group *group // nil if the group has no definitions
 	own   claim
@@ -53,14 +52,13 @@ func used(all map[string]int, own map[string]bool, name string) bool {
 	return n > 0
 }
 
-// taken returns what the definitions other than d have.
+// taken returns the names of the definitions other than d.
 func (c *claims) taken(d *definition) taken {
 	return taken{group: c.groups[d.Spec.Group], own: c.byName[d.Name]}
 }
 
-// update brings the claims to the state of a snapshot, calls changed with every definition that it had to
-// decode for that, and returns the names of the definitions to look at again: those that wait in a group that
-// has given up a name.
+// update brings the claims to the state of a snapshot, calls changed with every definition that it decodes,
+// and returns the definitions to reconcile again: those that wait for a name in a group that released one.
 func (c *claims) update(ctx context.Context, snap *cache.Snapshot, decode func(context.Context, *cache.Object) (metav1.Object, error), changed func(*definition)) (again []string) {
 	freed := map[string]bool{}
 	for before, after := range snap.Changes(c.at) {
@@ -68,7 +66,7 @@ func (c *claims) update(ctx context.Context, snap *cache.Snapshot, decode func(c
 		name := ""
 		if after != nil {
 			name = after.Name
-			if obj, err := decode(ctx, after); err == nil { // what cannot be decoded has no names
+			if obj, err := decode(ctx, after); err == nil { // an undecodable definition has no names
 				d := obj.(*definition)
 				changed(d)
 				now = claimOf(d)
@@ -91,7 +89,7 @@ func (c *claims) update(ctx context.Context, snap *cache.Snapshot, decode func(c
 	return again
 }
 
-// replace puts a claim in the place of another and reports whether a name was given up.
+// replace replaces a claim and reports whether a name was released.
 func (c *claims) replace(name string, old, now claim) (freed bool) {
 	if g := c.groups[old.group]; g != nil {
 		freed = release(g.resources, old.resources, now.resources) || freed
@@ -123,7 +121,7 @@ func (c *claims) replace(name string, old, now claim) (freed bool) {
 	return freed
 }
 
-// release takes names out of a count and reports whether one of them is not kept.
+// release removes names from a count and reports whether one of them is not kept.
 func release(count map[string]int, old, now map[string]bool) (freed bool) {
 	for name := range old {
 		if count[name]--; count[name] == 0 {

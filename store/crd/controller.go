@@ -3,6 +3,7 @@ package crd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -40,24 +41,24 @@ type Options struct {
 	Converter Converter
 	// WebhookDial opens the connections of that Webhook; nil means the network.
 	WebhookDial webhook.DialFunc
-	// Called, if set, is called when that Webhook has asked a server.
+	// Called, if set, is called after each call of that Webhook.
 	Called func(webhook.Call)
-	// Queue are the hooks of the queue of definitions; nil means none.
+	// Queue is the metrics of the queue of definitions; nil means none.
 	Queue *workqueue.Metrics
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }
 
-// Controller keeps the resources of a registry in step with its CustomResourceDefinitions.
+// Controller serves the resources of the CustomResourceDefinitions in a registry.
 type Controller struct {
 	registry  *registry.Registry
 	access    registry.Access
 	documents *openapi.Documents
 	options   Options
 	queue     *workqueue.Queue[string]
-	claims    claims // of the goroutine that reconciles
+	claims    claims // used by the reconciling goroutine only
 
-	synced  chan struct{} // closed when what was stored at the start is served
+	synced  chan struct{} // closed when the definitions stored at the start are served
 	mu      sync.Mutex
 	known   map[string]*served // by the definition's name
 	settled chan struct{}      // closed and replaced when known changes
@@ -82,13 +83,14 @@ func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Cont
 	}, nil
 }
 
-// Stats are facts about the queue of definitions.
+// Stats returns the statistics of the queue of definitions.
 func (c *Controller) Stats() workqueue.Stats { return c.queue.Stats() }
 
-// Synced is closed when the resources of all definitions that were stored when Run began are served.
+// Synced returns a channel that is closed when the resources of all definitions that were stored when Run
+// began are served.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
-// begin serves what is stored already, as soon as the store can be reached.
+// begin serves the stored definitions as soon as the store can be reached.
 func (c *Controller) begin(ctx context.Context) {
 	var all []*definition
 	err := backoff.Retry(ctx, backoff.Policy{Max: 5 * time.Second, Jitter: 0.5}, nil, func(ctx context.Context) (err error) {
@@ -108,7 +110,8 @@ func (c *Controller) begin(ctx context.Context) {
 	}
 }
 
-// Run watches definitions until ctx ends and all goroutines have returned. It may be called once.
+// Run watches definitions until ctx ends and all goroutines have returned; then it returns nil. It may be
+// called once.
 func (c *Controller) Run(ctx context.Context) error {
 	if closer, ok := c.options.Converter.(io.Closer); ok {
 		defer closer.Close()
@@ -124,13 +127,13 @@ func (c *Controller) Run(ctx context.Context) error {
 	for {
 		name, err := c.queue.Get(ctx)
 		if err != nil {
-			return ctx.Err()
+			return nil // ctx has ended
 		}
 		again, err := c.reconcile(ctx, name)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			if !apierrors.IsConflict(err) {
-				c.options.Logger.Warn("custom resource definition", "name", name, "err", err)
+				c.options.Logger.Warn("reconcile custom resource definition failed", "name", name, "err", err)
 			}
 			c.queue.AddRateLimited(name)
 		case again > 0:
@@ -152,7 +155,7 @@ func (c *Controller) watch(ctx context.Context) {
 				case e.Type != cache.Bookmark:
 					c.queue.Add(e.Object.Name)
 				case e.InitialEnd:
-					c.queueKnown() // what was deleted while nothing was watched
+					c.queueKnown() // some may have been deleted while there was no watch
 				}
 			}
 			return nil
@@ -160,7 +163,7 @@ func (c *Controller) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.options.Logger.Warn("watching custom resource definitions failed", "err", err)
+		c.options.Logger.Warn("watch custom resource definitions failed", "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -168,7 +171,7 @@ func (c *Controller) watch(ctx context.Context) {
 	}
 }
 
-// queueKnown queues what is served, so that a definition deleted unseen is noticed.
+// queueKnown queues the definitions that are served, to find those whose deletion was missed.
 func (c *Controller) queueKnown() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,9 +180,8 @@ func (c *Controller) queueKnown() {
 	}
 }
 
-// current returns a definition and the names that others have, as they are after every write acknowledged
-// before: names given a moment ago, here or by another server, must not be given again. The definition is nil
-// if it does not exist.
+// current returns a definition, nil if it does not exist, and the names of the others. The read is
+// consistent: names accepted before, also by another server, must not be accepted again.
 func (c *Controller) current(ctx context.Context, name string) (*definition, taken, error) {
 	res := c.registry.Resource(Resource)
 	snap, err := res.Snapshot(ctx, registry.Freshness{})
@@ -209,8 +211,8 @@ func (c *Controller) current(ctx context.Context, name string) (*definition, tak
 	return d, c.claims.taken(d), nil
 }
 
-// reconcile brings one definition to where it should be. again is when to look at it next, zero for when it
-// changes.
+// reconcile accepts, serves, removes or terminates one definition. It is called again after again, or, if
+// that is zero, when the definition changes.
 func (c *Controller) reconcile(ctx context.Context, name string) (again time.Duration, err error) {
 	d, others, err := c.current(ctx, name)
 	if err != nil {
@@ -246,12 +248,12 @@ func (c *Controller) writeStatus(ctx context.Context, name string, change func(*
 	}
 	d, ok := obj.(*definition)
 	if !ok {
-		return nil, errors.New("a definition is of another type")
+		return nil, fmt.Errorf("a definition is a %T", obj)
 	}
 	return d, nil
 }
 
-// serve puts the resources of a definition into the server, unless they are there.
+// serve adds the resources of a definition to the server, unless they are served already.
 func (c *Controller) serve(d *definition) error {
 	c.mu.Lock()
 	old := c.known[d.Name]
@@ -261,8 +263,8 @@ func (c *Controller) serve(d *definition) error {
 	}
 	next, err := c.build(d)
 	if err != nil {
-		// The same definition fails the same way again: what was served goes, and the next change is tried.
-		c.options.Logger.Error("a custom resource definition cannot be served", "name", d.Name, "err", err)
+		// A retry would fail the same way: the resources are removed until the definition changes.
+		c.options.Logger.Error("serve custom resource definition failed", "name", d.Name, "err", err)
 		next = &served{generation: d.Generation, names: d.Status.AcceptedNames, terminating: is(d, apiextensionsv1.Terminating)}
 	}
 	gone := old.without(next)
@@ -289,7 +291,7 @@ func (c *Controller) build(d *definition) (*served, error) {
 	}
 	for _, gvr := range next.gvrs() {
 		if res := c.registry.Resource(gvr); res != nil && !res.Definition().Custom {
-			return nil, errors.New("the server has a resource of its own at " + gvr.String())
+			return nil, fmt.Errorf("the server has a built-in resource %v", gvr)
 		}
 	}
 	return next, nil
@@ -312,7 +314,7 @@ func (s *served) without(next *served) []schema.GroupVersionResource {
 	return slices.DeleteFunc(s.gvrs(), func(gvr schema.GroupVersionResource) bool { return slices.Contains(kept, gvr) })
 }
 
-// forget takes the resources of a definition out of the server.
+// forget removes the resources of a definition from the server.
 func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	old := c.known[name]
@@ -327,7 +329,7 @@ func (c *Controller) forget(name string) {
 	c.note(name, nil)
 }
 
-// note records what is served and wakes who waits for it.
+// note records the served resources and wakes the callers of Settle.
 func (c *Controller) note(name string, s *served) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,8 +342,8 @@ func (c *Controller) note(name string, s *served) {
 	c.settled = make(chan struct{})
 }
 
-// Settle waits until a resource is served whose definition is stored already, and reports whether it is. It
-// returns at once if there is no such definition, and when ctx ends.
+// Settle waits until a resource whose definition is stored is served, and reports whether it is. It returns
+// immediately if there is no such definition, and when ctx ends.
 func (c *Controller) Settle(ctx context.Context, gvr schema.GroupVersionResource) bool {
 	if gvr.Group == "" {
 		return false
@@ -370,8 +372,8 @@ func (c *Controller) Settle(ctx context.Context, gvr schema.GroupVersionResource
 	}
 }
 
-// done reports whether nothing more is to come of a definition for a version: it does not serve the version,
-// its names are refused, or the loop has seen it.
+// done reports whether a definition is in its final state for a version: it does not serve the version, its
+// names are refused, or this generation was handled.
 func (c *Controller) done(d *definition, version string) bool {
 	serves := slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
 	if !serves || len(d.Status.Conditions) > 0 && !is(d, apiextensionsv1.Established) {

@@ -2,10 +2,10 @@
 // accepted, and adds to the server's registry and OpenAPI documents a resource for every served version of
 // every accepted definition.
 //
-// A resource is served as soon as its definition is stored: the first request for it waits for the loop if it
-// has to ([Controller.Settle]). A definition that is deleted takes its objects along: the resource refuses
-// new ones, those there are get deleted, and when all are gone the definition goes.
+// A resource is served as soon as its definition is stored: the first request for it waits for the controller
+// if necessary ([Controller.Settle]). The objects of a deleted definition are deleted with it: the resource
+// refuses new ones, and the definition is removed after the last one.
 //
-// Versions of a resource are converted by changing apiVersion only (strategy None), or by asking the webhook
+// Versions of a resource are converted by changing apiVersion only (strategy None), or by the webhook that
 // the definition names ([Webhook]).
 package crd

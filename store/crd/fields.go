@@ -28,9 +28,9 @@ type fields []field
 // selectable collects the selectable fields of the served versions, whose schemas are given in the order of
 // the definition.
 //
-// Each version has fields of its own, read as its readers see objects, that is, with its defaults. So the
-// name under which a value is kept says all that it depends on: when that changes, so does the name, and the
-// objects are read again.
+// Each version has its own fields, whose values are those of objects with the defaults of that version. The
+// name under which a value is kept contains all that it depends on: when that changes, so does the name, and
+// the objects are read again.
 func selectable(d *definition, schemas []*openapi.Structural) (fields, error) {
 	var out fields
 	for i := range d.Spec.Versions {
@@ -92,7 +92,7 @@ func (all fields) ofServed(f *registry.Fields, version string) {
 	}
 }
 
-// of is the value of the field in an object, empty if there is none.
+// of returns the value of the field in an object, empty if it has none.
 func (f *field) of(obj metav1.Object) string {
 	u, ok := obj.(*metav1.Unstructured)
 	if !ok {

@@ -15,9 +15,9 @@ type (
 	condition  = apiextensionsv1.CustomResourceDefinitionCondition
 )
 
-// acceptNames decides which of the requested names a definition gets: all that are free, and what it has
-// already where one is not. reason is that of the last conflict, as upstream, and message names each; both
-// are empty if all are accepted.
+// acceptNames returns the accepted names of a definition: those requested that are free, and its current ones
+// in place of the others. reason is that of the last conflict, as upstream, and message names each; both are
+// empty if all are accepted.
 func acceptNames(d *definition, t taken) (accepted apiextensionsv1.CustomResourceDefinitionNames, reason, message string) {
 	want := d.Spec.Names
 	accepted = d.Status.AcceptedNames
@@ -53,7 +53,7 @@ func acceptNames(d *definition, t taken) (accepted apiextensionsv1.CustomResourc
 	return accepted, reason, strings.Join(problems, ", ")
 }
 
-// setCondition sets a condition and reports whether that changed anything but the time of transition.
+// setCondition sets a condition and reports whether more than its transition time changed.
 func setCondition(s *apiextensionsv1.CustomResourceDefinitionStatus, c condition) bool {
 	i := slices.IndexFunc(s.Conditions, func(o condition) bool { return o.Type == c.Type })
 	if i < 0 {
@@ -73,7 +73,7 @@ func setCondition(s *apiextensionsv1.CustomResourceDefinitionStatus, c condition
 	return true
 }
 
-// dropCondition removes a condition and reports whether it was there.
+// dropCondition removes a condition and reports whether it existed.
 func dropCondition(s *apiextensionsv1.CustomResourceDefinitionStatus, t apiextensionsv1.CustomResourceDefinitionConditionType) bool {
 	before := len(s.Conditions)
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c condition) bool { return c.Type == t })
@@ -118,8 +118,7 @@ func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
 		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
 }
 
-// approval keeps the condition that says whether a definition in a group of Kubernetes' own has been
-// approved.
+// approval sets the condition that says whether a definition in a protected group of Kubernetes is approved.
 func approval(d *definition) bool {
 	if !apiextensionsv1.IsProtectedGroup(d.Spec.Group) {
 		return dropCondition(&d.Status, apiextensionsv1.KubernetesAPIApprovalPolicyConformant)

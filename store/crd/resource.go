@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// served is what a definition puts into the server.
+// served is the resources of one definition.
 type served struct {
 	generation  int64
 	names       apiextensionsv1.CustomResourceDefinitionNames
@@ -25,7 +25,7 @@ type served struct {
 	documents   []openapi.Resource
 }
 
-// build makes the resources of a definition, one for each served version.
+// build returns the resources of a definition, one for each served version.
 func build(d *definition, convert Converter) (*served, error) {
 	s := &served{generation: d.Generation, names: d.Status.AcceptedNames, terminating: is(d, apiextensionsv1.Terminating)}
 	stored, err := storedInfo(d)
@@ -53,7 +53,7 @@ func build(d *definition, convert Converter) (*served, error) {
 		}
 		def.Stored = stored
 		if c := d.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter && convert != nil && len(d.Spec.Versions) > 1 {
-			// The storage version too: what is stored may be of a former one.
+			// The storage version too: stored objects may be of a previous one.
 			def.FromStoredAll = convert.To(d, def.Info.GVK.GroupVersion())
 			def.FromStored, def.ToStored = one(def.FromStoredAll), one(convert.To(d, stored.GVK.GroupVersion()))
 			fields.ofServed(&def.Fields, v.Name)
@@ -66,7 +66,7 @@ func build(d *definition, convert Converter) (*served, error) {
 	return s, nil
 }
 
-// one makes a conversion of one object of one of many.
+// one returns the conversion of one object by that of many.
 func one(all func(context.Context, []metav1.Object) ([]metav1.Object, error)) func(context.Context, metav1.Object) (metav1.Object, error) {
 	return func(ctx context.Context, obj metav1.Object) (metav1.Object, error) {
 		out, err := all(ctx, []metav1.Object{obj})
@@ -91,7 +91,7 @@ func verbs() []string {
 	return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 }
 
-// info is the kind of a version.
+// info returns the kind of a version.
 func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*scheme.Info, error) {
 	n := &d.Status.AcceptedNames
 	k := scheme.Kind{
@@ -115,7 +115,7 @@ func info(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*s
 	return one.ForKind(gv.WithKind(n.Kind)), nil
 }
 
-// version is one served version.
+// version returns the resource of a served version and its OpenAPI document.
 func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, s *openapi.Structural) (*registry.Definition, *openapi.Resource, error) {
 	in, err := info(d, v)
 	if err != nil {
@@ -151,7 +151,7 @@ func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, 
 	return def, doc, addRules(def, d, s)
 }
 
-// structural is the schema of a version, or nil if it has none.
+// structural returns the schema of a version, or nil if it has none.
 func structural(v *apiextensionsv1.CustomResourceDefinitionVersion) (*openapi.Structural, error) {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		return nil, nil
@@ -188,15 +188,15 @@ func addRules(def *registry.Definition, d *definition, s *openapi.Structural) (e
 			return s.ValidateStatus(obj.(*metav1.Unstructured), old.(*metav1.Unstructured))
 		},
 	}
-	// Stored objects need another look only if they can differ from what the schema makes of them: it has
-	// changed since, another version wrote them, or it has defaults.
+	// Stored objects are pruned and defaulted again only if they can differ from the schema: it may have
+	// changed since, or another version may have written them.
 	if d.Generation > 1 || len(d.Spec.Versions) > 1 {
 		def.OnRead = fill
 	}
 	return nil
 }
 
-// deprecation is the warning of a deprecated version.
+// deprecation returns the warning of a deprecated version.
 func deprecation(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion) string {
 	if v.DeprecationWarning != nil {
 		return *v.DeprecationWarning

@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// finalizer keeps a deleted definition until its objects are gone.
+// finalizer keeps a deleted definition until its objects are deleted.
 const finalizer = "customresourcecleanup.apiextensions.k8s.io"
 
 // Strategy returns how CustomResourceDefinition objects are stored: with the status that a [Controller]

@@ -15,11 +15,11 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// lookAgain is how often the objects of a terminating definition are looked at while their finalizers keep
-// them.
-const lookAgain = time.Second
+// finalizerPollInterval is the time between checks of the objects of a terminating definition while their
+// finalizers keep them.
+const finalizerPollInterval = time.Second
 
-// terminate deletes the objects of a definition and, when all are gone, lets the definition go.
+// terminate deletes the objects of a definition and, after the last one, removes the finalizer.
 func (c *Controller) terminate(ctx context.Context, d *definition) (again time.Duration, err error) {
 	left := 0
 	if gvr, ok := c.anyVersion(d); ok {
@@ -34,13 +34,13 @@ func (c *Controller) terminate(ctx context.Context, d *definition) (again time.D
 				Message: fmt.Sprintf("CustomResource deletion is in progress: %d left", left),
 			})
 		})
-		return lookAgain, err
+		return finalizerPollInterval, err
 	}
 	done := condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionFalse, Reason: "InstanceDeletionCompleted", Message: "removed all instances"}
 	if !is(d, apiextensionsv1.Established) {
 		done.Reason, done.Message = "NeverEstablished", "resource was never established"
 	}
-	// Others may hold the definition longer, and are told.
+	// Other finalizers may keep the definition longer: the condition is for their owners.
 	if _, err := c.writeStatus(ctx, d.Name, func(now *definition) { setCondition(&now.Status, done) }); err != nil && !apierrors.IsNotFound(err) {
 		return 0, err
 	}
@@ -64,9 +64,9 @@ func (c *Controller) anyVersion(d *definition) (schema.GroupVersionResource, boo
 	return schema.GroupVersionResource{}, false
 }
 
-// deleteObjects deletes what is not being deleted yet, and counts what is left.
+// deleteObjects deletes the objects that are not being deleted yet, and counts those that are left.
 func (c *Controller) deleteObjects(ctx context.Context, gvr schema.GroupVersionResource) (left int, err error) {
-	// Twice: what the first pass deletes is usually gone at the second.
+	// Twice: the objects that the first pass deletes are usually removed at the second.
 	for range 2 {
 		objs, err := c.latest(ctx, gvr)
 		if err != nil {

@@ -22,16 +22,16 @@ import (
 type WebhookOptions struct {
 	// Dial opens connections; nil uses the network, see webhook.Options.
 	Dial webhook.DialFunc
-	// Services finds services for the default Dial. Nil means that services cannot be reached.
+	// Services resolves services for the default Dial. Nil means that services cannot be reached.
 	Services webhook.Services
-	// Called, if set, is called when a server has been asked.
+	// Called, if set, is called after each call of a server.
 	Called func(webhook.Call)
 	// Timeout bounds one conversion. Zero means 30 seconds.
 	Timeout time.Duration
 }
 
-// Webhook is a Converter that asks the webhook a definition names, once for all objects that are read
-// together.
+// Webhook is a Converter that calls the webhook a definition names, once for all objects that are read
+// together. A call ends with the context of the conversion, and after Timeout.
 type Webhook struct {
 	options WebhookOptions
 	client  *webhook.Client
@@ -45,10 +45,10 @@ func NewWebhook(o WebhookOptions) *Webhook {
 	return &Webhook{options: o, client: webhook.New(webhook.Options{Dial: o.Dial, Services: o.Services, Called: o.Called})}
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (w *Webhook) Close() error { return w.client.Close() }
 
-// To implements Converter. Objects that are of the version already are not sent.
+// To implements Converter. Objects of that version are not sent.
 func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func(context.Context, []metav1.Object) ([]metav1.Object, error) {
 	hook := codec.DeepCopy(d.Spec.Conversion.Webhook)
 	return func(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error) {
@@ -74,12 +74,12 @@ func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.Grou
 	}
 }
 
-// convert asks for the conversion of all objects at once.
+// convert converts all objects with one call.
 func (w *Webhook) convert(ctx context.Context, hook *apiextensionsv1.WebhookConversion, objs []*metav1.Unstructured, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
 	if hook == nil || hook.ClientConfig == nil {
 		return nil, errors.New("the definition names no webhook")
 	}
-	// The first version that is known here, as upstream; the two say the same.
+	// The first supported version, as upstream. Both have the same fields.
 	i := slices.IndexFunc(hook.ConversionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" })
 	if i < 0 {
 		return nil, errors.New("no supported conversion review versions")
@@ -103,12 +103,12 @@ func (w *Webhook) convert(ctx context.Context, hook *apiextensionsv1.WebhookConv
 		return nil, fmt.Errorf("expected webhook response of %v, got %v", review.GroupVersionKind(), got)
 	}
 	if version == "v1beta1" && answer.Response != nil {
-		answer.Response.UID = review.Request.UID // which such webhooks need not repeat
+		answer.Response.UID = review.Request.UID // which v1beta1 webhooks may omit
 	}
 	return accept(objs, review.Request, answer, to)
 }
 
-// accept checks an answer.
+// accept checks a response and returns its objects.
 func accept(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequest, answer *apiextensionsv1.ConversionReview, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
 	r := answer.Response
 	switch {
@@ -133,7 +133,7 @@ func accept(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequ
 	return out, nil
 }
 
-// acceptOne checks one object of an answer. A webhook may change everything but the kind and, of the
+// acceptOne checks one object of a response. A webhook may change everything but the kind and, of the
 // metadata, all but labels and annotations.
 func acceptOne(u *metav1.Unstructured, raw []byte, to schema.GroupVersion) (*metav1.Unstructured, error) {
 	out := &metav1.Unstructured{}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -14,10 +15,10 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// Access is the way in for parts of the server itself: objects of the resource's Go type (*corev1.Pod, or
-// *metav1.Unstructured for custom resources), the same admission, validation and versions as over HTTP, no
-// authorization. Errors are *apierrors.StatusError. The user of a write is the one in ctx (authn.WithUser),
-// or the server itself.
+// Access reads and writes objects for parts of the server itself: objects of the resource's Go type
+// (*corev1.Pod, or *metav1.Unstructured for custom resources), the same admission, validation and versions as
+// over HTTP, no authorization. Errors are *apierrors.StatusError. The user of a write is the one in ctx
+// (authn.WithUser), or the server itself.
 //
 // Get and List read the watch cache: they see every write made through this registry, and those of other
 // servers a moment later. GetLatest reads the store. All methods wait until the registry runs.
@@ -41,26 +42,25 @@ type Access interface {
 	// Update changes an object: change gets a private copy of the newest state and may run several times. Its
 	// error is returned unchanged. Write.Subresource may be status.
 	Update(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(obj metav1.Object) error, w Write) (metav1.Object, error)
-	// Delete removes an object or marks it for removal; o may be nil.
-	Delete(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, o *metav1.DeleteOptions, w Write) error
+	// Delete removes an object or marks it for deletion; opts may be nil.
+	Delete(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, opts *metav1.DeleteOptions, w Write) error
 	// Watch calls deliver with every object of a namespace (empty for all) as added, then once with Synced,
-	// and then with every change, until ctx ends or deliver fails, whose error it returns. After a gap, which
-	// is rare, it begins again with Restarted, and with objects that are at least as new as what was
-	// delivered before.
+	// and then with every change, until ctx ends or deliver returns an error, which it returns. If changes
+	// were missed, which is rare, it delivers Restarted and begins again, with objects at least as new as
+	// those delivered before.
 	Watch(ctx context.Context, gvr schema.GroupVersionResource, namespace string, deliver func(Event) error) error
 }
 
-// EventType is the kind of an Event.
+// EventType is the type of an Event.
 type EventType uint8
 
-// The kinds of events.
 const (
 	Added EventType = iota + 1
 	Modified
 	Deleted
-	// Synced ends the initial events.
+	// Synced follows the initial events.
 	Synced
-	// Restarted says that everything seen so far may be outdated and is sent anew.
+	// Restarted says that all objects delivered before may be outdated and are delivered again.
 	Restarted
 )
 
@@ -224,9 +224,9 @@ func (a access) Watch(ctx context.Context, gvr schema.GroupVersionResource, name
 	}
 }
 
-// caughtUp waits until the cache has reached a revision, because one that lists again begins a little in the
-// past. It returns zero if the store itself is before it, restored from a backup: what was seen will not come
-// again.
+// caughtUp waits until the cache has reached a revision, because a cache that lists again begins at an older
+// one. It returns zero if the store itself is at an older one, restored from a backup: that revision will not
+// come again.
 func (r *Resource) caughtUp(ctx context.Context, revision int64) (int64, error) {
 	for revision > 0 {
 		c, err := r.reader(ctx)
@@ -251,7 +251,7 @@ func (r *Resource) caughtUp(ctx context.Context, revision int64) (int64, error) 
 	return revision, nil
 }
 
-// caughtUpRetry is the pause after a store that does not answer was asked.
+// caughtUpRetry is the pause between queries of a store that does not respond.
 const caughtUpRetry = 100 * time.Millisecond
 
 // deliver decodes one event.
@@ -263,7 +263,7 @@ func (r *Resource) deliver(ctx context.Context, e cache.Event, deliver func(Even
 		return nil
 	}
 	if e.Object.Err != nil {
-		return nil // it cannot be decoded: its readers get an error, watchers nothing
+		return nil // readers of an undecodable object get an error, watchers no event
 	}
 	obj, err := r.Decode(ctx, e.Object)
 	if err != nil {
@@ -309,7 +309,7 @@ func List[T metav1.Object](ctx context.Context, a Access, gvr schema.GroupVersio
 func as[T metav1.Object](obj metav1.Object) (T, error) {
 	o, ok := obj.(T)
 	if !ok {
-		return o, apierrors.NewInternalError(errors.New("an object is not of the Go type it was asked for as"))
+		return o, apierrors.NewInternalError(fmt.Errorf("an object is a %T, not a %T", obj, o))
 	}
 	return o, nil
 }

@@ -22,8 +22,8 @@ func (a access) Contents(ctx context.Context, gvr schema.GroupVersionResource) (
 	return admission.Contents{State: snap.State(), Objects: func() []metav1.Object { return res.objectsOf(ctx, snap) }}, nil
 }
 
-// ownWrites returns a snapshot with every write that went through this registry. If the cache cannot follow
-// the store for a while, what it has is better than no answer: these reads guard other writes.
+// ownWrites returns a snapshot with every write that went through this registry. If the cache cannot reach
+// that revision, its current state is better than an error: these reads guard other writes.
 func (r *Resource) ownWrites(ctx context.Context) (*cache.Snapshot, error) {
 	snap, err := r.Snapshot(ctx, Freshness{AtLeast: max(r.watched.written.Load(), 1)})
 	if err != nil && ctx.Err() == nil {

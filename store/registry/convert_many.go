@@ -9,18 +9,17 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// converted names the form in which a cached object keeps its conversion to the served version.
+// converted is the key of the form in which a cached object keeps its conversion to the served version.
 func (r *Resource) converted() cache.FormKey {
 	return cache.FormKey{Version: r.form, MediaType: "json", Kind: "converted"}
 }
 
-// Converts reports whether reading an object may mean to ask somebody to convert it, so that it is worth
-// asking about many at once.
+// Converts reports whether reading an object may call a conversion webhook, so that batching with
+// [Resource.Convert] is worthwhile.
 func (r *Resource) Converts() bool { return r.def.FromStoredAll != nil }
 
-// Convert brings cached objects to the served version, with one question to whoever converts them. Without it
-// each is converted when it is first read. It does nothing for resources whose conversion is a matter of
-// course.
+// Convert converts cached objects to the served version with one call of FromStoredAll. Without it each
+// object is converted when it is first read. It does nothing for resources without FromStoredAll.
 func (r *Resource) Convert(ctx context.Context, objs ...*cache.Object) error {
 	if r.def.FromStoredAll == nil {
 		return nil
@@ -31,7 +30,7 @@ func (r *Resource) Convert(ctx context.Context, objs ...*cache.Object) error {
 		if _, ok := o.Made(r.converted()); ok {
 			continue
 		}
-		if obj, err := r.decodeStored(o.Value); err == nil { // who reads the object gets the error
+		if obj, err := r.decodeStored(o.Value); err == nil { // readers of the object get the error
 			missing, stored = append(missing, o), append(stored, obj)
 		}
 	}
@@ -54,13 +53,13 @@ func (r *Resource) Convert(ctx context.Context, objs ...*cache.Object) error {
 	return nil
 }
 
-// decodeConverted is Decode where objects keep their conversion.
+// decodeConverted is Decode for cached objects that keep their conversion.
 func (r *Resource) decodeConverted(ctx context.Context, o *cache.Object) (metav1.Object, error) {
 	if err := r.Convert(ctx, o); err != nil {
 		return nil, err
 	}
 	data, ok := o.Made(r.converted())
-	if !ok { // unreadable, or an old event's, whose forms are dropped at any time
+	if !ok { // undecodable, or of an old event, whose forms may be dropped at any time
 		return r.decode(ctx, o.Value, o.Revision)
 	}
 	obj := r.info.New()

@@ -7,8 +7,8 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// Counts returns the number of stored objects of each resource: from the watch caches that run, else from the
-// store. What could not be counted is -1.
+// Counts returns the number of stored objects of each resource, from its watch cache if that is running, else
+// from the store; -1 if that fails.
 func (r *Registry) Counts(ctx context.Context) map[schema.GroupResource]int64 {
 	out := map[schema.GroupResource]int64{}
 	for _, res := range r.table.Load().byGVR {
@@ -32,14 +32,14 @@ func (r *Registry) Counts(ctx context.Context) map[schema.GroupResource]int64 {
 // CacheState describes a running watch cache.
 type CacheState struct {
 	Resource schema.GroupResource
-	// Revision is the one the cache has reached, Bytes the size of the stored objects in it.
+	// Revision is that of the cache, Bytes the size of the stored objects in it.
 	Revision, Bytes int64
-	// Capacity is how many changes the cache may remember.
+	// Capacity is the number of changes that the cache may keep.
 	Capacity int
 }
 
-// Caches returns the state of the watch caches that run and have caught up, in no order. It looks at every
-// object.
+// Caches returns the state of the running watch caches that have caught up, in no order. Its cost is linear
+// in the number of objects.
 func (r *Registry) Caches() []CacheState {
 	var out []CacheState
 	seen := map[*watched]bool{}

@@ -14,15 +14,18 @@ import (
 
 var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
 
-// Create stores a new object and returns it as stored. obj belongs to Create from then on. namespace is the
-// one asked for; obj may leave its own empty.
+// Create stores a new object and returns it as stored. obj must not be used afterwards. namespace is that of
+// the request; obj may leave its own empty.
+//
+// The steps, in this order: defaults, ownership of fields, mutating admission, fields set by the server,
+// validation, validating admission, the write.
 func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Object, w Write) (metav1.Object, error) {
 	if err := r.place(obj, namespace); err != nil {
 		return nil, err
 	}
 	m := metav1.MetaOf(obj)
 	versioned := m.ResourceVersion != ""
-	// What only the server sets is gone before anybody sees the object, so no manager owns it either.
+	// Fields that only the server sets are cleared before they are recorded as owned by the client.
 	m.DeletionTimestamp, m.DeletionGracePeriodSeconds, m.SelfLink = nil, nil, ""
 	if r.def.Terminating {
 		return nil, apierrors.NewForbidden(r.gr, m.Name, errTerminating)
@@ -35,7 +38,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	if err := r.trackCreate(ctx, obj, w); err != nil {
 		return nil, err
 	}
-	if err := chain.admit(ctx, attrs); err != nil {
+	if err := chain.mutate(ctx, attrs); err != nil {
 		return nil, err
 	}
 	if err := r.place(obj, namespace); err != nil {
@@ -71,7 +74,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	}
 }
 
-// complete fills what the client left out.
+// complete fills in defaults.
 func (r *Resource) complete(obj metav1.Object) {
 	if r.info.Rules.Default != nil {
 		r.info.Rules.Default(obj)
@@ -81,7 +84,7 @@ func (r *Resource) complete(obj metav1.Object) {
 	}
 }
 
-// warnOf sends what the kind has to say about a write that is fine.
+// warnOf sends the kind's warnings about a valid write.
 func (r *Resource) warnOf(obj, old metav1.Object, w Write) {
 	if w.Warn == nil {
 		return
@@ -99,7 +102,7 @@ func (r *Resource) warnOf(obj, old metav1.Object, w Write) {
 	}
 }
 
-// place checks and fills the namespace. An object of the whole cluster that names one loses it.
+// place checks and sets the namespace; it clears that of a cluster-scoped object.
 func (r *Resource) place(obj metav1.Object, namespace string) error {
 	if !r.info.Namespaced {
 		obj.SetNamespace("")
@@ -114,7 +117,7 @@ func (r *Resource) place(obj metav1.Object, namespace string) error {
 	return nil
 }
 
-// beginLife sets what only the server sets and lets the kind prepare the object.
+// beginLife sets the fields that only the server sets, and prepares the object by the kind's strategy.
 func (r *Resource) beginLife(ctx context.Context, m *metav1.ObjectMeta, obj metav1.Object) {
 	m.CreationTimestamp = metav1.Now().Truncated()
 	m.UID = NewUID()
@@ -165,7 +168,7 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 	}
 }
 
-// exists is the answer to a create of what is there, and says so if it will not be for long.
+// exists returns the error of a create whose key exists. It says if the object is being deleted.
 func (r *Resource) exists(ctx context.Context, kv store.KV, name string) error {
 	err := apierrors.NewAlreadyExists(r.gr, name)
 	if obj, bad := r.decode(ctx, kv.Value, kv.Revision); bad == nil && !metav1.MetaOf(obj).DeletionTimestamp.IsZero() {
@@ -192,7 +195,7 @@ func (r *Resource) ttl(obj metav1.Object) time.Duration {
 	return r.def.Strategy.TTL(obj)
 }
 
-// reserve asks the kind for writes that belong to this one.
+// reserve returns the operations that must commit together with this write.
 func (r *Resource) reserve(ctx context.Context, obj, old metav1.Object) (Reservation, error) {
 	if r.def.Strategy.Reserve == nil {
 		return Reservation{}, nil
@@ -217,7 +220,7 @@ func (res Reservation) undo() {
 	}
 }
 
-// commit makes one write, with others if there are any, under the fence the request carries.
+// commit writes op, together with more, guarded by the fence token in ctx if there is one.
 func (r *Resource) commit(ctx context.Context, op store.Op, more []store.Op) (int64, error) {
 	for first := true; ; first = false {
 		guards, err := r.registry.guardsOf(ctx, first)
@@ -261,7 +264,7 @@ func lostRace(err error, key string) bool {
 	return false
 }
 
-// storeError gives an error of the store its answer.
+// storeError returns the API error for an error of the store.
 func (r *Resource) storeError(err error, name, verb string) error {
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return err
@@ -283,8 +286,8 @@ func (r *Resource) storeError(err error, name, verb string) error {
 	}
 	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
 		if e.MaybeApplied {
-			// Without Retry-After: clients send a request again by themselves if told when, and the second
-			// attempt of a write that took effect would fail, or undo what somebody else did since.
+			// Without Retry-After, which makes clients retry by themselves: the retry of a write that took
+			// effect would fail, or undo a later write.
 			return apierrors.NewTimeout("the store did not confirm the "+verb+": it may or may not have taken effect", 0)
 		}
 		return apierrors.NewServerTimeout(r.gr, verb, 1)

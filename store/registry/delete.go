@@ -19,11 +19,11 @@ import (
 
 // Deletion is the outcome of a delete.
 type Deletion struct {
-	// Object is the last state, or the state that waits for finalizers or the end of its grace period.
+	// Object is the last state, or the state marked for deletion.
 	Object metav1.Object
 	// Gone is true when the object has been removed.
 	Gone bool
-	// ShowObject is true when the answer is the object, false when it is a Status.
+	// ShowObject is true when the response is the object, false when it is a Status.
 	ShowObject bool
 }
 
@@ -55,30 +55,31 @@ func (r *Resource) Delete(ctx context.Context, key types.NamespacedName, options
 	}
 }
 
-// DeleteUnreadable removes an object whose stored bytes cannot be decoded: at once, whatever finalizers it
-// may have had, and without admission. An object that can be read, or does not exist, is a 422; one that only
-// cannot be converted can be read.
+// DeleteUnreadable removes an object whose stored bytes cannot be decoded: immediately, whatever finalizers
+// it had, and without admission. An object that can be decoded, or does not exist, is a 422; one whose
+// conversion fails can be decoded.
 func (r *Resource) DeleteUnreadable(ctx context.Context, key types.NamespacedName) error {
 	for {
 		kv, _, err := r.registry.store.Get(ctx, r.key(key))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return r.storeError(err, key.Name, "get")
 		}
-		readable := err != nil // there is nothing to read
+		readable := err != nil // it does not exist
 		if !readable {
 			_, err = r.decodeStored(kv.Value)
 			readable = err == nil
 		}
 		if readable {
 			p := validation.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential")
-			return apierrors.NewInvalid(schema.GroupKind{Group: r.gr.Group, Kind: r.gr.Resource}, key.Name, validation.ErrorList{ // as upstream names it here
+			// The resource in the place of the kind is as upstream.
+			return apierrors.NewInvalid(schema.GroupKind{Group: r.gr.Group, Kind: r.gr.Resource}, key.Name, validation.ErrorList{
 				validation.Invalid(p, true, "is exclusively used to delete corrupt object(s), try again by removing this option")})
 		}
 		_, err = r.commit(ctx, store.DeleteOp(kv.Key, kv.Revision), nil)
 		if err == nil {
 			return nil
 		}
-		if !raced(err) { // else it may have become readable
+		if !raced(err) { // otherwise it may have become readable
 			return r.storeError(err, key.Name, "delete")
 		}
 	}
@@ -97,12 +98,12 @@ func (r *Resource) deleteOnce(ctx context.Context, key types.NamespacedName, cur
 	if err != nil {
 		return nil, false, apierrors.NewStoreReadError(r.gr, key.Name, err)
 	}
-	if w.Body == nil { // the options of an eviction are not those of the delete it becomes
+	if w.Body == nil { // the options of an eviction are not those of its delete
 		w.Options = &o
 	}
 	attrs := r.admissionAttributes(ctx, admission.Delete, w, nil, old)
 	chain := r.chainOf(w)
-	if err := chain.admit(ctx, attrs); err != nil {
+	if err := chain.mutate(ctx, attrs); err != nil {
 		return nil, false, err
 	}
 	if err := chain.validate(ctx, attrs); err != nil {
@@ -145,7 +146,7 @@ func (r *Resource) checkPreconditions(m *metav1.ObjectMeta, p *metav1.Preconditi
 	if p == nil {
 		return nil
 	}
-	kind := schema.GroupResource{Group: r.gr.Group, Resource: r.info.GVK.Kind} // as upstream names it here
+	kind := schema.GroupResource{Group: r.gr.Group, Resource: r.info.GVK.Kind} // the kind as the resource, as upstream
 	if p.UID != nil && *p.UID != m.UID {
 		return apierrors.NewConflict(kind, m.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, m.UID))
 	}
@@ -155,8 +156,8 @@ func (r *Resource) checkPreconditions(m *metav1.ObjectMeta, p *metav1.Preconditi
 	return nil
 }
 
-// beginDelete marks an object of a kind that is deleted gracefully. pending means that an earlier delete
-// is under way and this one does not make it any faster.
+// beginDelete marks an object of a kind that is deleted gracefully. pending means that it is marked already
+// and that this request does not shorten its grace period.
 func (r *Resource) beginDelete(obj metav1.Object, o *metav1.DeleteOptions) (graceful, pending bool) {
 	m := metav1.MetaOf(obj)
 	grace := r.def.Strategy.Grace
@@ -188,8 +189,7 @@ func (r *Resource) held(obj metav1.Object) bool {
 	return r.def.Strategy.Held != nil && r.def.Strategy.Held(obj)
 }
 
-// mark sets the deletion timestamp. Controllers must look at an object again when that happens, so its
-// generation rises.
+// mark sets the deletion timestamp. It raises the generation, because controllers must observe the change.
 func (r *Resource) mark(m *metav1.ObjectMeta, obj metav1.Object, seconds int64) {
 	at := metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second)).Truncated()
 	m.DeletionTimestamp = &at
@@ -203,8 +203,8 @@ func (r *Resource) mark(m *metav1.ObjectMeta, obj metav1.Object, seconds int64) 
 	}
 }
 
-// deletionFinalizers adds and removes the finalizers of the garbage collector as the propagation policy
-// asks, and reports whether that changed anything.
+// deletionFinalizers sets the finalizers of the garbage collector to those of the propagation policy, and
+// reports whether that changed anything.
 func (r *Resource) deletionFinalizers(m *metav1.ObjectMeta, o *metav1.DeleteOptions) bool {
 	policy := r.propagation(m, o)
 	want := slices.DeleteFunc(slices.Clone(m.Finalizers), func(f string) bool {
@@ -235,7 +235,7 @@ func sameSet(a, b []string) bool {
 	return true
 }
 
-// propagation is what becomes of dependents: what the request says, else what an earlier one said, else the
+// propagation returns the propagation policy: that of the request, else that of an earlier one, else the
 // kind's default.
 func (r *Resource) propagation(m *metav1.ObjectMeta, o *metav1.DeleteOptions) metav1.DeletionPropagation {
 	switch {
@@ -258,7 +258,7 @@ func (r *Resource) propagation(m *metav1.ObjectMeta, o *metav1.DeleteOptions) me
 	return metav1.DeletePropagationBackground
 }
 
-// remove deletes the key of cur at its revision, with what the kind takes along.
+// remove deletes the key of cur at its revision, with the operations that the kind reserves.
 func (r *Resource) remove(ctx context.Context, cur *state) (int64, error) {
 	key := r.key(metav1.KeyOf(cur.obj))
 	for {

@@ -15,10 +15,10 @@ import (
 
 var leasesGVR = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// guardsOf returns what must hold for a write under the fence token in ctx, if there is one: that the lease
-// is as it was when its holder and transitions were compared with the token's. The comparison and the write
-// are thus one transaction. first may use the cached lease; after a guard has failed the store is asked,
-// because the lease may only have been renewed.
+// guardsOf returns the guards of a write under the fence token in ctx, if there is one: the lease must be
+// unchanged since its holder and transitions were compared with the token's, which makes the comparison and
+// the write one transaction. With first the cached lease may be used; after a guard has failed the lease is
+// read from the store, because it may only have been renewed.
 func (r *Registry) guardsOf(ctx context.Context, first bool) ([]store.Guard, error) {
 	token, fenced := fence.FromContext(ctx)
 	if !fenced {
@@ -59,8 +59,8 @@ func sameTerm(leases *Resource, value []byte, token fence.Token) bool {
 	return transitions == token.Transitions
 }
 
-// fencedOff refuses a write, in the same words whether the lease is another's, in another term or missing:
-// whoever may write something may send any token, and need not be allowed to read leases.
+// fencedOff returns the error of a fenced write. It does not tell a missing lease from one of another holder
+// or term: a client may send any token without the right to read leases.
 func fencedOff(token fence.Token) error {
 	err := apierrors.New(409, apierrors.ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d, which does not hold it",
 		token.Holder, token.Lease.Namespace, token.Lease.Name, token.Transitions))

@@ -16,7 +16,7 @@ func validateMeta(m *metav1.ObjectMeta, namespaced bool, nameRule validation.Nam
 	return metav1.ValidateMeta(m, namespaced, nameRule, validation.NewPath("metadata"))
 }
 
-// carryMeta gives an update what clients may leave out and may not change.
+// carryMeta copies the metadata that clients may omit and must not change.
 func carryMeta(m, old *metav1.ObjectMeta) {
 	m.SelfLink = ""
 	if m.UID == "" {
@@ -52,8 +52,8 @@ func (r *Resource) validateNew(obj metav1.Object) validation.ErrorList {
 	return append(errs, own...)
 }
 
-// validateMetaUpdate checks the metadata of a changed object. Every finding is made as often as upstream
-// makes it: causes are listed one by one, and clients that compare or count them see no difference.
+// validateMetaUpdate checks the metadata of a changed object. Each error is reported as often as upstream
+// reports it, because clients can count the causes of a Status.
 func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource string) validation.ErrorList {
 	p := validation.NewPath("metadata")
 	errs := metav1.ValidateMetaUpdate(m, old, p)
@@ -77,7 +77,7 @@ func (r *Resource) validateMetaUpdate(m, old *metav1.ObjectMeta, subresource str
 	errs = append(errs, finalizers...)
 	plain := *m
 	plain.Finalizers = nil
-	again := metav1.ValidateMetaFields(&plain, p) // the general rules look twice
+	again := metav1.ValidateMetaFields(&plain, p) // upstream applies the general rules twice
 	errs = append(errs, again...)
 	if rule != scheme.MetaLoose && !r.def.Strategy.BareFinalizers {
 		errs = append(errs, again...)
@@ -98,7 +98,7 @@ func (r *Resource) validateFinalizers(m *metav1.ObjectMeta) validation.ErrorList
 	return metav1.ValidateFinalizerDomains(m.Finalizers, validation.NewPath("metadata", "finalizers"))
 }
 
-// warnOfFinalizers advises what built-in kinds ask for; old is nil on create.
+// warnOfFinalizers warns about new finalizers that built-in kinds reject; old is nil on create.
 func warnOfFinalizers(obj, old metav1.Object, warn func(string)) {
 	for _, name := range metav1.MetaOf(obj).Finalizers {
 		if metav1.BareFinalizer(name) && (old == nil || !slices.Contains(metav1.MetaOf(old).Finalizers, name)) {
@@ -111,7 +111,7 @@ func warnOfFinalizers(obj, old metav1.Object, warn func(string)) {
 	}
 }
 
-// dedupOwners drops owners that are listed twice, which garbage collectors of old wrote, and says so.
+// dedupOwners removes duplicate owners, which old garbage collectors wrote, with a warning.
 func dedupOwners(m *metav1.ObjectMeta, warn func(string)) {
 	if len(m.OwnerReferences) < 2 {
 		return

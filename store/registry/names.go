@@ -8,17 +8,17 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// suffixAlphabet has no vowels, so that no word appears, and no characters that look alike.
+// suffixAlphabet has no vowels, so that no word results, and no characters that look alike.
 const (
 	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 	suffixLength   = 5
 	// A name is at most 63 bytes with its suffix, as a DNS label is.
 	maxPrefixLength = 63 - suffixLength
-	// nameAttempts is how often a generated name that is taken is replaced.
+	// nameAttempts bounds the attempts to find a generated name that is free.
 	nameAttempts = 8
 )
 
-// generatedName returns prefix, cut if need be, with a random suffix.
+// generatedName returns prefix, truncated if necessary, with a random suffix.
 func generatedName(prefix string) string {
 	if len(prefix) > maxPrefixLength {
 		prefix = prefix[:maxPrefixLength]

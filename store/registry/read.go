@@ -26,7 +26,7 @@ type Freshness struct {
 	Exact int64
 }
 
-// Snapshot returns a state of the resource that is as fresh as asked for.
+// Snapshot returns a state of the resource that is as fresh as f requires.
 func (r *Resource) Snapshot(ctx context.Context, f Freshness) (*cache.Snapshot, error) {
 	c, fresh, err := r.startReader(ctx)
 	if err != nil {
@@ -51,8 +51,8 @@ func (r *Resource) Snapshot(ctx context.Context, f Freshness) (*cache.Snapshot, 
 	return snap, nil
 }
 
-// snapshotAt waits for a revision that may just not have been seen yet. A quiet cache whose store reports no
-// progress would never see it: there the store itself is asked.
+// snapshotAt waits for a revision that the cache may not have reached yet. Without progress reports of the
+// store an idle cache would never reach it, so then the store is read.
 func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
 	if r.registry.store.Capabilities().Progress {
 		if _, err := r.atLeast(ctx, c, revision); err != nil {
@@ -62,7 +62,7 @@ func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int6
 	return c.At(ctx, revision)
 }
 
-// patience is how long a read waits for a revision that the store may still reach.
+// patience bounds the time that a read waits for a revision that the store may still reach.
 const patience = 3 * time.Second
 
 func (r *Resource) atLeast(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
@@ -84,7 +84,7 @@ func (r *Resource) readError(err error, name string) error {
 	}
 	if errors.Is(err, cache.ErrStopped) {
 		select {
-		case <-r.watched.gone: // the definition has changed under the request
+		case <-r.watched.replaced: // the definition has changed under the request
 			return apierrors.NewTooManyRequests("storage is (re)initializing: the definition of "+r.gr.String()+" has changed", 1)
 		default:
 		}
@@ -93,10 +93,10 @@ func (r *Resource) readError(err error, name string) error {
 	return r.storeError(err, name, "get")
 }
 
-// Get returns one object as the cache holds it.
+// Get returns one object: from the store if f is the zero value, else from the cache.
 func (r *Resource) Get(ctx context.Context, key types.NamespacedName, f Freshness) (*cache.Object, error) {
 	if f == (Freshness{}) {
-		// The store itself is the cheapest consistent answer about one key.
+		// For one key a read of the store is the cheapest consistent read.
 		kv, _, err := r.registry.store.Get(ctx, r.key(key))
 		if err != nil {
 			return nil, r.readError(err, key.Name)
@@ -114,7 +114,7 @@ func (r *Resource) Get(ctx context.Context, key types.NamespacedName, f Freshnes
 	return o, nil
 }
 
-// fresh prefers the cached object of the same revision, whose forms may have been made already.
+// fresh returns the object of a stored value: if possible the cached one, which may have encoded forms.
 func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
 	select {
 	case <-r.watched.ready:
@@ -122,7 +122,7 @@ func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
 			return o
 		}
 	default:
-		r.read()
+		r.countUncachedRead()
 	}
 	o := &cache.Object{Key: kv.Key, Namespace: key.Namespace, Name: key.Name, Revision: kv.Revision, CreateRevision: kv.CreateRevision, Value: kv.Value}
 	if codec.IsEnvelope(kv.Value) {
@@ -171,7 +171,7 @@ func (r *Resource) formOf(ctx context.Context, o *cache.Object, key cache.FormKe
 	return o.Form(key, func(o *cache.Object) ([]byte, error) { return encode(context.WithoutCancel(ctx), o) })
 }
 
-// madeJSON returns the JSON of an object of that revision if somebody has asked for it before.
+// madeJSON returns the JSON of an object of that revision if the cache has it encoded.
 func (r *Resource) madeJSON(key string, revision int64) ([]byte, bool) {
 	select {
 	case <-r.watched.ready:
@@ -201,7 +201,8 @@ func (r *Resource) makeJSON(ctx context.Context, o *cache.Object) ([]byte, error
 	return codec.Marshal(obj)
 }
 
-// directJSON is makeJSON for objects that are stored in protobuf and shown as they are stored.
+// directJSON transcodes objects that are stored in protobuf and served as they are stored; ok is false for
+// others.
 func (r *Resource) directJSON(o *cache.Object) ([]byte, bool) {
 	if r.def.Custom || r.def.OnRead != nil || r.def.FromStored != nil || r.def.FromStoredAll != nil || o.Revision == 0 || !codec.IsEnvelope(o.Value) {
 		return nil, false
@@ -215,8 +216,8 @@ func (r *Resource) directJSON(o *cache.Object) ([]byte, bool) {
 	return b, err == nil
 }
 
-// JSONHead is what comes before the JSON of an object, whose own opening brace is then left out, to make it
-// complete. It is empty for custom resources.
+// JSONHead returns the beginning of an object's JSON, with kind and apiVersion, which replaces the opening
+// brace of what JSON returns. It is empty for custom resources.
 func (r *Resource) JSONHead() []byte {
 	if r.def.Custom {
 		return nil
@@ -224,7 +225,8 @@ func (r *Resource) JSONHead() []byte {
 	return r.jsonHead
 }
 
-// Proto returns the object's protobuf body: the stored bytes and a segment with the version.
+// Proto returns the object's protobuf message in two pieces: the stored bytes, and a segment with the
+// resourceVersion, which may be nil.
 func (r *Resource) Proto(ctx context.Context, o *cache.Object) ([]byte, []byte, error) {
 	if o.Err != nil {
 		return nil, nil, apierrors.NewStoreReadError(r.gr, o.Name, o.Err)
@@ -276,7 +278,7 @@ func (r *Resource) ListPrefix(namespace string) string { return r.listPrefix(nam
 // Prefix is the key prefix of all objects.
 func (r *Resource) Prefix() string { return r.prefix }
 
-// version is the text of a revision.
+// version returns a revision as a resourceVersion.
 func version(revision int64) string { return strconv.FormatInt(revision, 10) }
 
 // Key is the store's key of an object.

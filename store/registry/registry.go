@@ -2,7 +2,7 @@ package registry
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -19,9 +19,9 @@ import (
 type Options struct {
 	// Cache configures the watch caches; Attributes and Logger are set by the registry.
 	Cache cache.Options
-	// CacheMetrics returns the hooks of a resource's watch cache; nil means those of Cache.
+	// CacheMetrics returns the metrics hooks of a resource's watch cache; nil means those of Cache.
 	CacheMetrics func(gr schema.GroupResource) cache.Metrics
-	// CBOR stores custom resources as CBOR and not as JSON. Both are read, whatever it says.
+	// CBOR stores custom resources as CBOR instead of JSON. Both are read in either case.
 	CBOR bool
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
@@ -36,13 +36,13 @@ type Registry struct {
 
 	table atomic.Pointer[table]
 
-	mu      sync.Mutex // guards what follows, and who swaps table
-	watched map[string]*watched
-	run     context.Context // nil until Run
-	ended   bool
 	started chan struct{} // closed by Run
-	changed chan struct{} // closed when table is swapped
-	tasks   sync.WaitGroup
+	ended   chan struct{} // closed when Run's ctx has ended
+
+	mu       sync.Mutex // guards the fields below and swaps of table
+	watched  map[string]*watched
+	runCache func(*watched) // starts a cache; nil unless Run is running
+	changed  chan struct{}  // closed when table is swapped
 }
 
 // table is an immutable set of resources.
@@ -56,40 +56,55 @@ func New(s store.Store, o Options) *Registry {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}, started: make(chan struct{}), changed: make(chan struct{})}
+	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}}
+	r.started, r.ended, r.changed = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r.table.Store(&table{})
 	r.chain.Store(&chain{})
 	return r
 }
 
-// Store returns the store beneath.
+// Store returns the store of the objects.
 func (r *Registry) Store() store.Store { return r.store }
 
-// SetAdmission replaces the admission chain of every later write, and the hooks it is measured by: Step and
-// Plugin.
+// SetAdmission replaces the admission chain of every later write, and its metrics hooks Step and Plugin. It
+// is not an option of New because plugins need the registry's [Access].
 func (r *Registry) SetAdmission(plugins []admission.Plugin, m admission.Metrics) {
 	r.chain.Store(newChain(plugins, m))
 }
 
-// Run runs the loops of the caches until ctx ends and all of them have returned. It may be called once.
+// Run runs the loops of the caches until ctx ends and all of them have returned; then it returns nil. It may
+// be called once.
 func (r *Registry) Run(ctx context.Context) error {
+	var tasks sync.WaitGroup
 	r.mu.Lock()
-	if r.run != nil {
+	select {
+	case <-r.started:
 		r.mu.Unlock()
-		return fmt.Errorf("registry: Run was called twice")
+		return errors.New("registry: Run was called twice")
+	default:
 	}
-	r.run = ctx
 	close(r.started)
+	r.runCache = func(w *watched) {
+		ctx, cancel := context.WithCancel(ctx)
+		w.cancel = cancel
+		tasks.Go(func() {
+			defer cancel()
+			if err := w.cache.Run(ctx); err != nil && ctx.Err() == nil {
+				r.logger.Error("watch cache failed", "prefix", w.cache.Prefix(), "err", err)
+			}
+		})
+	}
 	for _, w := range r.watched {
 		r.start(w)
 	}
 	r.mu.Unlock()
 	<-ctx.Done()
 	r.mu.Lock()
-	r.ended = true
+	r.runCache = nil
 	r.mu.Unlock()
-	r.tasks.Wait()
-	return ctx.Err()
+	close(r.ended)
+	tasks.Wait()
+	return nil
 }
 
 // Resource returns the resource of that version, or nil.
@@ -108,7 +123,7 @@ func (r *Registry) Resources() []*Resource {
 	})
 }
 
-// Add serves more resources, or other definitions of those there are, all at once.
+// Add serves more resources, and new definitions of resources that are served already, in one step.
 func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +134,7 @@ func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
 	out := make([]*Resource, 0, len(defs))
 	for _, d := range defs {
 		if d.Info == nil {
-			return nil, fmt.Errorf("registry: a Definition needs Info")
+			return nil, errors.New("registry: Definition.Info must not be nil")
 		}
 		res := newResource(r, d)
 		res.watched = r.watchedFor(res, next.generation)
@@ -152,21 +167,21 @@ func (r *Registry) Remove(gvrs ...schema.GroupVersionResource) {
 	}
 }
 
-// swap makes a table current and tells who waits for that. Called with mu held.
+// swap makes a table current and closes changed. It is called with mu held.
 func (r *Registry) swap(next *table) {
 	r.table.Store(next)
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// Changes returns the Generation and a channel that is closed when it is not current any more.
+// Changes returns the Generation and a channel that is closed when it changes.
 func (r *Registry) Changes() (generation int64, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.table.Load().generation, r.changed
 }
 
-// next is a copy to change.
+// next returns a copy of the next generation.
 func (t *table) next() *table {
 	return &table{generation: t.generation + 1, byGVR: maps.Clone(t.byGVR)}
 }

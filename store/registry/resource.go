@@ -40,7 +40,7 @@ type Resource struct {
 	jsonHead      []byte // {"kind":"Pod","apiVersion":"v1",
 }
 
-// newResource completes d. It does not start anything.
+// newResource returns the resource of a definition. It starts nothing.
 func newResource(r *Registry, d Definition) *Resource {
 	res := &Resource{def: d, info: d.Info, stored: d.Stored, gr: d.Info.GVR.GroupResource(), prefix: d.Prefix, registry: r}
 	if res.stored == nil {
@@ -58,8 +58,8 @@ func newResource(r *Registry, d Definition) *Resource {
 	return res
 }
 
-// setForm names the forms this resource makes of objects. Those of a definition with a schema of its own must
-// not outlive it.
+// setForm sets the version in the keys of encoded forms. Forms that depend on the definition must not outlive
+// it.
 func (r *Resource) setForm(generation int64) {
 	r.form = r.apiVersion
 	if r.def.OnRead != nil || r.def.FromStored != nil {
@@ -67,22 +67,22 @@ func (r *Resource) setForm(generation int64) {
 	}
 }
 
-// FormVersion is the version to name encoded forms of the resource's objects by.
+// FormVersion returns the version in the keys of encoded forms of the resource's objects.
 func (r *Resource) FormVersion() string { return r.form }
 
-// Definition returns what the resource was made from.
+// Definition returns the definition of the resource, which must not be changed.
 func (r *Resource) Definition() *Definition { return &r.def }
 
-// Info is the kind at the served version.
+// Info returns the kind at the served version.
 func (r *Resource) Info() *scheme.Info { return r.info }
 
-// GroupResource names the resource in errors.
+// GroupResource returns the resource as errors name it.
 func (r *Resource) GroupResource() schema.GroupResource { return r.gr }
 
-// key is where an object is kept.
+// key returns the store's key of an object.
 func (r *Resource) key(k types.NamespacedName) string { return keyOf(r.prefix, k) }
 
-// listPrefix is where the objects of a namespace are kept; empty means all namespaces.
+// listPrefix returns the key prefix of the objects of a namespace; empty means all namespaces.
 func (r *Resource) listPrefix(namespace string) string {
 	if namespace == "" || !r.info.Namespaced {
 		return r.prefix
@@ -94,7 +94,7 @@ func (r *Resource) listPrefix(namespace string) string {
 func (r *Resource) encode(ctx context.Context, obj metav1.Object) ([]byte, error) {
 	if r.def.ToStored != nil {
 		var err error
-		// The conversion may move parts of obj; the caller still answers with it.
+		// The conversion may reuse parts of obj, which the caller returns.
 		if obj, err = r.def.ToStored(ctx, codec.DeepCopy(obj)); err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (r *Resource) finish(obj metav1.Object, revision int64) metav1.Object {
 		r.def.OnRead(obj)
 	}
 	if r.def.Custom && obj.GetGeneration() == 0 {
-		obj.SetGeneration(1) // stored before custom resources had one
+		obj.SetGeneration(1) // stored by a version that did not set it
 	}
 	setTypeMeta(obj, r.info.GVK)
 	if revision > 0 {
@@ -156,8 +156,7 @@ func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {
 	return obj, nil
 }
 
-// stale reports that a readable value is of another version, or encoded in another way, than what is written
-// now.
+// stale reports that a decodable value has another version or encoding than the resource writes now.
 func (r *Resource) stale(value []byte) bool {
 	asJSON, binary := r.def.JSON || r.def.Custom, r.def.Custom && r.registry.options.CBOR
 	var head struct {

@@ -17,9 +17,8 @@ type ScalePaths struct {
 // SplitScalePath returns the field names of a simple JSON path such as .spec.replicas.
 func SplitScalePath(p string) []string { return strings.Split(strings.TrimPrefix(p, "."), ".") }
 
-// validate checks what a Scale is made of, whatever the schema says of it: who scales can only read and write
-// numbers of replicas that a Scale can hold. A write of the status does not look at the number that is
-// wanted.
+// validate checks the members that a Scale shows, whatever their schema: replicas must fit a Scale, and the
+// selector must be a string. With statusOnly spec.replicas is not checked.
 func (p *ScalePaths) validate(obj metav1.Object, statusOnly bool) validation.ErrorList {
 	u, ok := obj.(*metav1.Unstructured)
 	if p == nil || !ok {
@@ -60,8 +59,8 @@ func validateReplicas(u *metav1.Unstructured, path string) validation.ErrorList 
 	return validation.ErrorList{validation.Invalid(validation.NewPath(path), v, why)}
 }
 
-// nested returns what is at a path, or what is on the way there and has no fields; found is false where
-// nothing is.
+// nested returns the value at a path, or the value on the way there that has no members; found is false if
+// there is neither.
 func nested(u *metav1.Unstructured, path string) (v any, found bool) {
 	names := SplitScalePath(path)
 	for i := range names {

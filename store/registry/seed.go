@@ -12,8 +12,8 @@ import (
 )
 
 // Seed creates those of objs that do not exist, in as few transactions as the store's bound on operations
-// allows, past admission. It is how a server writes the objects every cluster has, with their status if they
-// bring one.
+// allows, without admission. A server writes the objects that every cluster has by it. Those with a status
+// keep it.
 func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 	for {
 		var ops []store.Op
@@ -45,17 +45,17 @@ func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 			return flush()
 		}()
 		if _, ok := errors.AsType[*store.ExistsError](err); ok {
-			continue // another server is starting too
+			continue // another server created one of them meanwhile
 		}
 		return err
 	}
 }
 
-// atOnce is how many objects are looked up at a time.
+// atOnce is the number of objects that are read concurrently.
 const atOnce = 16
 
-// missing returns those of objs that the server serves and the store lacks. A server that starts again finds
-// all of them, over a network one round trip each, so it asks for several at a time.
+// missing returns those of objs that are served and not stored. A server that restarts finds all of them,
+// which over a network costs a round trip each, so it reads several at a time.
 func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error) {
 	lacks, errs := make([]bool, len(objs)), make([]error, len(objs))
 	var next atomic.Int64

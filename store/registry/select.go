@@ -23,7 +23,7 @@ func (r *Resource) Selectable() []string {
 	return append(names, slices.Sorted(slices.Values(r.def.Fields.Names))...)
 }
 
-// FieldName is the name by which [Resource.FieldOf] knows a field selector. It is false for what is none.
+// FieldName returns the name for [Resource.FieldOf] of a field selector; ok is false for an unknown one.
 func (r *Resource) FieldName(selector string) (name string, ok bool) {
 	f := &r.def.Fields
 	switch {
@@ -52,8 +52,8 @@ func ErrOnlyMetadataFields(selector string) error {
 	return fmt.Errorf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, selector)
 }
 
-// FieldOf is the value of a field that [Resource.FieldName] names. It is false for an object whose fields are
-// those of its conversion and that cannot be converted; otherwise see [Resource.ConvertsFields].
+// FieldOf returns the value of a field that [Resource.FieldName] names. ok is false if the value is that of
+// the converted object and the conversion fails; see [Resource.ConvertsFields].
 func (r *Resource) FieldOf(ctx context.Context, o *cache.Object, name string) (value string, ok bool) {
 	switch name {
 	case "metadata.name":
@@ -71,13 +71,13 @@ func (r *Resource) FieldOf(ctx context.Context, o *cache.Object, name string) (v
 	return "", false
 }
 
-// ConvertsFields reports that the fields of selectors beyond the metadata are read from converted objects, so
-// that FieldOf may ask somebody to convert one and it is worth calling Convert for many before.
+// ConvertsFields reports that fields beyond the metadata are read from converted objects, so that FieldOf may
+// call a conversion webhook and it is worth calling [Resource.Convert] before.
 func (r *Resource) ConvertsFields() bool {
 	return r.def.FromStoredAll != nil && len(r.def.Fields.Names) > 0
 }
 
-// keptFields are the names of the fields that the cache keeps of each object.
+// keptFields returns the names of the fields that the cache keeps of each object.
 func (r *Resource) keptFields() []string {
 	if r.ConvertsFields() {
 		return nil
@@ -85,7 +85,8 @@ func (r *Resource) keptFields() []string {
 	return r.def.Fields.Names
 }
 
-// convertedFields are the values of FieldNames in the converted object, kept beside the conversion.
+// convertedFields returns the values of Fields.Names in the converted object, which are kept beside the
+// conversion.
 func (r *Resource) convertedFields(ctx context.Context, o *cache.Object) (values []string, err error) {
 	key := cache.FormKey{Version: r.form, MediaType: "json", Kind: "fields"}
 	text, err := r.formOf(ctx, o, key, func(ctx context.Context, o *cache.Object) ([]byte, error) {

@@ -44,7 +44,7 @@ func (s shape) clearStatus(obj metav1.Object) {
 	}
 }
 
-// hasSetStatus reports whether the object's status says anything.
+// hasSetStatus reports whether the object's status is not empty.
 func (s shape) hasSetStatus(obj metav1.Object) bool {
 	return !s.unstructured && s.status >= 0 && !s.value(obj).Field(s.status).IsZero()
 }
@@ -67,7 +67,7 @@ func (s shape) copyStatus(dst, src metav1.Object) {
 	}
 }
 
-// onlyStatus makes dst what src is but for dst's status: how a write to the status subresource begins.
+// onlyStatus copies all of src but metadata and status to dst, for a write to the status subresource.
 func (s shape) onlyStatus(dst, src metav1.Object) {
 	if s.unstructured {
 		d, from := dst.(*metav1.Unstructured), src.(*metav1.Unstructured)
@@ -91,8 +91,8 @@ func (s shape) onlyStatus(dst, src metav1.Object) {
 	}
 }
 
-// sameDesired reports whether a and b differ in metadata and status only. With keepStatus the
-// status counts as part of the desired state.
+// sameDesired reports whether a and b differ in metadata and status only, or with keepStatus in metadata
+// only.
 func (s shape) sameDesired(a, b metav1.Object, keepStatus bool) bool {
 	if s.unstructured {
 		fa, fb := a.(*metav1.Unstructured).Fields, b.(*metav1.Unstructured).Fields
@@ -131,7 +131,7 @@ type kinded interface {
 	SetGroupVersionKind(gvk schema.GroupVersionKind)
 }
 
-// setTypeMeta writes apiVersion and kind; the zero kind clears them.
+// setTypeMeta sets apiVersion and kind; the zero kind clears them.
 func setTypeMeta(obj metav1.Object, gvk schema.GroupVersionKind) {
 	if k, ok := obj.(kinded); ok {
 		k.SetGroupVersionKind(gvk)

@@ -14,7 +14,7 @@ import (
 // serverManager owns what the server's own parts write without naming a manager.
 const serverManager = "kube-apiserver"
 
-// owners returns how the resource's fields are owned.
+// owners returns the type by which the fields of the resource are owned.
 func (r *Resource) owners() (*managedfields.Type, error) {
 	switch {
 	case r.def.Managed != nil:
@@ -28,12 +28,11 @@ func (r *Resource) owners() (*managedfields.Type, error) {
 var (
 	statusFields = managedfields.NewSet(managedfields.FieldPath("status"))
 	specFields   = managedfields.NewSet(managedfields.FieldPath("spec"))
-	// customFields cannot be written through the status of a custom resource, and of kinds that are as
-	// strict.
+	// customFields cannot be written through the status of custom resources and of kinds with StatusOnly.
 	customFields = managedfields.NewSet(managedfields.FieldPath("spec"), managedfields.FieldPath("metadata"))
 )
 
-// fieldWrite describes a write to the field owners.
+// fieldWrite returns the write as the tracking of owners describes it.
 func (r *Resource) fieldWrite(ctx context.Context, w Write) managedfields.Write {
 	fw := managedfields.Write{Manager: w.FieldManager, Subresource: w.Subresource, APIVersion: r.apiVersion}
 	fw.Version = func(apiVersion string) *managedfields.Version { return r.ownedIn(ctx, apiVersion) }
@@ -53,8 +52,8 @@ func (r *Resource) fieldWrite(ctx context.Context, w Write) managedfields.Write 
 	return fw
 }
 
-// ownedIn describes the version of the kind in which somebody owns fields; nil if its paths are those of this
-// one.
+// ownedIn returns the version of the kind in which a manager owns fields; nil if it has the same paths as
+// this one.
 func (r *Resource) ownedIn(ctx context.Context, apiVersion string) *managedfields.Version {
 	kind := schema.FromAPIVersionAndKind(apiVersion, r.info.GVK.Kind)
 	forms := versions{r}
@@ -76,7 +75,7 @@ func (r *Resource) ownedIn(ctx context.Context, apiVersion string) *managedfield
 // sameForm reports whether objects are stored as they are served.
 func (r *Resource) sameForm() bool { return r.def.ToStored == nil && r.def.FromStored == nil }
 
-// trackCreate records who wrote a new object.
+// trackCreate records the manager of a new object as the owner of its fields.
 func (r *Resource) trackCreate(ctx context.Context, obj metav1.Object, w Write) error {
 	if w.Tracked {
 		return nil
@@ -84,7 +83,7 @@ func (r *Resource) trackCreate(ctx context.Context, obj metav1.Object, w Write) 
 	return r.track(ctx, nil, obj, w)
 }
 
-// trackUpdate records who wrote what of an object.
+// trackUpdate records the manager as the owner of the fields it changed.
 func (r *Resource) trackUpdate(ctx context.Context, obj, old metav1.Object, w Write) error {
 	if w.Tracked {
 		return nil
@@ -103,12 +102,13 @@ func (r *Resource) track(ctx context.Context, old, obj metav1.Object, w Write) e
 	return nil
 }
 
-// ErrUnchanged is returned by a Change that leaves the object as it is: nothing is checked, and nothing is
-// written but an object that is stored at another version or in another encoding than it would be now.
-var ErrUnchanged = errors.New("registry: the object is left as it is")
+// ErrUnchanged is returned by a Change that makes no change. The update then succeeds without validation and
+// admission, and writes nothing unless the object is stored at another version or in another encoding than it
+// would be now.
+var ErrUnchanged = errors.New("registry: the object is unchanged")
 
 // Apply merges an applied configuration into the current object, or into nothing, and records the ownership.
-// The result is to be written with Write.Tracked. Errors: ErrUnchanged, and answers for the client.
+// The result must be written with Write.Tracked. Errors are ErrUnchanged and API errors.
 func (r *Resource) Apply(ctx context.Context, current Current, config map[string]any, w Write, force bool) (metav1.Object, error) {
 	t, err := r.owners()
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Resource) Apply(ctx context.Context, current Current, config map[string
 	return obj, nil
 }
 
-// ApplyError is the answer to a client whose apply failed with err.
+// ApplyError returns the API error for an apply that failed with err.
 func ApplyError(err error) error {
 	if e, ok := errors.AsType[*managedfields.ConflictError](err); ok {
 		return apierrors.NewApplyConflict(e.Causes(), e.Error())

@@ -19,7 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/store/admission"
 )
 
-// Change makes the new state from the current one. It runs again when a write lost a race.
+// Change returns the new state for the current one. It is called again after a write lost a race.
 type Change func(current Current) (metav1.Object, error)
 
 // Current is the state an update begins with.
@@ -48,17 +48,18 @@ func (c Current) JSON() ([]byte, error) {
 		}
 		return slices.Concat(head, body), nil
 	}
-	// A form of its own is not worth keeping: what comes of it takes its place at once.
+	// The result of the update replaces this state immediately, so its JSON is not kept with the cached
+	// object.
 	return codec.Marshal(c.Object)
 }
 
 // UpdateOptions refine an update.
 type UpdateOptions struct {
 	Write
-	// Create lets the update make a missing object; nil answers 404. It is called before that, and its error
-	// is the answer: the right to update or patch is not one to create.
+	// Create allows the update to create a missing object; nil means a 404. It is called before, and its
+	// error is returned: the right to update or patch does not include that to create.
 	Create func(context.Context) error
-	// Patch relaxes what a PUT requires: the version may be missing, and a wrong uid is a 422.
+	// Patch relaxes the requirements of a PUT: the version may be missing, and a wrong uid is a 422.
 	Patch bool
 }
 
@@ -67,11 +68,11 @@ type state struct {
 	obj      metav1.Object
 	raw      []byte
 	revision int64
-	// removed is set when a write that began here has removed the object.
+	// removed is set when a write that began with this state has removed the object.
 	removed bool
 }
 
-// current reads an object from the store; nil if there is none.
+// current reads an object from the store; the state is nil if it does not exist.
 func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*state, error) {
 	kv, _, err := r.registry.store.Get(ctx, r.key(key))
 	if errors.Is(err, store.ErrNotFound) {
@@ -87,7 +88,11 @@ func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*stat
 	return &state{obj: obj, raw: kv.Value, revision: kv.Revision}, nil
 }
 
-// Update changes an object and returns it as stored; created is true if it made it.
+// Update changes an object and returns it as stored; created is true if the object did not exist.
+//
+// The steps, in this order: change, preconditions, defaults, ownership of fields, mutating admission,
+// restrictions of the subresource, validation, validating admission, the write. All of them run again on the
+// newest state if another write came first, unless the client named a resourceVersion.
 func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (obj metav1.Object, created bool, err error) {
 	for first := true; ; first = false {
 		cur, guessed, err := r.begin(ctx, key, first)
@@ -100,7 +105,7 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 			}
 			obj, err := r.createByUpdate(ctx, key, change, o)
 			if err != nil && apierrors.IsAlreadyExists(err) && o.Patch {
-				continue // somebody was faster: now it is an update
+				continue // created by another request meanwhile: now it is an update
 			}
 			return obj, err == nil, err
 		}
@@ -134,8 +139,8 @@ func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bo
 	return cur, false, err
 }
 
-// doubtful reports that an outcome depends on a state that may not be the newest: a refusal, or nothing to
-// change. An error of the store is none: the write may have happened.
+// doubtful reports that an outcome depends on a cached state that may not be the newest: an error of the
+// client, or nothing to change. Errors of the store do not count: the write may have taken effect.
 func doubtful(obj metav1.Object, cur *state, err error) bool {
 	if err != nil {
 		code := apierrors.CodeOf(err)
@@ -176,12 +181,12 @@ func createOptionsOf(w Write) *metav1.CreateOptions {
 	return o
 }
 
-// updateOnce tries to change cur. retry means that somebody else was faster and that the caller did not
-// insist on a version.
+// updateOnce tries to change cur. retry means that another write came first and that the client did not name
+// a version.
 func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur *state, change Change, o UpdateOptions) (_ metav1.Object, retry bool, _ error) {
 	obj, err := change(Current{Object: cur.obj, res: r, state: cur})
 	if errors.Is(err, ErrUnchanged) {
-		if r.stale(cur.raw) { // the object is as it should be, but it is not stored so
+		if r.stale(cur.raw) { // the object is up to date, but its stored encoding is not
 			return r.replace(ctx, key, cur, cur.obj, o, false)
 		}
 		return cur.obj, false, nil
@@ -197,7 +202,7 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	if err := r.checkIdentity(m, old, o); err != nil {
 		return nil, false, err
 	}
-	insisted := m.ResourceVersion != "" && !o.Patch
+	versioned := m.ResourceVersion != "" && !o.Patch
 	if err := r.checkVersion(m, old, o); err != nil {
 		return nil, false, err
 	}
@@ -208,10 +213,10 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	if err := r.trackUpdate(ctx, obj, cur.obj, o.Write); err != nil {
 		return nil, false, err
 	}
-	if err := chain.admit(ctx, attrs); err != nil {
+	if err := chain.mutate(ctx, attrs); err != nil {
 		return nil, false, err
 	}
-	if err := o.changed(obj); err != nil {
+	if err := o.reapplyBody(obj); err != nil {
 		return nil, false, err
 	}
 	r.prepareUpdate(ctx, obj, cur.obj, o)
@@ -223,12 +228,12 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 		return nil, false, err
 	}
 	if r.mustGo(m, obj) {
-		return r.removeByUpdate(ctx, cur, obj, o, insisted)
+		return r.removeByUpdate(ctx, cur, obj, o, versioned)
 	}
-	return r.replace(ctx, key, cur, obj, o, insisted)
+	return r.replace(ctx, key, cur, obj, o, versioned)
 }
 
-// checkIdentity compares the uid a client sent.
+// checkIdentity compares the uid that the client sent.
 func (r *Resource) checkIdentity(m, old *metav1.ObjectMeta, o UpdateOptions) error {
 	if m.Name == "" && !o.Patch {
 		m.Name = old.Name
@@ -239,12 +244,12 @@ func (r *Resource) checkIdentity(m, old *metav1.ObjectMeta, o UpdateOptions) err
 	return nil
 }
 
-// ErrOtherUID says that a client means another object of the same name than there is.
+// ErrOtherUID returns the error of a request whose uid is not that of the object of that name.
 func ErrOtherUID(meant, is types.UID) error {
 	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", meant, is)
 }
 
-// checkVersion compares the version a client sent.
+// checkVersion compares the resourceVersion that the client sent.
 func (r *Resource) checkVersion(m, old *metav1.ObjectMeta, o UpdateOptions) error {
 	switch m.ResourceVersion {
 	case old.ResourceVersion:
@@ -266,7 +271,7 @@ func (r *Resource) checkVersion(m, old *metav1.ObjectMeta, o UpdateOptions) erro
 	return apierrors.NewConflict(r.gr, old.Name, errModified)
 }
 
-// prepareUpdate keeps what this write may not change, and counts generations.
+// prepareUpdate restores what this write may not change, and counts the generation.
 func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o UpdateOptions) {
 	m, om := metav1.MetaOf(obj), metav1.MetaOf(old)
 	carryMeta(m, om)
@@ -330,8 +335,8 @@ func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) valid
 	return append(errs, r.def.Scale.validate(obj, o.Subresource == "status")...)
 }
 
-// mustGo reports that the object waits for nothing any more: it is marked for deletion, without a grace
-// period, and its last finalizer is gone.
+// mustGo reports that the object is to be removed: it is marked for deletion, without a grace period, and has
+// no finalizers.
 func (r *Resource) mustGo(m *metav1.ObjectMeta, obj metav1.Object) bool {
 	if m.DeletionTimestamp.IsZero() || len(m.Finalizers) > 0 {
 		return false
@@ -342,7 +347,7 @@ func (r *Resource) mustGo(m *metav1.ObjectMeta, obj metav1.Object) bool {
 	return r.def.Strategy.Held == nil || !r.def.Strategy.Held(obj)
 }
 
-func (r *Resource) removeByUpdate(ctx context.Context, cur *state, obj metav1.Object, o UpdateOptions, insisted bool) (metav1.Object, bool, error) {
+func (r *Resource) removeByUpdate(ctx context.Context, cur *state, obj metav1.Object, o UpdateOptions, versioned bool) (metav1.Object, bool, error) {
 	if o.DryRun {
 		return obj, false, nil
 	}
@@ -351,14 +356,14 @@ func (r *Resource) removeByUpdate(ctx context.Context, cur *state, obj metav1.Ob
 	case err == nil:
 		cur.removed = true
 		return obj, false, nil
-	case raced(err) && !insisted:
+	case raced(err) && !versioned:
 		return nil, true, nil
 	}
 	return nil, false, r.storeError(err, obj.GetName(), "update")
 }
 
 // replace writes obj over cur unless they are the same.
-func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *state, obj metav1.Object, o UpdateOptions, insisted bool) (metav1.Object, bool, error) {
+func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *state, obj metav1.Object, o UpdateOptions, versioned bool) (metav1.Object, bool, error) {
 	for {
 		res, err := r.reserve(ctx, obj, cur.obj)
 		if err != nil {
@@ -386,14 +391,14 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 		switch {
 		case lostRace(err, op.Key):
 			continue
-		case raced(err) && !insisted:
+		case raced(err) && !versioned:
 			return nil, true, nil
 		}
 		return nil, false, r.storeError(err, key.Name, "update")
 	}
 }
 
-// raced reports that the object itself changed between read and write.
+// raced reports that the object changed between read and write.
 func raced(err error) bool {
 	_, ok := errors.AsType[*store.ConflictError](err)
 	return ok

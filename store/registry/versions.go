@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/store/admission"
 )
 
-// versions are the forms of a resource's objects, for admission.
+// versions implements admission.Versions for a resource.
 type versions struct{ res *Resource }
 
 // Served implements admission.Versions.
@@ -87,7 +87,7 @@ func (v versions) Decode(data []byte, kind schema.GroupVersionKind) (metav1.Obje
 	return obj, nil
 }
 
-// Merge implements admission.Versions. Who owns which field is not changed by it.
+// Merge implements admission.Versions. It does not change managedFields.
 func (v versions) Merge(ctx context.Context, obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error) {
 	res, err := v.find(kind)
 	if err != nil {

@@ -17,35 +17,36 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// watched is the watch cache of one key prefix. It starts on first use, so that a server which
-// serves sixty kinds pays for those that are asked for.
+// watched is the watch cache of one key prefix. It starts on first use, so that a server of sixty kinds pays
+// for those that are read.
 type watched struct {
 	cache   *cache.Cache
-	source  *Resource // reads the attributes of what the cache holds
+	source  *Resource // computes the attributes of cached objects
 	wanted  bool      // guarded by Registry.mu, as are the others
 	running bool
 	stopped bool
 	cancel  context.CancelFunc
-	// Of the table for which the cache was made, and the field selectors it knows.
+	// The generation of the table for which the cache was made, and the fields it keeps of each object.
 	generation int64
 	fields     []string
 	ready      <-chan struct{}
-	gone       chan struct{} // closed when another cache takes its place, or none
+	replaced   chan struct{} // closed when another cache replaces it or the resource is removed
 	written    atomic.Int64  // revision of the last write that went through this registry
 	reads      atomic.Int32  // of single objects while the cache did not run
 }
 
-// hotAfter is how many reads of single objects start the cache: from there on what is read is encoded once.
+// hotAfter is the number of reads of single objects that start the cache, which keeps encoded objects.
 const hotAfter = 50
 
-// wrote notes a write, for readers that must see it.
+// wrote records the revision of a write for readers that must see it.
 func (w *watched) wrote(revision int64) {
 	for old := w.written.Load(); revision > old && !w.written.CompareAndSwap(old, revision); old = w.written.Load() {
 	}
 }
 
-// watchedFor returns the cache of the resource's prefix. A cache that knows other field selectors than the
-// resource is replaced, which ends its watches, unless it is as new as the resource. Called with r.mu held.
+// watchedFor returns the cache of the resource's prefix. A cache that keeps other fields than the resource
+// selects by is replaced, which ends its watches, unless it was made for the same generation. It is called
+// with r.mu held.
 func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	if w := r.watched[res.prefix]; w != nil {
 		if w.generation == generation || slices.Equal(w.fields, res.keptFields()) {
@@ -59,50 +60,42 @@ func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 	if r.options.CacheMetrics != nil {
 		o.Metrics = r.options.CacheMetrics(res.gr)
 	}
-	w := &watched{cache: cache.New(r.store, res.prefix, o), source: res, generation: generation, fields: res.keptFields(), gone: make(chan struct{})}
+	w := &watched{cache: cache.New(r.store, res.prefix, o), source: res, generation: generation, fields: res.keptFields(), replaced: make(chan struct{})}
 	w.ready = w.cache.Ready()
 	r.watched[res.prefix] = w
 	return w
 }
 
-// start runs the cache if it is wanted and Run has been called, and reports whether it did. Called with r.mu
+// start runs the cache if it is wanted and Run is running, and reports whether it did. It is called with r.mu
 // held.
 func (r *Registry) start(w *watched) bool {
-	if !w.wanted || w.running || w.stopped || r.run == nil || r.ended {
+	if !w.wanted || w.running || w.stopped || r.runCache == nil {
 		return false
 	}
 	w.running = true
-	ctx, cancel := context.WithCancel(r.run)
-	w.cancel = cancel
-	r.tasks.Add(1)
-	go func() {
-		defer r.tasks.Done()
-		defer cancel()
-		if err := w.cache.Run(ctx); err != nil && ctx.Err() == nil {
-			r.logger.Error("watch cache stopped", "prefix", w.cache.Prefix(), "err", err)
-		}
-	}()
+	r.runCache(w)
 	return true
 }
 
 func (w *watched) stop() {
 	if !w.stopped {
 		w.stopped = true
-		close(w.gone)
+		close(w.replaced)
 	}
 	if w.cancel != nil {
 		w.cancel()
 	}
 }
 
-// read counts a read of a single object that went past the cache.
-func (r *Resource) read() {
+// countUncachedRead counts a read of a single object from the store, and starts the cache after hotAfter of
+// them.
+func (r *Resource) countUncachedRead() {
 	if w := r.watched; w.reads.Add(1) == hotAfter {
 		r.registry.want(w)
 	}
 }
 
-// want starts a cache if that can be done now, and reports whether it did.
+// want starts a cache unless it is running, and reports whether it did.
 func (r *Registry) want(w *watched) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,14 +103,14 @@ func (r *Registry) want(w *watched) bool {
 	return r.start(w)
 }
 
-// warmUp is how long a client's request waits for a cache that is being filled before it is told to come
-// back: usually that takes milliseconds, but the store may be away or hold very many objects.
+// warmUp bounds the time that a request waits for a cache that is being filled. That usually takes
+// milliseconds, but the store may be unavailable or hold very many objects.
 const warmUp = 3 * time.Second
 
-// Warm starts the resource's watch cache and waits until it has caught up. Errors: 429 with a time to try
-// again if that takes more than three seconds, 503 when the registry ends, and that of ctx. A cache that this
-// call has started holds what the store held after the call began: then f, if it asks for a consistent state,
-// is returned as asking for that one, which spares it the store.
+// Warm starts the resource's watch cache and waits until it has caught up. Errors: 429 with Retry-After if
+// that takes more than three seconds, 503 when Run ends, and that of ctx. A cache that this call has started
+// was read from the store after the call began: if f requires a consistent state, that revision is returned
+// as the requirement, which saves a request to the store.
 func (r *Resource) Warm(ctx context.Context, f Freshness) (Freshness, error) {
 	select {
 	case <-r.watched.ready:
@@ -142,8 +135,8 @@ func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
 	return c, err
 }
 
-// startReader is reader. fresh reports that this call has started the cache, so that all it holds was read
-// from the store after the call began.
+// startReader is reader. fresh reports that this call has started the cache, which then was read from the
+// store after the call began.
 func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool, err error) {
 	w := r.watched
 	select {
@@ -160,9 +153,9 @@ func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool,
 	select {
 	case <-w.ready:
 		return w.cache, fresh, nil
-	case <-w.gone:
+	case <-w.replaced:
 		return nil, false, cache.ErrStopped
-	case <-r.registry.run.Done():
+	case <-r.registry.ended:
 		return nil, false, apierrors.NewServiceUnavailable("the server is shutting down")
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
@@ -190,7 +183,7 @@ func (r *Registry) Undelivered(revision int64) []string {
 	return late
 }
 
-// attributes reads what selectors need of a stored object.
+// attributes returns the attributes of a stored object, by which it is selected.
 func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
 	if part := r.selected(); part != nil && codec.IsEnvelope(kv.Value) {
 		obj, ok := r.spare.Get().(metav1.Object)
@@ -212,7 +205,7 @@ func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
 	return r.attributesOf(obj), nil
 }
 
-// selectedPart is what attributes reads of objects stored as protobuf.
+// selectedPart returns the part of objects stored as protobuf that attributes decodes, or nil for all.
 func (r *Resource) selectedPart() *codec.Part {
 	if r.def.JSON || r.def.Custom {
 		return nil
@@ -223,13 +216,13 @@ func (r *Resource) selectedPart() *codec.Part {
 	}
 	part, err := codec.PartOf(r.stored.Type, append([]string{"metadata.uid", "metadata.labels"}, paths...)...)
 	if err != nil {
-		return nil // a type of an embedder, of another shape
+		return nil // a type outside Kubernetes without these members
 	}
 	return part
 }
 
-// attributesOf copies the strings: those of a decoded object share memory, and one label would keep all of
-// them. What other objects are likely to have too is kept once.
+// attributesOf returns the attributes of an object. It copies the strings: those of a decoded object share
+// memory, and one label would retain all of it. Strings that are likely to recur are interned.
 func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 	m := metav1.MetaOf(obj)
 	attrs := cache.Attrs{UID: strings.Clone(string(m.UID))}
@@ -246,7 +239,8 @@ func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
 	return attrs
 }
 
-// hint spares the cache the decoding of an object that is about to be stored as value.
+// hint gives the cache the attributes of an object that is about to be stored as value, which saves decoding
+// it.
 func (r *Resource) hint(key string, value []byte, obj metav1.Object) {
 	source := r.watched.source
 	if r.def.ToStored != nil || r.info.GVK != source.stored.GVK && !r.def.Custom {

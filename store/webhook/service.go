@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Services reads the objects of the cluster that say where services are.
+// Services reads the objects of the cluster by which services are resolved.
 type Services interface {
 	Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
 	List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, selector labels.Selector) ([]metav1.Object, error)
@@ -26,8 +26,8 @@ var (
 	slices   = discoveryv1.GroupVersion.WithResource("endpointslices")
 )
 
-// Resolve returns a host and port at which a port of a service answers: one of its ready endpoints, so that
-// it works on a machine without a service proxy, or its cluster IP if no endpoint is known.
+// Resolve returns host and port of a port of a service: of one of its ready endpoints, which works without a
+// service proxy, or its cluster IP if there is no endpoint.
 func Resolve(ctx context.Context, s Services, namespace, name string, port int32) (string, error) {
 	obj, err := s.Get(ctx, services, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
@@ -63,7 +63,7 @@ func Resolve(ctx context.Context, s Services, namespace, name string, port int32
 	return at(svc.Spec.ClusterIP, port), nil
 }
 
-// ready returns the addresses of the endpoints that take traffic at a port.
+// ready returns the addresses of the ready endpoints of a port.
 func ready(objs []metav1.Object, port string, at func(string, int32) string) []string {
 	var all []string
 	for _, obj := range objs {

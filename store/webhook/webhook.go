@@ -1,6 +1,6 @@
 // Package webhook calls the HTTPS servers that a cluster's objects name: admission webhooks and the
-// converters of custom resources. It knows how they are reached (a URL, or a service of the cluster) and whom
-// they must be; what is asked and answered is up to the caller.
+// converters of custom resources. It resolves and authenticates them (a URL, or a service of the cluster);
+// the requests and responses are the caller's.
 package webhook
 
 import (
@@ -33,29 +33,29 @@ type Options struct {
 	// Dial opens all connections; addr is the host and port of the URL, or NAME.NAMESPACE.svc:PORT for a
 	// service. Nil uses the network and, for services, an address that Services finds.
 	Dial DialFunc
-	// Services finds the addresses of services for the default Dial.
+	// Services resolves services for the default Dial.
 	Services Services
-	// Called, if set, is called when a server has been asked, on the caller's goroutine. It must be quick and
+	// Called, if set, is called after each call of a server, on the caller's goroutine. It must be quick and
 	// safe for concurrent use.
 	Called func(c Call)
 }
 
-// Call is how asking a server went.
+// Call describes a completed call of a server.
 type Call struct {
 	// Method and Host, with its port, of the request.
 	Method, Host string
-	// Code is the status of the answer; zero if there was none.
+	// Code is the status of the response; zero if there was none.
 	Code int
 	// Sent and Received are the sizes of the bodies, in bytes.
 	Sent, Received int
 	Elapsed        time.Duration
 }
 
-// Target is where a webhook is: at URL, or at Service if that is not nil.
+// Target is the address of a webhook: URL, or Service if that is not nil.
 type Target struct {
 	URL     string
 	Service *Service
-	// CABundle is the authorities that may vouch for the server, in PEM. Empty means those of the system.
+	// CABundle is the certificate authorities of the server, in PEM. Empty means those of the system.
 	CABundle []byte
 }
 
@@ -84,7 +84,7 @@ type Client struct {
 	known map[identity]*http.Client
 }
 
-// identity is what tells one trusted server from another.
+// identity is the key of a trusted server.
 type identity struct {
 	name string // of the service
 	key  Service
@@ -107,16 +107,15 @@ func (c *Client) Close() error {
 }
 
 const (
-	// maxAnswer bounds what is read of an answer.
+	// maxAnswer bounds the size of a response, in bytes.
 	maxAnswer = 64 << 20
-	// maxKnown bounds the servers whose connections are kept: certificates are rotated, and each makes
-	// another one.
+	// maxKnown bounds the servers whose connections are kept: each rotation of a certificate adds one.
 	maxKnown = 128
 )
 
-// Call posts request as JSON and reads the JSON answer into answer. timeout, if not zero, bounds the call and
-// is told to the server in the query, as admission webhooks expect. An answer other than 200 is an
-// *apierrors.StatusError.
+// Call posts request as JSON and decodes the JSON response into answer. timeout, if not zero, bounds the call
+// and is sent to the server in the query, as admission webhooks expect. A response with a status other than
+// 2xx is an *apierrors.StatusError.
 func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, request, answer any) error {
 	body, err := codec.Marshal(request)
 	if err != nil {
@@ -165,8 +164,8 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	return codec.Unmarshal(data, answer)
 }
 
-// withTimeout is where a call goes: its path is made simple as upstream does, because test environments
-// install webhooks with two slashes in front, and servers redirect those.
+// withTimeout returns the URL of a call. It cleans the path as upstream does, because test environments
+// install webhooks with two slashes in front, which servers redirect.
 func withTimeout(address string, timeout time.Duration) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -217,7 +216,7 @@ func (c *Client) client(t Target) (*http.Client, string, error) {
 	return hc, address, nil
 }
 
-// dial is how connections to a target are opened.
+// dial returns the function that opens connections to a target.
 func (c *Client) dial(s *Service) DialFunc {
 	var d net.Dialer
 	switch {
