@@ -10,9 +10,9 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// Access is what plugins may read and write. The server answers it from its own caches and registry, without
-// authorization. What is written is admitted as a request of the server's own user; a plugin must leave alone
-// what it writes itself, or it calls itself for ever.
+// Access reads and writes API objects for plugins, from the server's own caches and registry and without
+// authorization. Writes are admitted as requests of the server's own user; a plugin must skip its own writes,
+// or it calls itself forever.
 type Access interface {
 	// Get returns the object as of a consistent read; it is shared and must not be changed. apierrors
 	// NotFound if it is missing.
@@ -26,14 +26,14 @@ type Access interface {
 	// Latest returns the object as the store has it now, however far behind a cache may be; otherwise like
 	// Get.
 	Latest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
-	// ChangeStatus stores what change makes of the object's status. It is called again, with the newer
-	// object, when somebody else was faster; its error ends the attempt and is returned.
+	// ChangeStatus updates the object's status by change, which is called again, with the newer object, if
+	// another write came first. An error of change is returned.
 	ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(current metav1.Object) error) error
 }
 
 // Contents is a state of all objects of a resource.
 type Contents struct {
-	// State is comparable and differs from that of other contents.
+	// State is comparable and differs between different contents.
 	State any
 	// Objects returns private copies of the objects, ordered by namespace and name; those that cannot be
 	// decoded are left out.
@@ -44,23 +44,23 @@ type Contents struct {
 type Factory struct {
 	// Name is the plugin's name.
 	Name string
-	// Default says whether the plugin is on unless disabled.
+	// Default is true for plugins that are enabled by default.
 	Default bool
-	// New makes the plugin. One that is an io.Closer is to be closed when it is no longer used.
+	// New returns the plugin. If it is an io.Closer it must be closed when it is no longer used.
 	New func(access Access, o Options) Plugin
 }
 
-// Options is what some plugins need beside access to the API. The zero value works.
+// Options configure plugins. The zero value works.
 type Options struct {
 	// WebhookDial opens the connections to webhooks; nil means the network, see webhook.Options.
 	WebhookDial webhook.DialFunc
-	// Authorize answers what expressions ask; nil answers all questions with an error.
+	// Authorize is the authorizer of expressions; nil makes their checks fail.
 	Authorize AuthorizeFunc
-	// Metrics are called as webhooks and policies are asked: all but its functions Step and Plugin.
+	// Metrics are the hooks of webhooks and policies; Step and Plugin are not used here.
 	Metrics Metrics
 }
 
-// plain makes a New of a function that needs no options.
+// plain adapts a constructor without options.
 func plain(make func(Access) Plugin) func(Access, Options) Plugin {
 	return func(access Access, _ Options) Plugin { return make(access) }
 }
@@ -91,7 +91,7 @@ func Factories() []Factory {
 	}
 }
 
-// named carries what every plugin has.
+// named implements the methods that all plugins have in common.
 type named struct {
 	name string
 	ops  []Operation

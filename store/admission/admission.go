@@ -1,6 +1,8 @@
-// Package admission defines the plugins that see every create, update, delete and connect request
-// after authorization: first those that may change the object, then those that may only refuse it.
-// Reads never reach them.
+// Package admission defines the plugins that handle every create, update, delete and connect request after
+// authorization: first those that may change the object, then those that may only refuse it. They do not
+// handle reads.
+//
+// Tests of single plugins over HTTP, and of webhooks and policies, are in store/controlplane.
 package admission
 
 import (
@@ -12,10 +14,9 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Operation is what a request does.
+// Operation is the kind of a request.
 type Operation string
 
-// The operations.
 const (
 	Create  Operation = "CREATE"
 	Update  Operation = "UPDATE"
@@ -23,8 +24,8 @@ const (
 	Connect Operation = "CONNECT"
 )
 
-// Attributes is one request as plugins see it. Object may be changed in place by a Mutator; it must
-// not be kept after the call. Old is never changed.
+// Attributes describe one request to plugins. A Mutator may change Object in place; it must not be kept after
+// the call. Old must not be changed.
 type Attributes struct {
 	Operation   Operation
 	Kind        schema.GroupVersionKind
@@ -49,29 +50,27 @@ type Attributes struct {
 	Warn func(text string)
 	// Annotate adds to the audit event. Never nil.
 	Annotate func(key, value string)
-	// Outside, if not nil, is what the time that was spent waiting for webhooks is added to.
+	// Outside, if not nil, is increased by the time spent waiting for webhooks.
 	Outside *time.Duration
-	// Versions are the forms the resource's objects are served in; nil if Object has no other form than its
-	// own.
+	// Versions converts Object to the other versions of its resource; nil if there are none.
 	Versions Versions
-	// Round is what mutating plugins keep between their two rounds; nil outside of them.
+	// Round is the state that mutating plugins keep between their two rounds; nil outside of them.
 	Round *Round
 }
 
-// Versions converts the objects of one resource between the forms in which it is served.
+// Versions converts the objects of one resource between the versions at which it is served.
 type Versions interface {
-	// Served returns the resources, of any group and version, that show the same objects.
+	// Served returns the resources, of any group and version, that serve the same objects.
 	Served() []Served
-	// Convert returns obj, which it leaves alone, in the form of another kind of Served.
+	// Convert returns a copy of obj converted to another kind of Served.
 	Convert(ctx context.Context, obj metav1.Object, from, to schema.GroupVersionKind) (metav1.Object, error)
 	// Decode reads an object of a kind of Served from JSON, prunes it and fills its defaults.
 	Decode(data []byte, kind schema.GroupVersionKind) (metav1.Object, error)
-	// Merge returns obj, which it leaves alone and which is of a kind of Served, with an apply configuration
-	// merged into it.
+	// Merge returns a copy of obj, of a kind of Served, with an apply configuration merged into it.
 	Merge(ctx context.Context, obj metav1.Object, config map[string]any, kind schema.GroupVersionKind) (metav1.Object, error)
 }
 
-// Served is one form of a resource.
+// Served is one version of a resource.
 type Served struct {
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
@@ -79,20 +78,20 @@ type Served struct {
 
 // Plugin is a named member of the chain that implements Mutator, Validator or both.
 type Plugin interface {
-	// Name is the name --enable-admission-plugins knows it by.
+	// Name is the plugin's name in --enable-admission-plugins.
 	Name() string
-	// Handles says whether the plugin wants requests of this kind at all.
+	// Handles reports whether the plugin handles requests of this kind.
 	Handles(op Operation) bool
 }
 
-// Mutator may change Attributes.Object. An error refuses the request; make it an *apierrors.StatusError to
-// choose code and reason.
+// Mutator is a plugin that may change Attributes.Object. An error refuses the request: with 403, or with the
+// code and reason of an *apierrors.StatusError.
 type Mutator interface {
 	Plugin
 	Admit(ctx context.Context, a *Attributes) error
 }
 
-// Validator may refuse but not change.
+// Validator is a plugin that may refuse a request, as a Mutator does, but not change it.
 type Validator interface {
 	Plugin
 	Validate(ctx context.Context, a *Attributes) error

@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/cel"
 )
 
-// certificatePlugin judges requests for certificates.
+// certificatePlugin validates writes of CertificateSigningRequests.
 type certificatePlugin struct {
 	named
 	subresource string
@@ -33,8 +33,8 @@ func (p *certificatePlugin) Validate(ctx context.Context, a *Attributes) error {
 	return p.judge(ctx, a, csr, old)
 }
 
-// newCertificateApproval: who approves or denies needs the verb approve on the signer, not only the right to
-// write the subresource.
+// newCertificateApproval requires the verb approve on the signer for approvals and denials, in addition to
+// the right to write the subresource.
 func newCertificateApproval(_ Access, o Options) Plugin {
 	return &certificatePlugin{named{"CertificateApproval", []Operation{Update}}, "approval",
 		func(ctx context.Context, a *Attributes, csr, _ *certificatesv1.CertificateSigningRequest) error {
@@ -42,7 +42,7 @@ func newCertificateApproval(_ Access, o Options) Plugin {
 		}}
 }
 
-// newCertificateSigning: who issues a certificate needs the verb sign on the signer.
+// newCertificateSigning requires the verb sign on the signer to issue a certificate.
 func newCertificateSigning(_ Access, o Options) Plugin {
 	return &certificatePlugin{named{"CertificateSigning", []Operation{Update}}, "status",
 		func(ctx context.Context, a *Attributes, csr, old *certificatesv1.CertificateSigningRequest) error {
@@ -53,7 +53,7 @@ func newCertificateSigning(_ Access, o Options) Plugin {
 		}}
 }
 
-// maySign asks for the right on the signer itself, and on all signers of its domain.
+// maySign checks the verb on the signer itself, and on all signers of its domain.
 func maySign(ctx context.Context, o Options, a *Attributes, verb, signer string) error {
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
@@ -68,7 +68,7 @@ func maySign(ctx context.Context, o Options, a *Attributes, verb, signer string)
 	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("user not permitted to %s requests with signerName %q", verb, signer))
 }
 
-// newCertificateSubjectRestriction: nobody becomes an administrator through the signer of API clients.
+// newCertificateSubjectRestriction refuses administrators' certificates from the signer of API clients.
 func newCertificateSubjectRestriction(Access) Plugin {
 	return &certificatePlugin{named{"CertificateSubjectRestriction", []Operation{Create}}, "",
 		func(_ context.Context, a *Attributes, csr, _ *certificatesv1.CertificateSigningRequest) error {

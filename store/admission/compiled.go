@@ -9,12 +9,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// compiled keeps what is made of the objects of a resource, such as webhooks of their configurations, for as
-// long as they do not change. An unchanged object is not compiled again when another one changes.
+// compiled caches values compiled from the objects of a resource, such as webhooks from their configurations.
+// Only changed objects are compiled again.
 type compiled[T any] struct {
 	access Access
 	gvr    schema.GroupVersionResource
-	// compile makes a T of one object, which must not be changed.
+	// compile returns the T of one object, which must not be changed.
 	compile func(obj metav1.Object) T
 	now     atomic.Pointer[compiledState[T]]
 }
@@ -30,7 +30,7 @@ type compiledKey struct {
 	version string
 }
 
-// load returns the compiled objects, ordered by name. It sees every write this server has made.
+// load returns the compiled objects, ordered by name. Every write of this server is included.
 func (c *compiled[T]) load(ctx context.Context) ([]T, error) {
 	contents, err := c.access.Contents(ctx, c.gvr)
 	if err != nil {

@@ -10,18 +10,17 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// adminAccessLabel, with the value true, marks the namespaces whose claims may ask for devices that others
-// use.
+// adminAccessLabel, with the value true, allows adminAccess, which shares devices in use, in a namespace.
 const adminAccessLabel = "resource.kubernetes.io/admin-access"
 
-// DeviceAdminAccess keeps adminAccess in claims for devices, in their templates and in what is allocated to
-// them, to namespaces that are labelled for it. It is a rule of these kinds, not one of Factories.
+// DeviceAdminAccess restricts adminAccess in device claims, their templates and their allocations to
+// namespaces that are labelled for it. It is a rule of these kinds, not one of Factories.
 type DeviceAdminAccess struct {
 	named
 	access Access
 }
 
-// NewDeviceAdminAccess makes the plugin.
+// NewDeviceAdminAccess returns the plugin.
 func NewDeviceAdminAccess(access Access) *DeviceAdminAccess {
 	return &DeviceAdminAccess{named{"DeviceAdminAccess", []Operation{Create, Update}}, access}
 }
@@ -36,13 +35,13 @@ func (p *DeviceAdminAccess) Validate(ctx context.Context, a *Attributes) error {
 	case *resourcev1.ResourceClaim:
 		old, _ := a.Old.(*resourcev1.ResourceClaim)
 		if old == nil {
-			at = askedForAdmin(obj.Spec.Devices.Requests, validation.NewPath("spec"))
+			at = requestedAdmin(obj.Spec.Devices.Requests, validation.NewPath("spec"))
 		} else if allocatedForAdmin(old) == nil { // the spec cannot change
 			at = allocatedForAdmin(obj)
 		}
 	case *resourcev1.ResourceClaimTemplate:
 		if a.Old == nil {
-			at = askedForAdmin(obj.Spec.Spec.Devices.Requests, validation.NewPath("spec", "spec"))
+			at = requestedAdmin(obj.Spec.Spec.Devices.Requests, validation.NewPath("spec", "spec"))
 		}
 	}
 	if at == nil {
@@ -59,8 +58,8 @@ func (p *DeviceAdminAccess) Validate(ctx context.Context, a *Attributes) error {
 		validation.Forbidden(at, "admin access to devices requires the `"+adminAccessLabel+": true` label on the containing namespace")})
 }
 
-// askedForAdmin returns where a request asks for adminAccess; nil if none does.
-func askedForAdmin(requests []resourcev1.DeviceRequest, spec *validation.Path) *validation.Path {
+// requestedAdmin returns the path of the first request with adminAccess, or nil.
+func requestedAdmin(requests []resourcev1.DeviceRequest, spec *validation.Path) *validation.Path {
 	for i, r := range requests {
 		if r.Exactly != nil && r.Exactly.AdminAccess != nil && *r.Exactly.AdminAccess {
 			return spec.Child("devices", "requests").Index(i).Child("exactly", "adminAccess")
@@ -69,7 +68,7 @@ func askedForAdmin(requests []resourcev1.DeviceRequest, spec *validation.Path) *
 	return nil
 }
 
-// allocatedForAdmin returns where a device is allocated with adminAccess; nil if none is.
+// allocatedForAdmin returns the path of the first device allocated with adminAccess, or nil.
 func allocatedForAdmin(claim *resourcev1.ResourceClaim) *validation.Path {
 	if claim.Status.Allocation == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// expression is one CEL expression of a webhook or policy. It is compiled when it is first needed.
+// expression is one CEL expression of a webhook or policy. It is compiled on first use.
 type expression struct {
 	text    string
 	program func() (celgo.Program, error)
@@ -37,25 +37,25 @@ func newExpression(text string, env func() (*celgo.Env, error)) *expression {
 	})}
 }
 
-// AuthorizeFunc answers what expressions ask about a user, who is the one of the request unless the question
-// names a service account.
+// AuthorizeFunc authorizes on behalf of expressions: the user of the request, or the service account that the
+// expression names.
 type AuthorizeFunc func(ctx context.Context, user *authn.User, q cel.Question) cel.Answer
 
-// conditionBudget is the most that the match conditions of one webhook or policy may cost for a request.
+// conditionBudget bounds the cost of the match conditions of one webhook or policy for a request.
 const conditionBudget = cel.Budget / 4
 
 var errCompilation = errors.New("compilation error")
 
 var errBudget = errors.New("validation failed due to running out of cost budget, no further validation rules will be run")
 
-// evaluation is the expressions of one webhook or policy about one request.
+// evaluation evaluates the expressions of one webhook or policy for one request.
 type evaluation struct {
 	ctx    context.Context
 	input  map[string]any
 	budget int64
 }
 
-// newEvaluation gives expressions the variables that both webhooks and policies have.
+// newEvaluation returns an evaluation with the variables that webhooks and policies have in common.
 func newEvaluation(ctx context.Context, f *forms, form *Served, authorize AuthorizeFunc, budget int64) (*evaluation, error) {
 	now, err := f.object(ctx, form.Kind)
 	if err != nil {
@@ -86,7 +86,7 @@ func newEvaluation(ctx context.Context, f *forms, form *Served, authorize Author
 	return e, nil
 }
 
-// celValue is the object as expressions see it.
+// celValue returns the object as a CEL value.
 func (f *objectForm) celValue() (any, error) {
 	tree, err := f.tree()
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *objectForm) celValue() (any, error) {
 	return orNull(tree), nil
 }
 
-// orNull is a JSON object, or null if there is none.
+// orNull returns a JSON object, or null if there is none.
 func orNull(tree map[string]any) any {
 	if tree == nil {
 		return types.NullValue
@@ -103,7 +103,7 @@ func orNull(tree map[string]any) any {
 	return tree
 }
 
-// requestValue is the variable request.
+// requestValue returns the variable request.
 func (f *forms) requestValue(form *Served) (any, error) {
 	if v, ok := f.requests[*form]; ok {
 		return v, nil
@@ -130,7 +130,7 @@ func (f *forms) requestValue(form *Served) (any, error) {
 	return tree, nil
 }
 
-// run evaluates x and takes what it costs from the budget.
+// run evaluates x and subtracts its cost from the budget.
 func (e *evaluation) run(x *expression) (ref.Val, error) {
 	program, err := x.program()
 	if err != nil {
@@ -170,8 +170,8 @@ func newConditions(list []admissionregistrationv1.MatchCondition) conditions {
 	return out
 }
 
-// hold reports whether all conditions hold, which failed, and whether one does not hold, which outweighs
-// failures.
+// hold reports whether all conditions hold, which of them failed, and whether one does not hold, which takes
+// precedence over failures.
 func (c conditions) hold(e *evaluation) (ok bool, failed []error, unheld bool) {
 	for _, one := range c {
 		switch v, err := e.run(one.expression); {
@@ -184,8 +184,8 @@ func (c conditions) hold(e *evaluation) (ok bool, failed []error, unheld bool) {
 	return len(failed) == 0, failed, false
 }
 
-// decide reports whether whoever check describes is to be asked, and tells hook of it. The error is a failure
-// that is not to be ignored.
+// decide reports whether the webhook or policy that check describes applies, and calls hook with the result.
+// The error is a failure that must not be ignored.
 func (c conditions) decide(e *evaluation, ignore bool, check ConditionCheck, hook func(ConditionCheck)) (bool, error) {
 	if len(c) == 0 {
 		return true, nil

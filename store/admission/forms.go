@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// forms are the objects of one request in the forms that webhooks and policies ask for, each made once.
+// forms are the objects of one request in the versions that webhooks and policies match, each converted once.
 type forms struct {
 	a         *Attributes
 	now, old  map[schema.GroupVersionKind]*objectForm
@@ -17,7 +17,7 @@ type forms struct {
 	namespace map[string]any // the variable namespaceObject
 }
 
-// objectForm is an object in one of its kinds.
+// objectForm is an object in one of its versions.
 type objectForm struct {
 	object metav1.Object
 	json   []byte
@@ -28,10 +28,10 @@ func newForms(a *Attributes) *forms {
 	return &forms{a: a, now: map[schema.GroupVersionKind]*objectForm{}, old: map[schema.GroupVersionKind]*objectForm{}}
 }
 
-// changed forgets the forms of the object, which is another one now.
+// changed drops the forms of the object after a change of it.
 func (f *forms) changed() { clear(f.now) }
 
-// object returns the new state in a kind; nil without one.
+// object returns the new state as a kind; without one its object is nil.
 func (f *forms) object(ctx context.Context, kind schema.GroupVersionKind) (*objectForm, error) {
 	if f.a.Object == nil && f.a.Body != nil {
 		return f.body()
@@ -39,7 +39,7 @@ func (f *forms) object(ctx context.Context, kind schema.GroupVersionKind) (*obje
 	return f.form(ctx, f.now, f.a.Object, kind)
 }
 
-// oldObject returns the stored state in a kind; nil without one.
+// oldObject returns the stored state as a kind; without one its object is nil.
 func (f *forms) oldObject(ctx context.Context, kind schema.GroupVersionKind) (*objectForm, error) {
 	return f.form(ctx, f.old, f.a.Old, kind)
 }
@@ -65,7 +65,7 @@ func (f *forms) form(ctx context.Context, known map[schema.GroupVersionKind]*obj
 	return made, nil
 }
 
-// body is the form of a connection's options, which are no object.
+// body returns the form of the options of a connection, which are not an object.
 func (f *forms) body() (*objectForm, error) {
 	if made := f.now[f.a.Kind]; made != nil {
 		return made, nil
@@ -89,7 +89,7 @@ func (f *objectForm) tree() (map[string]any, error) {
 	return f.value, nil
 }
 
-// replace puts what a plugin made of the object, in a form of its own, in the object's place.
+// replace sets the object of the request to obj, which is of that kind.
 func (f *forms) replace(ctx context.Context, obj metav1.Object, kind schema.GroupVersionKind) error {
 	if kind != f.a.Kind && f.a.Versions != nil {
 		var err error
@@ -97,13 +97,13 @@ func (f *forms) replace(ctx context.Context, obj metav1.Object, kind schema.Grou
 			return err
 		}
 	}
-	// Whoever called admission holds on to the object, so it is changed in place.
+	// The caller of admission keeps a pointer to the object, so it is changed in place.
 	reflect.ValueOf(f.a.Object).Elem().Set(reflect.ValueOf(obj).Elem())
 	f.changed()
 	return nil
 }
 
-// decode reads an object in a kind of the request.
+// decode decodes an object of a kind of the request.
 func (f *forms) decode(data []byte, kind schema.GroupVersionKind) (metav1.Object, error) {
 	if f.a.Versions != nil && !f.a.ownKind() {
 		return f.a.Versions.Decode(data, kind)

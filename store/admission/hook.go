@@ -17,12 +17,12 @@ import (
 // hook is one webhook of a configuration.
 type hook struct {
 	configuration, name string
-	id                  string // of this webhook among those of its kind
+	id                  string // unique among the webhooks of its kind
 	target              webhook.Target
 	timeout             time.Duration
 	versions            []string
 	ignore              bool // failurePolicy
-	dryRun              bool // may be asked about dry runs
+	dryRun              bool // may be called for dry runs
 	reinvoke            bool
 	criteria            *criteria
 	conditions          conditions
@@ -98,7 +98,7 @@ func harmless(s *admissionregistrationv1.SideEffectClass) bool {
 	return s != nil && (*s == admissionregistrationv1.SideEffectClassNone || *s == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
-// callError says that a webhook could not be asked. What follows from that is up to its failure policy.
+// callError is a failed call of a webhook. The failure policy decides whether it refuses the request.
 type callError struct {
 	webhook string
 	err     error
@@ -115,7 +115,7 @@ type refusedError struct{ denial error }
 func (e *refusedError) Error() string { return e.denial.Error() }
 func (e *refusedError) Unwrap() error { return e.denial }
 
-// applies returns the form in which the webhook is to be asked about a request, nil if it is not.
+// applies returns the version in which the webhook gets the request, nil if it does not match.
 func (h *hook) applies(ctx context.Context, w *webhooks, f *forms) (*Served, error) {
 	if h.err != nil {
 		return nil, apierrors.NewInternalError(h.err)
@@ -139,7 +139,7 @@ func (h *hook) applies(ctx context.Context, w *webhooks, f *forms) (*Served, err
 	return form, nil
 }
 
-// review is the question to the webhook.
+// review returns the review to send to the webhook.
 func (h *hook) review(ctx context.Context, f *forms, form *Served) (*admissionv1.AdmissionReview, error) {
 	if f.a.DryRun && !h.dryRun {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.name))
@@ -159,8 +159,8 @@ func (h *hook) review(ctx context.Context, f *forms, form *Served) (*admissionv1
 
 var errVersions = errors.New("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 
-// ask asks the webhook. The error is a *callError.
-func (h *hook) ask(ctx context.Context, client *webhook.Client, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
+// call calls the webhook. The error is a *callError.
+func (h *hook) call(ctx context.Context, client *webhook.Client, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
 	answer := &admissionv1.AdmissionReview{}
 	if err := client.Call(ctx, h.target, h.timeout, review, answer); err != nil {
 		return nil, &callError{h.name, fmt.Errorf("failed to call webhook: %w", err)}
@@ -172,7 +172,7 @@ func (h *hook) ask(ctx context.Context, client *webhook.Client, review *admissio
 	return response, nil
 }
 
-// report passes on what the webhook has to say beside its verdict.
+// report passes on the warnings and audit annotations of a response.
 func (h *hook) report(a *Attributes, r *admissionv1.AdmissionResponse) {
 	for k, v := range r.AuditAnnotations {
 		a.Annotate(h.name+"/"+k, v)
@@ -182,8 +182,8 @@ func (h *hook) report(a *Attributes, r *admissionv1.AdmissionResponse) {
 	}
 }
 
-// failed decides what a failed call, or a denial, means for the request. ok is true where the failure policy
-// lets it pass.
+// failed returns the error that a failed call, or a denial, means for the request. ok is true if the failure
+// policy lets it pass.
 func (h *hook) failed(ctx context.Context, err error) (ok bool, _ error) {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return false, refused.denial

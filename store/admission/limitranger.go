@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 )
 
-// limitRanger fills requests and limits from the namespace's LimitRanges and refuses pods and claims outside
-// them.
+// limitRanger sets default requests and limits from the namespace's LimitRanges and refuses pods and claims
+// outside of them.
 type limitRanger struct {
 	named
 	access Access
@@ -65,7 +65,7 @@ func (p *limitRanger) Admit(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// fillResources sets what a container leaves open and says what it set.
+// fillResources sets the unset resources of a container and returns a description of them.
 func fillResources(c *corev1.Container, item *corev1.LimitRangeItem) (notes []string) {
 	fill := func(what string, have *corev1.ResourceList, defaults corev1.ResourceList) {
 		var set []string
@@ -96,7 +96,7 @@ func (p *limitRanger) Validate(ctx context.Context, a *Attributes) error {
 	switch obj := a.Object.(type) {
 	case *corev1.Pod:
 		if a.Operation != Create && a.Subresource != "resize" {
-			return nil // a pod's resources change in no other way
+			return nil // a pod's resources change by resize only
 		}
 		measure = func(item *corev1.LimitRangeItem) []string { return podViolations(obj, item) }
 	case *corev1.PersistentVolumeClaim:
@@ -142,8 +142,8 @@ func podViolations(pod *corev1.Pod, item *corev1.LimitRangeItem) (wrong []string
 	return wrong
 }
 
-// violations compares requests and limits with min, max and ratio. A resource breaks each bound at most once:
-// a request follows from its limit where only that is given. Claims have requests only.
+// violations compares requests and limits with min, max and ratio. Each bound is reported at most once per
+// resource: a request defaults to its limit. Claims have requests only.
 func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	claim := item.Type == corev1.LimitTypePersistentVolumeClaim

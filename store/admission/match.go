@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// criteria are the requests that a webhook or a policy is about.
+// criteria select the requests of a webhook or a policy.
 type criteria struct {
 	rules, exclude      []admissionregistrationv1.NamedRuleWithOperations
 	equivalent          bool
@@ -31,7 +31,7 @@ func newCriteria(rules, exclude []admissionregistrationv1.NamedRuleWithOperation
 	return c, err
 }
 
-// selector is what an unset one of a webhook means: everything.
+// selector returns the selector of a webhook; an unset one selects everything.
 func selector(s *metav1.LabelSelector) (labels.Selector, error) {
 	if s == nil {
 		return labels.Everything(), nil
@@ -39,7 +39,7 @@ func selector(s *metav1.LabelSelector) (labels.Selector, error) {
 	return s.Selector()
 }
 
-// match returns the form in which the request is asked about, nil if it is not.
+// match returns the version in which the request matches, nil if it does not.
 func (c *criteria) match(ctx context.Context, access Access, a *Attributes) (*Served, error) {
 	byNamespace, namespaceErr := matchNamespace(ctx, access, c.namespaces, a)
 	if namespaceErr == nil && !byNamespace || !matchObject(c.objects, a) {
@@ -55,10 +55,10 @@ func (c *criteria) match(ctx context.Context, access Access, a *Attributes) (*Se
 	if form == nil {
 		return nil, nil
 	}
-	return form, namespaceErr // a missing namespace is an error only to those who would be asked
+	return form, namespaceErr // a missing namespace is an error only if the rules match
 }
 
-// matchForm returns the form in which rules match the request, nil if none does.
+// matchForm returns the version in which a rule matches the request, nil if none does.
 func (c *criteria) matchForm(rules []admissionregistrationv1.NamedRuleWithOperations, a *Attributes) *Served {
 	if matchRules(rules, a, a.Resource) {
 		return &Served{Resource: a.Resource, Kind: a.Kind}
@@ -70,7 +70,7 @@ func (c *criteria) matchForm(rules []admissionregistrationv1.NamedRuleWithOperat
 		if other.Resource == a.Resource || !matchRules(rules, a, other.Resource) {
 			continue
 		}
-		if a.ownKind() { // a Scale is a Scale whatever it scales
+		if a.ownKind() { // a Scale has one version, whatever it scales
 			other.Kind = a.Kind
 		}
 		return &other
@@ -90,7 +90,7 @@ func matchNamespace(ctx context.Context, access Access, s labels.Selector, a *At
 	return s.Matches(set), nil
 }
 
-// namespaceLabels are those of the namespace the request is in; a namespace is in itself.
+// namespaceLabels returns the labels of the request's namespace; that of a Namespace is itself.
 func namespaceLabels(ctx context.Context, access Access, a *Attributes, namespace string) (map[string]string, error) {
 	if isNamespace(a.Resource) && a.Subresource == "" && (a.Operation == Create || a.Operation == Update) {
 		return a.Object.GetLabels(), nil
@@ -146,7 +146,7 @@ func isNamespace(gvr schema.GroupVersionResource) bool {
 	return gvr.Group == "" && gvr.Resource == "namespaces"
 }
 
-// requestNamespace is the namespace of the request as webhooks see it: a Namespace is in the one it is.
+// requestNamespace returns the namespace of the request for webhooks; that of a Namespace is itself.
 func (a *Attributes) requestNamespace() string {
 	if isNamespace(a.Resource) {
 		return a.Name
@@ -162,8 +162,8 @@ func (a *Attributes) ownKind() bool {
 	return !slices.ContainsFunc(a.Versions.Served(), func(s Served) bool { return s.Resource == a.Resource && s.Kind == a.Kind })
 }
 
-// configuresAdmission reports a request about the objects that configure admission itself, about which nobody
-// is asked: a broken one could not be removed otherwise.
+// configuresAdmission reports whether a request writes the objects that configure admission itself, for which
+// no webhook or policy is called: a broken one could not be removed otherwise.
 func configuresAdmission(a *Attributes) bool {
 	if a.Resource.Group != admissionregistrationv1.GroupVersion.Group {
 		return false

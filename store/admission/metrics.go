@@ -11,90 +11,86 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe
+// Metrics are hooks. They are called on the request's goroutine and must be quick and safe
 // for concurrent use. Nil functions are skipped.
 type Metrics struct {
-	// Step is called when all plugins of a step have been asked about a request, or one of them has refused
-	// it.
+	// Step is called after all plugins of a step, or after one that has refused the request.
 	Step func(s Step, op Operation, rejected bool, elapsed time.Duration)
-	// Plugin is called once for each plugin and step it has a part in. What it returns is called when the
-	// plugin has been asked; a mutating one is asked again in a second round.
+	// Plugin is called once for each plugin and step it implements. The function it returns is called after
+	// each call of the plugin, of which a mutating one may have two for a request.
 	Plugin func(plugin string, s Step) func(op Operation, rejected bool, elapsed time.Duration)
-	// Webhook is called when a webhook has been asked, or could not be.
+	// Webhook is called after each call of a webhook, and for a call that could not be made.
 	Webhook func(c WebhookCall)
-	// Called is called when a server has been asked over HTTP, by a webhook here or by a conversion webhook.
+	// Called is called after each HTTP call of an admission webhook here, or of a conversion webhook.
 	Called func(c webhook.Call)
 	// Policy is called when an expression of a ValidatingAdmissionPolicy does not hold or fails, once for
 	// each action that follows.
 	Policy func(c PolicyCheck)
-	// Mutation is called when a mutation of a MutatingAdmissionPolicy has been made, or has failed.
+	// Mutation is called after each mutation of a MutatingAdmissionPolicy, also a failed one.
 	Mutation func(m Mutation)
-	// Conditions is called when the match conditions of a webhook or policy that has any have been evaluated.
+	// Conditions is called after the evaluation of the match conditions of a webhook or policy.
 	Conditions func(c ConditionCheck)
 }
 
-// WebhookCall is how asking a webhook about a request went.
+// WebhookCall is a call of a webhook for a request.
 type WebhookCall struct {
 	// Webhook is the name of the webhook in its configuration.
 	Webhook   string
 	Step      Step
 	Operation Operation
-	// Rejected says that the request is refused; FailedOpen that there was no answer but the failure policy
-	// lets the request pass.
+	// Rejected says that the request is refused; FailedOpen that the call failed and the failure policy lets
+	// the request pass.
 	Rejected, FailedOpen bool
 	Failure              WebhookFailure
-	// Code is 200, that of the webhook's refusal, that of a call that failed, or 0 after a fault of the
-	// server.
+	// Code is 200, that of the refusal, that of a failed call, or 0 after an error of this server.
 	Code    int
 	Elapsed time.Duration
 }
 
-// WebhookFailure says why there was no good answer.
+// WebhookFailure is the reason of a call without a valid response.
 type WebhookFailure string
 
-// The failures of webhooks.
 const (
 	WebhookAnswered    WebhookFailure = "no_error"
-	WebhookUnreachable WebhookFailure = "calling_webhook_error"    // or what it said made no sense
-	WebhookFault       WebhookFailure = "apiserver_internal_error" // of the server or the configuration
-	WebhookAbandoned   WebhookFailure = ""                         // the client did not wait
+	WebhookUnreachable WebhookFailure = "calling_webhook_error"    // or its response is invalid
+	WebhookFault       WebhookFailure = "apiserver_internal_error" // an error of this server or the configuration
+	WebhookAbandoned   WebhookFailure = ""                         // the client has disconnected
 )
 
 // PolicyCheck is an expression of a policy that does not hold or failed, and what follows.
 type PolicyCheck struct {
 	Policy, Binding string
 	Failure         PolicyFailure
-	// Action is empty where the failure policy lets the request pass.
+	// Action is empty if the failure policy lets the request pass.
 	Action  admissionregistrationv1.ValidationAction
 	Elapsed time.Duration // of this expression
 }
 
-// Mutation is one change that a policy has made, or failed at.
+// Mutation is one change of a policy, made or failed.
 type Mutation struct {
 	Policy, Binding string
 	Failure         PolicyFailure
 	Elapsed         time.Duration
 }
 
-// ConditionCheck is how the match conditions of a webhook or policy were met by a request.
+// ConditionCheck is an evaluation of the match conditions of a webhook or policy for a request.
 type ConditionCheck struct {
 	// Name is the webhook's or the policy's.
 	Name      string
-	Webhook   bool // and not a policy
+	Webhook   bool // false for a policy
 	Step      Step
 	Operation Operation
-	// Failed is how many conditions could not be evaluated.
+	// Failed is the number of conditions whose evaluation failed.
 	Failed int
-	// Excluded says that the webhook or policy is not asked: a condition does not hold, or one failed and the
-	// failure policy of the webhook ignores that.
+	// Excluded says that the webhook or policy is skipped: a condition does not hold, or one failed and the
+	// failure policy ignores that.
 	Excluded bool
 	Elapsed  time.Duration
 }
 
-// PolicyFailure says what is wrong.
+// PolicyFailure is the reason of a failed expression.
 type PolicyFailure string
 
-// The failures of policies.
 const (
 	PolicyInvalid     PolicyFailure = "invalid_error" // the expression does not hold, or failed
 	PolicyMalformed   PolicyFailure = "compile_error"
@@ -102,7 +98,7 @@ const (
 	PolicyDone        PolicyFailure = "no_error" // a mutation was made
 )
 
-// mutationFailure says how a mutation ended.
+// mutationFailure returns the outcome of a mutation.
 func mutationFailure(err error) PolicyFailure {
 	if err == nil {
 		return PolicyDone
@@ -110,7 +106,7 @@ func mutationFailure(err error) PolicyFailure {
 	return policyFailure(err)
 }
 
-// policyFailure says why an expression failed.
+// policyFailure returns the reason of a failed expression.
 func policyFailure(err error) PolicyFailure {
 	switch {
 	case errors.Is(err, errCompilation):
@@ -124,13 +120,13 @@ func policyFailure(err error) PolicyFailure {
 // Step is a part of admission.
 type Step string
 
-// The steps: first plugins may change the object, then they may only refuse it.
+// In the first step plugins may change the object, in the second they may only refuse it.
 const (
 	Admitting  Step = "admit"
 	Validating Step = "validate"
 )
 
-// measure tells of the call of a webhook: err is how it ended, open whether the failure policy lets the
+// measure reports a call of a webhook: err is how it ended, open whether the failure policy lets the
 // request pass all the same.
 func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration, err error, open bool) {
 	hook := w.options.Metrics.Webhook
@@ -151,14 +147,14 @@ func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration,
 	hook(c)
 }
 
-// waited notes that the request waited for webhooks.
+// waited adds to the time spent waiting for webhooks.
 func (a *Attributes) waited(d time.Duration) {
 	if a.Outside != nil {
 		*a.Outside += d
 	}
 }
 
-// code is what the webhook answered if that was an HTTP error.
+// code returns the status of an HTTP error of a webhook.
 func (e *callError) code() int {
 	if errors.Is(e.err, errVersions) {
 		return http.StatusBadRequest

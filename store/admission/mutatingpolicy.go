@@ -63,7 +63,7 @@ func newMutatingPolicies(access Access, o Options) Plugin {
 }
 
 func (p *mutatingPolicies) Admit(ctx context.Context, a *Attributes) error {
-	if configuresAdmission(a) || a.Object == nil { // what is deleted or connected to cannot be changed
+	if configuresAdmission(a) || a.Object == nil { // deletes and connections have nothing to change
 		return nil
 	}
 	round := state[reinvocation](a.Round, p)
@@ -80,7 +80,7 @@ func (p *mutatingPolicies) Admit(ctx context.Context, a *Attributes) error {
 	return err
 }
 
-// apply makes the changes of one use of a policy.
+// apply applies one use of a policy.
 func (p *mutatingPolicies) apply(ctx context.Context, f *forms, u *use[*mutatingPolicy], id string, round *reinvocation) error {
 	if f.a.Round.Second() && !round.due[id] {
 		return nil
@@ -100,7 +100,7 @@ func (p *mutatingPolicies) apply(ctx context.Context, f *forms, u *use[*mutating
 	return nil
 }
 
-// change makes all mutations of a policy, or none if one fails.
+// change applies all mutations of a policy, or none if one fails.
 func (p *mutatingPolicies) change(ctx context.Context, f *forms, u *use[*mutatingPolicy]) (bool, error) {
 	if u.err != nil {
 		return false, u.err
@@ -109,14 +109,14 @@ func (p *mutatingPolicies) change(ctx context.Context, f *forms, u *use[*mutatin
 	changed := false
 	for i := range u.policy.mutations {
 		began := time.Now()
-		// Each sees what those before have done.
+		// Each mutation sees the changes of the previous ones.
 		e, err := u.evaluation(ctx, f, &u.policy.policy, Admitting, p.access, p.options)
 		if err == nil && e == nil {
 			break
 		}
 		one := false
 		if err == nil {
-			one, err = u.policy.mutations[i].make(ctx, f, u.form, e)
+			one, err = u.policy.mutations[i].apply(ctx, f, u.form, e)
 		}
 		if hook := p.options.Metrics.Mutation; hook != nil {
 			hook(Mutation{u.policy.name, u.binding.name, mutationFailure(err), time.Since(began)})
@@ -129,8 +129,8 @@ func (p *mutatingPolicies) change(ctx context.Context, f *forms, u *use[*mutatin
 	return changed, nil
 }
 
-// make makes the change and reports whether the object is another one now.
-func (m *mutation) make(ctx context.Context, f *forms, form *Served, e *evaluation) (bool, error) {
+// apply applies the mutation and reports whether the object has changed.
+func (m *mutation) apply(ctx context.Context, f *forms, form *Served, e *evaluation) (bool, error) {
 	v, err := e.run(m.expression)
 	if err != nil {
 		return false, err

@@ -46,8 +46,7 @@ func (p *namespaceLifecycle) Validate(ctx context.Context, a *Attributes) error 
 	if ns.Status.Phase != corev1.NamespaceTerminating && ns.DeletionTimestamp == nil {
 		return nil
 	}
-	// Events tell people why the deletion takes long, so they are let in to the end. Clients look for the
-	// cause.
+	// Events may be created until the end: they explain why the deletion takes long. Clients match the cause.
 	refused := apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.Namespace))
 	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.Namespace), Field: "metadata.namespace"})
@@ -58,7 +57,7 @@ func isAccessReview(a *Attributes) bool {
 	return a.Resource.Group == "authorization.k8s.io" && a.Resource.Resource == "localsubjectaccessreviews"
 }
 
-// taintNodes keeps new nodes unschedulable until the node lifecycle controller has seen them ready.
+// taintNodes makes new nodes unschedulable until the node lifecycle controller observes them as ready.
 type taintNodes struct{ named }
 
 func newTaintNodes(Access) Plugin {

@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// findParams returns the parameters a policy is to be used with, once with each: null if it takes none, or if
-// the binding brings none.
+// findParams returns the parameters of a policy, which is applied once with each: null if the policy takes
+// none or the binding names none.
 func findParams(ctx context.Context, access Access, kind *admissionregistrationv1.ParamKind, r *admissionregistrationv1.ParamRef, namespace string) ([]any, error) {
 	if kind == nil || r == nil {
 		return []any{orNull(nil)}, nil

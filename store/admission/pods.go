@@ -24,8 +24,8 @@ func podOf(a *Attributes) (*corev1.Pod, bool) {
 	return pod, ok
 }
 
-// alwaysPullImages makes every pod pull its images, so that nobody uses a private image that happens to be on
-// a node.
+// alwaysPullImages makes every pod pull its images, so that a private image on a node is used only by pods
+// with credentials for it.
 type alwaysPullImages struct{ named }
 
 func newAlwaysPullImages(Access) Plugin {
@@ -37,7 +37,7 @@ func (p *alwaysPullImages) Admit(_ context.Context, a *Attributes) error {
 	return nil
 }
 
-// Validate refuses what a plugin after this one may have changed.
+// Validate checks the result after the plugins that followed.
 func (p *alwaysPullImages) Validate(_ context.Context, a *Attributes) error {
 	var wrong validation.ErrorList
 	eachNewImage(a, func(path string, policy *corev1.PullPolicy) {
@@ -51,8 +51,8 @@ func (p *alwaysPullImages) Validate(_ context.Context, a *Attributes) error {
 	return forbid(a, "%s", wrong)
 }
 
-// eachNewImage visits the pull policies of the images that a request brings into a pod, with their paths.
-// What a pod has pulled before cannot be changed.
+// eachNewImage calls visit with the pull policies, and their paths, of the images that a request adds to a
+// pod. The policies of images that the pod has pulled cannot be changed.
 func eachNewImage(a *Attributes, f func(path string, policy *corev1.PullPolicy)) {
 	pod, ok := podOf(a)
 	if !ok && a.Resource == core("pods") && a.Subresource == "ephemeralcontainers" {
@@ -61,7 +61,7 @@ func eachNewImage(a *Attributes, f func(path string, policy *corev1.PullPolicy))
 	if !ok {
 		return
 	}
-	had := map[string]string{} // images by the kind and name of what has them
+	had := map[string]string{} // images by the kind and name of their container
 	if old, ok := a.Old.(*corev1.Pod); ok {
 		eachImage(old, func(_, name, image string, _ *corev1.PullPolicy) { had[name] = image })
 	}
@@ -72,7 +72,7 @@ func eachNewImage(a *Attributes, f func(path string, policy *corev1.PullPolicy))
 	})
 }
 
-// eachImage visits the images of a pod.
+// eachImage calls visit with the images of a pod.
 func eachImage(pod *corev1.Pod, f func(path, name, image string, policy *corev1.PullPolicy)) {
 	visit := func(list string, i int, name, image string, policy *corev1.PullPolicy) {
 		f(fmt.Sprintf("spec.%s[%d].imagePullPolicy", list, i), list+"/"+name, image, policy)
@@ -96,7 +96,7 @@ func eachImage(pod *corev1.Pod, f func(path, name, image string, policy *corev1.
 	}
 }
 
-// defaultTolerations gives pods five minutes on a node that is not ready or not reachable.
+// defaultTolerations makes pods tolerate a node that is not ready or unreachable for five minutes.
 type defaultTolerations struct{ named }
 
 func newDefaultTolerations(Access) Plugin {
@@ -120,7 +120,7 @@ func (p *defaultTolerations) Admit(_ context.Context, a *Attributes) error {
 	return nil
 }
 
-// priority resolves priorityClassName to a number, and keeps the class of pods that name none unique.
+// priority resolves priorityClassName to a number, and keeps the global default class unique.
 type priority struct {
 	named
 	access Access
@@ -283,7 +283,7 @@ func equalResources(a, b corev1.ResourceList) bool {
 	return true
 }
 
-// suffix returns five random characters as generated names have them.
+// suffix returns five random characters, as in generated names.
 func suffix() string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	var b [5]byte

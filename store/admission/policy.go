@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// policy is what validating and mutating policies share.
+// policy is the common part of validating and mutating policies.
 type policy struct {
 	name       string
 	ignore     bool // failurePolicy
@@ -45,7 +45,7 @@ func matching(m *admissionregistrationv1.MatchResources) (*criteria, error) {
 	return c, nil
 }
 
-// binding puts a policy in force.
+// binding is a binding of a policy.
 type binding struct {
 	name, policy string
 	params       *admissionregistrationv1.ParamRef
@@ -60,17 +60,17 @@ func newBinding(name, policy string, params *admissionregistrationv1.ParamRef, m
 	return b
 }
 
-// use is a policy in force for a request: by one binding, with one object of parameters.
+// use is one application of a policy to a request: by one binding, with one object of parameters.
 type use[P any] struct {
 	policy  P
 	binding *binding // nil if err is about the policy
 	form    *Served
 	param   any
-	// err says why the policy cannot be used as configured.
+	// err is the error of the configuration, if there is one.
 	err error
 }
 
-// policies is what the two policy plugins share.
+// policies is the common part of the two policy plugins.
 type policies[P interface{ common() *policy }] struct {
 	named
 	access   Access
@@ -91,7 +91,7 @@ func newPolicies[P interface{ common() *policy }](name, resource string, access 
 func (p *policy) common() *policy { return p }
 
 // uses calls do with every use of a policy for the request, in the order of the policies' and bindings'
-// names. What do changes of the object decides about later uses.
+// names. Changes that do makes to the object are visible to later uses.
 func (p *policies[P]) uses(ctx context.Context, f *forms, do func(use[P]) error) error {
 	all, err := p.policies.load(ctx)
 	if err != nil || len(all) == 0 {
@@ -147,8 +147,7 @@ func (p *policies[P]) usesOf(ctx context.Context, f *forms, one P, bindings []*b
 	return nil
 }
 
-// bound reports whether a binding is about the request, and returns the parameters the policy is to be used
-// with.
+// bound reports whether a binding matches the request, and returns the parameters of the policy.
 func (p *policies[P]) bound(ctx context.Context, f *forms, c *policy, b *binding) ([]any, bool, error) {
 	if b.err != nil {
 		return nil, false, b.err
@@ -161,8 +160,7 @@ func (p *policies[P]) bound(ctx context.Context, f *forms, c *policy, b *binding
 	return params, err == nil, err
 }
 
-// evaluation prepares the expressions of a policy for one use. It returns nil if the match conditions do not
-// hold.
+// evaluation returns the evaluation of a policy for one use, nil if the match conditions do not hold.
 func (u *use[P]) evaluation(ctx context.Context, f *forms, c *policy, step Step, access Access, o Options) (*evaluation, error) {
 	e, err := newEvaluation(ctx, f, u.form, o.Authorize, conditionBudget)
 	if err != nil {
@@ -181,7 +179,7 @@ func (u *use[P]) evaluation(ctx context.Context, f *forms, c *policy, step Step,
 	return e, nil
 }
 
-// namespaceValue is the namespace of the request, null for what is in none.
+// namespaceValue returns the variable namespaceObject, null for cluster-scoped objects.
 func (f *forms) namespaceValue(ctx context.Context, access Access) (any, error) {
 	namespace := f.a.Namespace
 	if isNamespace(f.a.Resource) || namespace == "" {

@@ -14,10 +14,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 )
 
-// resourceQuota charges what a request adds to the namespace's quotas, and refuses what does not fit. The
-// charge is made on the quota as it is stored, before the object is, so that two requests or two servers
-// cannot both spend the last unit; if the object then fails to be stored, the quota controller's recount
-// gives it back.
+// resourceQuota charges the namespace's quotas with the usage that a request adds, and refuses a request that
+// exceeds one. The charge is written to the stored quota before the object is stored, so that two requests or
+// two servers cannot both use the last unit; if storing the object then fails, the quota controller's recount
+// corrects it.
 type resourceQuota struct {
 	named
 	access Access
@@ -49,8 +49,8 @@ func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 	return p.charge(ctx, a, all, delta)
 }
 
-// charge checks all quotas first, so that a request refused by one costs nothing in another, and then spends
-// from each. What a cached quota refuses is asked of the stored one: others may have given something back
+// charge checks all quotas first, so that a request refused by one is not charged to another, and then
+// charges each. If a cached quota refuses the request the stored one is read: usage may have dropped
 // meanwhile.
 func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.Object, delta corev1.ResourceList) error {
 	var spend []*corev1.ResourceQuota
@@ -100,7 +100,7 @@ func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.
 	return nil
 }
 
-// giveBack undoes charges. Where it fails, the quota controller's recount does it later.
+// giveBack undoes charges. If that fails, the quota controller's recount corrects them later.
 func (p *resourceQuota) giveBack(ctx context.Context, quotas []*corev1.ResourceQuota, delta corev1.ResourceList) {
 	for _, rq := range quotas {
 		_ = p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(rq), func(obj metav1.Object) error {
@@ -116,7 +116,7 @@ func (p *resourceQuota) giveBack(ctx context.Context, quotas []*corev1.ResourceQ
 	}
 }
 
-// spent returns what of the quota is used when delta is, or why that may not be.
+// spent returns the usage of the quota with delta added, or an error if that exceeds it.
 func spent(a *Attributes, rq *corev1.ResourceQuota, delta corev1.ResourceList) (corev1.ResourceList, error) {
 	if missing := unspecified(a.Object, rq.Status.Hard); len(missing) > 0 && a.Operation == Create {
 		return nil, forbid(a, "failed quota: %s: must specify %s", rq.Name, strings.Join(missing, ","))
@@ -162,8 +162,8 @@ func grown(now, before corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// unspecified lists the compute resources a quota limits that some container of a pod leaves open: with such
-// a quota every container must say what it needs.
+// unspecified returns the compute resources of a quota that some container of a pod does not set: such a
+// quota requires them of every container.
 func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || quota.Ended(pod) {

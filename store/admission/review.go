@@ -23,7 +23,7 @@ var (
 	reviewKind  = admissionv1.GroupVersion.WithKind("AdmissionReview")
 )
 
-// newUID returns a random identifier for a question.
+// newUID returns a random identifier of a review.
 func newUID() types.UID {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -31,8 +31,8 @@ func newUID() types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
-// newRequest describes the request in a form. Objects are left out: expressions have them as variables of
-// their own.
+// newRequest returns the AdmissionRequest of a version, without the objects: expressions have them as
+// variables.
 func newRequest(a *Attributes, form *Served) (*admissionv1.AdmissionRequest, error) {
 	options, err := optionsOf(a)
 	if err != nil {
@@ -47,7 +47,7 @@ func newRequest(a *Attributes, form *Served) (*admissionv1.AdmissionRequest, err
 	}, nil
 }
 
-// newReview is the question to a webhook.
+// newReview returns the review to send to a webhook.
 func newReview(ctx context.Context, f *forms, form *Served) (*admissionv1.AdmissionReview, error) {
 	request, err := newRequest(f.a, form)
 	if err != nil {
@@ -87,7 +87,7 @@ func userInfo(u *authn.User) authenticationv1.UserInfo {
 	return info
 }
 
-// optionsOf is the request's options in JSON, those of a patch as those of the create or update it is.
+// optionsOf returns the request's options in JSON, those of a patch as those of its create or update.
 func optionsOf(a *Attributes) ([]byte, error) {
 	var options any
 	kind := ""
@@ -116,7 +116,7 @@ func optionsOf(a *Attributes) ([]byte, error) {
 	return codec.Marshal(options)
 }
 
-// verify checks that an answer is one to a question. The rules of v1beta1 are laxer.
+// verify checks that a response belongs to a review. The rules of v1beta1 are laxer.
 func verify(answer, question *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
 	r := answer.Response
 	if r == nil {
@@ -141,7 +141,7 @@ func verify(answer, question *admissionv1.AdmissionReview, mutating bool) (*admi
 	return r, nil
 }
 
-// denial is the answer to a client whose request a webhook refused.
+// denial returns the error for a request that a webhook refused.
 func denial(webhook string, result *metav1.Status) error {
 	status := metav1.Status{}
 	if result != nil {
@@ -165,7 +165,7 @@ func denial(webhook string, result *metav1.Status) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// timeoutOf is how long a webhook may take.
+// timeoutOf returns the timeout of a webhook.
 func timeoutOf(seconds *int32) time.Duration {
 	if seconds == nil {
 		return 10 * time.Second
@@ -173,8 +173,7 @@ func timeoutOf(seconds *int32) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// refuse is the 403 of a request that err speaks against. A name still to be generated is told by its
-// beginning.
+// refuse returns the 403 error of a request, with the generateName of an object without a name.
 func refuse(a *Attributes, err error) *apierrors.StatusError {
 	name := a.Name
 	if name == "" {

@@ -7,18 +7,18 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Round coordinates the mutating plugins of one request. When a webhook has changed the object, all plugins
-// run a second time, so that those before it see the change; not a third time, however the second one ends.
+// Round coordinates the mutating plugins of one request. If a webhook has changed the object, all plugins run
+// a second time, so that those before it see the change, and never a third time.
 type Round struct {
 	again  bool
 	second bool
 	states map[any]any
 }
 
-// Again asks for a second round.
+// Again requests a second round.
 func (r *Round) Again() { r.again = true }
 
-// Next begins the second round, and reports whether there is to be one.
+// Next begins the second round if one was requested, and reports whether it did.
 func (r *Round) Next() bool {
 	if !r.again || r.second {
 		return false
@@ -30,7 +30,7 @@ func (r *Round) Next() bool {
 // Second reports whether this is the second round.
 func (r *Round) Second() bool { return r.second }
 
-// state returns what a plugin keeps of the first round for the second one.
+// state returns the state that a plugin keeps between the rounds.
 func state[T any](r *Round, plugin any) *T {
 	if s, ok := r.states[plugin].(*T); ok {
 		return s
@@ -43,14 +43,14 @@ func state[T any](r *Round, plugin any) *T {
 	return s
 }
 
-// reinvocation is what a plugin keeps between its rounds about the webhooks or policies it consults.
+// reinvocation is the state of a plugin's webhooks or policies between its rounds.
 type reinvocation struct {
-	called map[string]bool // those that want to be consulted again
-	due    map[string]bool // those that are to be
+	called map[string]bool // those with the reinvocation policy IfNeeded
+	due    map[string]bool // those to call in the second round
 	output metav1.Object   // the object after the first round
 }
 
-// begin begins a round. In the second one the plugins between may have changed the object.
+// begin begins a round. Other plugins may have changed the object since the first one.
 func (r *reinvocation) begin(a *Attributes) {
 	if a.Round.second && a.Object != nil && !codec.Equal(r.output, a.Object) {
 		r.changed()
@@ -64,7 +64,7 @@ func (r *reinvocation) end(a *Attributes) {
 	}
 }
 
-// consulted notes that one has been consulted, and has changed the object or not.
+// consulted records a call of one, and whether it has changed the object.
 func (r *reinvocation) consulted(a *Attributes, id string, again, changed bool) {
 	if changed {
 		r.changed()
@@ -78,7 +78,7 @@ func (r *reinvocation) consulted(a *Attributes, id string, again, changed bool) 
 	}
 }
 
-// changed makes those due that were consulted before a change.
+// changed marks those as due that were called before a change.
 func (r *reinvocation) changed() {
 	if r.due == nil {
 		r.due = map[string]bool{}

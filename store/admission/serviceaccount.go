@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// serviceAccount gives every pod a service account, requires that it exists, and mounts its token.
+// serviceAccount sets the service account of every pod, requires that it exists, and mounts its token.
 type serviceAccount struct {
 	named
 	access Access
@@ -25,7 +25,7 @@ const (
 	tokenMountPath    = "/var/run/secrets/kubernetes.io/serviceaccount"
 	tokenVolumePrefix = "kube-api-access-"
 	rootCAConfigMap   = "kube-root-ca.crt"
-	// tokenSeconds is an hour and a little, by which the server recognises tokens it may extend.
+	// tokenSeconds is an hour and a little, by which the server recognizes tokens that it may extend.
 	tokenSeconds = 3607
 )
 
@@ -73,7 +73,7 @@ func (p *serviceAccount) Validate(ctx context.Context, a *Attributes) error {
 	return err
 }
 
-// checkMirror keeps mirror pods from reaching anything of the API that only their node could vouch for.
+// checkMirror refuses references to API objects in mirror pods.
 func checkMirror(a *Attributes, pod *corev1.Pod) error {
 	if pod.Spec.ServiceAccountName != "" {
 		return forbid(a, "a mirror pod may not reference service accounts")

@@ -15,8 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// storageProtection adds the finalizers that keep volumes, claims and attribute classes in use from
-// vanishing.
+// storageProtection adds the finalizers that keep volumes, claims and attribute classes while they are in
+// use.
 type storageProtection struct{ named }
 
 func newStorageProtection(Access) Plugin {
@@ -65,7 +65,7 @@ func newer(a, b metav1.Object) bool {
 	return strings.Compare(a.GetName(), b.GetName()) < 0
 }
 
-// defaultStorageClass names the default class in claims that name none.
+// defaultStorageClass sets the default class of claims without one.
 type defaultStorageClass struct {
 	named
 	access Access
@@ -90,7 +90,7 @@ func (p *defaultStorageClass) Admit(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// claimResize lets claims grow only where their class says that its volumes can.
+// claimResize refuses the expansion of claims whose class does not allow it.
 type claimResize struct {
 	named
 	access Access
@@ -139,8 +139,8 @@ func (p *claimResize) mayGrow(ctx context.Context, claim, old *corev1.Persistent
 	return allowed != nil && *allowed, nil
 }
 
-// classOf is the storage class of a claim, which may be named by an annotation that is older than the field,
-// and wins.
+// classOf returns the storage class of a claim: that of the annotation, which predates the field, if it is
+// set.
 func classOf(claim *corev1.PersistentVolumeClaim) string {
 	if class, ok := claim.Annotations["volume.beta.kubernetes.io/storage-class"]; ok {
 		return class
@@ -151,7 +151,7 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	return *claim.Spec.StorageClassName
 }
 
-// defaultIngressClass names the default class in ingresses that name none.
+// defaultIngressClass sets the default class of ingresses without one.
 type defaultIngressClass struct {
 	named
 	access Access

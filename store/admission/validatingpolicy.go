@@ -82,17 +82,17 @@ func newValidatingPolicies(access Access, o Options) Plugin {
 	return &validatingPolicies{newPolicies("ValidatingAdmissionPolicy", "validatingadmissionpolic", access, o, compileValidatingPolicy, compileValidatingBinding)}
 }
 
-// finding is why a policy speaks against a request.
+// finding is a failed validation of a policy.
 type finding struct {
 	message string
 	reason  metav1.StatusReason
 	index   int // of the validation
 	failure PolicyFailure
 	elapsed time.Duration // of the expression
-	denies  bool          // whatever the binding's actions
+	denies  bool          // regardless of the binding's actions
 }
 
-// maxMessage bounds what a messageExpression may say, in bytes.
+// maxMessage bounds the result of a messageExpression, in bytes.
 const maxMessage = 5 << 10
 
 func (p *validatingPolicies) Validate(ctx context.Context, a *Attributes) error {
@@ -111,9 +111,9 @@ func (p *validatingPolicies) Validate(ctx context.Context, a *Attributes) error 
 	return v.publish()
 }
 
-// check evaluates a policy and returns what speaks against the request.
+// check evaluates a policy and returns the validations that do not hold.
 func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*validatingPolicy], v *verdicts) []finding {
-	began := time.Now() // evaluating the expression at hand
+	began := time.Now() // evaluation of the current expression
 	failed := func(err error, i int) []finding {
 		one := finding{err.Error(), metav1.StatusReasonInvalid, i, policyFailure(err), time.Since(began), false}
 		if u.policy.ignore {
@@ -143,7 +143,7 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 			found = append(found, finding{r.failure(e), r.reason, i, PolicyInvalid, time.Since(began), false})
 		}
 	}
-	e.budget = cel.Budget // annotations have one of their own
+	e.budget = cel.Budget // annotations have a separate budget
 	for _, n := range u.policy.annotations {
 		began = time.Now()
 		result, err := e.run(n.expression)
@@ -158,7 +158,7 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 		case types.String:
 			v.annotate(u.policy.name+"/"+n.key, string(result))
 		case types.Null:
-		default: // whatever the failure policy
+		default: // regardless of the failure policy
 			found = append(found, finding{fmt.Sprintf("valueExpression '%s' resulted in unsupported return type: %s. Return type must be either string or null.", n.text, result.Type().TypeName()),
 				metav1.StatusReasonInvalid, 0, PolicyInvalid, time.Since(began), true})
 		}
@@ -166,7 +166,7 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 	return found
 }
 
-// failure is what a rule that does not hold says.
+// failure returns the message of a rule that does not hold.
 func (r *rule) failure(e *evaluation) string {
 	if r.say != nil {
 		if v, err := e.run(r.say); err == nil {
@@ -183,7 +183,7 @@ func (r *rule) failure(e *evaluation) string {
 	return "failed expression: " + strings.TrimSpace(r.text)
 }
 
-// verdicts gathers what all policies say about a request.
+// verdicts collects the findings of all policies about a request.
 type verdicts struct {
 	a        *Attributes
 	denied   error // the first denial
@@ -192,14 +192,14 @@ type verdicts struct {
 	hook     func(PolicyCheck)
 }
 
-// measure tells of a finding. A policy or binding that cannot be used has checked nothing.
+// measure reports a finding, unless it is an error of the policy or binding itself.
 func (v *verdicts) measure(u *use[*validatingPolicy], one *finding, action admissionregistrationv1.ValidationAction) {
 	if v.hook != nil && u.err == nil {
 		v.hook(PolicyCheck{u.policy.name, u.binding.name, one.failure, action, one.elapsed})
 	}
 }
 
-// failure is how a finding is told in the audit log.
+// failure is a finding in the audit log.
 type failure struct {
 	Message           string                                     `json:"message"`
 	Policy            string                                     `json:"policy"`
@@ -208,7 +208,7 @@ type failure struct {
 	ValidationActions []admissionregistrationv1.ValidationAction `json:"validationActions"`
 }
 
-// maxAnnotation bounds a value for the audit log, in bytes; what is longer is cut.
+// maxAnnotation bounds a value for the audit log, in bytes; longer ones are truncated.
 const maxAnnotation = 10 << 10
 
 func (v *verdicts) annotate(key, value string) {
@@ -220,8 +220,8 @@ func (v *verdicts) annotate(key, value string) {
 	}
 }
 
-// add does with findings what the binding says. A policy that cannot be used denies, and so does an audit
-// annotation that has no value.
+// add applies the actions of the binding to findings. An error of the policy denies the request, and so does
+// an audit annotation without a value.
 func (v *verdicts) add(u *use[*validatingPolicy], found []finding) {
 	for _, one := range found {
 		actions := []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
@@ -252,7 +252,7 @@ func denied(a *Attributes, u *use[*validatingPolicy], one finding) error {
 	return refuseFor(a, one.reason, message)
 }
 
-// refuseFor is a refusal with a reason of its own.
+// refuseFor returns a refusal with that reason.
 func refuseFor(a *Attributes, reason metav1.StatusReason, message string) error {
 	err := refuse(a, errors.New(message))
 	err.ErrStatus.Reason, err.ErrStatus.Code = reason, codeOf(reason)
@@ -272,7 +272,7 @@ func codeOf(reason metav1.StatusReason) int32 {
 	return http.StatusUnprocessableEntity
 }
 
-// publish writes to the audit log and returns the denial, if there is one.
+// publish writes the audit annotations and returns the denial, if there is one.
 func (v *verdicts) publish() error {
 	for _, key := range slices.Sorted(maps.Keys(v.values)) {
 		v.a.Annotate(key, strings.Join(v.values[key], ", "))

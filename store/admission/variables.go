@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// variables are the named expressions of a policy. Each is evaluated when it is first asked for, and once.
+// variables are the named expressions of a policy. Each is evaluated once, on first use.
 type variables struct {
 	e      *evaluation
 	all    map[string]*expression
@@ -31,7 +31,7 @@ func (v *variables) Find(key ref.Val) (ref.Val, bool) {
 		return value, true
 	}
 	x, ok := v.all[name]
-	if !ok || v.busy[name] { // one that needs itself does not exist
+	if !ok || v.busy[name] { // a variable that depends on itself does not exist
 		return nil, false
 	}
 	if v.values == nil {

@@ -18,7 +18,7 @@ import (
 
 var everything = []Operation{Create, Update, Delete, Connect}
 
-// webhooks is what the two webhook plugins share.
+// webhooks is the common part of the two webhook plugins.
 type webhooks struct {
 	named
 	step    Step
@@ -38,7 +38,7 @@ func newWebhooks(name, resource string, step Step, access Access, o Options, com
 // Close closes idle connections.
 func (w *webhooks) Close() error { return w.client.Close() }
 
-// load returns the webhooks in the order they are asked in.
+// load returns the webhooks in the order of their calls.
 func (w *webhooks) load(ctx context.Context, a *Attributes) ([]*hook, error) {
 	if configuresAdmission(a) {
 		return nil, nil
@@ -54,7 +54,7 @@ func (w *webhooks) load(ctx context.Context, a *Attributes) ([]*hook, error) {
 	return all, nil
 }
 
-// mutatingWebhooks asks the webhooks of MutatingWebhookConfigurations, one after another.
+// mutatingWebhooks calls the webhooks of MutatingWebhookConfigurations, one after another.
 type mutatingWebhooks struct{ webhooks }
 
 func newMutatingWebhooks(access Access, o Options) Plugin {
@@ -85,7 +85,7 @@ func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// consult asks one webhook and does what it says.
+// consult calls one webhook and applies its response.
 func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form *Served, i int, round *reinvocation) error {
 	began := time.Now()
 	changed, err := p.change(ctx, f, h, form)
@@ -115,13 +115,13 @@ func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form 
 	return nil
 }
 
-// change asks a webhook and applies its patch. It reports whether the object is another one now.
+// change calls a webhook and applies its patch. It reports whether the object has changed.
 func (p *mutatingWebhooks) change(ctx context.Context, f *forms, h *hook, form *Served) (bool, error) {
 	review, err := h.review(ctx, f, form)
 	if err != nil {
 		return false, err
 	}
-	response, err := h.ask(ctx, p.client, review, true)
+	response, err := h.call(ctx, p.client, review, true)
 	if err != nil {
 		return false, err
 	}
@@ -161,15 +161,15 @@ func applyPatch(ctx context.Context, f *forms, form *Served, data []byte) (bool,
 	return true, nil
 }
 
-// validatingWebhooks asks the webhooks of ValidatingWebhookConfigurations, all at the same time.
+// validatingWebhooks calls the webhooks of ValidatingWebhookConfigurations, all concurrently.
 type validatingWebhooks struct{ webhooks }
 
 func newValidatingWebhooks(access Access, o Options) Plugin {
 	return &validatingWebhooks{newWebhooks("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", Validating, access, o, validatingHooks)}
 }
 
-// question is a webhook to be asked, and then what it said.
-type question struct {
+// pendingCall is a call of a webhook, and its result.
+type pendingCall struct {
 	hook     *hook
 	review   *admissionv1.AdmissionReview
 	response *admissionv1.AdmissionResponse
@@ -183,7 +183,7 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 		return err
 	}
 	f := newForms(a)
-	var asked []*question
+	var pending []*pendingCall
 	for _, h := range hooks {
 		form, err := h.applies(ctx, &p.webhooks, f)
 		if err != nil {
@@ -192,27 +192,27 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 		if form == nil {
 			continue
 		}
-		q := &question{hook: h}
+		q := &pendingCall{hook: h}
 		q.review, q.err = h.review(ctx, f, form)
-		asked = append(asked, q)
+		pending = append(pending, q)
 	}
 	var calls sync.WaitGroup
-	for _, q := range asked {
+	for _, q := range pending {
 		if q.err == nil {
 			calls.Go(func() {
 				began := time.Now()
-				q.response, q.err = q.hook.ask(ctx, p.client, q.review, false)
+				q.response, q.err = q.hook.call(ctx, p.client, q.review, false)
 				q.elapsed = time.Since(began)
 			})
 		}
 	}
 	began := time.Now()
 	calls.Wait()
-	if len(asked) > 0 {
+	if len(pending) > 0 {
 		a.waited(time.Since(began))
 	}
 	var first error
-	for i, q := range asked {
+	for i, q := range pending {
 		if err := p.verdict(ctx, q, a, i); err != nil && first == nil {
 			first = err
 		}
@@ -220,8 +220,8 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 	return first
 }
 
-// verdict is what an answer means for the request.
-func (p *validatingWebhooks) verdict(ctx context.Context, q *question, a *Attributes, i int) error {
+// verdict returns the error that a result means for the request.
+func (p *validatingWebhooks) verdict(ctx context.Context, q *pendingCall, a *Attributes, i int) error {
 	err := q.err
 	if err == nil {
 		q.hook.report(a, q.response)
