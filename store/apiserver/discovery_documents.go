@@ -3,11 +3,15 @@ package apiserver
 import (
 	"cmp"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
+	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apidiscoveryv2"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -218,4 +222,24 @@ func storageHash(res *registry.Resource) string {
 	}
 	sum := sha256.Sum256([]byte(strings.Join([]string{kind.Group, kind.Version, kind.Kind}, "/")))
 	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
+// aggregated is one root in the aggregated form, encoded once.
+type aggregated struct {
+	once sync.Once
+	json []byte
+	etag string
+	err  error
+}
+
+func (a *aggregated) encoded(list func() *apidiscoveryv2.APIGroupDiscoveryList) (body []byte, etag string, err error) {
+	a.once.Do(func() {
+		var b []byte
+		if b, a.err = codec.Marshal(list()); a.err != nil {
+			return
+		}
+		sum := sha512.Sum512(b)
+		a.json, a.etag = append(b, '\n'), `"`+strings.ToUpper(hex.EncodeToString(sum[:]))+`"`
+	})
+	return a.json, a.etag, a.err
 }

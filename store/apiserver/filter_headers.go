@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -81,4 +82,38 @@ func (p *policy) allows(origin string) bool {
 		}
 	}
 	return false
+}
+
+// audit gives the request an id, which the client may have chosen, and sets the headers that every answer
+// has.
+func (r *request) audit() {
+	id := r.Header.Get("Audit-Id")
+	if id == "" || len(id) > 64 {
+		id = newAuditID()
+	}
+	h := r.w.Header()
+	h["Audit-Id"] = []string{id}
+	h["Cache-Control"] = cacheControl
+}
+
+var cacheControl = []string{"no-cache, private"}
+
+// newAuditID is a random UUID. It names a request in logs and guards nothing, so it need not be unguessable.
+func newAuditID() string {
+	var u [16]byte
+	for i, v := range [2]uint64{rand.Uint64(), rand.Uint64()} {
+		for j := range 8 {
+			u[8*i+j] = byte(v >> (8 * j))
+		}
+	}
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	var b [36]byte
+	hex.Encode(b[:8], u[:4])
+	hex.Encode(b[9:13], u[4:6])
+	hex.Encode(b[14:18], u[6:8])
+	hex.Encode(b[19:23], u[8:10])
+	hex.Encode(b[24:], u[10:])
+	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
+	return string(b[:])
 }

@@ -94,3 +94,14 @@ func (l *limits) idle(long bool) <-chan struct{} {
 	}
 	return w.done
 }
+
+// flight says how the request is counted.
+func (r *request) flight() flight {
+	switch {
+	case r.info.long():
+		return flightLong
+	case r.info.Verb == "get" || r.info.Verb == "list" || r.info.Verb == "head" || r.info.Verb == "options":
+		return flightReading
+	}
+	return flightWriting
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // invalidOption is the 422 of a request option.
@@ -86,4 +87,16 @@ func queryInt(q url.Values, name string) (int64, bool, error) {
 		return 0, false, apierrors.NewBadRequest(fmt.Sprintf("the query parameter %s=%q is not a number", name, text))
 	}
 	return v, true, nil
+}
+
+// write is how the registry is asked for a write.
+func (r *request) write(wo writeOptions, options any) registry.Write {
+	return registry.Write{DryRun: wo.dryRun, FieldManager: wo.fieldManager, Warn: r.warn, Outside: &r.outside, Options: options, Subresource: r.info.Subresource}
+}
+
+func (wo writeOptions) list() []string {
+	if wo.dryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
 }

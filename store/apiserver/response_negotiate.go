@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
@@ -179,34 +178,6 @@ func (o offers) match(c clause) (output, bool) {
 		return out, false
 	}
 	return out, true
-}
-
-// contentMedia reads a Content-Type. Nothing means JSON.
-func (r *request) contentMedia() (media, error) {
-	contentType := r.Header.Get("Content-Type")
-	switch contentType {
-	case "", typeJSON:
-		return mediaJSON, nil
-	case typeProto:
-		return mediaProto, nil
-	}
-	typ, _, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		typ = ""
-	}
-	switch typ {
-	case typeJSON:
-		return mediaJSON, nil
-	case typeYAML, "text/yaml", "application/x-yaml":
-		return mediaYAML, nil
-	case typeProto:
-		return mediaProto, nil
-	case typeCBOR:
-		if r.server.options.CBOR {
-			return mediaCBOR, nil
-		}
-	}
-	return 0, apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: " + r.server.mediaTypes())
 }
 
 // mediaTypes lists the encodings, for errors.

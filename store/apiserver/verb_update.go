@@ -10,19 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-func createOptions(r *request, wo writeOptions) *metav1.CreateOptions {
-	return &metav1.CreateOptions{DryRun: wo.list(), FieldManager: wo.fieldManager, FieldValidation: r.query.Get("fieldValidation")}
-}
-
 func updateOptions(r *request, wo writeOptions) *metav1.UpdateOptions {
 	return &metav1.UpdateOptions{DryRun: wo.list(), FieldManager: wo.fieldManager, FieldValidation: r.query.Get("fieldValidation")}
-}
-
-func (wo writeOptions) list() []string {
-	if wo.dryRun {
-		return []string{metav1.DryRunAll}
-	}
-	return nil
 }
 
 func (s *Server) update(rt *route, r *request) {

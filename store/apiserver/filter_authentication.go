@@ -1,0 +1,47 @@
+package apiserver
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/store/authn"
+)
+
+// everyone is who callers are to a server without an authenticator.
+var everyone = &authn.User{Name: "system:unsecured", Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
+
+// authenticate finds out who asks.
+func (s *Server) authenticate(r *request) bool {
+	user := everyone
+	if a := s.options.Authenticator; a != nil {
+		var err error
+		if user, err = s.identify(a, r.Request); user == nil {
+			if err != nil {
+				s.logger.Info("authentication failed", "path", r.info.Path, "err", err)
+			}
+			if r.ProtoMajor == 2 {
+				r.w.Header().Set("Connection", "close") // so that a caller without credentials pays for a connection each time, not for a stream
+			}
+			r.fail(apierrors.NewUnauthorized("Unauthorized"))
+			return false
+		}
+	}
+	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
+	if s.options.Authenticator != nil {
+		r.Header.Del("Authorization") // no handler or backend needs the credential
+	}
+	return true
+}
+
+// identify asks an authenticator. The user is nil if it does not know the caller.
+func (s *Server) identify(a authn.Authenticator, hr *http.Request) (user *authn.User, err error) {
+	if hook := s.options.Metrics.Authenticated; hook != nil {
+		defer func(asked time.Time) { hook(hr, user, err, time.Since(asked)) }(time.Now())
+	}
+	resp, ok, err := a.Authenticate(hr)
+	if err != nil || !ok || resp == nil {
+		return nil, err
+	}
+	return resp.User, nil
+}

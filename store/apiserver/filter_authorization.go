@@ -1,0 +1,106 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/authz"
+)
+
+// authorize finds out whether the caller may.
+func (s *Server) authorize(r *request) bool {
+	if s.options.Authorizer == nil {
+		return true
+	}
+	a := r.attributes()
+	switch a.Verb {
+	case "list", "watch", "deletecollection":
+		a.FieldSelector, a.LabelSelector = r.query.Get("fieldSelector"), r.query.Get("labelSelector")
+	}
+	if err := r.permitted(r.Context(), a); err != nil {
+		r.fail(err)
+		return false
+	}
+	return true
+}
+
+// mayCreate finds out whether the caller of an update or a patch may make the object, because it is missing,
+// or that of a WebSocket what it is for.
+func (r *request) mayCreate(ctx context.Context) error {
+	a := r.attributes()
+	a.Verb = "create"
+	return r.permitted(ctx, a)
+}
+
+// permitted returns why a caller may not do what a says: a 403, or a 500 if no authorizer could decide, so
+// that asking again may help.
+func (r *request) permitted(ctx context.Context, a authz.Attributes) error {
+	d, reason, err := r.server.permit(ctx, a)
+	switch {
+	case d == authz.Allow:
+		return nil
+	case err != nil:
+		return apierrors.NewInternalError(fmt.Errorf("authorization: %w", err))
+	case !a.ResourceRequest:
+		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(forbidden(a, reason, nil)))
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: a.APIGroup, Resource: a.Resource}, a.Name, errors.New(forbidden(a, reason, nil)))
+}
+
+// attributes are what decisions about the request are made of, but for selectors.
+func (r *request) attributes() authz.Attributes {
+	return authz.Attributes{
+		User: authn.UserFrom(r.Context()), Verb: r.info.Verb, ResourceRequest: r.info.Resource, Path: r.info.Path,
+		APIGroup: r.info.GVR.Group, APIVersion: r.info.GVR.Version, Resource: r.info.GVR.Resource,
+		Subresource: r.info.Subresource, Namespace: r.info.Namespace, Name: r.info.Name,
+	}
+}
+
+// permit decides about a whole request.
+func (s *Server) permit(ctx context.Context, a authz.Attributes) (d authz.Decision, reason string, err error) {
+	if hook := s.options.Metrics.Authorized; hook != nil {
+		defer func(asked time.Time) { hook(d, err, time.Since(asked)) }(time.Now())
+	}
+	return s.decide(ctx, a)
+}
+
+func (s *Server) decide(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {
+	if s.options.Authorizer == nil {
+		return authz.Allow, "", nil
+	}
+	return s.options.Authorizer.Authorize(ctx, a)
+}
+
+// forbidden says who may not do what, in the words tools look for.
+func forbidden(a authz.Attributes, reason string, err error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "User %s cannot %s ", strconv.Quote(a.User.Name), a.Verb)
+	if !a.ResourceRequest {
+		fmt.Fprintf(&b, "path %s", strconv.Quote(a.Path))
+	} else {
+		resource := a.Resource
+		if a.Subresource != "" {
+			resource += "/" + a.Subresource
+		}
+		fmt.Fprintf(&b, "resource %s in API group %s", strconv.Quote(resource), strconv.Quote(a.APIGroup))
+		if a.Namespace != "" && a.Resource != "namespaces" {
+			fmt.Fprintf(&b, " in the namespace %s", strconv.Quote(a.Namespace))
+		} else {
+			b.WriteString(" at the cluster scope")
+		}
+	}
+	if reason != "" {
+		b.WriteString(": " + reason)
+	}
+	if err != nil && reason == "" {
+		b.WriteString(": " + err.Error())
+	}
+	return b.String()
+}

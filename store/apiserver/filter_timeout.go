@@ -1,0 +1,34 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+)
+
+// timeout is the time a request gets: the server's, or less if the client says so.
+func (r *request) timeout() (time.Duration, error) {
+	most := r.server.options.RequestTimeout
+	text := r.query.Get("timeout")
+	if text == "" {
+		return most, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %q is not a duration", text))
+	}
+	if d == 0 {
+		return most, nil
+	}
+	return min(d, most), nil
+}
+
+// boundRest bounds how long net/http waits for a body that was not asked for: it reads a little of it before
+// it answers.
+func (r *request) boundRest(w http.ResponseWriter) {
+	if !r.bodyHere.Load() {
+		_ = http.NewResponseController(w).SetReadDeadline(r.begun.Add(r.server.options.RequestTimeout))
+	}
+}

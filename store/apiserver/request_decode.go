@@ -1,0 +1,192 @@
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/cbor"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+)
+
+// fieldValidation is how fields that do not belong are treated.
+type fieldValidation uint8
+
+const (
+	fieldsWarn fieldValidation = iota
+	fieldsStrict
+	fieldsIgnore
+)
+
+func (r *request) fieldValidation() (fieldValidation, error) {
+	switch v := r.query.Get("fieldValidation"); v {
+	case "", metav1.FieldValidationWarn:
+		return fieldsWarn, nil
+	case metav1.FieldValidationStrict:
+		return fieldsStrict, nil
+	case metav1.FieldValidationIgnore:
+		return fieldsIgnore, nil
+	default:
+		kind := "UpdateOptions"
+		switch r.info.Verb {
+		case "create":
+			kind = "CreateOptions"
+		case "patch":
+			kind = "PatchOptions"
+		}
+		return 0, invalidOption(kind, "fieldValidation", v, []string{"", metav1.FieldValidationIgnore, metav1.FieldValidationStrict, metav1.FieldValidationWarn})
+	}
+}
+
+// kinded is what a body says it is.
+type kinded interface {
+	GroupVersionKind() schema.GroupVersionKind
+}
+
+// decode reads the body into obj, which must be of kind gvk. Fields that do not belong are refused, warned of
+// or ignored.
+func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
+	data, err := r.readBody()
+	if err != nil {
+		return err
+	}
+	m, err := r.contentMedia()
+	if err != nil {
+		return err
+	}
+	if m == mediaProto && r.custom() {
+		return apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - a custom resource has no protobuf form, accepted media types include: " + r.server.mediaTypes())
+	}
+	if len(data) == 0 {
+		return apierrors.NewBadRequest("the request has no body")
+	}
+	fv, err := r.fieldValidation()
+	if err != nil {
+		return err
+	}
+	return r.decodeAs(data, m, obj, gvk, fv)
+}
+
+func (r *request) decodeAs(data []byte, m media, obj any, gvk schema.GroupVersionKind, fv fieldValidation) error {
+	var issues []codec.FieldIssue
+	var err error
+	o := codec.DecodeOptions{Strict: fv != fieldsIgnore}
+	got := gvk
+	switch m {
+	case mediaProto:
+		if !codec.IsEnvelope(data) {
+			return apierrors.NewBadRequest("the body is not in the protobuf envelope")
+		}
+		got = schema.GroupVersionKind{}
+		var apiVersion, kind string
+		if apiVersion, kind, err = codec.UnmarshalEnvelope(data, obj); err == nil {
+			got = schema.FromAPIVersionAndKind(apiVersion, kind)
+		}
+	case mediaYAML:
+		issues, err = codec.UnmarshalYAML(data, obj, o)
+	case mediaCBOR:
+		issues, err = cbor.Unmarshal(data, obj, o)
+	default:
+		issues, err = codec.UnmarshalOptions(data, obj, o)
+	}
+	if err == nil && m != mediaProto {
+		if k, ok := obj.(kinded); ok {
+			got = k.GroupVersionKind()
+		}
+	}
+	if err != nil {
+		return apierrors.NewBadRequest(cannotHandle(gvk, err.Error()))
+	}
+	return r.checked(obj, got, gvk, issues, fv)
+}
+
+// checked compares the kind of what was decoded and deals with fields that do not belong.
+func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []codec.FieldIssue, fv fieldValidation) error {
+	_, unstructured := obj.(*metav1.Unstructured)
+	if unstructured && got.Kind != gvk.Kind && got.Kind != "" && got.GroupVersion() == gvk.GroupVersion() {
+		name := ""
+		if o, ok := obj.(metav1.Object); ok {
+			name = o.GetName()
+		}
+		return apierrors.NewInvalid(got.GroupKind(), name, validation.ErrorList{
+			validation.Invalid(validation.NewPath("kind"), got.Kind, "must be "+gvk.Kind)})
+	}
+	if unstructured && r.custom() && (got.Kind == "" || got.Version == "") {
+		// Only the types of built-in kinds say what their objects are.
+		if got.Kind == "" {
+			return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): Object 'Kind' is missing", gvk.Kind))
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data () does not match the expected API version (%s)", gvk.GroupVersion()))
+	}
+	if err := sameKind(got, gvk); err != nil {
+		return err
+	}
+	if o, ok := obj.(metav1.Object); ok && unstructured && r.custom() {
+		if prune := r.rt.res.Definition().Prune; prune != nil {
+			for _, path := range prune(o) {
+				issues = append(issues, codec.FieldIssue{Kind: codec.UnknownField, Path: path})
+			}
+		}
+	}
+	return r.report(issues, gvk, fv)
+}
+
+// custom reports that the request is for a custom resource.
+func (r *request) custom() bool {
+	return r.rt != nil && r.rt.res != nil && r.rt.res.Definition().Custom
+}
+
+func cannotHandle(gvk schema.GroupVersionKind, why string) string {
+	return fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", gvk.Kind, gvk.Version, gvk.Kind, why)
+}
+
+// sameKind compares what a body says it is with what it has to be. What it leaves out is taken as meant.
+func sameKind(got, want schema.GroupVersionKind) error {
+	if got.Kind == "" && got.Version == "" && got.Group == "" || got == want {
+		return nil
+	}
+	if got.Kind == "" {
+		got.Kind = want.Kind
+	}
+	if got.Version == "" && got.Group == "" {
+		got.Group, got.Version = want.Group, want.Version
+	}
+	if got == want {
+		return nil
+	}
+	if got.GroupVersion() != want.GroupVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+			got.GroupVersion(), want.GroupVersion()))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", got.Kind, want.Kind))
+}
+
+// strictError refuses fields that do not belong.
+type strictError struct {
+	error
+	why string
+}
+
+func (e *strictError) Unwrap() error { return e.error }
+
+// report refuses or warns of fields that do not belong.
+func (r *request) report(issues []codec.FieldIssue, gvk schema.GroupVersionKind, fv fieldValidation) error {
+	if len(issues) == 0 || fv == fieldsIgnore {
+		return nil
+	}
+	if fv == fieldsStrict {
+		texts := make([]string, len(issues))
+		for i, issue := range issues {
+			texts[i] = issue.String()
+		}
+		why := cannotHandle(gvk, "strict decoding error: "+strings.Join(texts, ", "))
+		return &strictError{apierrors.NewBadRequest(why), why}
+	}
+	for _, issue := range issues {
+		r.warn(issue.String())
+	}
+	return nil
+}

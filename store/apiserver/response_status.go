@@ -1,0 +1,45 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+)
+
+var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+
+// fail answers with the Status of err. What breaks inside because the request's time is up, a webhook's
+// answer above all, is a timeout.
+func (r *request) fail(err error) {
+	status := apierrors.ToStatus(err)
+	if status.Code == http.StatusInternalServerError && errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+		status = apierrors.ToStatus(apierrors.NewTimeout("request did not complete within the allotted timeout", 0))
+	}
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		r.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	out, _ := negotiate(r.Header.Get("Accept"), offers{proto: true, cbor: r.server.options.CBOR, table: true, meta: true})
+	out.as = asObject
+	r.send(int(status.Code), out, statusKind, &status)
+}
+
+// succeed answers with a Status without more to say.
+func (r *request) succeed(code int, details *metav1.StatusDetails) {
+	out, err := r.accepts(offers{proto: true, table: true, meta: true})
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	status := metav1.Status{Status: metav1.StatusSuccess, Details: details}
+	if code != http.StatusOK {
+		status.Code = int32(code)
+	}
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	r.send(code, out, statusKind, &status)
+}

@@ -1,0 +1,76 @@
+package apiserver
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// warn adds a warning to the answer, once.
+func (r *request) warn(text string) {
+	const most = 20
+	if len(r.warnings) >= most {
+		return
+	}
+	for _, w := range r.warnings {
+		if w == text {
+			return
+		}
+	}
+	r.warnings = append(r.warnings, text)
+}
+
+// Bounds of warnings in an answer, in characters: clients and proxies bound headers, and a webhook or a
+// request may cause any text.
+const (
+	allWarnings = 4096 // in all; if they are longer,
+	oneWarning  = 256  // each is cut to this, and the last are left out
+)
+
+// sendWarnings writes the warnings into the header. Called before the status is.
+func (r *request) sendWarnings() {
+	total := 0
+	for _, text := range r.warnings {
+		total += utf8.RuneCountInString(text)
+	}
+	cut, sent := total > allWarnings, 0
+	for _, text := range r.warnings {
+		if cut {
+			text = firstRunes(text, oneWarning)
+		}
+		if sent += utf8.RuneCountInString(text); sent > allWarnings {
+			break
+		}
+		r.w.Header().Add("Warning", warningHeader(text))
+	}
+	r.warnings = nil
+}
+
+// firstRunes is the beginning of a text, of at most n characters.
+func firstRunes(text string, n int) string {
+	for at := range text {
+		if n == 0 {
+			return text[:at]
+		}
+		n--
+	}
+	return text
+}
+
+// warningHeader is the text as a Warning header of RFC 7234: quoted, without control characters.
+func warningHeader(text string) string {
+	var b strings.Builder
+	b.WriteString(`299 - "`)
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c < ' ' || c == 0x7f:
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

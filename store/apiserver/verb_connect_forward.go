@@ -1,0 +1,91 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+)
+
+// forward sends the request to u and copies the answer, also of a connection that is upgraded.
+func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
+	if to == nil {
+		r.fail(apierrors.NewServiceUnavailable("this server cannot reach nodes"))
+		return
+	}
+	proxy := &httputil.ReverseProxy{
+		Transport:     to,
+		FlushInterval: -1,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL, p.Out.Host = u, u.Host
+			withoutCredentials(p.Out.Header)
+			p.SetXForwarded()
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if r.info.Subresource == "log" && resp.StatusCode >= 400 {
+				return logError(resp)
+			}
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+			if e, ok := err.(*apierrors.StatusError); ok {
+				r.fail(e)
+				return
+			}
+			if r.info.Subresource == "proxy" {
+				r.fail(apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: %v", err)))
+				return
+			}
+			r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
+		},
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(r.server.cutting, cancel)()
+	proxy.ServeHTTP(r.w, r.WithContext(ctx))
+}
+
+// bearerProtocol begins the WebSocket protocol by which browsers send a token.
+const bearerProtocol = "base64url.bearer.authorization.k8s.io."
+
+// withoutCredentials removes what the client says about itself, which is for this server only, or would pass
+// for this server's word.
+func withoutCredentials(h http.Header) {
+	h.Del("Authorization")
+	for name := range h {
+		if strings.HasPrefix(name, "Impersonate-") || strings.HasPrefix(name, "X-Remote-") {
+			h.Del(name)
+		}
+	}
+	const name = "Sec-Websocket-Protocol"
+	if !strings.Contains(strings.Join(h[name], ","), bearerProtocol) {
+		return
+	}
+	var rest []string
+	for protocol := range strings.SplitSeq(strings.Join(h[name], ","), ",") {
+		if protocol = strings.TrimSpace(protocol); !strings.HasPrefix(protocol, bearerProtocol) {
+			rest = append(rest, protocol)
+		}
+	}
+	h.Del(name)
+	if len(rest) > 0 {
+		h.Set(name, strings.Join(rest, ", "))
+	}
+}
+
+// logError is what a kubelet says about logs it cannot give.
+func logError(resp *http.Response) error {
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
+	_ = resp.Body.Close()
+	text := strings.TrimSpace(string(b))
+	if resp.StatusCode == http.StatusBadRequest {
+		return apierrors.NewBadRequest(text)
+	}
+	return apierrors.NewGenericServerResponse(resp.StatusCode, "get", schema.GroupResource{Resource: "pods/log"}, "", text, 0, true)
+}
