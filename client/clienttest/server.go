@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"io"
 	"log"
 	"math/big"
@@ -100,7 +99,7 @@ func Start(t testing.TB, opts Options) *Server {
 			c.Close()
 		}
 		cancel()
-		if err := <-ran; err != nil && !errors.Is(err, context.Canceled) {
+		if err := <-ran; err != nil {
 			t.Error(err)
 		}
 		srv.Close()

@@ -270,19 +270,11 @@ func (c *cluster) serve(ctx context.Context) error {
 	}()
 	err := c.server.Run(ctx)
 	stop()
-	return errors.Join(unlessCanceled(err), unlessCanceled(<-served))
+	return errors.Join(err, <-served)
 }
 
 func (c *cluster) tlsConfig() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
-}
-
-// unlessCanceled drops the error of an orderly end.
-func unlessCanceled(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 func (c *cluster) restConfig(who *certs.Pair, agent string) rest.Config {

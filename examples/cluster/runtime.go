@@ -227,7 +227,7 @@ func (c *cluster) serveOnGateway(ctx context.Context, gateway netip.Addr, fail f
 		return err
 	}
 	wg.Go(func() {
-		if err := unlessCanceled(c.server.Serve(ctx, l, c.tlsConfig())); err != nil && ctx.Err() == nil {
+		if err := c.server.Serve(ctx, l, c.tlsConfig()); err != nil {
 			fail(fmt.Errorf("API server on %v: %w", l.Addr(), err))
 		}
 	})

@@ -89,7 +89,7 @@ func TestSwitchedFeatures(t *testing.T) {
 		cp.ServeHTTP(w, r)
 		require.Equal(t, map[string]int{"true": http.StatusOK, "false": http.StatusNotAcceptable}[on], w.Code)
 		cancel()
-		require.ErrorIs(t, <-done, context.Canceled)
+		require.NoError(t, <-done)
 		require.NoError(t, st.Close())
 	}
 }
@@ -123,7 +123,7 @@ func TestProfiles(t *testing.T) {
 		require.Equal(t, want, w.Code)
 		require.Equal(t, on == "true", strings.HasPrefix(w.Body.String(), "\x1f\x8b"), "a profile is compressed protobuf")
 		cancel()
-		require.ErrorIs(t, <-done, context.Canceled)
+		require.NoError(t, <-done)
 		require.NoError(t, st.Close())
 	}
 }
@@ -158,7 +158,7 @@ func TestBareServerIsClosed(t *testing.T) {
 		require.Equal(t, c.code, get("/debug/pprof/heap"), c.flags)
 		require.Equal(t, c.version, get("/version"), c.flags)
 		cancel()
-		require.ErrorIs(t, <-done, context.Canceled)
+		require.NoError(t, <-done)
 		require.NoError(t, st.Close())
 	}
 }

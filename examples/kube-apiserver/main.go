@@ -89,15 +89,7 @@ func run(args []string) error {
 	}()
 	err = cp.Run(ctx)
 	end()
-	return errors.Join(unlessCanceled(err), unlessCanceled(<-served))
-}
-
-// unlessCanceled drops the error of an orderly end.
-func unlessCanceled(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return errors.Join(err, <-served)
 }
 
 // opened is a store with how to end it.

@@ -69,7 +69,7 @@ const serviceRetry = 5 * time.Second
 
 // registerServices keeps the APIService objects as the resources are, until ctx ends.
 func (s *Server) registerServices(ctx context.Context) {
-	if s.options.NoBootstrap || s.registry.Resource(apiServices) == nil {
+	if s.opts.NoBootstrap || s.registry.Resource(apiServices) == nil {
 		return
 	}
 	for {

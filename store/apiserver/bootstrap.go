@@ -23,7 +23,7 @@ const kubernetesService = "kubernetes"
 
 // bootstrap writes the objects every cluster has, those that are missing, in one transaction.
 func (s *Server) bootstrap(ctx context.Context) error {
-	if s.options.NoBootstrap {
+	if s.opts.NoBootstrap {
 		return nil
 	}
 	if err := s.registry.Seed(ctx, s.systemObjects()...); err != nil {
@@ -78,7 +78,7 @@ func (s *Server) systemObjects() []metav1.Object {
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, ClusterIP: s.kinds.ServiceAddress(1).String(),
 			Ports: []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP,
-				TargetPort: intstr.FromInt32(int32(s.options.AdvertisePort))}},
+				TargetPort: intstr.FromInt32(int32(s.opts.AdvertisePort))}},
 		},
 	})
 	for _, gv := range s.localVersions() {

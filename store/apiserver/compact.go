@@ -10,10 +10,10 @@ import (
 
 // compact forgets, every Options.CompactInterval, what is older than the last time.
 func (s *Server) compact(ctx context.Context) {
-	if s.options.CompactInterval < 0 {
+	if s.opts.CompactInterval < 0 {
 		return
 	}
-	tick := time.NewTicker(s.options.CompactInterval)
+	tick := time.NewTicker(s.opts.CompactInterval)
 	defer tick.Stop()
 	var before int64
 	for {
@@ -34,7 +34,7 @@ func (s *Server) compact(ctx context.Context) {
 
 // compactTo forgets the states before a revision, none if it is 0, and returns the present one.
 func (s *Server) compactTo(ctx context.Context, revision int64) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.opts.RequestTimeout)
 	defer cancel()
 	now, err := s.store.Progress(ctx, "")
 	if err != nil || revision == 0 {

@@ -70,8 +70,8 @@ func (s *Server) discoveryDocument(r *request, d *discovery, parts []string) (st
 
 // address is where clients reach the server.
 func (s *Server) address(r *request) string {
-	if s.options.AdvertiseAddress != "" {
-		return joinHostPort(s.options.AdvertiseAddress, s.options.AdvertisePort)
+	if s.opts.AdvertiseAddress != "" {
+		return joinHostPort(s.opts.AdvertiseAddress, s.opts.AdvertisePort)
 	}
 	return r.Host
 }

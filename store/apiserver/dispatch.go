@@ -18,8 +18,8 @@ func (s *Server) dispatch(r *request) {
 		return
 	}
 	select {
-	case <-s.booted:
-	case <-s.ending.Done():
+	case <-s.lifecycle.reached[serving]:
+	case <-s.lifecycle.reached[ending]:
 		r.fail(apierrors.NewServiceUnavailable("the server is shutting down"))
 		return
 	case <-r.Context().Done():
@@ -39,7 +39,7 @@ func (s *Server) dispatch(r *request) {
 		return
 	}
 	r.rt = rt
-	s.stays(r)
+	s.countLongRunning(r)
 	r.warnDeprecated()
 	r.announceFencing()
 	if r.info.Subresource != "" {
@@ -82,7 +82,7 @@ func (r *request) warnDeprecated() {
 		return
 	}
 	r.warn(r.rt.deprecated)
-	if hook := r.server.options.Metrics.Deprecated; hook != nil {
+	if hook := r.server.opts.Metrics.Deprecated; hook != nil {
 		hook(r.measurement())
 	}
 }
@@ -107,7 +107,7 @@ func errNoResource() error {
 //	watch/PATH                    one of the above
 //	PATH/SUBRESOURCE              of an object
 //	PATH/proxy/REST               what REST names is the backend's
-func (rt *route) routes(i *RequestInfo) bool {
+func (rt *route) routes(i *requestInfo) bool {
 	switch {
 	case i.broken, i.Verb == "proxy", i.watch && i.Subresource != "", i.Rest != "" && i.Subresource != "proxy":
 		return false
@@ -118,7 +118,7 @@ func (rt *route) routes(i *RequestInfo) bool {
 }
 
 // validate refuses names that are no element of a path.
-func (i *RequestInfo) validate() error {
+func (i *requestInfo) validate() error {
 	if problems := validation.IsPathSegmentName(i.Name); len(problems) > 0 {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name %q in the path is invalid: %s", i.Name, strings.Join(problems, ", ")))
 	}
@@ -129,7 +129,7 @@ func (i *RequestInfo) validate() error {
 }
 
 // applies reports whether the verb can be used on what the path names: an object or a collection.
-func (rt *route) applies(i *RequestInfo, read bool) bool {
+func (rt *route) applies(i *requestInfo, read bool) bool {
 	switch i.Verb {
 	case "watch":
 		return read // the paths of old are watches whatever the method
@@ -144,7 +144,7 @@ func (rt *route) applies(i *RequestInfo, read bool) bool {
 }
 
 // sub returns a subresource that serves the request's verb.
-func (rt *route) hasSub(i *RequestInfo) (known, verb bool) {
+func (rt *route) hasSub(i *requestInfo) (known, verb bool) {
 	sub, ok := rt.info.Subresource(i.Subresource)
 	return ok, ok && slices.Contains(sub.Verbs, i.Verb)
 }

@@ -33,7 +33,7 @@ const repairEvery = 3 * time.Minute
 func (s *Server) maintain(ctx context.Context) {
 	var refresh <-chan time.Time
 	can := s.store.Capabilities()
-	if !s.options.NoBootstrap && s.advertises() && can.Shared {
+	if !s.opts.NoBootstrap && s.advertises() && can.Shared {
 		// Over a store of its own a server is alone, and its endpoints stay as they are.
 		ticker := time.NewTicker(leaseRefresh)
 		defer ticker.Stop()
@@ -48,7 +48,7 @@ func (s *Server) maintain(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.ending.Done():
+		case <-s.lifecycle.reached[ending]:
 			if refresh != nil {
 				s.withdraw(ctx)
 			}
@@ -73,18 +73,18 @@ func (s *Server) repair(ctx context.Context) {
 // advertises reports whether there is an address to publish. One that reaches only this machine is none:
 // endpoints must not hold it.
 func (s *Server) advertises() bool {
-	ip, err := netip.ParseAddr(s.options.AdvertiseAddress)
+	ip, err := netip.ParseAddr(s.opts.AdvertiseAddress)
 	return err == nil && !ip.IsLoopback() && !ip.IsUnspecified()
 }
 
 // publishEndpoints renews this server's key and brings the endpoints up to date.
 func (s *Server) publishEndpoints(ctx context.Context) error {
-	key := leasePrefix + s.options.AdvertiseAddress
-	addresses := []string{s.options.AdvertiseAddress}
+	key := leasePrefix + s.opts.AdvertiseAddress
+	addresses := []string{s.opts.AdvertiseAddress}
 	if s.store.Capabilities().Shared {
 		// The value is what Kubernetes stores there, so that its servers may run beside ours.
 		value, err := codec.MarshalEnvelope("v1", "Endpoints", &corev1.Endpoints{
-			Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: s.options.AdvertiseAddress}}}}})
+			Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: s.opts.AdvertiseAddress}}}}})
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Server) servers(ctx context.Context) ([]string, error) {
 
 // withdraw takes this server's address out.
 func (s *Server) withdraw(ctx context.Context) {
-	if _, err := s.store.Delete(ctx, leasePrefix+s.options.AdvertiseAddress, store.AnyRevision, store.WriteOptions{}); err != nil {
+	if _, err := s.store.Delete(ctx, leasePrefix+s.opts.AdvertiseAddress, store.AnyRevision, store.WriteOptions{}); err != nil {
 		return // the key expires by itself
 	}
 	if addresses, err := s.servers(ctx); err == nil && len(addresses) > 0 {
@@ -132,7 +132,7 @@ func (s *Server) withdraw(ctx context.Context) {
 // writeEndpoints stores Endpoints and EndpointSlice of the service kubernetes if they differ.
 func (s *Server) writeEndpoints(ctx context.Context, addresses []string) error {
 	key := types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: kubernetesService}
-	port := int32(s.options.AdvertisePort)
+	port := int32(s.opts.AdvertisePort)
 	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: "https", Port: port, Protocol: corev1.ProtocolTCP}}}
 	slice := discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
 		Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: &port, Protocol: new(corev1.ProtocolTCP)}}}

@@ -160,5 +160,5 @@ func Example_ownKinds() {
 	// computed: 200 true
 	// followed: 200 true
 	// denied: 403 true
-	// context canceled
+	// <nil>
 }

@@ -51,5 +51,5 @@ func Example() {
 	fmt.Println(<-done)
 	// Output:
 	// 201 Created
-	// context canceled
+	// <nil>
 }

@@ -14,7 +14,7 @@ var everyone = &authn.User{Name: "system:unsecured", Groups: []string{authn.Grou
 // authenticate finds out who asks.
 func (s *Server) authenticate(r *request) bool {
 	user := everyone
-	if a := s.options.Authenticator; a != nil {
+	if a := s.opts.Authenticator; a != nil {
 		var err error
 		if user, err = s.identify(a, r.Request); user == nil {
 			if err != nil {
@@ -28,7 +28,7 @@ func (s *Server) authenticate(r *request) bool {
 		}
 	}
 	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
-	if s.options.Authenticator != nil {
+	if s.opts.Authenticator != nil {
 		r.Header.Del("Authorization") // no handler or backend needs the credential
 	}
 	return true
@@ -36,7 +36,7 @@ func (s *Server) authenticate(r *request) bool {
 
 // identify asks an authenticator. The user is nil if it does not know the caller.
 func (s *Server) identify(a authn.Authenticator, hr *http.Request) (user *authn.User, err error) {
-	if hook := s.options.Metrics.Authenticated; hook != nil {
+	if hook := s.opts.Metrics.Authenticated; hook != nil {
 		defer func(asked time.Time) { hook(hr, user, err, time.Since(asked)) }(time.Now())
 	}
 	resp, ok, err := a.Authenticate(hr)

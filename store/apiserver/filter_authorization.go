@@ -16,7 +16,7 @@ import (
 
 // authorize finds out whether the caller may.
 func (s *Server) authorize(r *request) bool {
-	if s.options.Authorizer == nil {
+	if s.opts.Authorizer == nil {
 		return true
 	}
 	a := r.attributes()
@@ -65,17 +65,17 @@ func (r *request) attributes() authz.Attributes {
 
 // permit decides about a whole request.
 func (s *Server) permit(ctx context.Context, a authz.Attributes) (d authz.Decision, reason string, err error) {
-	if hook := s.options.Metrics.Authorized; hook != nil {
+	if hook := s.opts.Metrics.Authorized; hook != nil {
 		defer func(asked time.Time) { hook(d, err, time.Since(asked)) }(time.Now())
 	}
 	return s.decide(ctx, a)
 }
 
 func (s *Server) decide(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {
-	if s.options.Authorizer == nil {
+	if s.opts.Authorizer == nil {
 		return authz.Allow, "", nil
 	}
-	return s.options.Authorizer.Authorize(ctx, a)
+	return s.opts.Authorizer.Authorize(ctx, a)
 }
 
 // forbidden says who may not do what, in the words tools look for.

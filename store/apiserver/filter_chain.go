@@ -21,7 +21,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	} else {
 		r.query = noQuery
 	}
-	r.info = requestInfo(hr, r.query)
+	r.info = parseRequest(hr, r.query)
 	if hr.Method != http.MethodGet {
 		makeRoom()
 	}
@@ -31,23 +31,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if hr.ContentLength != 0 && r.flight() != flightLong {
 		defer r.boundRest(w)
 	}
-	r.audit()
-	if s.refusing.Load() && !probes(r.info.Path) {
+	r.setStandardHeaders()
+	if s.opts.ShutdownSendRetryAfter && s.lifecycle.has(ending) && !isProbe(r.info.Path) {
 		t.Header().Set("Connection", "close") // HTTP/2 says so too, in its own way
 		r.fail(apierrors.NewTooManyRequests("The apiserver is shutting down, please try again later.", 5))
 		return
 	}
-	if !s.policy.apply(r) {
+	if !s.responseHeaders.apply(r) {
 		return
 	}
 	if !s.authenticate(r) || !s.impersonate(r) {
 		return
 	}
 	f := r.flight()
-	if !s.enter(r, f) {
+	if !s.admitFlow(r, f) {
 		return
 	}
-	defer s.leave(r, f)
+	defer s.releaseFlow(r, f)
 	if !s.authorize(r) {
 		return
 	}

@@ -15,11 +15,11 @@ const (
 	headerPriorityLevel = "X-Kubernetes-Pf-Prioritylevel-Uid"
 )
 
-// FlowControl returns what delays and rejects requests; nil if Options.NoPriorityAndFairness says so.
+// FlowControl returns the controller of priority and fairness; nil with Options.NoPriorityAndFairness.
 func (s *Server) FlowControl() *flowcontrol.Controller { return s.flows }
 
-// queue lets the request run when it is its turn, or turns it away.
-func (s *Server) queue(r *request, a *authz.Attributes) bool {
+// acquireSeat waits for the request's turn, or rejects the request.
+func (s *Server) acquireSeat(r *request, a *authz.Attributes) bool {
 	flow := s.flows.Classify(a)
 	h := r.w.Header()
 	h[headerFlowSchema], h[headerPriorityLevel] = []string{flow.SchemaUID}, []string{flow.LevelUID}
@@ -50,9 +50,9 @@ func (s *Server) seatsOf(r *request) int {
 	return 1 + rt.res.Cached()/objectsPerSeat
 }
 
-// enter counts the request, and lets it run when there is room for it. Long-running ones other than watches
-// always run.
-func (s *Server) enter(r *request, f flight) bool {
+// admitFlow counts the request, and reports whether it may run: true at once for long-running ones other than
+// watches, and for others when there is room.
+func (s *Server) admitFlow(r *request, f flight) bool {
 	if s.flows == nil {
 		exempt := !r.info.Resource || slices.Contains(authn.UserFrom(r.Context()).Groups, authn.GroupMasters)
 		if !s.limits.enter(f, exempt) {
@@ -62,13 +62,13 @@ func (s *Server) enter(r *request, f flight) bool {
 	} else {
 		if f != flightLong || r.info.Verb == "watch" {
 			a := r.attributes()
-			if !s.queue(r, &a) {
+			if !s.acquireSeat(r, &a) {
 				return false
 			}
 		}
 		s.limits.enter(f, true)
 	}
-	if hook := s.options.Metrics.InFlight; f != flightLong && hook != nil {
+	if hook := s.opts.Metrics.InFlight; f != flightLong && hook != nil {
 		hook(f == flightWriting, 1)
 	}
 	return true
@@ -78,26 +78,26 @@ func (s *Server) reject(r *request) {
 	if rt := s.table().byGVR[r.info.GVR]; rt != nil && rt.routes(&r.info) {
 		r.rt = rt // only measurements need it
 	}
-	if m := s.options.Metrics.Rejected; m != nil {
+	if m := s.opts.Metrics.Rejected; m != nil {
 		m(r.measurement())
 	}
 	r.fail(apierrors.NewTooManyRequests("the server is serving too many requests, please try again later", 1))
 }
 
-func (s *Server) leave(r *request, f flight) {
+func (s *Server) releaseFlow(r *request, f flight) {
 	r.seat.Release()
 	s.limits.leave(f)
-	if hook := s.options.Metrics.InFlight; f != flightLong && hook != nil {
+	if hook := s.opts.Metrics.InFlight; f != flightLong && hook != nil {
 		hook(f == flightWriting, -1)
 	}
 	if r.long != nil {
-		s.options.Metrics.LongRunning(*r.long, -1)
+		s.opts.Metrics.LongRunning(*r.long, -1)
 	}
 }
 
-// stays tells the metrics of a long-running request, once its resource is known.
-func (s *Server) stays(r *request) {
-	if hook := s.options.Metrics.LongRunning; hook != nil && r.info.long() {
+// countLongRunning reports a long-running request to the metrics, once its resource is known.
+func (s *Server) countLongRunning(r *request) {
+	if hook := s.opts.Metrics.LongRunning; hook != nil && r.info.long() {
 		m := r.measurement()
 		r.long = &m
 		hook(m, 1)

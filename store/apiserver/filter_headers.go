@@ -12,19 +12,19 @@ import (
 // maxGoaway is the greatest Options.GoawayChance: more would mean a new connection every few requests.
 const maxGoaway = 0.02
 
-// policy is what Options say about the headers of every answer.
-type policy struct {
+// responseHeaders sets the headers of responses that Options configure: CORS, HSTS and GOAWAY.
+type responseHeaders struct {
 	origins []*regexp.Regexp
 	hsts    string
 	goaway  float64
 }
 
-func newPolicy(o *Options) (policy, error) {
-	p := policy{hsts: strings.Join(o.HSTS, "; "), goaway: o.GoawayChance}
+func newResponseHeaders(opts *Options) (responseHeaders, error) {
+	p := responseHeaders{hsts: strings.Join(opts.HSTS, "; "), goaway: opts.GoawayChance}
 	if p.goaway < 0 || p.goaway > maxGoaway {
 		return p, fmt.Errorf("apiserver: GoawayChance %v is not between 0 and %v", p.goaway, maxGoaway)
 	}
-	for _, text := range o.CORSOrigins {
+	for _, text := range opts.CORSOrigins {
 		re, err := regexp.Compile(text)
 		if err != nil {
 			return p, fmt.Errorf("apiserver: CORSOrigins: %w", err)
@@ -46,9 +46,8 @@ func bound(pattern string) bool {
 	return (strings.HasPrefix(pattern, "^") || strings.HasPrefix(pattern, "//")) && originEnd.MatchString(pattern)
 }
 
-// apply sets the headers. It reports false if the request has been answered: a browser asked whether it may
-// ask.
-func (p *policy) apply(r *request) bool {
+// apply sets the headers. It reports false if the request was a CORS preflight, which has been answered.
+func (p *responseHeaders) apply(r *request) bool {
 	h := r.w.Header()
 	if p.hsts != "" && r.TLS != nil {
 		h.Set("Strict-Transport-Security", p.hsts)
@@ -75,7 +74,7 @@ func (p *policy) apply(r *request) bool {
 	return true
 }
 
-func (p *policy) allows(origin string) bool {
+func (p *responseHeaders) allows(origin string) bool {
 	for _, re := range p.origins {
 		if re.MatchString(origin) {
 			return true
@@ -84,9 +83,9 @@ func (p *policy) allows(origin string) bool {
 	return false
 }
 
-// audit gives the request an id, which the client may have chosen, and sets the headers that every answer
-// has.
-func (r *request) audit() {
+// setStandardHeaders sets the headers that every response has: the audit ID, which the client may choose, and
+// Cache-Control.
+func (r *request) setStandardHeaders() {
 	id := r.Header.Get("Audit-Id")
 	if id == "" || len(id) > 64 {
 		id = newAuditID()

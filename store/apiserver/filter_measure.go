@@ -35,7 +35,7 @@ func (t *tally) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush
 func (t *tally) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 func (s *Server) finish(r *request, t *tally) {
-	if hook := s.options.Metrics.Request; hook != nil {
+	if hook := s.opts.Metrics.Request; hook != nil {
 		m := r.measurement()
 		m.Code, m.Elapsed, m.Outside, m.Bytes, m.BodyBytes = t.code, time.Since(r.begun), r.outside+r.seat.Waited(), t.bytes, int64(len(r.body))
 		hook(m)

@@ -10,8 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// RequestInfo is what a request's method, path and query say about it.
-type RequestInfo struct {
+// requestInfo is what a request's method, path and query say about it.
+type requestInfo struct {
 	// Resource tells requests for API objects from the others.
 	Resource bool
 	// Path as sent.
@@ -34,7 +34,7 @@ type RequestInfo struct {
 }
 
 // long reports whether the request may take as long as it likes.
-func (i *RequestInfo) long() bool {
+func (i *requestInfo) long() bool {
 	if !i.Resource {
 		return false
 	}
@@ -52,9 +52,9 @@ var methodVerbs = map[string]string{
 	http.MethodPost: "create", http.MethodGet: "get", http.MethodHead: "get", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
-// requestInfo parses a request. Whether the resource exists is not its business.
-func requestInfo(r *http.Request, query url.Values) RequestInfo {
-	info := RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
+// parseRequest reads a request's method, path and query. It does not check that the resource exists.
+func parseRequest(r *http.Request, query url.Values) requestInfo {
+	info := requestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	rest, core := strings.CutPrefix(r.URL.Path, "/api/")
 	if !core {
 		var ok bool
@@ -88,7 +88,7 @@ func requestInfo(r *http.Request, query url.Values) RequestInfo {
 }
 
 // object reads the elements of the path that follow the version and watch/.
-func (i *RequestInfo) object(parts []string) {
+func (i *requestInfo) object(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		i.Namespace = parts[1]
 		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
@@ -109,7 +109,7 @@ func (i *RequestInfo) object(parts []string) {
 }
 
 // collectionVerb finds list, watch and deletecollection.
-func (i *RequestInfo) collectionVerb(query url.Values) {
+func (i *requestInfo) collectionVerb(query url.Values) {
 	if i.named {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 // timeout is the time a request gets: the server's, or less if the client says so.
 func (r *request) timeout() (time.Duration, error) {
-	most := r.server.options.RequestTimeout
+	most := r.server.opts.RequestTimeout
 	text := r.query.Get("timeout")
 	if text == "" {
 		return most, nil
@@ -29,6 +29,6 @@ func (r *request) timeout() (time.Duration, error) {
 // it answers.
 func (r *request) boundRest(w http.ResponseWriter) {
 	if !r.bodyHere.Load() {
-		_ = http.NewResponseController(w).SetReadDeadline(r.begun.Add(r.server.options.RequestTimeout))
+		_ = http.NewResponseController(w).SetReadDeadline(r.begun.Add(r.server.opts.RequestTimeout))
 	}
 }

@@ -39,9 +39,9 @@ func (s *Server) configureFlows(ctx context.Context) {
 	defer tasks.Wait()
 	for _, resource := range []gvr{flowSchemas, priorityLevels} {
 		tasks.Go(func() {
-			err := s.Access().Watch(ctx, resource, "", func(e registry.Event) error { c.see(resource, e); return nil })
+			err := s.Access().Watch(ctx, resource, "", func(e registry.Event) error { c.onConfigEvent(resource, e); return nil })
 			if err != nil && ctx.Err() == nil {
-				s.logger.Error("the configuration of priority and fairness is not followed any more", "resource", resource.Resource, "err", err)
+				s.logger.Error("watch of the priority and fairness configuration failed", "resource", resource.Resource, "err", err)
 			}
 		})
 	}
@@ -51,14 +51,14 @@ func (s *Server) configureFlows(ctx context.Context) {
 			return
 		case <-c.changed:
 			for _, f := range c.apply() {
-				c.tell(ctx, f)
+				c.writeStatus(ctx, f)
 			}
 		}
 	}
 }
 
-// see takes note of a change.
-func (c *flowConfig) see(resource gvr, e registry.Event) {
+// onConfigEvent applies a change to the collected objects.
+func (c *flowConfig) onConfigEvent(resource gvr, e registry.Event) {
 	c.mu.Lock()
 	switch o := e.Object.(type) {
 	case *flowcontrolv1.FlowSchema:
@@ -125,8 +125,8 @@ func (c *flowConfig) dangling(f *flowcontrolv1.FlowSchema) flowcontrolv1.FlowSch
 	return dangling(f, c.levels[f.Spec.PriorityLevelConfiguration.Name] != nil)
 }
 
-// tell writes the condition into a schema's status.
-func (c *flowConfig) tell(ctx context.Context, f *flowcontrolv1.FlowSchema) {
+// writeStatus writes the condition into a schema's status.
+func (c *flowConfig) writeStatus(ctx context.Context, f *flowcontrolv1.FlowSchema) {
 	_, err := c.s.Access().Update(ctx, flowSchemas, metav1.KeyOf(f), func(obj metav1.Object) error {
 		f := obj.(*flowcontrolv1.FlowSchema)
 		cond := c.dangling(f)
@@ -136,6 +136,6 @@ func (c *flowConfig) tell(ctx context.Context, f *flowcontrolv1.FlowSchema) {
 		return nil
 	}, registry.Write{Subresource: "status", FieldManager: "api-priority-and-fairness-config-consumer-v1"})
 	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		c.s.logger.Warn("the status of a flow schema was not written", "name", f.Name, "err", err)
+		c.s.logger.Warn("update of the status of a flow schema failed", "name", f.Name, "err", err)
 	}
 }

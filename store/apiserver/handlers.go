@@ -26,7 +26,7 @@ func (s *Server) addHandlers() {
 	if s.flows != nil {
 		s.addFlowDumps()
 	}
-	maps.Copy(s.plain, s.options.Handlers)
+	maps.Copy(s.plain, s.opts.Handlers)
 	for path := range s.plain {
 		if strings.HasSuffix(path, "/") {
 			s.prefix = append(s.prefix, path)

@@ -92,12 +92,12 @@ func (s *Server) checks(path string) []check {
 			}
 		}})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.options.Checks)) {
-		list = append(list, check{name, s.options.Checks[name]})
+	for _, name := range slices.Sorted(maps.Keys(s.opts.Checks)) {
+		list = append(list, check{name, s.opts.Checks[name]})
 	}
 	if path == "/readyz" {
 		list = append(list, check{"shutdown", func(context.Context) error {
-			if s.draining.Load() {
+			if s.lifecycle.has(draining) {
 				return fmt.Errorf("process is shutting down")
 			}
 			return nil
@@ -107,7 +107,7 @@ func (s *Server) checks(path string) []check {
 }
 
 func (s *Server) isReady() error {
-	if !s.ready.Load() {
+	if !s.lifecycle.has(serving) {
 		return errNotFinished
 	}
 	return nil
@@ -136,7 +136,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		err := c.run(ctx)
-		if hook := s.options.Metrics.HealthCheck; hook != nil {
+		if hook := s.opts.Metrics.HealthCheck; hook != nil {
 			hook(path[1:], c.name, err)
 		}
 		if err != nil && only != "" {

@@ -110,10 +110,8 @@ type Options struct {
 	// as long. Zero means 30 minutes.
 	MinWatch time.Duration
 	// BookmarkInterval is the time between bookmarks of a watch that allows them. Zero means a minute, or
-	// less, down to 3 seconds, where the client asks for it with the header Keelson-Bookmark-Seconds.
+	// less, down to 3 seconds, if the client sends the header Keelson-Bookmark-Seconds.
 	BookmarkInterval time.Duration
-	// bookmarksAsked is whether clients may ask for more bookmarks.
-	bookmarksAsked bool
 
 	// ShutdownDelay is how long the server goes on as before, but not ready, when Run's context has ended, so
 	// that load balancers stop sending clients to it. Zero means not at all.
@@ -181,8 +179,6 @@ func (o Options) withDefaults() Options {
 	setTime(&o.RequestTimeout, time.Minute)
 	setTime(&o.MinWatch, 30*time.Minute)
 	setTime(&o.CompactInterval, 5*time.Minute)
-	o.bookmarksAsked = o.BookmarkInterval == 0
-	setTime(&o.BookmarkInterval, time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

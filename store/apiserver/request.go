@@ -17,7 +17,7 @@ type request struct {
 	*http.Request
 	server   *Server
 	w        http.ResponseWriter
-	info     RequestInfo
+	info     requestInfo
 	rt       *route            // nil until the resource has been found
 	seat     *flowcontrol.Seat // nil until it runs, or if it does not count
 	long     *Measurement      // set while Metrics.LongRunning counts the request

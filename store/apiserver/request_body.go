@@ -101,7 +101,7 @@ func (r *request) contentMedia() (media, error) {
 	case typeProto:
 		return mediaProto, nil
 	case typeCBOR:
-		if r.server.options.CBOR {
+		if r.server.opts.CBOR {
 			return mediaCBOR, nil
 		}
 	}

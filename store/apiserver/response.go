@@ -15,7 +15,7 @@ import (
 
 // accepts negotiates the answer.
 func (r *request) accepts(o offers) (output, error) {
-	o.cbor = r.server.options.CBOR
+	o.cbor = r.server.opts.CBOR
 	out, ok := negotiate(r.Header.Get("Accept"), o)
 	if !ok {
 		return out, apierrors.NewNotAcceptable("only the following media types are accepted: " + r.server.mediaTypes())

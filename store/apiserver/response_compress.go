@@ -13,7 +13,7 @@ const compressAbove = 128 << 10
 
 // compressor returns a writer that compresses the answer, or nil if it should not be.
 func (r *request) compressor(size int) io.WriteCloser {
-	if size < compressAbove || r.server.options.NoCompression || !acceptsGzip(r.Header.Get("Accept-Encoding")) {
+	if size < compressAbove || r.server.opts.NoCompression || !acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		return nil
 	}
 	h := r.w.Header()

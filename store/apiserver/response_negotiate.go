@@ -183,7 +183,7 @@ func (o offers) match(c clause) (output, bool) {
 // mediaTypes lists the encodings, for errors.
 func (s *Server) mediaTypes() string {
 	all := typeJSON + ", " + typeYAML + ", " + typeProto
-	if s.options.CBOR {
+	if s.opts.CBOR {
 		all += ", " + typeCBOR
 	}
 	return all

@@ -24,7 +24,7 @@ func (r *request) fail(err error) {
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		r.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
-	out, _ := negotiate(r.Header.Get("Accept"), offers{proto: true, cbor: r.server.options.CBOR, table: true, meta: true})
+	out, _ := negotiate(r.Header.Get("Accept"), offers{proto: true, cbor: r.server.opts.CBOR, table: true, meta: true})
 	out.as = asObject
 	r.send(int(status.Code), out, statusKind, &status)
 }

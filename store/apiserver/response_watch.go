@@ -43,7 +43,7 @@ func (rt *route) formVersion() string {
 }
 
 func (e *eventStream) begin() {
-	if hook := e.server.options.Metrics.WatchEvents; hook != nil {
+	if hook := e.server.opts.Metrics.WatchEvents; hook != nil {
 		e.sent = hook(e.rt.info.GVR)
 	}
 	h := e.w.Header()
@@ -117,7 +117,7 @@ func (e *eventStream) deliver(events []cache.Event) error {
 	if err := e.control.Flush(); err != nil {
 		return err
 	}
-	if hook := e.server.options.Metrics.WatchListed; hook != nil && e.explicit && events[len(events)-1].InitialEnd {
+	if hook := e.server.opts.Metrics.WatchListed; hook != nil && e.explicit && events[len(events)-1].InitialEnd {
 		m := e.measurement()
 		m.Elapsed = time.Since(e.begun)
 		hook(m)

@@ -53,7 +53,7 @@ func (s *Server) rebuildRoutes() error {
 			proto: !d.Custom && (!d.JSON || hasProto(d.Info)), hash: storageHash(res),
 		}
 	}
-	for _, c := range append(s.builtinComputed(), s.options.Computed...) {
+	for _, c := range append(s.builtinComputed(), s.opts.Computed...) {
 		if c.Info == nil {
 			return fmt.Errorf("apiserver: a Computed needs Info")
 		}

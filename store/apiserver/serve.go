@@ -24,17 +24,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	defer stop()
 	defer context.AfterFunc(ctx, func() {
 		s.linger(serving)
-		if s.options.ShutdownSendRetryAfter {
-			s.refusing.Store(true)
-			s.await(s.limits.idle(false), s.options.RequestTimeout)
+		if s.opts.ShutdownSendRetryAfter {
+			s.lifecycle.advance(ending)
+			s.await(s.limits.idle(false), s.opts.RequestTimeout)
 		}
 		stop()
 	})()
 	logger := s.logger
-	if hook := s.options.Metrics.HandshakeFailed; hook != nil {
+	if hook := s.opts.Metrics.HandshakeFailed; hook != nil {
 		logger = slog.New(&handshakes{Handler: logger.Handler(), failed: hook})
 	}
-	return ServeHandler(serving, l, config, s, s.options.RequestTimeout+2*streamPatience, logger)
+	return serveHandler(serving, l, config, s, s.opts.RequestTimeout+2*streamPatience, logger)
 }
 
 // handshakes sees failed ones in the messages of net/http, which says so nowhere else.
@@ -57,8 +57,8 @@ func (h *handshakes) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// ServeHandler is Serve for a handler around a server. patience bounds the wait for requests being served.
-func ServeHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, patience time.Duration, logger *slog.Logger) error {
+// serveHandler serves l with h until ctx ends, and then waits for requests being served, for at most patience.
+func serveHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, patience time.Duration, logger *slog.Logger) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(config != nil)
@@ -98,8 +98,5 @@ func ServeHandler(ctx context.Context, l net.Listener, config *tls.Config, h htt
 	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
-	if err != nil {
-		return err
-	}
-	return ctx.Err()
+	return err
 }

@@ -27,7 +27,7 @@ import (
 // Server is an API server: an http.Handler, and loops that Run runs. Requests that need the loops wait for
 // Run.
 type Server struct {
-	options   Options
+	opts      Options
 	logger    *slog.Logger
 	store     store.Store
 	ownStore  bool
@@ -37,40 +37,30 @@ type Server struct {
 	documents *openapi.Documents
 	custom    *crd.Controller // nil if the scheme has no definitions of custom resources
 
-	routes atomic.Pointer[routes]
-	limits limits
-	policy policy
-	probe  storeProbe
-	direct *http.Transport         // to pods, without Options.Backends
-	flows  *flowcontrol.Controller // nil without priority and fairness
-	plain  map[string]http.Handler // handlers of other paths
-	prefix []string                // of those that end in a slash, longest first
+	routes          atomic.Pointer[routes]
+	limits          limits
+	responseHeaders responseHeaders
+	probe           storeProbe
+	direct          *http.Transport         // to pods, without Options.Backends
+	flows           *flowcontrol.Controller // nil without priority and fairness
+	plain           map[string]http.Handler // handlers of other paths
+	prefix          []string                // of those that end in a slash, longest first
 
 	// forgotten is the revision before which states are not served any more.
 	forgotten atomic.Int64
 
-	ready    atomic.Bool // bootstrap is done
-	draining atomic.Bool // Run's ctx has ended
-	running  atomic.Bool
-	booted   chan struct{}   // closed when bootstrap is done
-	ending   context.Context // ends when Run's ctx does: watches stop
-	end      context.CancelFunc
-	cutting  context.Context // ends after ending, when streams to nodes and services have had their time: they are cut
-	cut      context.CancelFunc
-	refusing atomic.Bool // new requests are sent away, with Options.ShutdownSendRetryAfter
-	mu       sync.Mutex  // guards who swaps routes
+	lifecycle *lifecycle
+	mu        sync.Mutex // held while routes are replaced
 }
 
 // New returns a server. It reads and writes nothing until Run.
-func New(o Options) (*Server, error) {
-	s := &Server{booted: make(chan struct{})}
-	s.ending, s.end = context.WithCancel(context.Background())
-	s.cutting, s.cut = context.WithCancel(context.Background())
-	if s.store = o.Store; s.store == nil {
+func New(opts Options) (*Server, error) {
+	s := &Server{lifecycle: newLifecycle()}
+	if s.store = opts.Store; s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
 	var err error
-	if s.scheme = o.Scheme; s.scheme == nil {
+	if s.scheme = opts.Scheme; s.scheme == nil {
 		if s.scheme, err = BuiltinScheme(); err != nil {
 			return nil, err
 		}
@@ -80,38 +70,38 @@ func New(o Options) (*Server, error) {
 		_, err := s.store.Progress(ctx, "/")
 		return err
 	}
-	o = o.withDefaults()
-	s.logger = o.Logger
-	s.documents = openapi.New(s.scheme, openapi.Options{Version: o.Version.GitVersion, Texts: explain.Text})
-	s.registry = registry.New(s.store, o.Registry)
-	if s.kinds, err = builtin.New(s.registry, o.Builtin); err != nil {
+	opts = opts.withDefaults()
+	s.logger = opts.Logger
+	s.documents = openapi.New(s.scheme, openapi.Options{Version: opts.Version.GitVersion, Texts: explain.Text})
+	s.registry = registry.New(s.store, opts.Registry)
+	if s.kinds, err = builtin.New(s.registry, opts.Builtin); err != nil {
 		return nil, err
 	}
-	defs, err := s.kinds.Definitions(s.scheme, o.Kinds...)
+	defs, err := s.kinds.Definitions(s.scheme, opts.Kinds...)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := s.registry.Add(defs...); err != nil {
 		return nil, err
 	}
-	if o.Secure != nil {
-		if err := o.Secure(s.registry.Access(), &o); err != nil {
+	if opts.Secure != nil {
+		if err := opts.Secure(s.registry.Access(), &opts); err != nil {
 			return nil, fmt.Errorf("apiserver: Options.Secure: %w", err)
 		}
 	}
-	s.options = o
-	if s.policy, err = newPolicy(&o); err != nil {
+	s.opts = opts
+	if s.responseHeaders, err = newResponseHeaders(&opts); err != nil {
 		return nil, err
 	}
-	s.registry.SetAdmission(o.Admission, o.Metrics.Admission)
-	s.limits.init(o.MaxInFlight, o.MaxMutatingInFlight)
-	if !o.NoPriorityAndFairness && o.MaxInFlight > 0 && o.MaxMutatingInFlight > 0 {
-		s.flows = flowcontrol.New(flowcontrol.Options{Seats: o.MaxInFlight + o.MaxMutatingInFlight, Wait: o.RequestTimeout / 4, Metrics: o.Metrics.Flows})
+	s.registry.SetAdmission(opts.Admission, opts.Metrics.Admission)
+	s.limits.init(opts.MaxInFlight, opts.MaxMutatingInFlight)
+	if !opts.NoPriorityAndFairness && opts.MaxInFlight > 0 && opts.MaxMutatingInFlight > 0 {
+		s.flows = flowcontrol.New(flowcontrol.Options{Seats: opts.MaxInFlight + opts.MaxMutatingInFlight, Wait: opts.RequestTimeout / 4, Metrics: opts.Metrics.Flows})
 	}
 	if s.registry.Resource(crd.Resource) != nil {
-		co := crd.Options{Logger: o.Logger, WebhookDial: o.WebhookDial, Called: o.Metrics.Admission.Called}
-		if o.Metrics.Queue != nil {
-			co.Queue = o.Metrics.Queue(definitionQueue)
+		co := crd.Options{Logger: opts.Logger, WebhookDial: opts.WebhookDial, Called: opts.Metrics.Admission.Called}
+		if opts.Metrics.Queue != nil {
+			co.Queue = opts.Metrics.Queue(definitionQueue)
 		}
 		if s.custom, err = crd.New(s.registry, s.documents, co); err != nil {
 			return nil, err
@@ -145,9 +135,6 @@ func BuiltinScheme() (*scheme.Scheme, error) {
 	return s, nil
 }
 
-// Documents returns the server's OpenAPI documents, to which custom resources are added.
-func (s *Server) Documents() *openapi.Documents { return s.documents }
-
 // Registry returns the server's resources.
 func (s *Server) Registry() *registry.Registry { return s.registry }
 
@@ -159,14 +146,14 @@ func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 
 // Ready returns a channel that is closed when Run has written the objects every cluster has; requests for
 // resources wait for it.
-func (s *Server) Ready() <-chan struct{} { return s.booted }
+func (s *Server) Ready() <-chan struct{} { return s.lifecycle.reached[serving] }
 
 // Run writes the objects every cluster has, as soon as the store can be reached, and runs the server's loops
 // until ctx ends. Then readiness fails, watches are closed, short requests get the time every request has,
-// streams to nodes and services a few seconds more before they are cut, and Run returns when all goroutines
-// have. It may be called once.
+// streams to nodes and services a few seconds more before they are cut, and Run returns nil when all
+// goroutines have returned. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
-	if s.running.Swap(true) {
+	if !s.lifecycle.advance(starting) {
 		return errors.New("apiserver: Run was called twice")
 	}
 	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -184,8 +171,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		s.ready.Store(true)
-		close(s.booted)
+		s.lifecycle.advance(serving)
 		tasks.Go(func() { s.maintain(loops) })
 		tasks.Go(func() { s.configureFlows(loops) })
 		tasks.Go(func() { s.compact(loops) })
@@ -193,14 +179,13 @@ func (s *Server) Run(ctx context.Context) error {
 		<-ctx.Done()
 	}
 	if ctx.Err() != nil {
-		err = ctx.Err() // what failed, failed because of it
+		err = nil // what failed, failed because of it
 	}
-	s.draining.Store(true)
+	s.lifecycle.advance(draining)
 	s.linger(context.WithoutCancel(ctx))
-	s.refusing.Store(s.options.ShutdownSendRetryAfter)
-	s.end()
+	s.lifecycle.advance(ending)
 	s.drain()
-	s.cut()
+	s.lifecycle.advance(cutting)
 	stop()
 	tasks.Wait()
 	s.direct.CloseIdleConnections()
@@ -212,10 +197,10 @@ func (s *Server) Run(ctx context.Context) error {
 
 // linger goes on serving for Options.ShutdownDelay, not ready any more, or until ctx ends.
 func (s *Server) linger(ctx context.Context) {
-	if s.options.ShutdownDelay <= 0 {
+	if s.opts.ShutdownDelay <= 0 {
 		return
 	}
-	timer := time.NewTimer(s.options.ShutdownDelay)
+	timer := time.NewTimer(s.opts.ShutdownDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -233,7 +218,7 @@ func (s *Server) drain() {
 	for _, wait := range []struct {
 		idle <-chan struct{}
 		most time.Duration
-	}{{s.limits.idle(false), s.options.RequestTimeout}, {s.limits.idle(true), streamPatience}} {
+	}{{s.limits.idle(false), s.opts.RequestTimeout}, {s.limits.idle(true), streamPatience}} {
 		s.await(wait.idle, wait.most)
 	}
 }

@@ -63,7 +63,7 @@ func (s *Server) issueToken(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
-	if s.options.Tokens == nil {
+	if s.opts.Tokens == nil {
 		r.fail(errNoResource())
 		return
 	}
@@ -93,7 +93,7 @@ func (s *Server) issueToken(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
-	if err := s.options.Tokens.IssueToken(r.Context(), account, body); err != nil {
+	if err := s.opts.Tokens.IssueToken(r.Context(), account, body); err != nil {
 		r.fail(err)
 		return
 	}

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,9 +44,8 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 			r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
 		},
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := r.server.lifecycle.within(r.Context(), cutting)
 	defer cancel()
-	defer context.AfterFunc(r.server.cutting, cancel)()
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
 }
 

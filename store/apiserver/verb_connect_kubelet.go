@@ -114,7 +114,7 @@ func podURL(host string, r *request, pod *corev1.Pod, container string) *url.URL
 
 // kubelet returns host and port of the server of a node's kubelet.
 func (s *Server) kubelet(r *request, node string) (string, error) {
-	if s.options.Nodes == nil {
+	if s.opts.Nodes == nil {
 		return "", apierrors.NewServiceUnavailable("this server cannot reach nodes")
 	}
 	obj, err := s.Access().Get(r.Context(), gvr{Version: "v1", Resource: "nodes"}, types.NamespacedName{Name: node})
@@ -150,5 +150,5 @@ func kubeletOf(node *corev1.Node) (string, error) {
 // which pages this server may be used has been decided here.
 func (s *Server) forwardToNode(r *request, u *url.URL) {
 	r.Header.Del("Origin")
-	s.forward(r, s.options.Nodes, u)
+	s.forward(r, s.opts.Nodes, u)
 }

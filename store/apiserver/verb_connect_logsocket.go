@@ -27,19 +27,18 @@ func (r *request) webSocket() bool { return strings.EqualFold(r.Header.Get("Upgr
 // socketLog asks a kubelet for a log and sends it over a WebSocket, which kubelets do not speak for logs. An
 // empty message says that it begins.
 func (s *Server) socketLog(r *request, u *url.URL) {
-	if s.options.Nodes == nil {
+	if s.opts.Nodes == nil {
 		r.fail(apierrors.NewServiceUnavailable("this server cannot reach nodes"))
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := s.lifecycle.within(r.Context(), cutting)
 	defer cancel()
-	defer context.AfterFunc(s.cutting, cancel)()
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		r.fail(apierrors.NewInternalError(err))
 		return
 	}
-	resp, err := s.options.Nodes.RoundTrip(ask)
+	resp, err := s.opts.Nodes.RoundTrip(ask)
 	if err != nil {
 		r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
 		return
@@ -51,7 +50,7 @@ func (s *Server) socketLog(r *request, u *url.URL) {
 	}
 	// A page of another host may read logs only if it may use the API.
 	c, err := websocket.Accept(r.w, r.Request, &websocket.AcceptOptions{Subprotocols: []string{binaryLog, base64Log},
-		InsecureSkipVerify: s.policy.allows(r.Header.Get("Origin"))})
+		InsecureSkipVerify: s.responseHeaders.allows(r.Header.Get("Origin"))})
 	if err != nil {
 		return // the client has been answered
 	}

@@ -41,8 +41,8 @@ func (s *Server) proxyURL(r *request, scheme, host string) *url.URL {
 
 // backends reaches pods and services.
 func (s *Server) backends() http.RoundTripper {
-	if s.options.Backends != nil {
-		return s.options.Backends
+	if s.opts.Backends != nil {
+		return s.opts.Backends
 	}
 	return s.direct
 }

@@ -25,7 +25,7 @@ func (s *Server) reachable(r *request, host string, port int) error {
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("the address of the backend is not known: %v", err))
 	}
 	for _, ip := range ips {
-		if !ip.IsGlobalUnicast() && !(ip.IsLoopback() && s.options.Local) || s.own(r, ip, port) {
+		if !ip.IsGlobalUnicast() && !(ip.IsLoopback() && s.opts.Local) || s.own(r, ip, port) {
 			return apierrors.NewBadRequest(fmt.Sprintf("address not allowed: %s", joinHostPort(ip.String(), port)))
 		}
 	}
@@ -46,7 +46,7 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 // own reports whether this server listens there, as far as it knows: where the request came in, on loopback
 // at that port, or where it advertises itself.
 func (s *Server) own(r *request, ip netip.Addr, port int) bool {
-	if advertised, err := netip.ParseAddr(s.options.AdvertiseAddress); err == nil && ip == advertised.Unmap() && port == s.options.AdvertisePort {
+	if advertised, err := netip.ParseAddr(s.opts.AdvertiseAddress); err == nil && ip == advertised.Unmap() && port == s.opts.AdvertisePort {
 		return true
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)

@@ -49,7 +49,7 @@ func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	} else if err := r.deleteQuery(&o); err != nil {
 		return nil, err
 	}
-	if !r.server.options.UnsafeDelete {
+	if !r.server.opts.UnsafeDelete {
 		o.IgnoreStoreReadErrorWithClusterBreakingPotential = nil
 	}
 	return &o, validateDeleteOptions(&o)

@@ -153,7 +153,7 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 		}
 		p = collect(snap, prefix, after, limit, o.matcher(r.Context(), rt.res))
 	}
-	if hook := s.options.Metrics.Listed; hook != nil && snap.Cached() {
+	if hook := s.opts.Metrics.Listed; hook != nil && snap.Cached() {
 		hook(rt.info.GVR.GroupResource(), p.seen, len(p.items))
 	}
 	return p, nil

@@ -41,7 +41,7 @@ func (r *request) readPatch(strategic bool) (*patchRequest, error) {
 	if !strategic {
 		known = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType}
 	}
-	if r.server.options.CBOR {
+	if r.server.opts.CBOR {
 		known = append(known, types.ApplyCBORPatchType)
 	}
 	p := &patchRequest{kind: types.PatchType(typ)}

@@ -42,7 +42,7 @@ func (s *Server) watch(rt *route, r *request) {
 		r.seat.Release() // from here on the watch costs little
 	}
 	stream := &eventStream{request: r, rt: rt, out: out, include: include, form: formOf(rt, out), bookmarks: o.bookmarks,
-		explicit: wo.InitialEvents && !(o.assumed && s.options.NoWatchList), control: http.NewResponseController(r.w)}
+		explicit: wo.InitialEvents && !(o.assumed && s.opts.NoWatchList), control: http.NewResponseController(r.w)}
 	wo.OnSlow = stream.abandon
 	stream.begin()
 	key := types.NamespacedName{Name: r.info.Name}
@@ -56,10 +56,10 @@ func (s *Server) watch(rt *route, r *request) {
 func (s *Server) watchContext(r *request, o listOptions) (context.Context, context.CancelFunc) {
 	timeout := o.timeout
 	if timeout == 0 {
-		timeout = s.options.MinWatch + rand.N(s.options.MinWatch)
+		timeout = s.opts.MinWatch + rand.N(s.opts.MinWatch)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	stop := context.AfterFunc(s.ending, cancel)
+	ctx, stop := s.lifecycle.within(ctx, ending)
 	return ctx, func() {
 		stop()
 		cancel()
@@ -81,7 +81,7 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 			break
 		}
 	}
-	if o.initial != nil && !o.assumed && s.options.NoWatchList {
+	if o.initial != nil && !o.assumed && s.opts.NoWatchList {
 		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
 			"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
 	}
@@ -110,14 +110,21 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 	return wo, o.convert(r.Context(), rt.res, snap, rt.res.ListPrefix(namespace), "")
 }
 
-// minBookmarks is the shortest time between bookmarks a client may ask for.
-const minBookmarks = 3 * time.Second
+// Times between the bookmarks of a watch: without Options.BookmarkInterval, and the shortest that a client may
+// set by a header.
+const (
+	defaultBookmarks = time.Minute
+	minBookmarks     = 3 * time.Second
+)
 
 // bookmarkInterval is the time between bookmarks of a watch.
 func (s *Server) bookmarkInterval(r *request) time.Duration {
-	every := s.options.BookmarkInterval
+	if every := s.opts.BookmarkInterval; every != 0 {
+		return every
+	}
+	every := defaultBookmarks
 	n, err := strconv.Atoi(r.Header.Get(metav1.BookmarkHeader))
-	if err != nil || n <= 0 || n > 3600 || !s.options.bookmarksAsked {
+	if err != nil || n <= 0 || n > 3600 {
 		return every
 	}
 	every = min(every, max(time.Duration(n)*time.Second, minBookmarks))

@@ -55,7 +55,7 @@ func (v VersionInfo) filled() VersionInfo {
 }
 
 // Version is what /version says.
-func (s *Server) Version() VersionInfo { return s.options.Version }
+func (s *Server) Version() VersionInfo { return s.opts.Version }
 
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	if path := strings.TrimSuffix(r.URL.Path, "/"); path != "/version" {
@@ -66,7 +66,7 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 		(&request{Request: r, server: s, w: w}).fail(errNoMethod())
 		return
 	}
-	b, err := codec.Marshal(&s.options.Version)
+	b, err := codec.Marshal(&s.opts.Version)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

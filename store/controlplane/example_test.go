@@ -43,5 +43,5 @@ func Example() {
 	// Output:
 	// /readyz 200
 	// /api/v1/nodes 403
-	// context canceled
+	// <nil>
 }

@@ -49,5 +49,5 @@ func Example() {
 	// Output:
 	// 201 Created {"masts":1}}
 	// 422
-	// context canceled
+	// <nil>
 }
