@@ -112,11 +112,11 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 	}
 	eo := etcd.Options{Endpoints: o.etcdServers, Prefix: o.etcdPrefix, CompactInterval: o.etcdCompaction, Logger: log}
 	if o.etcdCAFile != "" || o.etcdCertFile != "" {
-		cfg, err := clientTLS(o.etcdCAFile, o.etcdCertFile, o.etcdKeyFile)
+		files, err := newClientTLS(log, o.etcdCAFile, o.etcdCertFile, o.etcdKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("etcd: %w", err)
 		}
-		eo.TLS = cfg
+		eo.TLS = files.config
 	}
 	st, err := connect(ctx, eo, log)
 	if err != nil {
@@ -147,38 +147,6 @@ func connect(ctx context.Context, o etcd.Options, log *slog.Logger) (st *etcd.St
 		return err
 	})
 	return st, err
-}
-
-// clientTLS is the configuration of connections this server makes.
-func clientTLS(caFile, certFile, keyFile string) (*tls.Config, error) {
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if caFile != "" {
-		pool, err := loadPool(caFile)
-		if err != nil {
-			return nil, err
-		}
-		cfg.RootCAs = pool
-	}
-	if certFile != "" {
-		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Certificates = []tls.Certificate{pair}
-	}
-	return cfg, nil
-}
-
-func loadPool(file string) (*x509.CertPool, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("%s holds no certificate", file)
-	}
-	return pool, nil
 }
 
 func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.ControlPlane, error) {

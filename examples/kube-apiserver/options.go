@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -221,18 +222,19 @@ func (o *options) kubeletTransport(log *slog.Logger) (http.RoundTripper, error) 
 	if o.kubeletCert == "" {
 		return nil, nil
 	}
-	cfg, err := clientTLS(o.kubeletCA, "", "")
+	files, err := newClientTLS(log, o.kubeletCA, o.kubeletCert, o.kubeletKey)
 	if err != nil {
 		return nil, fmt.Errorf("kubelet client: %w", err)
 	}
-	pair, err := newReloaded(log, readPair, o.kubeletCert, o.kubeletKey)
-	if err != nil {
-		return nil, fmt.Errorf("kubelet client: %w", err)
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		cfg := files.config()
+		cfg.InsecureSkipVerify = o.kubeletCA == ""
+		cfg.NextProtos = []string{"http/1.1"}
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		return (&tls.Dialer{Config: cfg}).DialContext(ctx, network, address)
 	}
-	cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair.get(), nil }
-	cfg.InsecureSkipVerify = o.kubeletCA == ""
-	cfg.NextProtos = []string{"http/1.1"}
-	return &http.Transport{TLSClientConfig: cfg, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil
+	return &http.Transport{DialTLSContext: dial, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil
 }
 
 // portRange reads --service-node-port-range: first-last, or first+count as older manifests have it.

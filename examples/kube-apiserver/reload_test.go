@@ -53,7 +53,7 @@ func TestFilesAreReloaded(t *testing.T) {
 		require.NoError(t, err)
 		serving, err := o.servingCertificate(log)
 		require.NoError(t, err)
-		kubelet, err := o.kubeletTransport(log)
+		kubelet, err := newClientTLS(log, "", o.kubeletCert, o.kubeletKey)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done, followed := make(chan error, 1), make(chan struct{})
@@ -74,9 +74,7 @@ func TestFilesAreReloaded(t *testing.T) {
 			return c.Leaf.Subject.CommonName
 		}
 		shown := func() string {
-			c, err := kubelet.(*http.Transport).TLSClientConfig.GetClientCertificate(nil)
-			require.NoError(t, err)
-			return c.Leaf.Subject.CommonName
+			return kubelet.config().Certificates[0].Leaf.Subject.CommonName
 		}
 		sign := func() string {
 			token, err := cp.Tokens().Sign(authn.TokenClaims{Namespace: "default", ServiceAccount: authn.ObjectRef{Name: "a"}, Expires: time.Now().Add(time.Hour)})

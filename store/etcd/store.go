@@ -40,8 +40,10 @@ var ErrBubble = errors.New("etcd: cannot be used in a testing/synctest bubble (s
 type Options struct {
 	// Endpoints are URLs of members, such as "https://10.0.0.1:2379".
 	Endpoints []string
-	// TLS is used for https endpoints.
-	TLS *tls.Config
+	// TLS returns the configuration of a new connection to an https endpoint. It is called for each, so that
+	// certificates and authorities may be replaced while the store is in use, and must be safe for concurrent
+	// use. Nil means the defaults of package tls.
+	TLS func() *tls.Config
 	// Username and Password are used if etcd requires authentication.
 	Username, Password string
 	// Prefix is put before every key. Empty means "/registry".
@@ -106,7 +108,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            opts.Endpoints,
-		TLS:                  opts.TLS,
+		DialOptions:          opts.dialOptions(),
 		Username:             opts.Username,
 		Password:             opts.Password,
 		DialTimeout:          opts.DialTimeout,
