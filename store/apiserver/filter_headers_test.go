@@ -7,11 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCORS(t *testing.T) {
@@ -130,4 +129,23 @@ func TestMeasurements(t *testing.T) {
 	require.Equal(t, []string{"endpoints"}, deprecated)
 	require.Equal(t, []int{0, 0, 1, 0}, []int{flights, long, events, rejected})
 	require.Positive(t, checks)
+}
+
+func TestCORSPatternsAreBound(t *testing.T) {
+	for pattern, ok := range map[string]bool{
+		"example.com": false, "https://example.com": false, `^https://example\.com`: false, `example\.com$`: false, `.*`: false, `^https://.*:.*`: false,
+		`^https://example\.com$`: true, `//example\.com(:|$)`: true, `//localhost:`: true, `^http://localhost:\d+$`: true, `//127\.0\.0\.1:8080`: true, `^https?://x$`: true,
+	} {
+		_, err := apiserver.New(apiserver.Options{CORSOrigins: []string{pattern}})
+		if ok {
+			require.NoError(t, err, pattern)
+		} else {
+			require.ErrorContains(t, err, "CORSOrigins", pattern)
+		}
+	}
+	s := start(t, apiserver.Options{CORSOrigins: []string{`^https://example\.com$`}})
+	for _, origin := range []string{"https://example.com", "https://example.com.evil.net", ""} {
+		require.Contains(t, s.do("GET", configMaps, nil, "Origin", origin).header.Values("Vary"), "Origin", "a cache must not give one origin's answer to another")
+	}
+	require.NotContains(t, start(t, apiserver.Options{}).do("GET", configMaps, nil).header.Values("Vary"), "Origin")
 }

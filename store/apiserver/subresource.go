@@ -4,8 +4,6 @@ import (
 	"net/http"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -52,56 +50,4 @@ func (s *Server) part(rt *route, r *request) {
 	case "patch":
 		s.patch(rt, r)
 	}
-}
-
-// issueToken answers POST serviceaccounts/NAME/token.
-func (s *Server) issueToken(rt *route, r *request) {
-	forms := rt.offers(false)
-	forms.table = false // there is no table of what is not kept
-	out, err := r.accepts(forms)
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	if s.opts.Tokens == nil {
-		r.fail(errNoResource())
-		return
-	}
-	o, err := rt.res.Get(r.Context(), r.key(true), registry.Freshness{})
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	account, err := rt.res.Decode(r.Context(), o)
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	sub, _ := rt.info.Subresource("token")
-	body, gvk := newTokenRequest(sub)
-	if err := r.decode(body, gvk); err != nil {
-		r.fail(err)
-		return
-	}
-	if body.GetName() != "" && body.GetName() != r.info.Name {
-		r.fail(sameName(body, r.key(true)))
-		return
-	}
-	registry.SetKind(body, gvk)
-	w := registry.Write{Warn: r.warn, Subresource: "token", Options: &metav1.CreateOptions{}, Body: &registry.Body{Kind: gvk, Operation: admission.Create, Object: body}}
-	if err := rt.res.AdmitBody(r.Context(), r.key(true), w); err != nil {
-		r.fail(err)
-		return
-	}
-	if err := s.opts.Tokens.IssueToken(r.Context(), account, body); err != nil {
-		r.fail(err)
-		return
-	}
-	body.SetName(r.info.Name)
-	body.SetNamespace(r.info.Namespace)
-	if metav1.MetaOf(body).CreationTimestamp.IsZero() {
-		metav1.MetaOf(body).CreationTimestamp = metav1.Now()
-	}
-	registry.SetKind(body, gvk)
-	r.send(http.StatusCreated, out, gvk, body)
 }

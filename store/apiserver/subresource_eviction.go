@@ -239,3 +239,20 @@ func (s *Server) spendBudget(ctx context.Context, b *policyv1.PodDisruptionBudge
 	}, registry.Write{DryRun: dryRun, Subresource: "status", FieldManager: "apiserver"})
 	return err
 }
+
+// setPodCondition adds or replaces a condition.
+func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
+	c.LastTransitionTime = metav1.Now()
+	for i := range pod.Status.Conditions {
+		old := &pod.Status.Conditions[i]
+		if old.Type != c.Type {
+			continue
+		}
+		if old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		*old = c
+		return
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, c)
+}

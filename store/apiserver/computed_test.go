@@ -5,49 +5,65 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/fence"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/stretchr/testify/require"
 )
 
-func TestCORSPatternsAreBound(t *testing.T) {
-	for pattern, ok := range map[string]bool{
-		"example.com": false, "https://example.com": false, `^https://example\.com`: false, `example\.com$`: false, `.*`: false, `^https://.*:.*`: false,
-		`^https://example\.com$`: true, `//example\.com(:|$)`: true, `//localhost:`: true, `^http://localhost:\d+$`: true, `//127\.0\.0\.1:8080`: true, `^https?://x$`: true,
-	} {
-		_, err := apiserver.New(apiserver.Options{CORSOrigins: []string{pattern}})
-		if ok {
-			require.NoError(t, err, pattern)
-		} else {
-			require.ErrorContains(t, err, "CORSOrigins", pattern)
-		}
+// computedSites are the built-in kinds and Website, of which there are two that nobody has stored.
+func computedSites(t *testing.T) (*scheme.Scheme, apiserver.Computed) {
+	s, err := apiserver.BuiltinScheme()
+	require.NoError(t, err)
+	own := scheme.New()
+	require.NoError(t, scheme.Add[*Website](own, schema.GroupVersion{Group: "demo.test", Version: "v1"}, scheme.Kind{Resource: "websites", Namespaced: true, Verbs: []string{"get", "list", "watch"}}))
+	info, err := scheme.InfoFor[*Website](own)
+	require.NoError(t, err)
+	site := func(name string) *Website {
+		return &Website{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	}
-	s := start(t, apiserver.Options{CORSOrigins: []string{`^https://example\.com$`}})
-	for _, origin := range []string{"https://example.com", "https://example.com.evil.net", ""} {
-		require.Contains(t, s.do("GET", configMaps, nil, "Origin", origin).header.Values("Vary"), "Origin", "a cache must not give one origin's answer to another")
+	return s, apiserver.Computed{
+		Info: info,
+		Get: func(_ context.Context, key types.NamespacedName) (metav1.Object, error) {
+			if key.Name != "a" {
+				return nil, apierrors.NewNotFound(info.GVR.GroupResource(), key.Name)
+			}
+			return site("a"), nil
+		},
+		List: func(context.Context, string) ([]metav1.Object, error) {
+			return []metav1.Object{site("a"), site("b")}, nil
+		},
+		Watch: func(ctx context.Context, _ string, send func(string, metav1.Object) error) error {
+			if err := send("ADDED", site("a")); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		},
 	}
-	require.NotContains(t, start(t, apiserver.Options{}).do("GET", configMaps, nil).header.Values("Vary"), "Origin")
+}
+
+func TestComputedResources(t *testing.T) {
+	kinds, computed := computedSites(t)
+	srv := start(t, apiserver.Options{Scheme: kinds, Computed: []apiserver.Computed{computed}})
+	sites := "/apis/demo.test/v1/namespaces/default/websites"
+	require.Equal(t, "Website", srv.do("GET", sites+"/a", nil).ok(200).str("kind"))
+	srv.do("GET", sites+"/b", nil).ok(404)
+	require.Equal(t, []string{"b"}, srv.do("GET", sites+"?fieldSelector=metadata.name%3Db", nil).ok(200).names())
+	require.Len(t, srv.do("GET", sites, nil, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").ok(200)["rows"], 2)
+	srv.watch(sites+"?watch=1").expect("ADDED", "a")
+	require.Equal(t, "MethodNotAllowed", srv.do("POST", sites, `{}`).ok(405).str("reason"))
 }
 
 // gate refuses what is asked for in its name, and keeps what it was asked about.
 type gate struct {
 	asked  []admission.Attributes
 	refuse string
-}
-
-func (*gate) Name() string { return "Gate" }
-
-func (*gate) Handles(admission.Operation) bool { return true }
-
-func (g *gate) Validate(_ context.Context, a *admission.Attributes) error {
-	g.asked = append(g.asked, *a)
-	if a.Resource.Resource == g.refuse {
-		return errors.New("the gate is closed")
-	}
-	return nil
 }
 
 // Resources that are not stored pass admission like others, change nothing in a dry run, and are fenced.
@@ -88,30 +104,14 @@ func TestComputedCreates(t *testing.T) {
 	s.do("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", `{"spec":{}}`, "Accept", table).ok(406)
 }
 
-func TestPatchesThatAreNone(t *testing.T) {
-	s := start(t, apiserver.Options{})
-	s.do("POST", configMaps, configMap("a")).ok(201)
-	for body, code := range map[string]int{`{"op":"add"}`: 400, `[1]`: 400, `["x"]`: 400, `[[]]`: 400, `"x"`: 400, `[{"op":1}]`: 422, `[{"op":"nope","path":"/x"}]`: 422, `[{}]`: 422} {
-		require.Equal(t, code, s.do("PATCH", configMaps+"/a", body, "Content-Type", "application/json-patch+json").code, body)
-	}
-}
+func (*gate) Name() string { return "Gate" }
 
-func TestApplyWithDuplicateKeys(t *testing.T) {
-	s := start(t, apiserver.Options{})
-	const yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: one\n  k: two\n"
-	const json = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"one","k":"two"}}`
-	apply := func(body, validation string) *answer {
-		return s.do("PATCH", configMaps+"/a?fieldManager=m&fieldValidation="+validation, body, "Content-Type", "application/apply-patch+yaml")
+func (*gate) Handles(admission.Operation) bool { return true }
+
+func (g *gate) Validate(_ context.Context, a *admission.Attributes) error {
+	g.asked = append(g.asked, *a)
+	if a.Resource.Resource == g.refuse {
+		return errors.New("the gate is closed")
 	}
-	for _, body := range []string{yaml, json} {
-		got := apply(body, "Strict")
-		require.Equal(t, 400, got.code, "%s", got.body)
-		require.Contains(t, string(got.body), "duplicate field")
-		got = apply(body, "Warn")
-		require.Less(t, got.code, 300)
-		require.Contains(t, got.header.Get("Warning"), "duplicate field")
-		got = apply(body, "Ignore")
-		require.Less(t, got.code, 300)
-		require.Empty(t, got.header.Get("Warning"))
-	}
+	return nil
 }

@@ -5,21 +5,15 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
-	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/registry"
 )
-
-func newTokenRequest(sub scheme.Subresource) (metav1.Object, schema.GroupVersionKind) {
-	return &authenticationv1.TokenRequest{}, schema.GroupVersionKind{Group: sub.Group, Version: sub.Version, Kind: sub.Kind}
-}
 
 var bindingKind = schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
 
@@ -113,21 +107,4 @@ func checkBinding(b *corev1.Binding) error {
 		return apierrors.NewInvalid(bindingKind.GroupKind(), b.Name, errs)
 	}
 	return nil
-}
-
-// setPodCondition adds or replaces a condition.
-func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
-	c.LastTransitionTime = metav1.Now()
-	for i := range pod.Status.Conditions {
-		old := &pod.Status.Conditions[i]
-		if old.Type != c.Type {
-			continue
-		}
-		if old.Status == c.Status {
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		*old = c
-		return
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, c)
 }
