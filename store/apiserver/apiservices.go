@@ -36,7 +36,7 @@ var versionPriorities = map[schema.GroupVersion]int32{
 	{Group: "resource.k8s.io", Version: "v1"}:              20,
 }
 
-// apiService is the object that says that this server serves a version itself.
+// apiService is the APIService of a version that this server serves itself.
 func apiService(gv schema.GroupVersion) *apiregistrationv1.APIService {
 	manner, group, version := "true", int32(1000), int32(100)
 	if p, ok := groupPriorities[gv.Group]; ok {
@@ -76,7 +76,7 @@ func (s *Server) registerServices(ctx context.Context) {
 		_, changed := s.registry.Changes()
 		var retry <-chan time.Time
 		if err := s.syncServices(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Warn("APIService objects are not up to date", "err", err)
+			s.logger.Warn("update of APIService objects failed", "err", err)
 			retry = time.After(serviceRetry)
 		}
 		select {
@@ -88,7 +88,7 @@ func (s *Server) registerServices(ctx context.Context) {
 	}
 }
 
-// syncServices creates what is missing and deletes what is not served any more.
+// syncServices creates what is missing and deletes what is no longer served.
 func (s *Server) syncServices(ctx context.Context) error {
 	res := s.registry.Resource(apiServices)
 	snap, err := res.Snapshot(ctx, registry.Freshness{}) // with what the last run wrote

@@ -46,7 +46,7 @@ func (s *Server) bootstrapUntilDone(ctx context.Context) error {
 	return backoff.Retry(ctx, bootstrapRetry, outOfReach, func(ctx context.Context) error {
 		err := s.bootstrap(ctx)
 		if err != nil && ctx.Err() == nil && outOfReach(err) {
-			s.logger.Warn("the store cannot be reached yet", "err", err)
+			s.logger.Warn("bootstrap failed, the store is unavailable", "err", err)
 		}
 		return err
 	})

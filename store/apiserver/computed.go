@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// Computed is a resource whose objects are made when somebody asks. Its Info.Verbs name what it serves, out
+// Computed is a resource whose objects are computed for each request. Its Info.Verbs name what it serves, out
 // of get, list, watch and create; the functions for other verbs are not called and may be nil. The user is in
 // ctx (authn.UserFrom).
 type Computed struct {
@@ -28,11 +28,11 @@ type Computed struct {
 	Get func(ctx context.Context, key types.NamespacedName) (metav1.Object, error)
 	// List returns the objects of a namespace, empty for all. The server applies selectors.
 	List func(ctx context.Context, namespace string) ([]metav1.Object, error)
-	// Watch sends changes until ctx ends. send blocks while the client does not read, and fails when it has
-	// gone.
+	// Watch sends changes until ctx ends. send blocks while the client does not read, and fails when the
+	// client has disconnected.
 	Watch func(ctx context.Context, namespace string, send func(eventType string, obj metav1.Object) error) error
-	// Create answers a create, such as a review. Admission has been asked. It must change nothing if
-	// DryRun(ctx), and what it writes through the server's registry with ctx is fenced as the request is.
+	// Create handles a create, such as a review, after admission. It must change nothing if DryRun(ctx).
+	// Writes through the server's registry with ctx are fenced as the request is.
 	Create func(ctx context.Context, namespace string, obj metav1.Object) (metav1.Object, error)
 }
 
@@ -49,7 +49,7 @@ func hasProto(info *scheme.Info) bool {
 func (s *Server) serveComputed(rt *route, r *request) {
 	o := rt.offers(r.info.Verb == "watch")
 	if r.info.Verb == "create" {
-		o.table = false // there is no table of what is not kept
+		o.table = false // there is no table of objects that are not stored
 	}
 	out, err := r.accepts(o)
 	if err != nil {
@@ -111,7 +111,8 @@ func (s *Server) serveComputed(rt *route, r *request) {
 	}
 }
 
-// place gives an object to be computed the namespace of the request, and takes away what only a server sets.
+// place sets the namespace of the request in an object to be computed, and clears the fields that only a
+// server sets.
 func (r *request) place(rt *route, obj metav1.Object) error {
 	m := metav1.MetaOf(obj)
 	m.UID, m.CreationTimestamp, m.SelfLink = "", metav1.Time{}, ""
@@ -123,7 +124,7 @@ func (r *request) place(rt *route, obj metav1.Object) error {
 	return nil
 }
 
-// trackComputed records who asked what, as of an object that is stored.
+// trackComputed sets the managed fields, as of a stored object.
 func trackComputed(rt *route, obj metav1.Object, manager string) error {
 	t, err := managedfields.ForType(rt.info.Type)
 	if err == nil {

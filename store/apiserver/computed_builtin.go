@@ -27,8 +27,8 @@ func (s *Server) builtinComputed() []Computed {
 	return out
 }
 
-// componentStatuses reports what the server can tell of the parts beside it: the store. The resource is
-// deprecated.
+// componentStatuses reports the status of the components that the server can check: the store. The resource
+// is deprecated.
 func (s *Server) componentStatuses(ctx context.Context, _ string) ([]metav1.Object, error) {
 	condition := corev1.ComponentCondition{Type: corev1.ComponentHealthy, Status: corev1.ConditionTrue, Message: "ok"}
 	if _, err := s.store.Progress(ctx, "/"); err != nil {

@@ -20,8 +20,8 @@ import (
 
 type gvr = schema.GroupVersionResource
 
-// discovery is what the server says it serves: groups in their order, versions by preference, resources by
-// name. The aggregated documents are made when first asked for.
+// discovery lists what the server serves: groups in their order, versions by preference, resources by
+// name. The aggregated documents are encoded on first use.
 type discovery struct {
 	groups []groupEntry
 	docs   *[2]aggregated // of /apis and of /api
@@ -141,8 +141,8 @@ func (rt *route) apiResources() []metav1.APIResource {
 	return out
 }
 
-// verbs are those that discovery tells of. A resource that is going away still takes changes, as finalizers
-// need them, but nobody should begin to use it.
+// verbs are those that discovery lists. A resource that is being removed still accepts changes, which
+// finalizers need, but is not advertised for new use.
 func (rt *route) verbs() []string {
 	if rt.res == nil || !rt.res.Definition().Terminating {
 		return rt.info.Verbs
@@ -210,7 +210,7 @@ var hashedVersions = map[schema.GroupResource]string{
 	{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicybindings"}: "v1beta1",
 }
 
-// storageHash tells clients when the stored version of a resource changes.
+// storageHash changes when the stored version of a resource does.
 func storageHash(res *registry.Resource) string {
 	d := res.Definition()
 	kind := d.Info.GVK

@@ -76,7 +76,7 @@ func (s *Server) dispatch(r *request) {
 	}
 }
 
-// warnDeprecated tells the client, and the metrics, that it uses an API that is going away.
+// warnDeprecated warns the client of a deprecated API, and reports its use to the metrics.
 func (r *request) warnDeprecated() {
 	if r.rt.deprecated == "" {
 		return
@@ -132,7 +132,7 @@ func (i *requestInfo) validate() error {
 func (rt *route) applies(i *requestInfo, read bool) bool {
 	switch i.Verb {
 	case "watch":
-		return read // the paths of old are watches whatever the method
+		return read // legacy /watch/ paths are watches for any method
 	case "create":
 		return i.Name == "" && (i.Namespace != "" || !rt.info.Namespaced) || rt.info.GVR.Resource == "namespaces" && i.Name == ""
 	case "update", "patch":

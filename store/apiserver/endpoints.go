@@ -26,7 +26,7 @@ const (
 	leaseRefresh = 10 * time.Second
 )
 
-// repairEvery is the time between looks at the addresses and ports of services.
+// repairEvery is the time between two checks of the addresses and ports of services.
 const repairEvery = 3 * time.Minute
 
 // maintain runs the server's own upkeep until ctx ends.
@@ -58,7 +58,7 @@ func (s *Server) maintain(ctx context.Context) {
 			s.repair(ctx)
 		case <-refresh:
 			if err := s.publishEndpoints(ctx); err != nil && ctx.Err() == nil {
-				s.logger.Warn("endpoints of the service kubernetes not published", "err", err)
+				s.logger.Warn("publishing endpoints of the service kubernetes failed", "err", err)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (s *Server) maintain(ctx context.Context) {
 
 func (s *Server) repair(ctx context.Context) {
 	if err := s.kinds.RepairServices(ctx); err != nil && ctx.Err() == nil {
-		s.logger.Warn("allocations of services not repaired", "err", err)
+		s.logger.Warn("repair of service allocations failed", "err", err)
 	}
 }
 

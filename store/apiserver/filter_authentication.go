@@ -8,10 +8,10 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// everyone is who callers are to a server without an authenticator.
+// everyone is the user of all requests to a server without an authenticator.
 var everyone = &authn.User{Name: "system:unsecured", Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
 
-// authenticate finds out who asks.
+// authenticate identifies the caller, or fails the request with 401.
 func (s *Server) authenticate(r *request) bool {
 	user := everyone
 	if a := s.opts.Authenticator; a != nil {
@@ -34,7 +34,7 @@ func (s *Server) authenticate(r *request) bool {
 	return true
 }
 
-// identify asks an authenticator. The user is nil if it does not know the caller.
+// identify calls an authenticator. The user is nil if it does not recognize the caller.
 func (s *Server) identify(a authn.Authenticator, hr *http.Request) (user *authn.User, err error) {
 	if hook := s.opts.Metrics.Authenticated; hook != nil {
 		defer func(asked time.Time) { hook(hr, user, err, time.Since(asked)) }(time.Now())

@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// authorize finds out whether the caller may.
+// authorize fails the request unless the caller may make it.
 func (s *Server) authorize(r *request) bool {
 	if s.opts.Authorizer == nil {
 		return true
@@ -31,16 +31,16 @@ func (s *Server) authorize(r *request) bool {
 	return true
 }
 
-// mayCreate finds out whether the caller of an update or a patch may make the object, because it is missing,
-// or that of a WebSocket what it is for.
+// mayCreate checks the verb create: for an update or a patch of a missing object, and for a WebSocket of a
+// subresource.
 func (r *request) mayCreate(ctx context.Context) error {
 	a := r.attributes()
 	a.Verb = "create"
 	return r.permitted(ctx, a)
 }
 
-// permitted returns why a caller may not do what a says: a 403, or a 500 if no authorizer could decide, so
-// that asking again may help.
+// permitted returns nil if a is allowed, else a 403, or a 500 if the authorizers failed, so that a retry may
+// help.
 func (r *request) permitted(ctx context.Context, a authz.Attributes) error {
 	d, reason, err := r.server.permit(ctx, a)
 	switch {
@@ -54,7 +54,7 @@ func (r *request) permitted(ctx context.Context, a authz.Attributes) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: a.APIGroup, Resource: a.Resource}, a.Name, errors.New(forbidden(a, reason, nil)))
 }
 
-// attributes are what decisions about the request are made of, but for selectors.
+// attributes are the authorization attributes of the request, except for selectors.
 func (r *request) attributes() authz.Attributes {
 	return authz.Attributes{
 		User: authn.UserFrom(r.Context()), Verb: r.info.Verb, ResourceRequest: r.info.Resource, Path: r.info.Path,
@@ -63,7 +63,7 @@ func (r *request) attributes() authz.Attributes {
 	}
 }
 
-// permit decides about a whole request.
+// permit decides about a request, and reports the decision to the metrics.
 func (s *Server) permit(ctx context.Context, a authz.Attributes) (d authz.Decision, reason string, err error) {
 	if hook := s.opts.Metrics.Authorized; hook != nil {
 		defer func(asked time.Time) { hook(d, err, time.Since(asked)) }(time.Now())
@@ -78,7 +78,7 @@ func (s *Server) decide(ctx context.Context, a authz.Attributes) (authz.Decision
 	return s.opts.Authorizer.Authorize(ctx, a)
 }
 
-// forbidden says who may not do what, in the words tools look for.
+// forbidden is the message of a 403, in the words that tools look for.
 func forbidden(a authz.Attributes, reason string, err error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "User %s cannot %s ", strconv.Quote(a.User.Name), a.Verb)

@@ -10,8 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// ServeHTTP answers a request. The steps below are the whole path; what follows authorization is the
-// verb's.
+// ServeHTTP serves a request. The steps below are the whole path up to the verb.
 func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	begun := time.Now()
 	t := &tally{ResponseWriter: w}
@@ -33,7 +32,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 	r.setStandardHeaders()
 	if s.opts.ShutdownSendRetryAfter && s.lifecycle.has(ending) && !isProbe(r.info.Path) {
-		t.Header().Set("Connection", "close") // HTTP/2 says so too, in its own way
+		t.Header().Set("Connection", "close") // with HTTP/2 net/http sends GOAWAY
 		r.fail(apierrors.NewTooManyRequests("The apiserver is shutting down, please try again later.", 5))
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
-// Headers by which an answer says which flow schema and priority level its request belonged to.
+// Headers that hold the UIDs of the flow schema and the priority level of a request.
 const (
 	headerFlowSchema    = "X-Kubernetes-Pf-Flowschema-Uid"
 	headerPriorityLevel = "X-Kubernetes-Pf-Prioritylevel-Uid"
@@ -38,7 +38,7 @@ func (s *Server) acquireSeat(r *request, a *authz.Attributes) bool {
 // objectsPerSeat is how many objects of a list cost as much as one request for one object.
 const objectsPerSeat = 100
 
-// seatsOf estimates the cost of a request: lists cost by what they look at.
+// seatsOf estimates the cost of a request: that of a list grows with the objects it examines.
 func (s *Server) seatsOf(r *request) int {
 	if r.info.Verb != "list" || r.info.Name != "" {
 		return 1

@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// impersonate lets a caller who may do so act as somebody else.
+// impersonate replaces the user of a request by the one in its Impersonate- headers, if the caller may do so.
 func (s *Server) impersonate(r *request) bool {
 	asked := false
 	for h := range r.Header {

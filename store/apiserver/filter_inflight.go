@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// limits counts the requests being served and turns away what is too much.
+// limits counts the requests being served and rejects those over the limits.
 type limits struct {
 	mu         sync.Mutex
 	reading    int // short requests that only read
@@ -16,7 +16,7 @@ type limits struct {
 	waiting    []idleWait
 }
 
-// idleWait is somebody who waits for the end of all requests, or of all but long ones.
+// idleWait is a wait for the end of all requests, or of all but long ones.
 type idleWait struct {
 	long bool
 	done chan struct{}
@@ -24,7 +24,7 @@ type idleWait struct {
 
 func (l *limits) init(reading, writing int) { l.maxReading, l.maxWriting = reading, writing }
 
-// flight says how a request is counted.
+// flight is how a request is counted.
 type flight uint8
 
 const (
@@ -95,7 +95,7 @@ func (l *limits) idle(long bool) <-chan struct{} {
 	return w.done
 }
 
-// flight says how the request is counted.
+// flight classifies the request.
 func (r *request) flight() flight {
 	switch {
 	case r.info.long():

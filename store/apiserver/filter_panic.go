@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// guard turns a panic into a 500. A handler that gave up on purpose goes on doing so.
+// guard turns a panic into a 500. A handler that panicked with http.ErrAbortHandler is aborted as it wants.
 func (s *Server) guard(r *request, t *tally) {
 	p := recover()
 	if p == nil {
@@ -18,7 +18,7 @@ func (s *Server) guard(r *request, t *tally) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
-	s.logger.Error("a request panicked", "method", r.Method, "path", r.info.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	s.logger.Error("serving a request failed: panic", "method", r.Method, "path", r.info.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	if t.code != 0 {
 		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 	}

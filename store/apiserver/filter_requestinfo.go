@@ -10,16 +10,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// requestInfo is what a request's method, path and query say about it.
+// requestInfo holds what a request's method, path and query determine.
 type requestInfo struct {
-	// Resource tells requests for API objects from the others.
+	// Resource reports that the request is for API objects.
 	Resource bool
 	// Path as sent.
 	Path string
 	// Verb is the API verb, empty for methods that have none; for requests that are not for API objects, the
 	// method in lower case.
 	Verb string
-	// GVR is the resource asked for, at the version of the path.
+	// GVR is the resource in the path, at the version of the path.
 	GVR schema.GroupVersionResource
 	// Subresource, Namespace and Name; each may be empty. For a namespace both Namespace and Name are its
 	// name.
@@ -29,7 +29,7 @@ type requestInfo struct {
 
 	within bool // the path names a namespace, and after it the resource
 	named  bool // Name is from the path, not from a field selector
-	watch  bool // the path begins with watch/, the older way to ask for a watch
+	watch  bool // the path begins with watch/, the legacy form of a watch
 	broken bool // the path has an empty element
 }
 

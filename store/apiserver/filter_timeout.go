@@ -8,7 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// timeout is the time a request gets: the server's, or less if the client says so.
+// timeout is the time a request may take: the server's, or less if the client sets one.
 func (r *request) timeout() (time.Duration, error) {
 	most := r.server.opts.RequestTimeout
 	text := r.query.Get("timeout")
@@ -25,8 +25,8 @@ func (r *request) timeout() (time.Duration, error) {
 	return min(d, most), nil
 }
 
-// boundRest bounds how long net/http waits for a body that was not asked for: it reads a little of it before
-// it answers.
+// boundRest bounds how long net/http waits for a body that no handler read: it drains some of it before it
+// sends the response.
 func (r *request) boundRest(w http.ResponseWriter) {
 	if !r.bodyHere.Load() {
 		_ = http.NewResponseController(w).SetReadDeadline(r.begun.Add(r.server.opts.RequestTimeout))

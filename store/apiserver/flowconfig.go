@@ -28,7 +28,7 @@ type flowConfig struct {
 	changed chan struct{} // capacity 1
 }
 
-// configureFlows keeps the flows as the objects say, until ctx ends.
+// configureFlows applies changes of the configuration objects to the flow controller until ctx ends.
 func (s *Server) configureFlows(ctx context.Context) {
 	if s.flows == nil || s.registry.Resource(flowSchemas) == nil || s.registry.Resource(priorityLevels) == nil {
 		return
@@ -89,7 +89,7 @@ func (c *flowConfig) onConfigEvent(resource gvr, e registry.Event) {
 	}
 }
 
-// apply configures the flows and returns the schemas whose status does not say whether their level exists.
+// apply configures the flows and returns the schemas whose condition Dangling is missing or outdated.
 func (c *flowConfig) apply() []*flowcontrolv1.FlowSchema {
 	c.mu.Lock()
 	schemas, levels := slices.Collect(maps.Values(c.schemas)), slices.Collect(maps.Values(c.levels))

@@ -9,7 +9,7 @@ import (
 )
 
 // addFlowDumps registers the pages that show what priority and fairness is doing, as Kubernetes has them:
-// comma separated, with a header, aligned for people.
+// comma separated, with a header, aligned.
 func (s *Server) addFlowDumps() {
 	for name, dump := range map[string]func(*dumper){
 		"dump_priority_levels": s.dumpLevels, "dump_queues": s.dumpQueues, "dump_requests": s.dumpRequests,
@@ -20,7 +20,7 @@ func (s *Server) addFlowDumps() {
 			h.Set("X-Content-Type-Options", "nosniff")
 			d := &dumper{tabwriter.NewWriter(w, 8, 0, 1, ' ', 0)}
 			dump(d)
-			_ = d.Flush() // to a client that may have gone
+			_ = d.Flush() // the client may have disconnected
 		})
 	}
 }

@@ -20,23 +20,23 @@ type check struct {
 }
 
 // Health checks need no credentials and have no rate limit, so the store is queried at most once per
-// probeInterval, and all requests get its last answer.
+// probeInterval, and all requests get the last result.
 const (
 	probeInterval = time.Second
 	probeTimeout  = 2 * time.Second
 )
 
-// storeProbe asks the store whether it can be read.
+// storeProbe checks whether the store can be read.
 type storeProbe struct {
 	ask func(ctx context.Context) error
 
 	mu      sync.Mutex
-	running chan struct{} // closed when the question that is under way has been answered; nil: there is none
-	at      time.Time     // of the last answer
-	err     error         // the last answer
+	running chan struct{} // closed when the check under way has ended; nil if there is none
+	at      time.Time     // of the last result
+	err     error         // the last result
 }
 
-// check returns the store's last answer, or waits for the next one if that is older than probeInterval.
+// check returns the last result, or waits for the next one if that is older than probeInterval.
 func (p *storeProbe) check(ctx context.Context) error {
 	p.mu.Lock()
 	if p.running == nil && !p.at.IsZero() && time.Since(p.at) < probeInterval {
@@ -57,7 +57,7 @@ func (p *storeProbe) check(ctx context.Context) error {
 	answered := make(chan struct{})
 	p.running = answered
 	p.mu.Unlock()
-	// A caller who goes away must not spoil the answer for the others.
+	// A canceled request must not fail the others that wait for the result.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
 	err := errors.New("the store's probe panicked")

@@ -16,13 +16,13 @@ import (
 // Metrics are hooks for measurements. They are called on the request's goroutine and must be quick and safe
 // for concurrent use. Nil functions are skipped.
 type Metrics struct {
-	// Request is called when a request has been answered.
+	// Request is called when a request has ended.
 	Request func(m Measurement)
-	// Authenticated is called when Options.Authenticator has been asked about r. user is nil if it does not
-	// know the caller; err is why, if that is known.
+	// Authenticated is called after each call of Options.Authenticator. user is nil if it did not recognize
+	// the caller; err is the reason, if there is one.
 	Authenticated func(r *http.Request, user *authn.User, err error, elapsed time.Duration)
-	// Authorized is called when Options.Authorizer has been asked about a whole request; impersonation asks
-	// further questions, which are not told of.
+	// Authorized is called after Options.Authorizer has decided about a request. Access checks made for
+	// impersonation are not reported.
 	Authorized func(d authz.Decision, err error, elapsed time.Duration)
 	// Admission are the hooks of admission.
 	Admission admission.Metrics
@@ -30,33 +30,33 @@ type Metrics struct {
 	InFlight func(mutating bool, delta int)
 	// LongRunning is called with +1 and -1 as watches, logs and streams begin and end.
 	LongRunning func(m Measurement, delta int)
-	// Rejected is called when a request is turned away with 429 because too much is going on.
+	// Rejected is called when a request is rejected with 429 because the server is overloaded.
 	Rejected func(m Measurement)
 	// Flows are the hooks of priority and fairness.
 	Flows flowcontrol.Metrics
-	// Listed is called when a list has been answered from the watch cache, with the number of objects it
-	// looked at and of those in the answer.
+	// Listed is called when a list was served from the watch cache, with the numbers of objects examined and
+	// returned.
 	Listed func(resource schema.GroupResource, fetched, returned int)
 	// WatchEvents is called when a watch begins. What it returns is called for each event that is sent, with
 	// its size in bytes.
 	WatchEvents func(resource schema.GroupVersionResource) func(bytes int)
-	// WatchListed is called when a watch has sent the objects it was asked to begin with; Elapsed is the time
-	// that took since the request came.
+	// WatchListed is called when a watch with sendInitialEvents has sent its initial objects; Elapsed is the
+	// time since the request arrived.
 	WatchListed func(m Measurement)
-	// HandshakeFailed is called when a client of Serve has not got as far as TLS.
+	// HandshakeFailed is called when the TLS handshake of a connection of Serve fails.
 	HandshakeFailed func()
-	// Deprecated is called when a request was for an API that is deprecated.
+	// Deprecated is called for each request for a deprecated API.
 	Deprecated func(m Measurement)
 	// Queue returns the hooks of a queue of work of the server; nil means none.
 	Queue func(name string) *workqueue.Metrics
-	// HealthCheck is called with the outcome of each check of healthz, livez or readyz (path, without slash).
+	// HealthCheck is called with the result of each check of healthz, livez or readyz (path, without slash).
 	HealthCheck func(path, check string, err error)
 }
 
-// Measurement describes a request by what it has in common with others. What a client can choose freely, such
-// as names, or resources that are not served, is not in it, so every field is fit to be a label.
+// Measurement describes a request by properties of bounded cardinality. It holds nothing that clients choose
+// freely, such as names or resources that are not served, so every string field may be a label.
 type Measurement struct {
-	// Verb in the words of Kubernetes' metrics: GET, LIST, WATCH, POST, PUT, PATCH, APPLY, DELETE,
+	// Verb is one of those of Kubernetes' metrics: GET, LIST, WATCH, POST, PUT, PATCH, APPLY, DELETE,
 	// DELETECOLLECTION, CONNECT, or other.
 	Verb string
 	// Group, Version, Resource and Subresource; empty if the request was not for a resource that is served.
@@ -68,9 +68,8 @@ type Measurement struct {
 	DryRun string
 
 	// Code is the HTTP status, Elapsed the time until the last byte was written, of which Outside was spent
-	// waiting to be let run and for admission webhooks, Bytes the size of the answer, and BodyBytes that of
-	// the request's body as far as it was read. They are zero in a measurement of a request that has not
-	// ended.
+	// queued and in admission webhooks, Bytes the size of the response, and BodyBytes that of the request's
+	// body as far as it was read. They are zero in a measurement of a request that has not ended.
 	Code             int
 	Elapsed, Outside time.Duration
 	Bytes, BodyBytes int64

@@ -12,7 +12,7 @@ import (
 // Requests may write an at sign for the dot before v1.0, which is no valid media type.
 const openAPIProto = "application/com.github.proto-openapi.spec.v%d.v1.0+protobuf"
 
-// serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are made when first asked for. The list of
+// serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are built on first use. The list of
 // v3 documents is JSON only, as upstream.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()

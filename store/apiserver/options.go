@@ -18,7 +18,8 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// Options configure a Server. The zero value serves the built-in kinds from a new memory store to everybody.
+// Options configure a Server. The zero value serves the built-in kinds from a new memory store to every
+// caller.
 type Options struct {
 	// Store keeps the objects; nil means a new memory store, which Run closes at its end.
 	Store store.Store
@@ -34,14 +35,14 @@ type Options struct {
 	Builtin builtin.Options
 
 	// Authenticator identifies callers; nil makes everyone a member of system:masters. A request it does not
-	// know is refused with 401; put authn.AllowAnonymous at its end to let such requests through.
+	// recognize gets 401; a union that ends in authn.AllowAnonymous lets such requests through.
 	Authenticator authn.Authenticator
 	// Authorizer decides what callers may do; nil allows everything.
 	Authorizer authz.Authorizer
 	// Admission is the chain of plugins, in order.
 	Admission []admission.Plugin
-	// Secure is called by New with the way in for parts of the server, and may set the fields above: an
-	// authorizer or a plugin that reads API objects is made here. Its error is New's.
+	// Secure is called by New with the access that parts of the server have, and may set the fields above: an
+	// authorizer or a plugin that reads API objects is made here. New returns its error.
 	Secure func(a registry.Access, o *Options) error
 
 	// WebhookDial opens the connections to the conversion webhooks of custom resources; nil means the
@@ -79,30 +80,30 @@ type Options struct {
 
 	// MaxInFlight and MaxMutatingInFlight bound the requests being served at a time, watches and other long
 	// ones not counted: their sum is what priority and fairness shares out; without it they bound reads and
-	// writes apart. Zero means 400 and 200; if one of them is negative, it knows no bound and there is no
-	// priority and fairness.
+	// writes apart. Zero means 400 and 200; a negative value means no limit, and disables priority and
+	// fairness.
 	MaxInFlight, MaxMutatingInFlight int
-	// NoPriorityAndFairness serves requests as they come: FlowSchema and PriorityLevelConfiguration objects
-	// have no effect.
+	// NoPriorityAndFairness serves requests in the order of their arrival: FlowSchema and
+	// PriorityLevelConfiguration objects have no effect.
 	NoPriorityAndFairness bool
 	// RequestTimeout bounds requests that are not long-running. Zero means a minute.
 	RequestTimeout time.Duration
-	// NoCompression sends large answers as they are, also to clients that take gzip.
+	// NoCompression sends large responses uncompressed, also to clients that accept gzip.
 	NoCompression bool
 	// NoWatchList refuses watches that begin with all objects (sendInitialEvents); clients list first
 	// instead.
 	NoWatchList bool
-	// UnsafeDelete lets those who have the verb unsafe-delete-ignore-read-errors on a resource delete objects
+	// UnsafeDelete lets users with the verb unsafe-delete-ignore-read-errors on a resource delete objects
 	// that cannot be decoded, with the delete option ignoreStoreReadErrorWithClusterBreakingPotential;
-	// without it the option is ignored. What such an object held, such as the cluster IP of a service, is
-	// given back by repair or never.
+	// without it the option is ignored. What such an object reserved, such as the cluster IP of a service, is
+	// released by repair or never.
 	UnsafeDelete bool
-	// CBOR serves and takes application/cbor beside JSON, watches as application/cbor-seq and applies as
+	// CBOR serves and accepts application/cbor beside JSON, watches as application/cbor-seq and applies as
 	// application/apply-patch+cbor, and stores custom resources in it: the alpha feature
-	// CBORServingAndStorage. What is stored is read in either form, with it or without. Tables are not to be
-	// had in CBOR.
+	// CBORServingAndStorage. Stored objects are read in either form, with it or without. Table responses are
+	// not available in CBOR.
 	CBOR bool
-	// CompactInterval is how often old revisions are forgotten: after one to two intervals continue tokens
+	// CompactInterval is how often old revisions are dropped: after one to two intervals continue tokens
 	// and lists at an exact resourceVersion are answered with 410, whatever is still in memory, and a store
 	// that does not compact by itself is compacted. Zero means 5 minutes, negative never.
 	CompactInterval time.Duration
@@ -113,15 +114,16 @@ type Options struct {
 	// less, down to 3 seconds, if the client sends the header Keelson-Bookmark-Seconds.
 	BookmarkInterval time.Duration
 
-	// ShutdownDelay is how long the server goes on as before, but not ready, when Run's context has ended, so
-	// that load balancers stop sending clients to it. Zero means not at all.
+	// ShutdownDelay is how long the server continues to serve, but reports not ready, after Run's context has
+	// ended, so that load balancers stop sending clients to it. Zero means no delay.
 	ShutdownDelay time.Duration
-	// ShutdownSendRetryAfter goes on listening after ShutdownDelay for as long as requests are being served,
-	// but answers new ones with 429, to try again elsewhere, health checks and metrics apart. Otherwise new
-	// connections are refused by then.
+	// ShutdownSendRetryAfter keeps listening after ShutdownDelay while requests are being served, and answers
+	// new ones, except health checks and metrics, with 429 and Retry-After. Otherwise new connections are
+	// refused from then on.
 	ShutdownSendRetryAfter bool
-	// GoawayChance is the share of HTTP/2 requests, 0 to 0.02, whose clients are told to connect anew, so
-	// that clients behind a load balancer spread over several servers. Watches are not cut.
+	// GoawayChance is the share of HTTP/2 requests, 0 to 0.02, whose clients get a GOAWAY frame and
+	// reconnect, so that clients behind a load balancer spread over several servers. Watches are not
+	// interrupted.
 	GoawayChance float64
 	// CORSOrigins are regular expressions of the origins whose pages may use the API from a browser. Each
 	// begins with ^ or // and ends with $, a colon or a port, so that no longer host matches. Nil means none.
@@ -130,7 +132,7 @@ type Options struct {
 	// none.
 	HSTS []string
 
-	// Version is what /version says beside the build's own facts; empty fields are filled.
+	// Version is the response of /version; empty fields are filled from the build.
 	Version VersionInfo
 	// Metrics are called as things happen. Nil functions are skipped.
 	Metrics Metrics
@@ -142,7 +144,7 @@ type Options struct {
 type VersionInfo struct {
 	Major string `json:"major"`
 	Minor string `json:"minor"`
-	// The version whose behaviour is shown, and the oldest that can be, as upstream's servers tell.
+	// The emulated version and the oldest version that can be emulated, as upstream's servers report them.
 	EmulationMajor        string `json:"emulationMajor,omitempty"`
 	EmulationMinor        string `json:"emulationMinor,omitempty"`
 	MinCompatibilityMajor string `json:"minCompatibilityMajor,omitempty"`

@@ -24,10 +24,10 @@ type request struct {
 	handler  string            // path of the handler that serves a request that is not for a resource
 	query    url.Values
 	begun    time.Time
-	outside  time.Duration // waiting to be let run, and for webhooks
+	outside  time.Duration // spent queued and in webhooks
 	warnings []string
 	body     []byte
-	bodyRead bool        // or tried to
+	bodyRead bool        // or reading it failed
 	bodyHere atomic.Bool // all of it
 
 	serving sync.Mutex // held while another goroutine uses the ResponseWriter
@@ -45,7 +45,7 @@ func (r *request) whileServed(f func()) {
 	}
 }
 
-// served waits for a call of whileServed that has begun, and refuses those to come. It is the last thing the
+// served waits for a call of whileServed that is running, and disables later ones. It is the last thing the
 // handler does.
 func (r *request) served() {
 	r.serving.Lock()

@@ -29,7 +29,7 @@ func (r *request) readBody() ([]byte, error) {
 	if n := r.ContentLength; n > 0 {
 		b, err := readGrowing(r.Body, int(n))
 		if err != nil {
-			return nil, r.unread(err)
+			return nil, r.bodyReadError(err)
 		}
 		r.body = b
 		r.bodyHere.Store(true)
@@ -40,14 +40,14 @@ func (r *request) readBody() ([]byte, error) {
 		return nil, tooLarge()
 	}
 	if err != nil {
-		return nil, r.unread(err)
+		return nil, r.bodyReadError(err)
 	}
 	r.body = b
 	r.bodyHere.Store(true)
 	return b, nil
 }
 
-// promised is the most that is allocated for a body before any of it has come: clients may announce more than
+// promised bounds what is allocated for a body before any of it has arrived: clients may announce more than
 // they send.
 const promised = 64 << 10
 
@@ -68,8 +68,8 @@ func readGrowing(in io.Reader, n int) ([]byte, error) {
 	}
 }
 
-// unread says why there is no body.
-func (r *request) unread(err error) error {
+// bodyReadError maps a read error to a Status.
+func (r *request) bodyReadError(err error) error {
 	if r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return apierrors.NewTimeout("the body did not arrive within the allotted timeout", 0)
 	}
@@ -80,7 +80,7 @@ func tooLarge() error {
 	return apierrors.NewRequestEntityTooLarge(fmt.Sprintf("limit is %d", maxBody))
 }
 
-// contentMedia reads a Content-Type. Nothing means JSON.
+// contentMedia parses the Content-Type. An empty one means JSON.
 func (r *request) contentMedia() (media, error) {
 	contentType := r.Header.Get("Content-Type")
 	switch contentType {

@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// fieldValidation is how fields that do not belong are treated.
+// fieldValidation is how unknown and duplicate fields are handled.
 type fieldValidation uint8
 
 const (
@@ -41,13 +41,13 @@ func (r *request) fieldValidation() (fieldValidation, error) {
 	}
 }
 
-// kinded is what a body says it is.
+// kinded is implemented by objects that carry their kind.
 type kinded interface {
 	GroupVersionKind() schema.GroupVersionKind
 }
 
-// decode reads the body into obj, which must be of kind gvk. Fields that do not belong are refused, warned of
-// or ignored.
+// decode reads the body into obj, which must be of kind gvk. Unknown and duplicate fields cause an error, a
+// warning or nothing.
 func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
 	data, err := r.readBody()
 	if err != nil {
@@ -103,7 +103,7 @@ func (r *request) decodeAs(data []byte, m media, obj any, gvk schema.GroupVersio
 	return r.checked(obj, got, gvk, issues, fv)
 }
 
-// checked compares the kind of what was decoded and deals with fields that do not belong.
+// checked compares the decoded kind with the expected one and handles unknown and duplicate fields.
 func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []codec.FieldIssue, fv fieldValidation) error {
 	_, unstructured := obj.(*metav1.Unstructured)
 	if unstructured && got.Kind != gvk.Kind && got.Kind != "" && got.GroupVersion() == gvk.GroupVersion() {
@@ -115,7 +115,7 @@ func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []co
 			validation.Invalid(validation.NewPath("kind"), got.Kind, "must be "+gvk.Kind)})
 	}
 	if unstructured && r.custom() && (got.Kind == "" || got.Version == "") {
-		// Only the types of built-in kinds say what their objects are.
+		// Only the Go types of built-in kinds imply a kind.
 		if got.Kind == "" {
 			return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): Object 'Kind' is missing", gvk.Kind))
 		}
@@ -143,7 +143,7 @@ func cannotHandle(gvk schema.GroupVersionKind, why string) string {
 	return fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", gvk.Kind, gvk.Version, gvk.Kind, why)
 }
 
-// sameKind compares what a body says it is with what it has to be. What it leaves out is taken as meant.
+// sameKind compares the kind of a body with the expected one. Empty parts match.
 func sameKind(got, want schema.GroupVersionKind) error {
 	if got.Kind == "" && got.Version == "" && got.Group == "" || got == want {
 		return nil
@@ -164,7 +164,7 @@ func sameKind(got, want schema.GroupVersionKind) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", got.Kind, want.Kind))
 }
 
-// strictError refuses fields that do not belong.
+// strictError is the error for unknown and duplicate fields with strict validation.
 type strictError struct {
 	error
 	why string
@@ -172,7 +172,7 @@ type strictError struct {
 
 func (e *strictError) Unwrap() error { return e.error }
 
-// report refuses or warns of fields that do not belong.
+// report turns unknown and duplicate fields into an error or warnings.
 func (r *request) report(issues []codec.FieldIssue, gvk schema.GroupVersionKind, fv fieldValidation) error {
 	if len(issues) == 0 || fv == fieldsIgnore {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // fenced returns the context in which the request's writes are made. A leader's token in the header is
-// checked in the transaction of every write; a client that works with leases is told so.
+// checked in the transaction of every write; clients that use leases learn so from a header.
 func (s *Server) fenced(r *request) (context.Context, error) {
 	text := r.Header.Get(fence.Header)
 	if text == "" {
@@ -21,7 +21,7 @@ func (s *Server) fenced(r *request) (context.Context, error) {
 	return fence.WithToken(r.Context(), token), nil
 }
 
-// announceFencing tells clients that read or write leases that tokens are checked.
+// announceFencing sets the header by which clients that use leases learn that tokens are checked.
 func (r *request) announceFencing() {
 	if r.info.GVR.Resource == "leases" && r.info.GVR.Group == "coordination.k8s.io" {
 		r.w.Header().Set(fence.Header, fence.Enforced)

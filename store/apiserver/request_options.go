@@ -69,7 +69,7 @@ func managerOf(agent string) string {
 	return agent
 }
 
-// validateDryRun refuses every way to ask for a dry run but All.
+// validateDryRun rejects every value but All.
 func validateDryRun(values []string) validation.ErrorList {
 	if slices.ContainsFunc(values, func(v string) bool { return v != metav1.DryRunAll }) {
 		return validation.ErrorList{validation.NotSupported(validation.NewPath("dryRun"), values, []string{metav1.DryRunAll})}
@@ -89,7 +89,7 @@ func queryInt(q url.Values, name string) (int64, bool, error) {
 	return v, true, nil
 }
 
-// write is how the registry is asked for a write.
+// write returns the registry options of a write.
 func (r *request) write(wo writeOptions, options any) registry.Write {
 	return registry.Write{DryRun: wo.dryRun, FieldManager: wo.fieldManager, Warn: r.warn, Outside: &r.outside, Options: options, Subresource: r.info.Subresource}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// accepts negotiates the answer.
+// accepts negotiates the encoding of the response.
 func (r *request) accepts(o offers) (output, error) {
 	o.cbor = r.server.opts.CBOR
 	out, ok := negotiate(r.Header.Get("Accept"), o)
@@ -23,7 +23,7 @@ func (r *request) accepts(o offers) (output, error) {
 	return out, nil
 }
 
-// send encodes v, which has apiVersion and kind set, and answers with it.
+// send encodes v, which has apiVersion and kind set, and sends it as the response.
 func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any) {
 	var body []byte
 	var err error
@@ -39,15 +39,15 @@ func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any)
 		body = append(body, '\n')
 	}
 	if err != nil {
-		r.server.logger.Error("an answer could not be encoded", "path", r.info.Path, "err", err)
+		r.server.logger.Error("encoding a response failed", "path", r.info.Path, "err", err)
 		http.Error(r.w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	r.sendBytes(code, out.media, body)
 }
 
-// pretty reports whether JSON is for somebody to read: because the query says so, or because people use that
-// program.
+// pretty reports whether JSON is to be indented: if the query asks for it, or for user agents of interactive
+// programs.
 func (r *request) pretty() bool {
 	if r.URL.RawQuery != "" {
 		if text := r.query.Get("pretty"); text != "" {
@@ -63,7 +63,7 @@ func (r *request) pretty() bool {
 	return false
 }
 
-// sendBytes answers with an encoded object.
+// sendBytes sends an encoded object as the response.
 func (r *request) sendBytes(code int, m media, body []byte) {
 	if m == mediaJSON && r.pretty() {
 		var b bytes.Buffer

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// compressAbove is the size from which an answer is compressed, in bytes, if the client takes it.
+// compressAbove is the size in bytes from which a response is compressed, if the client accepts it.
 const compressAbove = 128 << 10
 
-// compressor returns a writer that compresses the answer, or nil if it should not be.
+// compressor returns a writer that compresses the response, or nil if it is sent as it is.
 func (r *request) compressor(size int) io.WriteCloser {
 	if size < compressAbove || r.server.opts.NoCompression || !acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		return nil
@@ -37,7 +37,7 @@ func acceptsGzip(header string) bool {
 	return false
 }
 
-// body returns where to write an answer of about size bytes, and how to end it.
+// writer returns where to write a response of about size bytes, and a function that completes it.
 func (r *request) writer(code, size int) (io.Writer, func()) {
 	if z := r.compressor(size); z != nil {
 		r.w.WriteHeader(code)
@@ -45,14 +45,14 @@ func (r *request) writer(code, size int) (io.Writer, func()) {
 	}
 	r.w.WriteHeader(code)
 	if size > largeWrite {
-		// A write waits until the connection has taken it: few large ones cost less.
+		// Every write goes to the connection: few large ones cost less.
 		w := bufio.NewWriterSize(r.w, largeWrite)
 		return w, func() { _ = w.Flush() }
 	}
 	return r.w, func() {}
 }
 
-// largeWrite is how many bytes of a large answer are written at a time.
+// largeWrite is how many bytes of a large response are written at a time.
 const largeWrite = 128 << 10
 
 var _ http.Flusher = (*tally)(nil)

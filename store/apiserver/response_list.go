@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// sendPage answers with a list.
+// sendPage sends a list.
 func (r *request) sendPage(rt *route, out output, p *page) {
 	var err error
 	switch out.as {
@@ -31,11 +31,11 @@ func (r *request) sendPage(rt *route, out output, p *page) {
 	}
 }
 
-// sendList answers with the forms of all items, one after the other.
+// sendList sends a list of the cached encodings of all items.
 func (r *request) sendList(rt *route, out output, p *page, kind schema.GroupVersionKind, meta bool) error {
 	h := codec.ListHeader{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
 		ResourceVersion: strconv.FormatInt(p.revision, 10), Continue: p.next, RemainingItemCount: p.remaining}
-	// Every form is made before the first byte is sent: an object that cannot be shown must fail the whole
+	// Every form is made before the first byte is sent: an object that cannot be encoded must fail the whole
 	// list.
 	items, size, err := r.listItems(rt, out, p, meta)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *request) sendList(rt *route, out output, p *page, kind schema.GroupVers
 		err = codec.WriteListJSON(w, h, withErrors(items))
 		end()
 	}
-	_ = err // the connection is gone: there is nobody to tell
+	_ = err // the connection is broken, and the status has been sent
 	return nil
 }
 

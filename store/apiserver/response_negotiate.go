@@ -40,7 +40,7 @@ func (m media) contentType() string {
 	}
 }
 
-// fromJSON turns JSON into the encoding; protobuf is not made of it.
+// fromJSON converts JSON to the encoding, which must not be protobuf.
 func (m media) fromJSON(text []byte) ([]byte, error) {
 	switch m {
 	case mediaYAML:
@@ -52,7 +52,7 @@ func (m media) fromJSON(text []byte) ([]byte, error) {
 	}
 }
 
-// as is what an object is shown as.
+// as is the representation of an object.
 type as uint8
 
 const (
@@ -69,7 +69,7 @@ type output struct {
 	version string // of the meta group, for tables and metadata: v1 or v1beta1
 }
 
-// offers says what a handler can send.
+// offers are the encodings and representations that a handler can send.
 type offers struct {
 	proto bool // a protobuf form exists
 	cbor  bool // CBOR is on

@@ -10,12 +10,12 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// metaKind is a kind of the meta group at the version a client asked for.
+// metaKind is a kind of the meta group at the negotiated version.
 func metaKind(version, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "meta.k8s.io", Version: version, Kind: kind}
 }
 
-// sendCached answers with one object of the cache.
+// sendCached sends one object of the cache.
 func (r *request) sendCached(rt *route, out output, o *cache.Object) {
 	var err error
 	switch out.as {
@@ -31,7 +31,7 @@ func (r *request) sendCached(rt *route, out output, o *cache.Object) {
 	}
 }
 
-// sendForm answers with the object itself, from forms made once.
+// sendForm sends the object itself, from its cached encodings.
 func (r *request) sendForm(rt *route, out output, o *cache.Object) error {
 	if out.media == mediaProto {
 		body, tail, err := rt.res.Proto(r.Context(), o)
@@ -82,7 +82,7 @@ func envelope(gvk schema.GroupVersionKind, body, tail []byte) []byte {
 	return codec.AppendEnvelopeTail(b)
 }
 
-// sendObject answers a write with the object as stored.
+// sendObject sends the stored object in response to a write.
 func (r *request) sendObject(rt *route, code int, out output, obj metav1.Object) {
 	switch out.as {
 	case asTable:

@@ -13,8 +13,8 @@ import (
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// fail answers with the Status of err. What breaks inside because the request's time is up, a webhook's
-// answer above all, is a timeout.
+// fail responds with the Status of err. An internal error after the request's deadline, such as that of a
+// webhook call, is a timeout.
 func (r *request) fail(err error) {
 	status := apierrors.ToStatus(err)
 	if status.Code == http.StatusInternalServerError && errors.Is(r.Context().Err(), context.DeadlineExceeded) {
@@ -29,7 +29,7 @@ func (r *request) fail(err error) {
 	r.send(int(status.Code), out, statusKind, &status)
 }
 
-// succeed answers with a Status without more to say.
+// succeed responds with a Status of success.
 func (r *request) succeed(code int, details *metav1.StatusDetails) {
 	out, err := r.accepts(offers{proto: true, table: true, meta: true})
 	if err != nil {

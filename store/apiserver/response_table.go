@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// includeObject says what of the object a table row carries.
+// includeObject reads which part of the object a table row carries.
 func (r *request) includeObject() (metav1.IncludeObjectPolicy, error) {
 	switch v := metav1.IncludeObjectPolicy(r.query.Get("includeObject")); v {
 	case "":

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// warn adds a warning to the answer, once.
+// warn adds a warning to the response, unless it has it.
 func (r *request) warn(text string) {
 	const most = 20
 	if len(r.warnings) >= most {
@@ -19,14 +19,14 @@ func (r *request) warn(text string) {
 	r.warnings = append(r.warnings, text)
 }
 
-// Bounds of warnings in an answer, in characters: clients and proxies bound headers, and a webhook or a
+// Bounds of the warnings of a response, in characters: clients and proxies bound headers, and a webhook or a
 // request may cause any text.
 const (
 	allWarnings = 4096 // in all; if they are longer,
 	oneWarning  = 256  // each is cut to this, and the last are left out
 )
 
-// sendWarnings writes the warnings into the header. Called before the status is.
+// sendWarnings writes the warnings into the header. It must be called before WriteHeader.
 func (r *request) sendWarnings() {
 	total := 0
 	for _, text := range r.warnings {

@@ -24,7 +24,7 @@ type eventStream struct {
 	include   metav1.IncludeObjectPolicy
 	form      cache.FormKey
 	bookmarks bool
-	explicit  bool // the client asked for initial events and wants to know their end
+	explicit  bool // the client set sendInitialEvents and gets a bookmark at their end
 	headers   bool // a table's columns have been sent
 	control   *http.ResponseController
 	sent      func(bytes int) // nil if it is not measured
@@ -125,8 +125,8 @@ func (e *eventStream) deliver(events []cache.Event) error {
 	return nil
 }
 
-// convert asks about the objects of many events at once. Where that fails, each event asks for itself, and
-// those before the bad one are sent.
+// convert converts the objects of many events in one call. Where that fails, each event is converted by
+// itself, and those before the bad one are sent.
 func (e *eventStream) convert(events []cache.Event) {
 	objs := make([]*cache.Object, 0, len(events))
 	for i := range events {
@@ -147,7 +147,7 @@ func (e *eventStream) write(b []byte) error {
 	return nil
 }
 
-var errGone = errors.New("the client has gone")
+var errGone = errors.New("the client has disconnected")
 
 func (e *eventStream) encode(ev *cache.Event) ([]byte, error) {
 	switch {
@@ -164,7 +164,7 @@ func (e *eventStream) encode(ev *cache.Event) ([]byte, error) {
 	return ev.Form(e.form, e.frame)
 }
 
-// frame is an event as it travels, the same for every watch that asked for this form.
+// frame is an encoded event, shared by all watches of the same form.
 func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
 	o := ev.Object
 	name := ev.Type.String()
@@ -211,7 +211,7 @@ func (e *eventStream) metadataFrame(ctx context.Context, name string, o *cache.O
 	return e.frameJSON(name, partial)
 }
 
-// frameJSON is an event in an encoding that is made of JSON.
+// frameJSON is an event in an encoding converted from JSON.
 func (e *eventStream) frameJSON(name string, shown any) ([]byte, error) {
 	b, err := codec.Marshal(shown)
 	if err != nil {
@@ -265,14 +265,14 @@ func (e *eventStream) bookmark(ev *cache.Event) ([]byte, error) {
 	return e.frameJSON("BOOKMARK", shown)
 }
 
-// end says why a watch ended, if the client is still there to hear it and it was not simply time.
+// end sends the error that ended a watch, unless its time was up or the client has disconnected.
 func (e *eventStream) end(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, cache.ErrStopped) || errors.Is(err, errGone) {
 		return
 	}
 	if _, ok := errors.AsType[*cache.SlowError](err); ok {
-		return // the client goes on from where it was
+		return // the client resumes from its last resourceVersion
 	}
 	if _, ok := errors.AsType[*store.ExpiredError](err); ok {
 		err = apierrors.NewResourceExpired("too old resource version: the events after it are not available any more")

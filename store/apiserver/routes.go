@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// routes is what the server serves at one time: immutable, made anew when the registry changes.
+// routes are the resources served at one time: immutable, rebuilt when the registry changes.
 type routes struct {
 	generation int64
 	byGVR      map[schema.GroupVersionResource]*route
@@ -36,7 +36,7 @@ func (s *Server) table() *routes {
 		return rt
 	}
 	if err := s.rebuildRoutes(); err != nil {
-		s.logger.Error("routes could not be rebuilt", "err", err)
+		s.logger.Error("rebuilding routes failed", "err", err)
 		return rt
 	}
 	return s.routes.Load()
@@ -72,7 +72,7 @@ func orDefault(t columns.Table) columns.Table {
 	return t
 }
 
-// offers says what can be sent of the route's objects.
+// offers are the encodings and representations of the route's objects.
 func (rt *route) offers(watch bool) offers {
 	return offers{proto: rt.proto, table: true, meta: true, watch: watch}
 }

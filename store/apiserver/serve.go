@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// Serve answers connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2
-// with prior knowledge included) if config is nil. Then it goes on for Options.ShutdownDelay, stops
-// accepting, or with Options.ShutdownSendRetryAfter goes on accepting only to send clients away, waits for
-// requests being served, and closes l. Run must be running beside it; give both the same ctx.
+// Serve serves connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2
+// with prior knowledge included) if config is nil. Then it continues for Options.ShutdownDelay, stops
+// accepting (with Options.ShutdownSendRetryAfter it keeps accepting and answers 429), waits for requests
+// being served, closes l, and returns nil if that went well. Run must be running beside it; give both the
+// same ctx.
 //
 // kubectl, and client-go with a kubeconfig, send tokens and passwords over TLS only: a server with an
 // authenticator that is served in plain text answers them 401. Package store/certs makes a certificate in one
@@ -37,13 +38,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	return serveHandler(serving, l, config, s, s.opts.RequestTimeout+2*streamPatience, logger)
 }
 
-// handshakes sees failed ones in the messages of net/http, which says so nowhere else.
+// handshakes counts failed handshakes in the log messages of net/http, which reports them nowhere else.
 type handshakes struct {
 	slog.Handler
 	failed func()
 }
 
-// Enabled implements slog.Handler: what nobody else wants to read is counted too.
+// Enabled implements slog.Handler: failures below the level of the logger are counted too.
 func (*handshakes) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements slog.Handler.
@@ -57,7 +58,8 @@ func (h *handshakes) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// serveHandler serves l with h until ctx ends, and then waits for requests being served, for at most patience.
+// serveHandler serves l with h until ctx ends, and then waits for requests being served, for at most
+// patience.
 func serveHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, patience time.Duration, logger *slog.Logger) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)

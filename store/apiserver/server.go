@@ -46,7 +46,7 @@ type Server struct {
 	plain           map[string]http.Handler // handlers of other paths
 	prefix          []string                // of those that end in a slash, longest first
 
-	// forgotten is the revision before which states are not served any more.
+	// forgotten is the revision before which states are no longer served.
 	forgotten atomic.Int64
 
 	lifecycle *lifecycle
@@ -117,7 +117,7 @@ func New(opts Options) (*Server, error) {
 // definitionQueue is the name of the queue of definitions of custom resources.
 const definitionQueue = "crd_controller"
 
-// Queues returns facts about the server's queues of work, by name.
+// Queues returns the statistics of the server's work queues, by name.
 func (s *Server) Queues() map[string]workqueue.Stats {
 	if s.custom == nil {
 		return nil
@@ -138,7 +138,7 @@ func BuiltinScheme() (*scheme.Scheme, error) {
 // Registry returns the server's resources.
 func (s *Server) Registry() *registry.Registry { return s.registry }
 
-// Access returns the way in for parts of the server: as over HTTP, without authorization.
+// Access returns the access that parts of the server have: as over HTTP, without authorization.
 func (s *Server) Access() registry.Access { return s.registry.Access() }
 
 // Scheme returns the kinds the server was made with.
@@ -195,7 +195,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// linger goes on serving for Options.ShutdownDelay, not ready any more, or until ctx ends.
+// linger waits for Options.ShutdownDelay, or until ctx ends.
 func (s *Server) linger(ctx context.Context) {
 	if s.opts.ShutdownDelay <= 0 {
 		return
@@ -208,12 +208,11 @@ func (s *Server) linger(ctx context.Context) {
 	}
 }
 
-// streamPatience is how long streams to nodes and services, which nobody else can end, may go on when all
-// short requests have ended.
+// streamPatience is how long streams to nodes and services may continue when all short requests have ended.
 const streamPatience = 5 * time.Second
 
-// drain waits for requests being served, but not for ever: short ones get the time every request has, then
-// long ones that did not end with their watches a little more.
+// drain waits for requests being served: for short ones at most Options.RequestTimeout, then for long ones
+// that did not end with the watches at most streamPatience.
 func (s *Server) drain() {
 	for _, wait := range []struct {
 		idle <-chan struct{}

@@ -7,7 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// serveSubresource hands a request for a part of an object to whoever serves that part.
+// serveSubresource dispatches a request for a subresource.
 func (s *Server) serveSubresource(rt *route, r *request) {
 	known, verb := rt.hasSub(&r.info)
 	switch {

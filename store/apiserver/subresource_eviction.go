@@ -48,7 +48,7 @@ func (s *Server) evict(rt *route, r *request) {
 	r.succeed(http.StatusCreated, nil)
 }
 
-// evictPod asks admission about the eviction, takes a disruption from the pod's budget, and deletes the pod.
+// evictPod runs admission, takes a disruption from the pod's budget, and deletes the pod.
 // What it writes on the way is the server's own: who may evict need not be allowed to change budgets and
 // pods.
 func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo writeOptions) error {
@@ -96,11 +96,12 @@ func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo
 	}
 }
 
-// errPodChanged says that a pod is not what it was when its budget was looked at.
+// errPodChanged reports that a pod has changed since its budget was read.
 var errPodChanged = errors.New("the pod has changed")
 
 // disrupt takes a disruption from the pod's budget, if it counts, and sets the condition DisruptionTarget, by
-// which controllers tell an eviction from a failure. It returns the pod's resourceVersion from then on.
+// which controllers distinguish an eviction from a failure. It returns the pod's resourceVersion from then
+// on.
 func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions, dryRun bool) (version string, err error) {
 	if err := meant(pod, options.Preconditions); err != nil {
 		return "", err
@@ -152,7 +153,7 @@ func meant(pod *corev1.Pod, p *metav1.Preconditions) error {
 	return nil
 }
 
-// setDisruptionTarget says in the pod's status that it is being evicted.
+// setDisruptionTarget sets the pod condition DisruptionTarget.
 func setDisruptionTarget(pod *corev1.Pod) {
 	c := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
 		LastTransitionTime: metav1.Now(), ObservedGeneration: pod.Generation}
@@ -209,7 +210,7 @@ func mayEvictUnready(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 // maxDisruptedPods bounds the evictions that the disruption controller has not seen yet.
 const maxDisruptedPods = 2000
 
-// spendBudget takes one disruption from the budget, or says why it cannot.
+// spendBudget takes one disruption from the budget, or returns why it cannot.
 func (s *Server) spendBudget(ctx context.Context, b *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
 	refuse := func(why string, retry int) error {
 		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget. "+why, retry)

@@ -36,7 +36,7 @@ func customScale(o *metav1.Unstructured, paths *registry.ScalePaths, s *autoscal
 	return nil
 }
 
-// wantsReplicas refuses to show the Scale of a custom object that does not say how many replicas it wants:
+// wantsReplicas returns an error for a custom object that does not set the number of replicas:
 // none is not a number.
 func wantsReplicas(obj metav1.Object, paths *registry.ScalePaths) error {
 	u, ok := obj.(*metav1.Unstructured)

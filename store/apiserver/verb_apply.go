@@ -21,7 +21,7 @@ import (
 type configuration struct {
 	fields map[string]any
 	force  bool
-	named  bool // it says its name itself
+	named  bool // the configuration has a name
 }
 
 // readConfiguration decodes the body of an apply. shape is an empty object of the kind, with which fields

@@ -24,7 +24,7 @@ func (s *Server) connect(rt *route, r *request) {
 		return
 	}
 	if r.info.Subresource == "proxy" {
-		if err := s.askProxy(rt, r, obj); err != nil {
+		if err := s.admitProxy(rt, r, obj); err != nil {
 			r.fail(err)
 			return
 		}
@@ -58,7 +58,7 @@ func (s *Server) connected(rt *route, r *request) (metav1.Object, error) {
 	return rt.res.Decode(r.Context(), o)
 }
 
-// splitTarget takes scheme:name:port apart; scheme and port may be missing.
+// splitTarget splits scheme:name:port; scheme and port may be missing.
 func splitTarget(text string) (scheme, name, port string) {
 	parts := strings.Split(text, ":")
 	switch len(parts) {
@@ -94,8 +94,8 @@ func connectOptions(subresource string, q url.Values) any {
 
 func coreKind(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
 
-// askProxy asks admission about a request that is passed on to obj.
-func (s *Server) askProxy(rt *route, r *request, obj metav1.Object) error {
+// admitProxy runs admission for a request that is forwarded to obj.
+func (s *Server) admitProxy(rt *route, r *request, obj metav1.Object) error {
 	var options any
 	switch obj.(type) {
 	case *corev1.Pod:

@@ -52,8 +52,8 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 // bearerProtocol begins the WebSocket protocol by which browsers send a token.
 const bearerProtocol = "base64url.bearer.authorization.k8s.io."
 
-// withoutCredentials removes what the client says about itself, which is for this server only, or would pass
-// for this server's word.
+// withoutCredentials removes headers with credentials, which are for this server only, and headers that a
+// backend would trust from this server.
 func withoutCredentials(h http.Header) {
 	h.Del("Authorization")
 	for name := range h {
@@ -77,7 +77,7 @@ func withoutCredentials(h http.Header) {
 	}
 }
 
-// logError is what a kubelet says about logs it cannot give.
+// logError is the Status of an error response of a kubelet to a request for a log.
 func logError(resp *http.Response) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
 	_ = resp.Body.Close()

@@ -53,7 +53,7 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 	}
 }
 
-// containerOf checks the container asked for, or finds the only one.
+// containerOf checks the named container, or finds the only one.
 func containerOf(pod *corev1.Pod, name string) (string, error) {
 	// In the order in which they are started.
 	var names []string
@@ -128,7 +128,7 @@ func (s *Server) kubelet(r *request, node string) (string, error) {
 	return host, s.reachableAt(r, host)
 }
 
-// defaultKubeletPort is that of kubelets which do not say.
+// defaultKubeletPort is the port of kubelets whose node status has none.
 const defaultKubeletPort = 10250
 
 func kubeletOf(node *corev1.Node) (string, error) {

@@ -24,8 +24,8 @@ const (
 // webSocket reports whether the client wants the connection to become a WebSocket.
 func (r *request) webSocket() bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
-// socketLog asks a kubelet for a log and sends it over a WebSocket, which kubelets do not speak for logs. An
-// empty message says that it begins.
+// socketLog reads a log from a kubelet and sends it over a WebSocket, which kubelets do not support for logs.
+// An empty message marks the beginning.
 func (s *Server) socketLog(r *request, u *url.URL) {
 	if s.opts.Nodes == nil {
 		r.fail(apierrors.NewServiceUnavailable("this server cannot reach nodes"))

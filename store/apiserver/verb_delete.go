@@ -178,7 +178,7 @@ func (s *Server) delete(rt *route, r *request) {
 }
 
 // deleteUnreadable deletes an object that cannot be read, for which there is a verb of its own: neither
-// finalizers nor admission are asked.
+// finalizers nor admission apply.
 func (s *Server) deleteUnreadable(ctx context.Context, rt *route, r *request) {
 	a := r.attributes()
 	a.Verb = "unsafe-delete-ignore-read-errors"

@@ -101,7 +101,7 @@ func readToken(prefix, text string) (after string, revision int64, err error) {
 	return prefix + start, t.Revision, nil
 }
 
-// page reads what a list asks for.
+// page reads the objects of a list request.
 func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 	namespace := ""
 	if rt.info.Namespaced {
@@ -230,7 +230,8 @@ func collect(snap *cache.Snapshot, prefix, after string, limit int, match func(*
 	return p
 }
 
-// expiredToken is the 410 for a token whose state is gone, with a token for going on at the present state.
+// expiredToken is the 410 for a token whose revision is compacted, with a token to continue at the current
+// revision.
 func expiredToken(prefix, after string) error {
 	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
 		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. " +

@@ -56,7 +56,7 @@ func (s *Server) put(rt *route, r *request, o registry.UpdateOptions) {
 			first = false
 			return body, nil
 		}
-		// The first attempt has had its way with the object: begin again from the bytes.
+		// Update mutates the object, so the retry decodes it again.
 		again := rt.info.New()
 		return again, r.decode(again, rt.info.GVK)
 	}, o)

@@ -66,7 +66,7 @@ func (s *Server) watchContext(r *request, o listOptions) (context.Context, conte
 	}
 }
 
-// watchOptions says where a watch begins.
+// watchOptions returns where a watch begins.
 func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.WatchOptions, error) {
 	wo := cache.WatchOptions{Match: o.matcher(r.Context(), rt.res)}
 	if o.bookmarks {
@@ -110,8 +110,8 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 	return wo, o.convert(r.Context(), rt.res, snap, rt.res.ListPrefix(namespace), "")
 }
 
-// Times between the bookmarks of a watch: without Options.BookmarkInterval, and the shortest that a client may
-// set by a header.
+// Times between the bookmarks of a watch: without Options.BookmarkInterval, and the shortest that a client
+// may set by a header.
 const (
 	defaultBookmarks = time.Minute
 	minBookmarks     = 3 * time.Second

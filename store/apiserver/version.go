@@ -54,7 +54,7 @@ func (v VersionInfo) filled() VersionInfo {
 	return v
 }
 
-// Version is what /version says.
+// Version returns the response of /version.
 func (s *Server) Version() VersionInfo { return s.opts.Version }
 
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
