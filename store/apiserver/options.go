@@ -2,9 +2,12 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -41,10 +44,9 @@ type Options struct {
 	Authorizer authz.Authorizer
 	// Admission is the chain of plugins, in order.
 	Admission []admission.Plugin
-	// Secure is called by New with the access that parts of the server have, and may set the fields above: an
-	// authorizer or a plugin that reads API objects is made here. New returns its error.
-	Secure func(a registry.Access, o *Options) error
-
+	// Secure is called by New with the access that parts of the server have, for an authorizer or a plugin that
+	// reads API objects. What it returns is added to these Options; New returns its error. Nil adds nothing.
+	Secure func(a registry.Access) (Security, error)
 	// WebhookDial opens the connections to the conversion webhooks of custom resources; nil means the
 	// network, see webhook.Options.
 	WebhookDial webhook.DialFunc
@@ -138,6 +140,64 @@ type Options struct {
 	Metrics Metrics
 	// Logger receives what cannot be returned: panics, failed loops. Nil discards.
 	Logger *slog.Logger
+}
+
+// Security is what Options.Secure adds to the Options. Authenticator, Authorizer and Tokens must be nil if those
+// of the Options are set. Admission and Computed follow those of the Options; Handlers and Checks replace
+// those of the same path or name.
+type Security struct {
+	Authenticator authn.Authenticator
+	Authorizer    authz.Authorizer
+	Tokens        TokenIssuer
+	Admission     []admission.Plugin
+	Computed      []Computed
+	Handlers      map[string]http.Handler
+	Checks        map[string]func(ctx context.Context) error
+}
+
+// secure calls Secure and adds what it returns.
+func (o *Options) secure(a registry.Access) error {
+	if o.Secure == nil {
+		return nil
+	}
+	add, err := o.Secure(a)
+	if err != nil {
+		return fmt.Errorf("apiserver: Options.Secure: %w", err)
+	}
+	for _, twice := range []struct {
+		name string
+		is   bool
+	}{
+		{"Authenticator", o.Authenticator != nil && add.Authenticator != nil},
+		{"Authorizer", o.Authorizer != nil && add.Authorizer != nil},
+		{"Tokens", o.Tokens != nil && add.Tokens != nil},
+	} {
+		if twice.is {
+			return fmt.Errorf("apiserver: Options.%s is set, and Options.Secure returned another", twice.name)
+		}
+	}
+	if add.Authenticator != nil {
+		o.Authenticator = add.Authenticator
+	}
+	if add.Authorizer != nil {
+		o.Authorizer = add.Authorizer
+	}
+	if add.Tokens != nil {
+		o.Tokens = add.Tokens
+	}
+	o.Admission = slices.Concat(o.Admission, add.Admission)
+	o.Computed = slices.Concat(o.Computed, add.Computed)
+	o.Handlers = merged(o.Handlers, add.Handlers)
+	o.Checks = merged(o.Checks, add.Checks)
+	return nil
+}
+
+// merged returns a new map of both; the entries of b win.
+func merged[V any](a, b map[string]V) map[string]V {
+	out := make(map[string]V, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
 }
 
 // VersionInfo is the body of /version.

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -84,10 +83,8 @@ func New(opts Options) (*Server, error) {
 	if _, err := s.registry.Add(defs...); err != nil {
 		return nil, err
 	}
-	if opts.Secure != nil {
-		if err := opts.Secure(s.registry.Access(), &opts); err != nil {
-			return nil, fmt.Errorf("apiserver: Options.Secure: %w", err)
-		}
+	if err := opts.secure(s.registry.Access()); err != nil {
+		return nil, err
 	}
 	s.opts = opts
 	if s.responseHeaders, err = newResponseHeaders(&opts); err != nil {

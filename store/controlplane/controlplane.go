@@ -7,10 +7,10 @@ package controlplane
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,8 +29,8 @@ import (
 
 // Options of a control plane. ServiceAccountKeys is required; the rest has defaults.
 type Options struct {
-	// Server configures the API server beneath. Authenticator, Authorizer, Admission, Secure, Tokens and
-	// WebhookDial are set by this package.
+	// Server configures the API server beneath. New refuses it if Authenticator, Authorizer, Secure, Tokens or
+	// WebhookDial is set: they follow from the other Options.
 	Server apiserver.Options
 
 	// ClientCAs verify client certificates; asked for every request; nil turns certificates off.
@@ -112,6 +112,9 @@ func New(o Options) (*ControlPlane, error) {
 		o.Logger.Warn("anonymous requests are refused, because the authorization mode AlwaysAllow would allow them everything")
 		o.Anonymous = false
 	}
+	if s := &o.Server; s.Authenticator != nil || s.Authorizer != nil || s.Secure != nil || s.Tokens != nil || s.WebhookDial != nil {
+		return nil, errors.New("controlplane: Options.Server must not set Authenticator, Authorizer, Secure, Tokens or WebhookDial: they are made of the other options")
+	}
 	c := &ControlPlane{log: o.Logger, rbac: slices.Contains(o.AuthorizationModes, "RBAC")}
 	c.trust = o.ClientCAFile
 	lookup := &lookup{}
@@ -126,7 +129,7 @@ func New(o Options) (*ControlPlane, error) {
 	}
 	so := o.Server
 	so.WebhookDial = o.WebhookDial
-	so.Secure = func(a registry.Access, so *apiserver.Options) error {
+	so.Secure = func(a registry.Access) (sec apiserver.Security, err error) {
 		lookup.access = a
 		tokens := authn.TokenAuthenticator(c.tokens)
 		if o.StaticTokens != nil {
@@ -135,37 +138,34 @@ func New(o Options) (*ControlPlane, error) {
 		if o.BootstrapTokens {
 			tokens = authn.UnionTokens(tokens, authn.BootstrapTokens(secrets(a)))
 		}
-		so.Authenticator = authenticator(&o, tokens)
-		c.policy = newPolicy(a, servesMigrations(so.Scheme), o.Logger)
+		sec.Authenticator = authenticator(&o, tokens)
+		c.policy = newPolicy(a, servesMigrations(o.Server.Scheme), o.Logger)
 		rbac := authz.NewRBAC(c.policy)
 		authorizer, err := authorizer(o.AuthorizationModes, rbac, o.Decided)
 		if err != nil {
-			return err
+			return sec, err
 		}
-		so.Authorizer = authorizer
+		sec.Authorizer = authorizer
 		access := pluginAccess{a}
 		for _, f := range plugins {
-			plugin := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Authorize: answers(authorizer), Metrics: so.Metrics.Admission})
+			plugin := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Authorize: answers(authorizer), Metrics: o.Server.Metrics.Admission})
 			if closer, ok := plugin.(io.Closer); ok {
 				c.close = append(c.close, closer)
 			}
-			so.Admission = append(so.Admission, plugin)
+			sec.Admission = append(sec.Admission, plugin)
 		}
 		if c.rbac {
-			so.Admission = append(so.Admission, authz.NewEscalation(rbac, authorizer))
+			sec.Admission = append(sec.Admission, authz.NewEscalation(rbac, authorizer))
 		}
-		so.Admission = append(so.Admission, authz.NewPolicyParams(access, authorizer), admission.NewDeviceAdminAccess(access))
-		so.Admission = append(so.Admission, o.Plugins...)
-		so.Tokens = &issuer{tokens: c.tokens, access: a}
-		so.Checks = maps.Clone(so.Checks)
-		if so.Checks == nil {
-			so.Checks = map[string]func(context.Context) error{}
-		}
+		sec.Admission = append(sec.Admission, authz.NewPolicyParams(access, authorizer), admission.NewDeviceAdminAccess(access))
+		sec.Admission = append(sec.Admission, o.Plugins...)
+		sec.Tokens = &issuer{tokens: c.tokens, access: a}
 		if c.rbac {
-			so.Checks["poststarthook/rbac/bootstrap-roles"] = c.policy.ready
+			sec.Checks = map[string]func(context.Context) error{"poststarthook/rbac/bootstrap-roles": c.policy.ready}
 		}
-		reviews(c.tokens, tokens, authorizer, so)
-		return discovery(c.tokens, o.JWKSURI, so)
+		sec.Computed = reviews(c.tokens, tokens, authorizer)
+		sec.Handlers, err = discovery(c.tokens, &o)
+		return sec, err
 	}
 	c.Server, err = apiserver.New(so)
 	if err != nil {

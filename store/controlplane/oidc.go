@@ -3,42 +3,37 @@ package controlplane
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"strconv"
 
-	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Where others learn how to verify the server's service account tokens. Who may read it is decided by the
-// bindings to the role system:service-account-issuer-discovery.
+// Paths of the documents for verifiers of service account tokens. The bindings to the role
+// system:service-account-issuer-discovery grant access to them.
 const (
 	discoveryPath = "/.well-known/openid-configuration"
 	jwksPath      = "/openid/v1/jwks"
 )
 
-// discovery serves the issuer's OpenID documents beside the handlers the embedder gave. Keys that cannot be
-// encoded are an error of New.
-func discovery(t *authn.Tokens, jwksURI string, so *apiserver.Options) error {
+// discovery returns the handlers of the issuer's OpenID documents. Keys that cannot be encoded are an error of
+// New.
+func discovery(t *authn.Tokens, o *Options) (map[string]http.Handler, error) {
 	if _, err := t.JWKS(); err != nil {
-		return fmt.Errorf("controlplane: key set: %w", err)
+		return nil, fmt.Errorf("controlplane: key set: %w", err)
 	}
-	so.Handlers = maps.Clone(so.Handlers)
-	if so.Handlers == nil {
-		so.Handlers = map[string]http.Handler{}
-	}
-	so.Handlers[jwksPath] = document("application/jwk-set+json", true, func(*http.Request) ([]byte, error) { return t.JWKS() })
-	if jwksURI == "" && so.AdvertiseAddress != "" {
+	keys := document("application/jwk-set+json", true, func(*http.Request) ([]byte, error) { return t.JWKS() })
+	jwksURI := o.JWKSURI
+	if so := &o.Server; jwksURI == "" && so.AdvertiseAddress != "" {
 		jwksURI = "https://" + net.JoinHostPort(so.AdvertiseAddress, strconv.Itoa(cmp.Or(so.AdvertisePort, 6443))) + jwksPath
 	}
-	// Where the server does not know its address it repeats what the client calls it, which no cache may give
-	// to others.
-	so.Handlers[discoveryPath] = document("application/json", jwksURI != "", func(r *http.Request) ([]byte, error) {
+	// Without an advertised address the document holds the host of the request, and must not be cached for
+	// other clients.
+	issuer := document("application/json", jwksURI != "", func(r *http.Request) ([]byte, error) {
 		return t.Discovery(cmp.Or(jwksURI, "https://"+r.Host+jwksPath))
 	})
-	return nil
+	return map[string]http.Handler{jwksPath: keys, discoveryPath: issuer}, nil
 }
 
 // document serves a body that is the same for all clients if shared.
@@ -58,6 +53,6 @@ func document(contentType string, shared bool, body func(r *http.Request) ([]byt
 		if shared {
 			w.Header().Set("Cache-Control", "public, max-age=3600")
 		}
-		_, _ = w.Write(b) // a client that went away needs no answer
+		_, _ = w.Write(b) // the client may have disconnected
 	})
 }

@@ -20,10 +20,9 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// reviews adds the resources that answer questions about who somebody is and what they may do. None is
-// stored.
-func reviews(issued *authn.Tokens, tokens authn.TokenAuthenticator, a authz.Authorizer, so *apiserver.Options) {
-	so.Computed = append(so.Computed,
+// reviews returns the resources that report who a user is and what they may do. None is stored.
+func reviews(issued *authn.Tokens, tokens authn.TokenAuthenticator, a authz.Authorizer) []apiserver.Computed {
+	return []apiserver.Computed{
 		review(func(ctx context.Context, r *authenticationv1.TokenReview) error {
 			return reviewToken(ctx, issued, tokens, r)
 		}),
@@ -53,10 +52,10 @@ func reviews(issued *authn.Tokens, tokens authn.TokenAuthenticator, a authz.Auth
 			return nil
 		}),
 		review(func(ctx context.Context, r *authorizationv1.SelfSubjectRulesReview) error { return rulesOf(ctx, a, r) }),
-	)
+	}
 }
 
-// review makes the computed resource of a kind whose creates are answered by fill.
+// review returns the computed resource of a kind whose creates are completed by fill.
 func review[T metav1.Object](fill func(ctx context.Context, r T) error) apiserver.Computed {
 	info, err := scheme.InfoFor[T](api.Scheme())
 	if err != nil {
@@ -118,7 +117,7 @@ func userInfo(u *authn.User) authenticationv1.UserInfo {
 	return info
 }
 
-// subject is whom a review is about.
+// subject is the user of a review.
 func subject(spec *authorizationv1.SubjectAccessReviewSpec) *authn.User {
 	u := &authn.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
 	for k, v := range spec.Extra {
@@ -130,7 +129,7 @@ func subject(spec *authorizationv1.SubjectAccessReviewSpec) *authn.User {
 	return u
 }
 
-// access answers a valid review: exactly one of ra and nra is set.
+// access completes a valid review: exactly one of ra and nra is set.
 func access(ctx context.Context, a authz.Authorizer, u *authn.User, ra *authorizationv1.ResourceAttributes, nra *authorizationv1.NonResourceAttributes, status *authorizationv1.SubjectAccessReviewStatus) {
 	attrs := authz.Attributes{User: u}
 	var ignored []error
