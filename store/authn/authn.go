@@ -1,4 +1,4 @@
-// Package authn answers who sent a request. Authenticators are tried one by one until one identifies
+// Package authn identifies the callers of requests. Authenticators are tried one by one until one identifies
 // the caller; see [Union]. Everything here is safe for concurrent use.
 package authn
 
@@ -11,7 +11,7 @@ import (
 type User struct {
 	// Name identifies the user, such as "alice" or "system:serviceaccount:ns:name".
 	Name string
-	// UID tells apart users of one name over time; may be empty.
+	// UID distinguishes users who had the same name at different times; may be empty.
 	UID string
 	// Groups the user is in.
 	Groups []string
@@ -69,8 +69,7 @@ func WithUser(ctx context.Context, u *User) context.Context {
 	return context.WithValue(ctx, userKey{}, u)
 }
 
-// AsServer returns ctx for what the server does itself, in the course of whoever's request: it carries no
-// user.
+// AsServer returns ctx without a user, for what the server itself does in the course of a request.
 func AsServer(ctx context.Context) context.Context { return WithUser(ctx, nil) }
 
 // UserFrom returns the user ctx carries, or nil.

@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Names around bootstrap tokens, with which a machine that has no certificate yet asks for one.
+// Names of bootstrap tokens, with which a machine without a certificate requests one.
 const (
 	// BootstrapSecretType is the type of secrets in kube-system that each hold one token, and
 	// BootstrapSecretPrefix is what their names begin with; the token's id follows.
@@ -36,8 +36,8 @@ var (
 // 3339), if any, must be to come. The user is system:bootstrap:ID in system:bootstrappers and in the groups
 // of auth-extra-groups, separated by commas, which must all begin with system:bootstrappers:.
 //
-// secret returns one of the stored secrets, or a not-found error. It is asked for tokens of strangers, so it
-// should be cheap. Tokens of another form are not this authenticator's business; a bearer learns only that
+// secret returns one of the stored secrets, or a not-found error. It is called for tokens of unknown callers,
+// so it should be cheap. Tokens of another form are left to other authenticators; the caller learns only that
 // the token is not valid.
 func BootstrapTokens(secret func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)) TokenAuthenticator {
 	return TokenFunc(func(ctx context.Context, token string) (*Response, bool, error) {

@@ -29,7 +29,7 @@ type ObjectRef struct {
 	UID  string `json:"uid,omitempty"`
 }
 
-// TokenClaims is what a service account token says.
+// TokenClaims are the claims of a service account token.
 type TokenClaims struct {
 	Namespace      string
 	ServiceAccount ObjectRef
@@ -56,7 +56,7 @@ func SplitUserName(user string) (namespace, name string, ok bool) {
 }
 
 // Lookup checks that what a token is bound to still exists with the same uid. It returns an error
-// that says what is gone.
+// that names the deleted object.
 type Lookup func(ctx context.Context, c *TokenClaims) error
 
 // TokensOptions configure Tokens.
@@ -92,8 +92,8 @@ func NewTokens(o TokensOptions) (*Tokens, error) {
 	return t, nil
 }
 
-// SetKeys replaces TokensOptions.Keys: tokens by a key that is gone are refused from now on. After an error
-// the keys are as before.
+// SetKeys replaces TokensOptions.Keys: tokens signed by a removed key are rejected from now on. After an
+// error the keys are as before.
 func (t *Tokens) SetKeys(keys []any) error {
 	if len(keys) == 0 {
 		return errors.New("authn: a service account key is required")

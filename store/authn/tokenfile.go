@@ -42,7 +42,7 @@ func TokenFile(r io.Reader) (TokenAuthenticator, error) {
 		}
 		key := sha256.Sum256([]byte(token))
 		if users[key] != nil {
-			return nil, fmt.Errorf("authn: token file line %d: the token stands twice", line)
+			return nil, fmt.Errorf("authn: token file line %d: duplicate token", line)
 		}
 		users[key] = u
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Union asks authenticators in order; the first that identifies the caller wins. If none does and some
-// refused a credential, their errors are returned together.
+// Union tries authenticators in order; the first that identifies the caller wins. If none does and some
+// rejected a credential, their errors are returned together.
 func Union(authenticators ...Authenticator) Authenticator {
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		var errs []error
@@ -71,7 +71,7 @@ func Bearer(t TokenAuthenticator) Authenticator {
 	})
 }
 
-// ErrInvalidToken is the error for a bearer token that nobody knows.
+// ErrInvalidToken is the error for a bearer token that no authenticator recognizes.
 var ErrInvalidToken = errors.New("authn: invalid bearer token")
 
 func bearerToken(r *http.Request) (string, bool) {
@@ -83,7 +83,7 @@ func bearerToken(r *http.Request) (string, bool) {
 	return webSocketToken(r)
 }
 
-// UnionTokens asks token authenticators in order, as Union does.
+// UnionTokens tries token authenticators in order, as Union does.
 func UnionTokens(ts ...TokenAuthenticator) TokenAuthenticator {
 	return TokenFunc(func(ctx context.Context, token string) (*Response, bool, error) {
 		var errs []error

@@ -34,7 +34,7 @@ func webSocketToken(r *http.Request) (string, bool) {
 			token = string(raw)
 		}
 	}
-	// A token alone is not a protocol: the client must offer one we can answer with.
+	// The token is not a protocol: the client must offer another one, for the response to select.
 	if token == "" || len(rest) == 0 {
 		return "", false
 	}

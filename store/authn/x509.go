@@ -11,10 +11,10 @@ import (
 )
 
 // ClientCertificates identifies callers by the TLS client certificate: the common name is the user, the
-// organizations are the groups. roots is asked for every request, so that a reloaded CA takes effect at once;
-// while it returns nil no certificate identifies anybody. A verified certificate is remembered for a minute,
-// as long as its connection presents it and the roots stay the same, because verifying costs more than most
-// requests.
+// organizations are the groups. roots is called for every request, so that a reloaded CA takes effect at
+// once; while it returns nil no certificate identifies a caller. A verified certificate is remembered for a
+// minute, as long as its connection presents it and the roots stay the same, because verifying costs more
+// than most requests.
 func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 	known := &verified{byLeaf: map[*x509.Certificate]verdict{}}
 	return Func(func(r *http.Request) (*Response, bool, error) {
@@ -22,7 +22,7 @@ func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 			return nil, false, nil
 		}
 		leaf, pool, now := r.TLS.PeerCertificates[0], roots(), time.Now()
-		if pool == nil { // crypto/x509 would take the system's authorities, which say nothing about users
+		if pool == nil { // crypto/x509 would use the system's authorities, which do not certify users
 			return nil, false, nil
 		}
 		if resp := known.get(leaf, pool, now); resp != nil {

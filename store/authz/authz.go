@@ -1,5 +1,5 @@
-// Package authz decides whether a user may do what a request asks. Authorizers are asked in turn
-// until one allows or denies; see [Union]. Everything here is safe for concurrent use.
+// Package authz decides whether a user may make a request. Authorizers are tried in order until one allows or
+// denies; see [Union]. Everything here is safe for concurrent use.
 package authz
 
 import (
@@ -14,7 +14,7 @@ type Attributes struct {
 	// Verb is an API verb (get, list, watch, create, update, patch, delete, deletecollection, or a special
 	// one such as bind, escalate, impersonate); for a non-resource request the HTTP method in lower case.
 	Verb string
-	// ResourceRequest tells resource requests from paths such as /healthz.
+	// ResourceRequest distinguishes requests for resources from those for paths such as /healthz.
 	ResourceRequest bool
 	Namespace       string
 	APIGroup        string
@@ -28,7 +28,7 @@ type Attributes struct {
 	FieldSelector, LabelSelector string
 }
 
-// Decision is an authorizer's answer.
+// Decision is the result of an authorizer.
 type Decision int
 
 // The decisions. NoOpinion passes the question to the next authorizer; at the end it means no.
@@ -38,8 +38,8 @@ const (
 	Deny
 )
 
-// Authorizer decides. reason is for people and may be empty. An error beside NoOpinion says that the
-// authorizer could not find out.
+// Authorizer decides about requests. reason is for users and may be empty. An error with NoOpinion means that
+// the authorizer could not decide.
 type Authorizer interface {
 	Authorize(ctx context.Context, a Attributes) (d Decision, reason string, err error)
 }

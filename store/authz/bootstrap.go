@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Bootstrap is the policy every cluster starts with: the roles people and components are bound to. Objects
-// that exist are reconciled by adding what they lack, unless annotated otherwise.
+// Bootstrap is the policy every cluster starts with: the roles of users and components, and their bindings.
+// Objects that exist are reconciled by adding what they lack, unless annotated otherwise.
 type Bootstrap struct {
 	ClusterRoles        []*rbacv1.ClusterRole
 	ClusterRoleBindings []*rbacv1.ClusterRoleBinding
@@ -95,10 +95,10 @@ func account(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: "ServiceAccount", Name: name, Namespace: "kube-system"}
 }
 
-// BootstrapPolicy builds the policy anew; the caller owns it.
+// BootstrapPolicy returns a new copy of the policy; the caller owns it.
 func BootstrapPolicy() *Bootstrap {
 	b := &Bootstrap{}
-	b.people()
+	b.userRoles()
 	b.components()
 	b.controllers()
 	b.namespaced()
@@ -112,9 +112,9 @@ func (b *Bootstrap) AddMigrator() {
 		on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status")))
 }
 
-// people are the roles meant for users: cluster-admin, and admin, edit and view, which are put
+// userRoles adds the roles meant for users: cluster-admin, and admin, edit and view, which are put
 // together from the roles labelled to be aggregated into them.
-func (b *Bootstrap) people() {
+func (b *Bootstrap) userRoles() {
 	star := []string{"*"}
 	b.role("cluster-admin", []rbacv1.PolicyRule{{Verbs: star, APIGroups: star, Resources: star}, {Verbs: star, NonResourceURLs: star}})
 	b.bind("cluster-admin", groupOf(authn.GroupMasters))

@@ -15,8 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Escalation is the admission plugin that lets nobody grant more than they hold: a role may be written by who
-// holds all its rules or may escalate it, and bound by who holds its rules or may bind it.
+// Escalation is the admission plugin that prevents users from granting more than they hold: writing a role
+// requires all its rules or the verb escalate, and binding it requires its rules or the verb bind.
 type Escalation struct {
 	rbac       *RBAC
 	authorizer Authorizer

@@ -15,10 +15,11 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// PolicyParams is the admission plugin that lets nobody read, through the parameters of an admission policy,
-// what they may not get: the server reads these with its own rights, and the policy's messages and changes
-// show them. Who writes a policy must be allowed to get all objects of its paramKind, and who writes a
-// binding those that its paramRef names, or to list them if it selects by labels.
+// PolicyParams is the admission plugin that prevents users from reading, through the parameters of an
+// admission policy, objects they may not get: the server reads these with its own rights, and the policy's
+// messages and changes reveal them. The author of a policy must be allowed to get all objects of its
+// paramKind, and the author of a binding those that its paramRef names, or to list them if it selects by
+// labels.
 type PolicyParams struct {
 	access     admission.Access
 	authorizer Authorizer
@@ -113,7 +114,7 @@ func (p *PolicyParams) kindOf(ctx context.Context, policies, name string) (*admi
 	case *admissionregistrationv1.MutatingAdmissionPolicy:
 		return o.Spec.ParamKind, nil
 	}
-	return nil, fmt.Errorf("authz: %T is no admission policy", obj)
+	return nil, fmt.Errorf("authz: %T is not an admission policy", obj)
 }
 
 // about is a question about the objects of a kind. What is not known, such as a kind that is yet to be

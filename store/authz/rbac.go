@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Policy gives the RBAC authorizer the stored roles and bindings, from memory: it is asked several times per
+// Policy gives the RBAC authorizer the stored roles and bindings, from memory: it is called several times per
 // request. What it returns is shared and not modified. A missing role is an apierrors NotFound.
 type Policy interface {
 	ClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error)
@@ -211,7 +211,7 @@ func pathMatches(patterns []string, path string) bool {
 }
 
 // Covers reports whether what wanted allows is all allowed by have, and if not, which parts are missing. It
-// is the escalation check: nobody may grant more than they hold.
+// is the escalation check: users must not grant more than they hold.
 func Covers(have, wanted []rbacv1.PolicyRule) (ok bool, missing []rbacv1.PolicyRule) {
 	for i := range wanted {
 		for _, atom := range atoms(&wanted[i]) {

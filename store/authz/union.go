@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Union asks authorizers in order until one allows or denies. The errors of those without opinion are joined.
+// Union tries authorizers in order until one allows or denies. The errors of those without opinion are
+// joined.
 func Union(authorizers ...Authorizer) Authorizer { return union(authorizers) }
 
 type union []Authorizer
@@ -35,8 +36,8 @@ func (us union) Authorize(ctx context.Context, a Attributes) (Decision, string, 
 	return NoOpinion, reasons, errors.Join(errs...)
 }
 
-// RulesFor joins the rules of the members that can list theirs, each rule once; the answer is incomplete if
-// one cannot.
+// RulesFor joins the rules of the members that can list theirs, each rule once; incomplete reports that one
+// cannot.
 func (us union) RulesFor(ctx context.Context, u *authn.User, namespace string) (res []ResourceRule, non []NonResourceRule, incomplete bool, err error) {
 	var errs []error
 	for _, a := range us {
@@ -65,7 +66,7 @@ func (us union) RulesFor(ctx context.Context, u *authn.User, namespace string) (
 // AlwaysAllow allows everything.
 func AlwaysAllow() Authorizer { return always(Allow) }
 
-// AlwaysDeny has no opinion on anything, which refuses what nobody else allows.
+// AlwaysDeny has no opinion on any request, which denies those that no other authorizer allows.
 func AlwaysDeny() Authorizer { return always(NoOpinion) }
 
 type always Decision
@@ -85,7 +86,7 @@ func (d always) RulesFor(context.Context, *authn.User, string) ([]ResourceRule, 
 	return []ResourceRule{{Verbs: star, APIGroups: star, Resources: star}}, []NonResourceRule{{Verbs: star, NonResourceURLs: star}}, false, nil
 }
 
-// Masters allows everything to members of system:masters, whatever the stored policy says.
+// Masters allows everything to members of system:masters, regardless of the stored policy.
 func Masters() Authorizer { return masters{} }
 
 type masters struct{}

@@ -17,8 +17,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// pluginAccess answers admission plugins. A cache that is a moment behind must not refuse a pod because its
-// namespace is new, so what is missing is looked up again in the store.
+// pluginAccess is the access of admission plugins. The cache may lag behind, and a pod must not be rejected
+// because its namespace is new, so objects missing in the cache are read from the store.
 type pluginAccess struct{ registry.Access }
 
 func (a pluginAccess) Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
@@ -45,8 +45,7 @@ func (a pluginAccess) ChangeStatus(ctx context.Context, gvr schema.GroupVersionR
 	return err
 }
 
-// secrets reads secrets from the cache only: whoever may send requests may ask for any, and must not keep the
-// store busy.
+// secrets reads secrets from the cache only: any caller can cause such a read, and must not load the store.
 func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
 	return func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 		obj, err := a.View(ctx, secretsResource, key)
@@ -58,13 +57,12 @@ func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*co
 }
 
 // lookup checks that what a service account token is bound to still lives. What the store lacks is remembered
-// for a moment: tokens of pods that are gone keep coming, from whoever holds them, and must not keep the
-// store busy.
+// for a moment: tokens of deleted pods may be presented again and again, and must not load the store.
 type lookup struct {
 	access registry.Access
 
 	mu   sync.Mutex
-	gone map[absent]time.Time // until when it is not asked again
+	gone map[absent]time.Time // until when the store is not read again
 }
 
 // absent is an object that does not exist, and never will again.
@@ -118,7 +116,7 @@ func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
 		}
 		key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 		obj, err := l.access.Get(ctx, gvr, key)
-		// The cache may be behind: only what the store lacks is gone.
+		// The cache may lag behind: the store decides whether the object is deleted.
 		if other := err == nil && ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID; err != nil || other {
 			id := absent{gvr.Resource, key, ref.UID}
 			if ref.UID != "" && l.isGone(id) {
@@ -135,7 +133,7 @@ func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
 		case err != nil:
 			return err
 		case ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID:
-			return fmt.Errorf("%s %v is another one than the token was made for", what, key)
+			return fmt.Errorf("%s %v is not the one the token was issued for", what, key)
 		case gvr == podsResource && metav1.MetaOf(obj).DeletionTimestamp != nil && expired(obj):
 			return fmt.Errorf("%s %v is being deleted", what, key)
 		}

@@ -1,6 +1,6 @@
 // Package controlplane puts an API server together the way a Kubernetes cluster has it: certificate, token
 // and service account authentication, RBAC with the bootstrap policy, and the usual admission plugins.
-// examples/kube-apiserver, examples/cluster and controllertest are made of it; an embedder with a policy of
+// examples/kube-apiserver, examples/cluster and controllertest are built on it; an embedder with a policy of
 // its own uses store/apiserver directly.
 package controlplane
 
@@ -29,14 +29,15 @@ import (
 
 // Options of a control plane. ServiceAccountKeys is required; the rest has defaults.
 type Options struct {
-	// Server configures the API server beneath. New refuses it if Authenticator, Authorizer, Secure, Tokens or
-	// WebhookDial is set: they follow from the other Options.
+	// Server configures the API server beneath. New refuses it if Authenticator, Authorizer, Secure, Tokens
+	// or WebhookDial is set: they follow from the other Options.
 	Server apiserver.Options
 
-	// ClientCAs verify client certificates; asked for every request; nil turns certificates off.
+	// ClientCAs returns the authorities of client certificates, and is called for every request; nil disables
+	// client certificates.
 	ClientCAs func() *x509.CertPool
 	// ClientCAFile returns the text of ClientCAs, PEM, which is published for aggregated API servers as
-	// client-ca-file in the ConfigMap kube-system/extension-apiserver-authentication, and asked for every
+	// client-ca-file in the ConfigMap kube-system/extension-apiserver-authentication, and is called every
 	// minute. Nil publishes nothing.
 	ClientCAFile func() []byte
 	// StaticTokens are further bearer tokens, see authn.TokenFile; nil means none.
@@ -44,15 +45,15 @@ type Options struct {
 	// BootstrapTokens accepts the bootstrap tokens stored in kube-system, see [authn.BootstrapTokens]. A new,
 	// changed or deleted one counts as soon as the server's cache has seen it, a moment later.
 	BootstrapTokens bool
-	// Anonymous lets requests without credentials in as system:anonymous. Where AuthorizationModes has
-	// AlwaysAllow it is off, and the Logger is given a warning: such a server would be open to everybody who
-	// can reach it.
+	// Anonymous accepts requests without credentials as system:anonymous. With the authorization mode
+	// AlwaysAllow it is disabled, with a warning in the log: such a server would be open to everyone who can
+	// reach it.
 	Anonymous bool
-	// AuthorizationModes are asked in order: RBAC, AlwaysAllow, AlwaysDeny. Nil means RBAC.
+	// AuthorizationModes are tried in order: RBAC, AlwaysAllow, AlwaysDeny. Nil means RBAC.
 	AuthorizationModes []string
-	// Decided is called when one of AuthorizationModes has settled a question by allowing or denying: also
-	// one that an authorization review or an admission plugin asks. It must be quick and safe for concurrent
-	// use. Nil is skipped.
+	// Decided is called when one of AuthorizationModes has allowed or denied: also in checks made for an
+	// authorization review or an admission plugin. It must be quick and safe for concurrent use. Nil is
+	// skipped.
 	Decided func(mode string, d authz.Decision)
 
 	// ServiceAccountIssuers name the server in tokens; nil means
@@ -62,7 +63,7 @@ type Options struct {
 	ServiceAccountKeys []any
 	// Audiences the server accepts; nil means the issuers.
 	Audiences []string
-	// JWKSURI is where the discovery document at /.well-known/openid-configuration says that the keys are;
+	// JWKSURI is the URL of the keys in the discovery document at /.well-known/openid-configuration;
 	// empty means /openid/v1/jwks at Server.AdvertiseAddress, or without one at the host the request was sent
 	// to.
 	JWKSURI string
@@ -109,11 +110,11 @@ func New(o Options) (*ControlPlane, error) {
 		o.AuthorizationModes = []string{"RBAC"}
 	}
 	if o.Anonymous && slices.Contains(o.AuthorizationModes, "AlwaysAllow") {
-		o.Logger.Warn("anonymous requests are refused, because the authorization mode AlwaysAllow would allow them everything")
+		o.Logger.Warn("anonymous requests are disabled: the authorization mode AlwaysAllow would allow them everything")
 		o.Anonymous = false
 	}
 	if s := &o.Server; s.Authenticator != nil || s.Authorizer != nil || s.Secure != nil || s.Tokens != nil || s.WebhookDial != nil {
-		return nil, errors.New("controlplane: Options.Server must not set Authenticator, Authorizer, Secure, Tokens or WebhookDial: they are made of the other options")
+		return nil, errors.New("controlplane: Options.Server must not set Authenticator, Authorizer, Secure, Tokens or WebhookDial: they follow from the other options")
 	}
 	c := &ControlPlane{log: o.Logger, rbac: slices.Contains(o.AuthorizationModes, "RBAC")}
 	c.trust = o.ClientCAFile
@@ -177,8 +178,8 @@ func New(o Options) (*ControlPlane, error) {
 // Tokens signs and verifies service account tokens.
 func (c *ControlPlane) Tokens() *authn.Tokens { return c.tokens }
 
-// Ready returns a channel that is closed when the objects every cluster has are stored and the authorizer
-// knows the stored policy: from then on requests are answered as they should be.
+// Ready returns a channel that is closed when the objects every cluster has are stored and the authorizer has
+// loaded the policy: from then on requests are decided by it.
 func (c *ControlPlane) Ready() <-chan struct{} {
 	if c.rbac {
 		return c.policy.loaded
@@ -188,7 +189,7 @@ func (c *ControlPlane) Ready() <-chan struct{} {
 
 // Run runs the server's loops and keeps the policy current until ctx ends.
 func (c *ControlPlane) Run(ctx context.Context) error {
-	// The server still answers for a while when ctx has ended, by the policy of then.
+	// The server still serves for a while when ctx has ended, with the last policy loaded.
 	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var tasks sync.WaitGroup
@@ -220,7 +221,7 @@ func authenticator(o *Options, tokens authn.TokenAuthenticator) authn.Authentica
 	return authn.Authenticated(all)
 }
 
-// orAnonymous lets requests without credentials in; a credential that is refused stays an error.
+// orAnonymous accepts requests without credentials; a rejected credential stays an error.
 func orAnonymous(a authn.Authenticator) authn.Authenticator {
 	anonymous := authn.AllowAnonymous()
 	return authn.Func(func(r *http.Request) (*authn.Response, bool, error) {
@@ -232,7 +233,7 @@ func orAnonymous(a authn.Authenticator) authn.Authenticator {
 	})
 }
 
-// modes are the authorization modes New knows.
+// modes are the authorization modes that New supports.
 var modes = []string{"RBAC", "AlwaysAllow", "AlwaysDeny"}
 
 func authorizer(names []string, rbac *authz.RBAC, decided func(string, authz.Decision)) (authz.Authorizer, error) {

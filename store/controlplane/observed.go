@@ -7,7 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// observed is the authorizer of a mode that tells what it settles.
+// observed is the authorizer of a mode, with a hook for its decisions.
 type observed struct {
 	authz.Authorizer
 	mode    string

@@ -29,7 +29,7 @@ import (
 type policy struct {
 	access registry.Access
 	log    *slog.Logger
-	// migrations says that storage version migrations are served.
+	// migrations reports that storage version migrations are served.
 	migrations bool
 
 	clusterRoles        table[*rbacv1.ClusterRole]
@@ -42,8 +42,8 @@ type policy struct {
 	once   sync.Once
 }
 
-// table is the objects of one resource. A watch that begins again fills another content, so that what was
-// known stays in force until all of it is there: half a policy would refuse those who have rights.
+// table is the objects of one resource. A watch that restarts fills another content, so that the previous one
+// stays in force until the new one is complete: half a policy would deny users their rights.
 type table[T metav1.Object] struct {
 	now    atomic.Pointer[content[T]]
 	synced atomic.Bool
@@ -191,7 +191,7 @@ func (p *policy) bootstrapUntilDone(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		p.log.Error("cannot store the bootstrap policy, trying again", "err", err)
+		p.log.Error("storing the bootstrap policy failed, will retry", "err", err)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -236,7 +236,7 @@ func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resour
 		return nil
 	})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, cache.ErrStopped) { // the server has ended
-		p.log.Error("cannot follow the policy", "resource", resource, "err", err)
+		p.log.Error("watch of the policy failed", "resource", resource, "err", err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// answers lets the expressions of webhooks and policies ask an authorizer.
+// answers runs the authorization checks in expressions of webhooks and policies.
 func answers(authorizer authz.Authorizer) admission.AuthorizeFunc {
 	return func(ctx context.Context, user *authn.User, q cel.Question) cel.Answer {
 		if q.Account != "" {

@@ -20,7 +20,7 @@ import (
 )
 
 // Bounds of a requested token's life. A token of the length pods get is valid for a year, so that clients
-// which do not reread it survive, but its use is warned about after the hour asked for.
+// which do not reread it survive, but its use is warned about after the requested hour.
 const (
 	minTokenSeconds   = 10 * 60
 	maxTokenSeconds   = 1 << 32
@@ -79,13 +79,13 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	// What the client is told is when to ask again, not when an extended token really ends.
+	// The client gets the time to request a new token, not when an extended one really ends.
 	req.Status = authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.Time{Time: now.Add(time.Duration(seconds) * time.Second)}}
 	return nil
 }
 
-// mayHold refuses a node the tokens of accounts that no pod on it uses, whatever it is authorized to: the
-// rule that lets it ask for tokens cannot say which.
+// mayHold denies a node tokens of accounts that no pod on it uses, even if it is authorized: the rule that
+// allows nodes to request tokens cannot name the accounts.
 func mayHold(u *authn.User, sa *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference, c *authn.TokenClaims) error {
 	node, ok := nodeOf(u)
 	if !ok {

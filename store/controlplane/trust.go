@@ -12,14 +12,14 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// trustKey is the ConfigMap that tells aggregated API servers whom this one trusts; they read it through the
-// role extension-apiserver-authentication-reader.
+// trustKey is the ConfigMap that publishes to aggregated API servers which clients this one trusts; they read
+// it through the role extension-apiserver-authentication-reader.
 var trustKey = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
 
 // clientCAKey is the key of the authorities of client certificates in it.
 const clientCAKey = "client-ca-file"
 
-// trustEvery is how often it is looked at: somebody may have changed it.
+// trustEvery is how often it is checked for changes by others.
 const trustEvery = time.Minute
 
 // publishTrust keeps that ConfigMap as Options say, once namespaces are there, until ctx ends. Keys that
@@ -44,7 +44,7 @@ func (c *ControlPlane) writeTrust(ctx context.Context) error {
 		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: trustKey.Namespace, Name: trustKey.Name}, Data: map[string]string{clientCAKey: text}}
 		_, err = c.Access().Create(ctx, resource, obj, registry.Write{FieldManager: "kube-apiserver"})
 		if apierrors.IsAlreadyExists(err) {
-			err = nil // another server was faster, and has the same to say
+			err = nil // another server was faster, and writes the same
 		}
 		return err
 	case err != nil:

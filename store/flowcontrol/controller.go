@@ -29,7 +29,7 @@ type Metrics struct {
 	// when it ends.
 	Executing func(schema, level string, requests, seats int)
 	// Waiting is called with +1 and the seats a request will take when it begins to wait, and with both
-	// negative when it does not wait any more.
+	// negative when its wait ends.
 	Waiting func(schema, level string, requests, seats int)
 	// Started is called when a request may run, with the seats it takes and the time it waited, which is
 	// negative where requests never wait.
@@ -41,7 +41,7 @@ type Metrics struct {
 	Rejected func(schema, level string, reason Reason)
 }
 
-// Reason says why a request was rejected.
+// Reason is why a request was rejected.
 type Reason string
 
 // The reasons.
@@ -52,7 +52,7 @@ const (
 	Cancelled        Reason = "cancelled"         // the client gave up
 )
 
-// RejectedError says that a request may not run now.
+// RejectedError is the error for a request that may not run now.
 type RejectedError struct{ Reason Reason }
 
 func (e *RejectedError) Error() string { return "flowcontrol: rejected: " + string(e.Reason) }
@@ -72,7 +72,7 @@ type Flow struct {
 // Exempt reports that requests of the flow are neither delayed nor counted.
 func (f *Flow) Exempt() bool { return f.level.exempt }
 
-// Controller holds the levels and lets requests run.
+// Controller holds the levels and admits requests.
 type Controller struct {
 	options Options
 	config  atomic.Pointer[config]
@@ -146,8 +146,8 @@ func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*fl
 	c.dispatch()
 }
 
-// adopt makes the limited levels of next the ones that share seats. Levels that are gone run out: whoever
-// waits there may run, since nothing would wake it later. Called with mu held.
+// adopt makes the limited levels of next the ones that share seats. Requests that wait in a removed level run
+// at once, since nothing would wake them later. Called with mu held.
 func (c *Controller) adopt(next *config) {
 	for _, l := range c.levels {
 		if next.levels[l.name] != l {
@@ -193,7 +193,7 @@ type Seat struct {
 }
 
 // Acquire waits until a request of the flow may run, which takes that many seats: one for an ordinary
-// request, more for one that costs more, but no more than a seventh or so of its level. Errors are
+// request, more for one that costs more, but no more than about a seventh of its level. Errors are
 // *RejectedError.
 func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, error) {
 	s := &Seat{c: c, flow: f, seats: max(seats, 1)}

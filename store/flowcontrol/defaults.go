@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// AutoUpdate is the annotation by which an object says whether the server keeps its spec as it is in
+// AutoUpdate is the annotation that determines whether the server keeps the spec of an object as it is in
 // Defaults.
 const AutoUpdate = "apf.kubernetes.io/autoupdate-spec"
 

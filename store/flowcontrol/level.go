@@ -18,7 +18,7 @@ type level struct {
 
 	// Guarded by Controller.mu.
 	nominal    int // seats it is meant to have
-	guaranteed int // seats nobody else uses
+	guaranteed int // seats that no other level uses
 	limit      int // seats it may have at most, with borrowed ones
 	used       int
 	waiting    int
@@ -184,7 +184,7 @@ func (l *level) remove(w *waiter) {
 	w.queue = nil
 }
 
-// head returns the queue whose request is next, by virtual time; nil if nobody waits.
+// head returns the queue whose request is next, by virtual time; nil if none waits.
 func (l *level) head() *queue {
 	if l.waiting == 0 {
 		return nil
@@ -210,7 +210,7 @@ func (l *level) let(q *queue) {
 	close(w.ready)
 }
 
-// release lets everybody run who waits.
+// release runs all waiting requests.
 func (l *level) release() {
 	for _, q := range l.queues {
 		for len(q.waiters) > 0 {

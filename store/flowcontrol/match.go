@@ -63,7 +63,7 @@ func aboutPath(r *flowcontrolv1.NonResourcePolicyRule, a *authz.Attributes) bool
 
 func has(list []string, v string) bool { return slices.Contains(list, "*") || slices.Contains(list, v) }
 
-// distinguisher is what tells flows of one schema apart.
+// distinguisher is the user or namespace that distinguishes flows of one schema.
 func distinguisher(f *flowcontrolv1.FlowSchema, a *authz.Attributes) string {
 	if d := f.Spec.DistinguisherMethod; d != nil {
 		switch d.Type {
@@ -76,7 +76,7 @@ func distinguisher(f *flowcontrolv1.FlowSchema, a *authz.Attributes) string {
 	return ""
 }
 
-// hashOf tells flows apart.
+// hashOf is the hash of a flow, which selects its queues.
 func hashOf(f *flowcontrolv1.FlowSchema, distinguisher string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(f.Name))

@@ -34,7 +34,7 @@ func (c *Controller) needy() bool {
 	return false
 }
 
-// dispatch lets requests run for which there are seats, levels below their nominal seats first.
+// dispatch runs the requests for which there are seats, levels below their nominal seats first.
 func (c *Controller) dispatch() {
 	for {
 		var best *level
@@ -66,8 +66,8 @@ func (l *level) load() float64 { return float64(l.used) / float64(max(l.nominal,
 type LevelState struct {
 	Name   string
 	Exempt bool
-	// Nominal, Guaranteed and Limit are seats: those it is meant to have, those nobody borrows, the most it
-	// may have.
+	// Nominal, Guaranteed and Limit are seats: those it is meant to have, those that other levels cannot
+	// borrow, and the most it may have.
 	Nominal, Guaranteed, Limit int
 	// Used are the seats in use, Waiting the requests in its queues, Queues how many of those there are,
 	// ActiveQueues how many have requests.
@@ -107,7 +107,7 @@ type QueueState struct {
 	Level string
 	Index int
 	// Waiting and Executing are requests, Seats those that its executing ones use, WaitingSeats those that
-	// its waiting ones ask for.
+	// its waiting ones need.
 	Waiting, Executing, Seats, WaitingSeats int
 	// Work is what its waiting requests will be charged when they start, in seat-seconds.
 	Work float64
@@ -143,7 +143,7 @@ func (c *Controller) Queues() []QueueState {
 // RequestState is a request that waits or runs at a time.
 type RequestState struct {
 	Level, Schema string
-	// Distinguisher is the user or namespace that the schema tells flows apart by; empty if it does not.
+	// Distinguisher is the user or namespace that distinguishes flows of the schema; empty if none does.
 	Distinguisher string
 	// Queue is the index of its queue, Place its index there; -1 if it runs.
 	Queue, Place int
