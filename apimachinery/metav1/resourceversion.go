@@ -7,9 +7,9 @@ import (
 )
 
 // CompareResourceVersions orders two versions of one resource: the result is negative if a is older than b, 0
-// if they are equal, positive if a is newer. Versions of different resources, or from different clusters, must
-// not be compared. A version is a decimal number of any length without leading zeros; anything else is an
-// error, including "" and "0", which are not versions of an object.
+// if they are equal, positive if a is newer. Versions of different resources, or from different clusters,
+// must not be compared. A version is a decimal number of any length without leading zeros; anything else is
+// an error, including "" and "0", which are not versions of an object.
 func CompareResourceVersions(a, b string) (int, error) {
 	for _, v := range []string{a, b} {
 		if !isResourceVersion(v) {

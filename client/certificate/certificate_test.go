@@ -118,8 +118,8 @@ func TestManagerReplacesARefusedCertificate(t *testing.T) {
 	})
 }
 
-// A program that ends while its request is pending continues the same request, with the same key, when it runs
-// again, and uses another key for the next one.
+// A program that ends while its request is pending continues the same request, with the same key, when it
+// runs again, and uses another key for the next one.
 func TestPendingRequestsAreContinued(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "client.pem")
 	synctest.Test(t, func(t *testing.T) {

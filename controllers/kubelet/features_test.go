@@ -89,7 +89,8 @@ func TestEphemeralContainersJoinTheirTargets(t *testing.T) {
 	})
 }
 
-// A pod may have its FQDN as hostname. One that is too long for the kernel keeps the pod pending, with an event.
+// A pod may have its FQDN as hostname. One that is too long for the kernel keeps the pod pending, with an
+// event.
 func TestSetHostnameAsFQDN(t *testing.T) {
 	bubble(t, func(r *rig) { r.opts.ClusterDomain = "cluster.local" }, func(r *rig) {
 		named := func(subdomain string, as *bool) func(*corev1.Pod) {

@@ -17,8 +17,8 @@ type process struct {
 	fd  int
 }
 
-// openProcess opens the process with a pid if is reports true. Because is runs after the pidfd was opened, and
-// the process has not ended after that, what it read from /proc was of this process.
+// openProcess opens the process with a pid if is reports true. Because is runs after the pidfd was opened,
+// and the process has not ended after that, what it read from /proc was of this process.
 func openProcess(pid int, is func() bool) (process, bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -103,8 +103,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// client-go's reflector streams the initial state (WatchList) from our server, and lists and watches if configured
-// to.
+// client-go's reflector streams the initial state (WatchList) from our server, and lists and watches if
+// configured to.
 func TestSharedInformers(t *testing.T) {
 	bothTypes(t, func(t *testing.T, contentType string) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -155,8 +155,8 @@ type running struct {
 	stop func()
 }
 
-// syncOurs starts an informer of ours; handle, if not nil, is called with the version of every Pod whose spec it may
-// look at.
+// syncOurs starts an informer of ours; handle, if not nil, is called with the version of every Pod whose spec
+// it may look at.
 func syncOurs(b *testing.B, f *podFeed, o ourinformers.SetOptions, handle func(version string, spec func() string)) (running, *ourinformers.Informer[*corev1.Pod]) {
 	ctx, cancel := context.WithCancel(b.Context())
 	conn, err := ourrest.New(ourrest.Config{Host: "http://pipe", Dial: f.Dial}, ourrest.Options{})

@@ -108,8 +108,8 @@ func TestFileHistories(t *testing.T) {
 	}
 }
 
-// A server over a file is killed while clients write: afterwards all that was acknowledged is there, versions rise
-// further, and a watch goes on where it was.
+// A server over a file is killed while clients write: afterwards all that was acknowledged is there, versions
+// rise further, and a watch goes on where it was.
 func TestFileStorage(t *testing.T) {
 	s := newFileServer(t)
 	conn := s.conn()

@@ -190,8 +190,8 @@ func (c *configuration) load(path string) error {
 	if err := c.refuse(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	// In a file an explicit null, an empty address and a time of zero mean the default too, as upstream; kubeadm
-	// writes them.
+	// In a file an explicit null, an empty address and a time of zero mean the default too, as upstream;
+	// kubeadm writes them.
 	d := defaults()
 	if c.HealthzBindAddress == "" {
 		c.HealthzBindAddress = d.HealthzBindAddress

@@ -3,8 +3,8 @@
 //
 //	loadtest --kubeconfig FILE --objects 10000 --clients 32 --pid "$(pgrep kube-apiserver)"
 //
-// Everything it creates is in one namespace, which it deletes at the end. The pods must not be scheduled: run it
-// against an API server without a scheduler, or keep --objects small.
+// Everything it creates is in one namespace, which it deletes at the end. The pods must not be scheduled: run
+// it against an API server without a scheduler, or keep --objects small.
 package main
 
 import (
