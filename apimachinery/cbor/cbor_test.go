@@ -76,8 +76,9 @@ func TestWhatInputMayUse(t *testing.T) {
 func TestWhatInputMayNot(t *testing.T) {
 	for _, in := range []string{
 		"", "a1", "a1616101a0", // nothing, cut short, more than one item
-		"a26161016161f6",                                                 // a duplicate key
-		"a261610141610f",                                                 // the same key in both kinds of strings
+		"a26161016161f6", // a duplicate key
+		// The same key in both kinds of strings.
+		"a261610141610f",
 		"a10101",                                                         // a number as key
 		"a16161f97e00",                                                   // NaN
 		"a16161f97c00",                                                   // infinity

@@ -303,7 +303,8 @@ func agree(t *testing.T, seed int64, text []byte) {
 		require.LessOrEqual(t, de.Offset, len(text))
 		var quoted string
 		if wantErr == nil && json.NewDecoder(bytes.NewReader(text[de.Offset:])).Decode(&quoted) == nil && quoted != "" && !json.Valid([]byte(quoted)) {
-			return // encoding/json takes 007 for a number in a field with the option "string", which JSON does not
+			// encoding/json takes 007 for a number in a field with the option "string", which JSON does not.
+			return
 		}
 		if wantErr == nil {
 			require.Failf(t, "error", "seed %d: %q: codec says %v", seed, text, err)

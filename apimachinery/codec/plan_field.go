@@ -153,7 +153,8 @@ func (b *builder) jsonFields(n *node) {
 			for _, c := range cs {
 				found = append(found, c)
 				if count[l.typ] > 1 {
-					found = append(found, c) // the type is embedded twice at this depth: its fields hide each other
+					// The type is embedded twice at this depth: its fields hide each other.
+					found = append(found, c)
 				}
 			}
 			deeper = append(deeper, ls...)

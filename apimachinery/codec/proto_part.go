@@ -195,7 +195,8 @@ func (r *partReader) check(f *protoField, wire protowire.Type, i, end int) int {
 			return -1
 		}
 		return to
-	case f.card == cardList && wire == protowire.BytesType && protowire.Type(f.inner) != protowire.BytesType: // packed
+	case f.card == cardList && wire == protowire.BytesType && protowire.Type(f.inner) != protowire.BytesType:
+		// Packed.
 		from, to, ok := r.span(i, end)
 		for ok && from < to {
 			from = r.checkValue(f, protowire.Type(f.inner), from, to)

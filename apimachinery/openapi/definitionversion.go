@@ -81,7 +81,8 @@ func (c *definitionChecker) versions(versions []definitionVersion, p *validation
 		c.invalid(list, len(versions), "must have exactly one version marked as storage version")
 	}
 	if len(versions) > 0 {
-		c.label(p.Child("version"), versions[0].Name) // the same name, where the first form of the API kept it
+		// The same name, where the first form of the API kept it.
+		c.label(p.Child("version"), versions[0].Name)
 	}
 }
 

@@ -166,11 +166,12 @@ func TestRatcheting(t *testing.T) {
 	bad := `{host: TOOLONGANDUPPER, size: 1, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`
 	old := objectOf(t, "{spec: "+bad+"}")
 	for changed, want := range map[string][]string{
-		`{host: TOOLONGANDUPPER, size: 2, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`:          {},
-		`{host: TOOLONGANDUPPER, size: 9, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`:          {"spec.size: Invalid"},
-		`{host: OTHERANDUPPERS, size: 1, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`:           {"spec.host: TooLong"},
-		`{host: TOOLONGANDUPPER, size: 1, ports: [{name: c}, {name: a, number: 0}], tags: [a, a]}`:          {},
-		`{host: TOOLONGANDUPPER, size: 1, ports: [{name: a, number: 0, x: 1}, {name: b}], tags: [a, a, b]}`: {}, // as it had some before
+		`{host: TOOLONGANDUPPER, size: 2, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`: {},
+		`{host: TOOLONGANDUPPER, size: 9, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`: {"spec.size: Invalid"},
+		`{host: OTHERANDUPPERS, size: 1, ports: [{name: a, number: 0}, {name: b}], tags: [a, a]}`:  {"spec.host: TooLong"},
+		`{host: TOOLONGANDUPPER, size: 1, ports: [{name: c}, {name: a, number: 0}], tags: [a, a]}`: {},
+		// As it had some before.
+		`{host: TOOLONGANDUPPER, size: 1, ports: [{name: a, number: 0, x: 1}, {name: b}], tags: [a, a, b]}`: {},
 		`{host: TOOLONGANDUPPER, size: 1, ports: [{name: a, number: -1}, {name: b}], tags: [a, a]}`:         {"spec.ports[0].number: Invalid"},
 	} {
 		require.Equal(t, want, texts(s.ValidateUpdate(objectOf(t, "{spec: "+changed+"}"), old)), changed)

@@ -97,7 +97,8 @@ func (k *Kubelet) execProbe(ctx context.Context, id string, command []string, ti
 		return failed, string(out)
 	case status.Code(err) != codes.DeadlineExceeded:
 		return unknown, status.Convert(err).Message()
-	case time.Since(began) < timeout+callTimeout/2: // the runtime ended it; the call's own deadline is far off
+	case time.Since(began) < timeout+callTimeout/2:
+		// The runtime ended it; the call's own deadline is far off.
 		return failed, fmt.Sprintf("command timed out: %q timed out after %v", strings.Join(command, " "), timeout)
 	}
 	if last, _ := k.pleg.healthy(); last.After(began) {
@@ -247,7 +248,8 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if d, ok := ctx.Deadline(); ok {
 			timeout = time.Until(d)
 		}
-		call, cancel := context.WithTimeout(ctx, timeout+2*time.Second) // the runtime ends the command; this is for when it does not
+		// The runtime ends the command; this is for when it does not.
+		call, cancel := context.WithTimeout(ctx, timeout+2*time.Second)
 		defer cancel()
 		out, exit, err := k.execSync(call, id, h.Exec.Command, timeout)
 		if err != nil {

@@ -270,7 +270,8 @@ func (w *worker) joinTarget(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 	if i < 0 {
 		return nil
 	}
-	if why := unsupportedContainer(c, appArmorEnabled()); why != nil { // it came after the pod had been let in
+	// It came after the pod had been let in.
+	if why := unsupportedContainer(c, appArmorEnabled()); why != nil {
 		return errors.New(why.message)
 	}
 	if pod.Spec.EphemeralContainers[i].TargetContainerName == "" || n.Pid != cri.NamespaceMode_CONTAINER {

@@ -24,8 +24,10 @@ import (
 // serve runs the kubelet API until ctx ends and all sessions have ended.
 func (k *Kubelet) serve(ctx context.Context) error {
 	config := k.opts.TLS.Clone()
-	config.ClientAuth = max(config.ClientAuth, tls.RequestClientCert) // verified with the request, so that a token does beside a bad one
-	config.NextProtos = []string{"http/1.1"}                          // streams need a connection of their own
+	// Verified with the request, so that a token does beside a bad one.
+	config.ClientAuth = max(config.ClientAuth, tls.RequestClientCert)
+	// Streams need a connection of their own.
+	config.NextProtos = []string{"http/1.1"}
 	calls := &calls{conns: map[*call]net.Conn{}}
 	s := &http.Server{Handler: calls.track(k.gate().Wrap(k.handler())), TLSConfig: config, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(k.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConn}

@@ -86,7 +86,8 @@ func (w *worker) terminate(ctx context.Context) error {
 // lookWhileEnding reports what has become of a pod whose containers are being stopped, and runs the probes of
 // those that still do.
 func (w *worker) lookWhileEnding(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // or a shorter grace period would wait for a runtime that hangs
+	// Or a shorter grace period would wait for a runtime that hangs.
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	v, err := w.k.rt.view(ctx, w.uid)
 	if err != nil {

@@ -59,7 +59,8 @@ func TestFailedSandboxesDoNotPileUp(t *testing.T) {
 			time.Sleep(time.Second)
 			r.rt.KillSandbox("web") // as a network plugin that fails leaves it
 			boxes, _ := r.rt.Counts()
-			require.LessOrEqual(t, boxes, 4) // the last, the next, and those whose containers' last states are still shown
+			// The last, the next, and those whose containers' last states are still shown.
+			require.LessOrEqual(t, boxes, 4)
 		}
 		require.LessOrEqual(t, r.rt.Calls("StopPodSandbox"), 2*r.rt.Calls("RunPodSandbox"))
 		broken.Store(false)

@@ -14,7 +14,8 @@ type health struct {
 	mu      sync.Mutex
 	last    time.Time // of the last write that worked
 	pending time.Time // since when a change waits to be taken up by a sync; zero if none does
-	taken   time.Time // since when a change waits that a sync has taken up and not written yet; zero if none does
+	// Since when a change waits that a sync has taken up and not written yet; zero if none does.
+	taken   time.Time
 	leaving bool
 }
 

@@ -112,7 +112,8 @@ func (w *world) expect(mode Mode, p packet) map[string]float64 {
 			}
 			anywhere, here := usable(w.eps[i], false), usable(w.eps[i], true)
 			if r := svc.Spec.LoadBalancerSourceRanges; isLB && len(r) > 0 && !netip.MustParsePrefix(r[0]).Contains(p.src) && (mode == NFTables || len(anywhere) > 0) {
-				return one("drop") // with iptables, and as in kube-proxy, who asks for nothing is not asked where he comes from
+				// With iptables, and as in kube-proxy, who asks for nothing is not asked where he comes from.
+				return one("drop")
 			}
 			pod := podNet.Contains(p.src)
 			set, masq := anywhere, !pod

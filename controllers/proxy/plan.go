@@ -140,7 +140,8 @@ func newEndpoint(f Family, ep *discoveryv1.Endpoint, port uint16, node string) (
 	if len(ep.Addresses) == 0 {
 		return endpoint{}, false
 	}
-	a := familyAddr(f, ep.Addresses[:1]) // the addresses of one endpoint are the same place; the first is used
+	// The addresses of one endpoint are the same place; the first is used.
+	a := familyAddr(f, ep.Addresses[:1])
 	if !a.IsValid() {
 		return endpoint{}, false
 	}

@@ -174,7 +174,8 @@ func (d *decision) score(nodes []*node) []Scored {
 	}
 	each(1, nil, d.leastAllocated)
 	if w := &d.info.need; w.cpu > 0 || w.memory > 0 {
-		each(1, nil, d.balanced) // a pod that requests nothing changes no balance: all such pods would go to the best balanced node
+		// A pod that requests nothing changes no balance: all such pods would go to the best balanced node.
+		each(1, nil, d.balanced)
 	}
 	each(weightTaints, scaleDown, d.untoleratedPreferences)
 	if a := d.info.nodeAffinity; a != nil && len(a.preferred) > 0 {
@@ -271,7 +272,8 @@ func (d *decision) crowding(n *node) (sum int64) {
 			sum += 1000
 			continue
 		}
-		sum += int64(st.counts[v]) * 10 / int64(max(len(st.counts), 1)) // many small domains weigh like few large ones
+		// Many small domains weigh like few large ones.
+		sum += int64(st.counts[v]) * 10 / int64(max(len(st.counts), 1))
 		sum += int64(st.counts[v])
 	}
 	return sum

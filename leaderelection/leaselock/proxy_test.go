@@ -157,7 +157,8 @@ func behindAProxy(t *testing.T, fault string) {
 	for range 20 { // at all phases of the renewals
 		time.Sleep(30*time.Second + 130*time.Millisecond)
 		p.breaks(fault)
-		time.Sleep(5500 * time.Millisecond) // the last renewal was up to a retry period before, the next is up to one later
+		// The last renewal was up to a retry period before, the next is up to one later.
+		time.Sleep(5500 * time.Millisecond)
 		p.heals()
 		time.Sleep(500 * time.Millisecond)
 		require.True(t, a.IsLeader())

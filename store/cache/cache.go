@@ -99,9 +99,10 @@ type Cache struct {
 	prefix string
 	opts   Options
 
-	started       atomic.Bool
-	ready         chan struct{} // closed when the first snapshot is current
-	startRevision int64         // revision of the store when Run was called, or a later one; set when ready is closed
+	started atomic.Bool
+	ready   chan struct{} // closed when the first snapshot is current
+	// Revision of the store when Run was called, or a later one; set when ready is closed.
+	startRevision int64
 	stopped       chan struct{} // closed when Run returns
 	snapshot      atomic.Pointer[Snapshot]
 	routes        routes

@@ -618,7 +618,8 @@ func TestBacklogsAreBounded(t *testing.T) {
 		}
 		_, err := s.Create(t.Context(), "/other/x", nil, none)
 		require.NoError(t, err)
-		f := start(t, s, cache.Options{Backfill: -1}) // at a revision at which nothing happened to it, so that no backlog ends
+		// At a revision at which nothing happened to it, so that no backlog ends.
+		f := start(t, s, cache.Options{Backfill: -1})
 		var watches []*recorder
 		for range 40 {
 			watches = append(watches, f.watch(cache.WatchOptions{From: 1, Match: func(*cache.Object) bool { return false }}))

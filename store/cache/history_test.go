@@ -335,7 +335,8 @@ func checkView(t *testing.T, seed uint64, v *view, m *modelHistory) {
 	if v.ended != nil {
 		var expired *store.ExpiredError
 		var slow *cache.SlowError
-		broken := errors.Is(v.ended, storetest.ErrInjected) // while it read the store for what was before the log
+		// While it read the store for what was before the log.
+		broken := errors.Is(v.ended, storetest.ErrInjected)
 		require.True(t, errors.As(v.ended, &expired) || errors.As(v.ended, &slow) || broken, "seed %d: %v", seed, v.ended)
 		return
 	}

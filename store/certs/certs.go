@@ -160,7 +160,8 @@ func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certs: %w", err)
 	}
-	return &Pair{pair.Leaf, pair.PrivateKey.(crypto.Signer)}, nil // every key that crypto/tls accepts is a signer
+	// Every key that crypto/tls accepts is a signer.
+	return &Pair{pair.Leaf, pair.PrivateKey.(crypto.Signer)}, nil
 }
 
 // WriteFile writes data atomically to a file that only its owner can read.

@@ -46,7 +46,8 @@ func (s *Store) txn(ctx context.Context, name string, ops []store.Op, guards []s
 	}
 	defer cancel()
 	resp, err := s.commit(bounded, ops, guards)
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // a shared lease was revoked early, for example by an operator
+	// A shared lease was revoked early, for example by an operator.
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		s.leases.forget()
 		resp, err = s.commit(bounded, ops, guards)
 	}

@@ -86,7 +86,8 @@ func TestConformance(t *testing.T) {
 			join := func(t testing.TB, s store.Store) store.Store { return connect(t, endpoints[s]) }
 			storetest.Run(t, func(t testing.TB) store.Store {
 				return connect(t, serve(t, open(t), etcdserver.Options{}))
-			}, storetest.Options{Crash: join, Join: join}) // the crash of a client; store/file has that of a server
+			}, storetest.Options{Crash: join, Join: join})
+			// The crash of a client; store/file has that of a server.
 		})
 	}
 }

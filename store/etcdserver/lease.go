@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	minLease = 2             // seconds; shorter ones are extended, as etcd does to a little more than its election timeout
+	// seconds; shorter ones are extended, as etcd does to a little more than its election timeout.
+	minLease = 2
 	maxLease = 9_000_000_000 // seconds, etcd's bound
 )
 

@@ -112,8 +112,10 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, records []byte) {
 		var c contents
 		c.snapshot, c.revision = 1, 1
-		_ = c.add(records)                                                                // after a valid checksum
-		start := append(bytes.Clone(fileMark), make([]byte, startBytes-len(fileMark))...) // not random: runs must be equal
+		// After a valid checksum.
+		_ = c.add(records)
+		// Not random: runs must be equal.
+		start := append(bytes.Clone(fileMark), make([]byte, startBytes-len(fileMark))...)
 		seal(start)
 		id := identityOf(start)
 		frame := append(beginFrame(nil), records...)

@@ -223,7 +223,8 @@ func TestTornTail(t *testing.T) {
 			case 0:
 				clear(torn[at:end])
 			case 1:
-				copy(torn[at:end], all[rnd.IntN(len(acknowledged)-sector):]) // an earlier frame's bytes, where the disk had them
+				// An earlier frame's bytes, where the disk had them.
+				copy(torn[at:end], all[rnd.IntN(len(acknowledged)-sector):])
 			}
 			at = end
 		}
@@ -274,7 +275,8 @@ func TestRestart(t *testing.T) {
 	s := open(t, dir, file.Options{})
 	first, err := s.Create(t.Context(), "/a", nil, none)
 	require.NoError(t, err)
-	_, err = s.Create(t.Context(), "/gone", nil, store.WriteOptions{TTL: 200 * time.Millisecond}) // mostly after the store is open again
+	// Mostly after the store is open again.
+	_, err = s.Create(t.Context(), "/gone", nil, store.WriteOptions{TTL: 200 * time.Millisecond})
 	require.NoError(t, err)
 	second, err := s.Create(t.Context(), "/b", nil, none)
 	require.NoError(t, err)

@@ -77,9 +77,10 @@ type Controller struct {
 	options Options
 	config  atomic.Pointer[config]
 
-	mu     sync.Mutex
-	levels []*level // those of config that are limited, and older ones still in use; guarded by mu as are their fields
-	pool   int      // seats that levels lend, and how many of them are used
+	mu sync.Mutex
+	// Those of config that are limited, and older ones still in use; guarded by mu as are their fields.
+	levels []*level
+	pool   int // seats that levels lend, and how many of them are used
 	lent   int
 }
 

@@ -52,7 +52,8 @@ func AddApproving(m *manager.Manager) error {
 		}
 		x, err := parse(r)
 		if err != nil || checkKubeletClient(x, r.Spec.Usages) != nil {
-			return reconcile.Result{}, nil // not a node's: somebody may approve it, and the signer will say what is wrong
+			// Not a node's: somebody may approve it, and the signer will say what is wrong.
+			return reconcile.Result{}, nil
 		}
 		for _, g := range grounds {
 			if !g.applies(r, x) {

@@ -227,7 +227,8 @@ func TestRecreateEndsAllBeforeItStartsOne(t *testing.T) {
 		mixed := false
 		controllertest.Watch(c, "default", func(e client.Event[*corev1.Pod]) {
 			phase := e.Object.Status.Phase
-			if e.Type == client.Deleted || phase == corev1.PodSucceeded || phase == corev1.PodFailed { // ended, though it may still be there
+			// It has ended, though it may still be there.
+			if e.Type == client.Deleted || phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 				delete(images, e.Object.Name)
 			} else {
 				images[e.Object.Name] = e.Object.Spec.Containers[0].Image

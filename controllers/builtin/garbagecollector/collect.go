@@ -103,7 +103,8 @@ func (c *collector) awaitDependents(ctx context.Context, v view) (reconcile.Resu
 	}
 	for _, d := range more {
 		if slices.ContainsFunc(d.owners, func(r metav1.OwnerReference) bool { return holds(v.uid, v.id, d.id.key.Namespace, &r) }) {
-			return reconcile.Result{RequeueAfter: patience}, nil // it is collected when its resource can be watched
+			// It is collected when its resource can be watched.
+			return reconcile.Result{RequeueAfter: patience}, nil
 		}
 	}
 	return reconcile.Result{}, c.dropFinalizer(ctx, v, metav1.FinalizerDeleteDependents)

@@ -63,7 +63,8 @@ func (s *sync) note(outcome *batchv1.JobCondition) (untrack []*corev1.Pod, more 
 		}
 	}
 	succeeds := outcome != nil && outcome.Type == batchv1.JobSuccessCriteriaMet
-	needed := func(p *corev1.Pod) bool { return s.perIndex() && outcome == nil && s.remembered(p) } // for the pod that takes its place
+	// For the pod that takes its place.
+	needed := func(p *corev1.Pod) bool { return s.perIndex() && outcome == nil && s.remembered(p) }
 	for _, p := range s.failures(outcome, noted) {
 		if succeeds && p.Status.Phase != corev1.PodFailed {
 			untrack = append(untrack, p)

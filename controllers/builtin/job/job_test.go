@@ -362,7 +362,8 @@ func TestPodReplacementPolicy(t *testing.T) {
 				controllertest.Create(c, work(func(j *batchv1.Job) {
 					j.Spec.PodReplacementPolicy = &policy
 					j.Spec.Template.Annotations[fakenode.RunForAnnotation] = "1h"
-					j.Spec.Template.Annotations[fakenode.StopAfterAnnotation] = "1h" // it is killed when its grace is over
+					// It is killed when its grace is over.
+					j.Spec.Template.Annotations[fakenode.StopAfterAnnotation] = "1h"
 					j.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(100))
 				}))
 				c.Sleep(5 * time.Second)

@@ -125,7 +125,8 @@ func (s *sync) pause() time.Duration {
 	}
 	failures, last := int32(0), time.Time{}
 	for _, p := range s.pods {
-		if !s.hasFailed(p) || p.Status.Phase != corev1.PodFailed && !tracked(p) { // one we deleted did not fail
+		// One we deleted did not fail.
+		if !s.hasFailed(p) || p.Status.Phase != corev1.PodFailed && !tracked(p) {
 			continue
 		}
 		at := endedAt(p)

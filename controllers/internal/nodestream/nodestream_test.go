@@ -316,7 +316,8 @@ func TestWebSocketsOfOtherPages(t *testing.T) {
 		{"https://evil.example", "/portForward/ns/p", tunnelProtocol, http.StatusForbidden},
 		{url, "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols},
 		{url, "/portForward/ns/p", tunnelProtocol, http.StatusSwitchingProtocols},
-		{"", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols}, // no browser
+		// No browser.
+		{"", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols},
 	} {
 		header := http.Header{}
 		if c.origin != "" {
@@ -385,7 +386,8 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 				require.NoError(t, err)
 				wait = func() { _, _ = io.Copy(io.Discard, resp.Body); _ = resp.Body.Close() }
 			}
-			time.Sleep(20 * time.Millisecond) // not needed for the test to pass: the session may be in any state
+			// Not needed for the test to pass: the session may be in any state.
+			time.Sleep(20 * time.Millisecond)
 			end()
 			wait()
 			handlers.Wait()
