@@ -2,12 +2,12 @@ package informers
 
 import (
 	"sync/atomic"
+	"unsafe"
 	"weak"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // object is one version of one object in a cache. Everything but decoded is immutable. Its strings share
@@ -41,7 +41,7 @@ type decoded[T metav1.Object] struct {
 
 func newObject[T metav1.Object](e client.Encoded) *object[T] {
 	return &object[T]{
-		body: mem.String(e.Body), key: e.Key, uid: e.UID, version: e.ResourceVersion, generation: e.Generation,
+		body: unsafe.String(unsafe.SliceData(e.Body), len(e.Body)), key: e.Key, uid: e.UID, version: e.ResourceVersion, generation: e.Generation,
 		labels: e.Labels, form: e.Form, terminating: e.Terminating, finalizers: uint16(min(e.Finalizers, 1<<16-1)),
 	}
 }
@@ -57,7 +57,7 @@ func (o *object[T]) bytes() []byte {
 	if o.body == "" {
 		return nil
 	}
-	return mem.Bytes(o.body)
+	return unsafe.Slice(unsafe.StringData(o.body), len(o.body))
 }
 
 // label returns the value of a label and whether it is set.
@@ -104,7 +104,7 @@ func (o *object[T]) hot() (obj T, err error, ok bool) {
 	if p == nil {
 		return obj, nil, false
 	}
-	return *mem.At[T](mem.Of(&p)), nil, true
+	return *(*T)(unsafe.Pointer(&p)), nil, true
 }
 
 // share makes obj the decoded form. Two goroutines may do so at once; either result is valid.
@@ -113,7 +113,7 @@ func (o *object[T]) share(obj T, keep bool, sum string) {
 	if keep {
 		d.strong, d.kept = obj, true
 	} else {
-		d.shared = weak.Make(*mem.At[*byte](mem.Of(&obj)))
+		d.shared = weak.Make(*(**byte)(unsafe.Pointer(&obj)))
 	}
 	o.decoded.Store(d)
 }

@@ -5,8 +5,8 @@ import (
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // A blockCopy is the plan of one copy that is made in one block: the parts that lie in the block, in the

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // copyHow is how a value is copied.

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // A copier makes one copy, allocating each part separately. Objects of known layouts are copied in one block

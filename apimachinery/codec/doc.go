@@ -29,8 +29,8 @@
 // # Unsafe
 //
 // A plan holds the offsets of fields, and walking it reads and writes fields by address. All of that, and
-// what the codec relies on beyond the language, goes through internal/mem, the only package of this module
-// that imports unsafe: reflect.Values, interface values and functions made from their words, maps seen as
+// what the codec relies on beyond the language, goes through apimachinery/internal/mem, which alone imports
+// unsafe for it: reflect.Values, interface values and functions made from their words, maps seen as
 // maps of another key type, and small maps that lie inside other allocations. Each layout is checked when the
 // program starts; one that is not known, as on a new version of Go, is not used, and package reflect takes
 // its place. The tests fail in CI when that happens. The parts of decoded and copied objects share a block by

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // equalPlan is the type's own notion of equality.

@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // DecodeOptions change how [UnmarshalOptions] reads. The zero value reads as [Unmarshal].

@@ -3,7 +3,7 @@ package codec
 import (
 	"strconv"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // maxBoxes is how many strings are boxed together: as long as one is used, all are kept.

@@ -2,7 +2,7 @@ package codec
 
 import (
 	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 func (d *jsonDecoder) slice(n *node, p mem.Pointer, i int) int {

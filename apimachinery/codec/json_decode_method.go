@@ -4,7 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // byMethod reads a value through a method of its type.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // keyBytes reads an object key at i and the colon after it. The result is valid

@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 func (d *jsonDecoder) word(i int, w string) bool {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // maxNesting bounds the depth of values that are written or copied. It is the

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 func (e *jsonEncoder) stringMap(b []byte, m map[string]string) []byte {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // byMethod writes a value through a method of its type.

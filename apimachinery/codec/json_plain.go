@@ -1,6 +1,6 @@
 package codec
 
-import "github.com/keelson-dev/keelson/internal/mem"
+import "github.com/keelson-dev/keelson/apimachinery/internal/mem"
 
 // plainObjects reports whether b surely is one object that holds nothing but objects, compact, with names in
 // which encoding/json escapes only quotes and backslashes. Sets of owned fields are that, and as big as the

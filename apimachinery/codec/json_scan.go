@@ -1,6 +1,6 @@
 package codec
 
-import "github.com/keelson-dev/keelson/internal/mem"
+import "github.com/keelson-dev/keelson/apimachinery/internal/mem"
 
 // A scanner walks over JSON without decoding it.
 type scanner struct {

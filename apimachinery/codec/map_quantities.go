@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec/internal/arena"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // Maps of quantities (limits, requests, capacities) are the commonest maps that do not hold strings. They are

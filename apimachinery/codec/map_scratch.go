@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // mapScratch is what going through a map needs: room for a key and for

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // A sorter lists the entries of maps in key order. The zero value is ready.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // A field is one JSON member of a struct, embedded structs flattened in. It is

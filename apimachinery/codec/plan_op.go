@@ -3,7 +3,7 @@ package codec
 import (
 	"reflect"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 func shapeOf(t reflect.Type) op {

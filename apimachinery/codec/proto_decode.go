@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // UnmarshalProto reads a protobuf message (a body, no envelope) into v, a

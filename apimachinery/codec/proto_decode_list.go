@@ -3,7 +3,7 @@ package codec
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // list reads an element of a list, and those that follow it directly.

@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // MarshalProto returns the protobuf message of v: the body, without the

@@ -3,7 +3,7 @@ package codec
 import (
 	"strings"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // A transcodePlan is how a message is converted to JSON without a Go value: the JSON member of each of its

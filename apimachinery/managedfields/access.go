@@ -4,7 +4,7 @@ import (
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // access is how a field of a Go struct is read: directly from memory or through its JSON form.

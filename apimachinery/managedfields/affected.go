@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // part returns the JSON form of the part of live that applying config can change: the fields that config

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // changes are the paths at which two objects differ: those the newer one adds or sets to another value

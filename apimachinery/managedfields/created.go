@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // createdWriter encodes the fieldsV1 of a newly created object directly from the Go struct. The result is

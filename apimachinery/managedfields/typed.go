@@ -4,7 +4,7 @@ import (
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // typed compares two structs of the Go type t was compiled from.

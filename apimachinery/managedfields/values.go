@@ -5,8 +5,8 @@ import (
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/internal/mem"
 )
 
 // missing stands for an absent value, as opposed to null.

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/keelson-dev/keelson/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
 // MetaOf returns the ObjectMeta inside obj. Writes through it are writes to obj. It works for every type that

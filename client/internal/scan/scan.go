@@ -5,8 +5,7 @@ package scan
 
 import (
 	"errors"
-
-	"github.com/keelson-dev/keelson/internal/mem"
+	"unsafe"
 )
 
 // ErrMalformed is wrapped by every error of this package.
@@ -38,5 +37,5 @@ func str(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
-	return mem.String(b)
+	return unsafe.String(&b[0], len(b))
 }

@@ -11,4 +11,6 @@
 //
 // The price is that any part keeps its block alive, so blocks are small, and that types made at run time
 // stay, so there are few. With the build tag keelson_safe every part is an allocation of its own.
+//
+// The tests are those of decoding and copying in package codec.
 package arena

@@ -1,4 +1,4 @@
-// Package mem reads and writes the memory of Go values by address. It is the only package of this module
+// Package mem reads and writes the memory of Go values by address. It is the only package of apimachinery
 // that imports unsafe.
 //
 // What it offers is of two kinds. The first is what the rules of package unsafe allow and every Go compiler
