@@ -209,7 +209,7 @@ func TestTokenFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,b":              "line 1",
 		"a,b,c\n,x,y":      "line 2",
-		"a,b,c\na,d,e":     "stands twice",
+		"a,b,c\na,d,e":     "duplicate token",
 		"a,\"unfinished,c": "token file",
 	} {
 		_, err := authn.TokenFile(strings.NewReader(text))
