@@ -38,8 +38,8 @@ var packageMayImport = map[string][]string{
 	"controllers/controllertest": {"store"},
 }
 
-// mayImportUnsafe are the packages that import unsafe: one for all of apimachinery, and two outside it that view
-// bytes as strings and hold weak pointers.
+// mayImportUnsafe are the packages that import unsafe: one for all of apimachinery, and two outside it that
+// view bytes as strings and hold weak pointers.
 var mayImportUnsafe = []string{"apimachinery/internal/mem", "client/internal/scan", "informers"}
 
 // leaves are the packages workqueue and leaderelection may import from apimachinery.
