@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stable are the packages whose exported API is kept in testdata/api, one file each.
+// stable are the packages whose exported API is kept in docs/api, one file each.
 var stable = []string{
 	"apimachinery/apierrors", "apimachinery/codec", "apimachinery/fields", "apimachinery/intstr", "apimachinery/labels",
 	"apimachinery/managedfields", "apimachinery/metav1", "apimachinery/openapi", "apimachinery/patch", "apimachinery/resource",
@@ -29,14 +29,14 @@ var stable = []string{
 	"controllers/metrics", "controllers/reconcile", "controllers/webhook",
 }
 
-// TestExportedAPI compares what the stable packages export with testdata/api, so that a change of it shows in
+// TestExportedAPI compares what the stable packages export with docs/api, so that a change of it shows in
 // review:
 //
 //	go test . -run TestExportedAPI -update
 func TestExportedAPI(t *testing.T) {
 	want := map[string]bool{}
 	for _, dir := range stable {
-		name := filepath.Join("testdata", "api", strings.ReplaceAll(dir, "/", "_")+".txt")
+		name := filepath.Join("docs", "api", strings.ReplaceAll(dir, "/", "_")+".txt")
 		want[name] = true
 		got := exportedAPI(t, dir)
 		if *update {
@@ -51,7 +51,7 @@ func TestExportedAPI(t *testing.T) {
 				dir, name, prefixed("- ", removed), prefixed("+ ", added))
 		}
 	}
-	files, err := filepath.Glob("testdata/api/*.txt")
+	files, err := filepath.Glob("docs/api/*.txt")
 	require.NoError(t, err)
 	for _, name := range files {
 		if !want[filepath.Clean(name)] {

@@ -50,6 +50,17 @@ var forbidden = []string{
 	"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "go.etcd.io/etcd/server",
 }
 
+// TestTopLevelFolders: the folders at the top are fixed. What is new belongs below one of them.
+func TestTopLevelFolders(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	for _, e := range entries {
+		if _, ok := folderMayImport[e.Name()]; e.IsDir() && !ok && e.Name() != "docs" && !strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("%s is no top-level folder of this repository", e.Name())
+		}
+	}
+}
+
 type pkg struct {
 	ImportPath, Dir, Name     string
 	Imports                   []string

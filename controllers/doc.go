@@ -4,12 +4,13 @@
 //	m := manager.New(conn, manager.Options{})
 //	websites := informers.For[*Website](m.Informers()).Lister()
 //	deployments := client.For[*appsv1.Deployment](m.Conn())
-//	reconciler := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-//		site, err := websites.Get(req)
+//	reconciler := reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+//		site, err := websites.Get(r)
 //		if err != nil {
 //			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 //		}
-//		_, err = deployments.Apply(ctx, desired(site), client.ApplyOptions{FieldManager: "website", Force: true})
+//		opts := client.ApplyOptions{FieldManager: "website", Force: true}
+//		_, err = deployments.Apply(ctx, desired(site), opts)
 //		return reconcile.Result{}, err
 //	})
 //	if _, err := controllers.Add(m, "website", reconciler, controllers.Options{},

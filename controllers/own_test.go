@@ -39,10 +39,10 @@ func TestOwn(t *testing.T) {
 			return controllers.Own(s, owner, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b"}})
 		},
 		"cannot own /n: a namespaced owner": func() error { return controllers.Own(s, owner, node) },
-		"the kind of a *controllers_test.Website is not known": func() error {
+		"unknown kind of *controllers_test.Website": func() error {
 			return controllers.Own(s, &Website{ObjectMeta: metav1.ObjectMeta{Namespace: "a", UID: "1"}}, secret)
 		},
-		"a reference to no object": func() error { return controllers.Own(s, (*corev1.ConfigMap)(nil), secret) },
+		"reference to nil": func() error { return controllers.Own(s, (*corev1.ConfigMap)(nil), secret) },
 	} {
 		require.ErrorContains(t, call(), text)
 	}

@@ -104,7 +104,9 @@ func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request
 // does not identify: metadata only or any kind ([informers.ForResource]), selected namespaces or a selector
 // ([informers.Options]), another cluster. With an informer of the manager's own set:
 //
-//	secrets := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), client.Resource{GVR: ..., GVK: ..., Namespaced: true, Metadata: true})
+//	secrets := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), client.Resource{
+//		GVR: ..., GVK: ..., Namespaced: true, Metadata: true,
+//	})
 //	controllers.From(secrets, controllers.Self)
 //
 // An informer of another set runs with that set, which the caller must run. The first reconcile waits for it.

@@ -20,7 +20,7 @@
 //	  |
 //	core               the copy                                              core.go
 //	  |- base          objects as the server sent them, encoded              object.go, decode.go
-//	  |- overlay       own writes that the watch has not delivered yet       overlay.go  <- Set.Conn (set.go)
+//	  |- overlay       own writes not yet delivered by the watch            overlay.go  <- Set.Conn (set.go)
 //	  |- indexes       keys by computed values                               index.go
 //	  |
 //	  |-> queue        one per handler, at most one change for each key      queue.go

@@ -70,7 +70,8 @@
 //	DefaultTypedControllerRateLimiter,
 //	NewTypedItemExponentialFailureRateLimiter,
 //	NewTypedItemFastSlowRateLimiter, BucketRateLimiter,
-//	MaxOfRateLimiter, WithMaxWaitRateLimiter            DefaultLimiter, Exponential, FastSlow, Bucket, MaxOf, MaxWait
+//	MaxOfRateLimiter, WithMaxWaitRateLimiter            DefaultLimiter, Exponential, FastSlow, Bucket,
+//	                                                    MaxOf, MaxWait
 //	the Queue interface (Touch, Push, Len, Pop)         Order
 //	MetricsProvider, SetProvider                        Options.Metrics, Stats
 //	clock.WithTicker                                    testing/synctest

@@ -54,7 +54,8 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		return nil, false, err
 	}
 	meta := metav1.MetaOf(merged)
-	same := unowned && sameApart(merged, live, meta) // possibly with the same values in another form, such as 0.5 and 500m
+	// Possibly with the same values in another form, such as 0.5 and 500m.
+	same := unowned && sameApart(merged, live, meta)
 	if noted = noted && meta.Annotations[LastAppliedAnnotation] != ""; noted {
 		meta.Annotations[LastAppliedAnnotation] = note
 	}

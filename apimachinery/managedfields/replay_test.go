@@ -158,7 +158,8 @@ func TestReplay(t *testing.T) {
 		require.NoError(t, api.AddRules(s.scheme))
 		for _, st := range steps {
 			if st.Step == "second manager forces" {
-				time.Sleep(time.Second) // where a second began in the recording: entries are in the order of their times
+				// A second began here in the recording; entries are in the order of their times.
+				time.Sleep(time.Second)
 			}
 			got, err := s.do(st)
 			st.check(t, got, err)

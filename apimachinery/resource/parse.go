@@ -75,7 +75,7 @@ func (q Quantity) withText(s string) Quantity {
 	return q
 }
 
-// token is a quantity taken apart: sign, digits before the point without
+// token is the parts of a quantity: sign, digits before the point without
 // leading zeros, digits behind it, suffix.
 type token struct {
 	negative, plus bool

@@ -6,7 +6,7 @@
 // The environment overrides the number and the kind:
 //
 //	KEELSON_SEEDS=100000  go test ./informers        # that many
-//	KEELSON_FRESH=1       go test ./informers        # seeds that no other run has tried, instead of the fixed ones
+//	KEELSON_FRESH=1       go test ./informers        # seeds that no other run has tried
 //	KEELSON_SEED=12345    go test ./informers -run X # that seed alone, to replay a failure
 //
 // A test prints the seed in its failure message; that number is all that a replay needs.

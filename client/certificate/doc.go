@@ -2,8 +2,11 @@
 // with a CertificateSigningRequest, waits for it, stores it in a file, and renews it in time.
 //
 //	m, err := certificate.New(certificate.Options{
-//		Conn: bootstrapConn, File: "/var/lib/agent/client.pem", Signer: certificatesv1.KubeAPIServerClientSignerName,
-//		Request: func() *x509.CertificateRequest { return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}} },
+//		Conn: bootstrapConn, File: "/var/lib/agent/client.pem",
+//		Signer: certificatesv1.KubeAPIServerClientSignerName,
+//		Request: func() *x509.CertificateRequest {
+//			return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}}
+//		},
 //	})
 //	go m.Run(ctx)
 //	cfg.Credentials = m

@@ -44,7 +44,8 @@ type AuthenticatorOptions struct {
 type Authenticator struct {
 	opts    AuthenticatorOptions
 	reviews *client.Client[*authenticationv1.TokenReview]
-	answers *answers[[sha256.Size]byte, *authenticationv1.UserInfo] // by the token's digest; nil for bad tokens
+	// By the token's digest; nil for bad tokens.
+	answers *answers[[sha256.Size]byte, *authenticationv1.UserInfo]
 }
 
 // NewAuthenticator returns an authenticator that reviews tokens through conn.

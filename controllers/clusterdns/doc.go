@@ -2,7 +2,8 @@
 // discovery and forwards other queries.
 //
 //	err := clusterdns.Add(m, clusterdns.Options{Addresses: []string{"10.0.0.1:1053"}, Upstreams: upstreams})
-//	err = clusterdns.Publish(ctx, conn, netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.0.0.1"), 1053)
+//	service, node := netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.0.0.1")
+//	err = clusterdns.Publish(ctx, conn, service, node, 1053)
 //
 // With the domain cluster.local it serves
 //

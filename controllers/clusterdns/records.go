@@ -17,7 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// specVersion is the version of the specification, told by dns-version.cluster.local.
+// specVersion is the version of the specification, the answer for dns-version.cluster.local.
 const specVersion = "1.1.0"
 
 // maxNames is how many names one answer may lead through.
@@ -292,7 +292,7 @@ func (s *Server) srv(res *result, owner string, svc *corev1.Service, p port) {
 	}
 }
 
-// srvRecord tells the records of an SRV answer apart.
+// srvRecord identifies a record of an SRV answer.
 type srvRecord struct {
 	target, ip string
 	port       uint16

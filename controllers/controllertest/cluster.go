@@ -209,7 +209,8 @@ func (c *Cluster) Transport(user ...client.User) *http.Transport {
 
 // Access contains the parameters of a connection, in types that every client library accepts. For client-go:
 //
-//	&rest.Config{Host: a.Host, Dial: a.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
+//	&rest.Config{Host: a.Host, Dial: a.Dial,
+//		TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
 //
 // See the package comment for what upstream managers need in a bubble.
 type Access struct {

@@ -20,7 +20,7 @@ import (
 // logPollInterval is how often a followed log is looked at for more.
 const logPollInterval = 100 * time.Millisecond
 
-// errMalformedLog tells of a line that is not in the runtime's format.
+// errMalformedLog reports a line that is not in the runtime's format.
 var errMalformedLog = errors.New("log line is not in the CRI format")
 
 type logLine struct {

@@ -403,5 +403,5 @@ func (n *node) renew(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("somebody else keeps changing the node's lease")
+	return errors.New("the node's lease keeps changing")
 }

@@ -4,7 +4,9 @@
 //
 //	m := metrics.New()
 //	elector, err := leaderelection.New(lock, leaderelection.Options{Metrics: m.Leader("my-operator")})
-//	mgr := manager.New(conn, manager.Options{Elector: elector, Monitor: m, Informers: informers.SetOptions{Metrics: m.Informers()}})
+//	mgr := manager.New(conn, manager.Options{
+//		Elector: elector, Monitor: m, Informers: informers.SetOptions{Metrics: m.Informers()},
+//	})
 //	mux.Handle("GET /metrics", m)
 //	mux.Handle("GET /debug/queues", m.Queues())
 //

@@ -3,7 +3,9 @@
 // interfere with other instances.
 //
 //	if why := noderuntime.Missing(); why != nil { ... }
-//	rt, err := noderuntime.Start(ctx, noderuntime.Options{Dir: "/var/lib/keelson/node", PodCIDR: netip.MustParsePrefix("10.244.0.0/24")})
+//	rt, err := noderuntime.Start(ctx, noderuntime.Options{
+//		Dir: "/var/lib/keelson/node", PodCIDR: netip.MustParsePrefix("10.244.0.0/24"),
+//	})
 //	defer rt.Close()
 //	k, err := kubelet.New(conn, kubelet.Options{RuntimeEndpoint: rt.Endpoint(), ...})
 //

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The pause program: ignore SIGCHLD, so that the kernel reaps children, then sleep for ever.
+// The pause program: ignore SIGCHLD, so that the kernel reaps children, then sleep forever.
 var pauseCode = map[string][]byte{
 	"amd64": {
 		0xb8, 0x0d, 0x00, 0x00, 0x00, // mov eax, 13 (rt_sigaction)

@@ -16,8 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// healthChecks are the servers at the healthCheckNodePorts of Services: they tell load balancers whether this
-// node has endpoints. set and close are called by one goroutine.
+// healthChecks are the servers at the healthCheckNodePorts of Services: they report to load balancers whether
+// this node has endpoints. set and close are called by one goroutine.
 type healthChecks struct {
 	kernel  Kernel
 	log     *slog.Logger

@@ -7,7 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 )
 
-// The reasons filters give, in the words people search for.
+// The reasons filters give, in the words that users search for.
 const (
 	reasonUnschedulable = "node(s) were unschedulable"
 	reasonNodeName      = "node(s) didn't match the requested node name"

@@ -1,13 +1,15 @@
 // Package webhook serves admission and conversion webhooks of operators.
 //
 //	server := webhook.New(webhook.Options{CertDir: "/certs"})
-//	server.Handle("/mutate", webhook.Mutating(func(ctx context.Context, r *webhook.Request, site *v1.Website) error {
+//	mutate := func(ctx context.Context, r *webhook.Request, site *v1.Website) error {
 //		if site.Spec.Image == "" {
 //			site.Spec.Image = "nginx"
 //		}
 //		return nil
-//	}))
-//	server.Handle("/validate", webhook.Validating(func(ctx context.Context, r *webhook.Request, site *v1.Website) error { ... }))
+//	}
+//	validate := func(ctx context.Context, r *webhook.Request, site *v1.Website) error { ... }
+//	server.Handle("/mutate", webhook.Mutating(mutate))
+//	server.Handle("/validate", webhook.Validating(validate))
 //	m.AddWithoutLeaderElection("webhooks", server)
 //
 // A handler receives the object decoded into its own type and changes it in place. The patch sent to the API

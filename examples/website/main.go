@@ -74,11 +74,8 @@ func add(m *manager.Manager) error {
 	deployments := client.For[*appsv1.Deployment](m.Conn())
 	reconciler := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		site, err := sites.Get(req)
-		if apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil // it is gone, and the garbage collector removes its Deployment
-		}
-		if err != nil {
-			return reconcile.Result{}, err
+		if err != nil { // if the Website has been deleted, the garbage collector removes its Deployment
+			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 		}
 		d, err := desired(m.Conn().Scheme(), site)
 		if err != nil {

@@ -41,7 +41,8 @@ func (n *names) Apply(ev client.EncodedEvent) {
 	if ev.Type == client.Deleted {
 		delete(n.now, ev.Object.Key.Name)
 	} else {
-		n.now[string([]byte(ev.Object.Key.Name))] = true // a copy: the name shares memory with the whole object
+		// A copy: the name shares memory with the whole object.
+		n.now[string([]byte(ev.Object.Key.Name))] = true
 	}
 	n.tell()
 }

@@ -53,7 +53,7 @@ type WebhookFailure string
 const (
 	WebhookAnswered    WebhookFailure = "no_error"
 	WebhookUnreachable WebhookFailure = "calling_webhook_error"    // or its response is invalid
-	WebhookFault       WebhookFailure = "apiserver_internal_error" // an error of this server or the configuration
+	WebhookFault       WebhookFailure = "apiserver_internal_error" // of this server or the configuration
 	WebhookAbandoned   WebhookFailure = ""                         // the client has disconnected
 )
 

@@ -111,7 +111,8 @@ func TestCBOR(t *testing.T) {
 			unknown := s.asCBOR("POST", path+"?fieldValidation=Strict", object{"apiVersion": created["apiVersion"], "kind": created["kind"], "metadata": map[string]any{"name": "x"}, "zap": 1}).ok(400)
 			require.Contains(t, unknown.str("message"), "zap")
 			s.do("POST", path, []byte{0xd9, 0xd9, 0xf7, 0xff}, "Content-Type", "application/cbor").ok(400)
-			s.do("POST", path, []byte{0xd9, 0xd9, 0xf7, 0xa2, 0x41, 'a', 0, 0x41, 'a', 0}, "Content-Type", "application/cbor").ok(400) // a key twice
+			// A key twice.
+			s.do("POST", path, []byte{0xd9, 0xd9, 0xf7, 0xa2, 0x41, 'a', 0, 0x41, 'a', 0}, "Content-Type", "application/cbor").ok(400)
 			s.do("PATCH", path+"/a?fieldManager=m", []byte{0xa1}, "Content-Type", "application/apply-patch+cbor").ok(400)
 
 			stale := s.asCBOR("DELETE", path+"/b", object{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": map[string]any{"uid": "other"}}).ok(409)

@@ -101,7 +101,7 @@ func errNoResource() error {
 // routes reports whether the path is one of the resource's. What was authorized is the path, so whatever is
 // not exactly one of these is refused, and nothing in a path is skipped:
 //
-//	RESOURCE                      all of a cluster-scoped resource, or all namespaces of one that can be listed
+//	RESOURCE                      all of a cluster-scoped resource, or of all namespaces if listed
 //	RESOURCE/NAME                 of a cluster-scoped resource
 //	namespaces/NS/RESOURCE[/NAME] of a namespaced resource
 //	watch/PATH                    one of the above

@@ -21,7 +21,8 @@ func (s *Server) authenticate(r *request) bool {
 				s.logger.Info("authentication failed", "path", r.info.Path, "err", err)
 			}
 			if r.ProtoMajor == 2 {
-				r.w.Header().Set("Connection", "close") // so that a caller without credentials pays for a connection each time, not for a stream
+				// So that a caller without credentials pays for a connection each time, not for a stream.
+				r.w.Header().Set("Connection", "close")
 			}
 			r.fail(apierrors.NewUnauthorized("Unauthorized"))
 			return false

@@ -47,7 +47,8 @@ func TestPriorityLevels(t *testing.T) {
 	require.Len(t, levels, 8)
 	open := s.watch(configMaps + "?watch=1&allowWatchBookmarks=true")
 	require.Eventually(t, func() bool { // the objects have been read
-		got := s.do("GET", configMaps, nil, "As-User", "nobody") // refused while the watch above begins: it has the only seat
+		// It is refused while the watch above begins, which has the only seat.
+		got := s.do("GET", configMaps, nil, "As-User", "nobody")
 		return got.code == 200 && got.header.Get("X-Kubernetes-PF-PriorityLevel-UID") == levels["catch-all"]
 	}, time.Minute, time.Millisecond)
 	done := make(chan struct{})

@@ -44,8 +44,9 @@ type Options struct {
 	Authorizer authz.Authorizer
 	// Admission is the chain of plugins, in order.
 	Admission []admission.Plugin
-	// Secure is called by New with the access that parts of the server have, for an authorizer or a plugin that
-	// reads API objects. What it returns is added to these Options; New returns its error. Nil adds nothing.
+	// Secure is called by New with the access that parts of the server have, for an authorizer or a plugin
+	// that reads API objects. What it returns is added to these Options; New returns its error. Nil adds
+	// nothing.
 	Secure func(a registry.Access) (Security, error)
 	// WebhookDial opens the connections to the conversion webhooks of custom resources; nil means the
 	// network, see webhook.Options.
@@ -142,9 +143,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Security is what Options.Secure adds to the Options. Authenticator, Authorizer and Tokens must be nil if those
-// of the Options are set. Admission and Computed follow those of the Options; Handlers and Checks replace
-// those of the same path or name.
+// Security is what Options.Secure adds to the Options. Authenticator, Authorizer and Tokens must be nil if
+// those of the Options are set. Admission and Computed follow those of the Options; Handlers and Checks
+// replace those of the same path or name.
 type Security struct {
 	Authenticator authn.Authenticator
 	Authorizer    authz.Authorizer

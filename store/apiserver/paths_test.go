@@ -59,7 +59,8 @@ func TestPathsOutsideWhatWasAllowed(t *testing.T) {
 		}
 	}
 	const core = "/api/v1"
-	t.Run("one name everywhere", func(t *testing.T) { // a ClusterRole with resourceNames, bound to the whole cluster
+	// A ClusterRole with resourceNames is bound in the whole cluster.
+	t.Run("one name everywhere", func(t *testing.T) {
 		rule.allow = func(a authz.Attributes) bool { return a.Resource == "secrets" && a.Name == "mine" }
 		for _, path := range []string{"/watch/secrets/mine", "/secrets/mine?watch=1", "/secrets/mine", "/watch/secrets/mine?resourceVersion=1&timeoutSeconds=1"} {
 			for _, method := range []string{"GET", "HEAD", "LIST", "WATCH", "list", "watch", "deletecollection", "DELETECOLLECTION", "GETLIST"} {

@@ -13,7 +13,8 @@ type Snapshot struct {
 	items    ordered.Map[*Object]
 	revision int64
 	seq      int64 // of the last change in it
-	epoch    int64 // counts the lists of the store; -1 for a state read past the cache, whose seq is its revision
+	// Counts the lists of the store; -1 for a state read past the cache, whose seq is its revision.
+	epoch int64
 }
 
 // State names a content: two snapshots of one cache with the same State hold the same objects, whatever their

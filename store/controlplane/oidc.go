@@ -17,8 +17,8 @@ const (
 	jwksPath      = "/openid/v1/jwks"
 )
 
-// discovery returns the handlers of the issuer's OpenID documents. Keys that cannot be encoded are an error of
-// New.
+// discovery returns the handlers of the issuer's OpenID documents. Keys that cannot be encoded are an error
+// of New.
 func discovery(t *authn.Tokens, o *Options) (map[string]http.Handler, error) {
 	if _, err := t.JWKS(); err != nil {
 		return nil, fmt.Errorf("controlplane: key set: %w", err)

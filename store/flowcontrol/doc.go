@@ -13,8 +13,8 @@
 //  3. Within a level, flows are dealt to queues by shuffle sharding, and queues take turns by the time their
 //     requests have used (start-time fair queueing), so that a flow that floods the server delays itself more
 //     than others.
-//  4. A request waits no longer than Options.Wait, in a queue no longer than the level allows; otherwise Acquire returns a
-//     *RejectedError.
+//  4. A request waits no longer than Options.Wait, in a queue no longer than the level allows; otherwise
+//     Acquire returns a *RejectedError.
 //  5. Exempt levels neither wait nor count.
 //
 // Everything is safe for concurrent use. The package starts no goroutine; waiting is on channels and package

@@ -146,7 +146,8 @@ func (r *Resource) checkPreconditions(m *metav1.ObjectMeta, p *metav1.Preconditi
 	if p == nil {
 		return nil
 	}
-	kind := schema.GroupResource{Group: r.gr.Group, Resource: r.info.GVK.Kind} // the kind as the resource, as upstream
+	// The kind as the resource, as upstream.
+	kind := schema.GroupResource{Group: r.gr.Group, Resource: r.info.GVK.Kind}
 	if p.UID != nil && *p.UID != m.UID {
 		return apierrors.NewConflict(kind, m.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, m.UID))
 	}

@@ -32,13 +32,13 @@ type Session struct {
 	Stdin io.Reader
 	// Stdout and Stderr are nil when not wanted. With a terminal there is no Stderr.
 	Stdout, Stderr io.Writer
-	// Resize tells each new size of the terminal and is closed with the connection; nil without a terminal.
-	// It may be left unread.
+	// Resize receives each new size of the terminal and is closed with the connection; nil without a
+	// terminal. It may be left unread.
 	Resize <-chan Size
 }
 
-// Backend does what is asked. All methods may be called from many goroutines at once and return soon after
-// ctx ends. An *Error from them is what the client is told; other errors are internal ones.
+// Backend executes the requests of clients. All methods may be called from many goroutines at once and return
+// soon after ctx ends. An *Error from them is sent to the client; other errors are internal ones.
 type Backend interface {
 	// Find reports an *Error if the pod or, unless container is empty, its container cannot be reached.
 	Find(ctx context.Context, namespace, pod, container string) error

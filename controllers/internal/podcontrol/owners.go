@@ -44,8 +44,8 @@ func NewOwners[T metav1.Object](m *manager.Manager, name string, kind schema.Gro
 	}
 }
 
-// Register adds the controller to m: r is asked about owners that changed or whose pods did, and about those
-// that may adopt a pod nobody controls. concurrency 0 means 5.
+// Register adds the controller to m: r is called for owners that changed or whose pods did, and for those
+// that may adopt a pod without a controller. concurrency 0 means 5.
 func (o *Owners[T]) Register(m *manager.Manager, concurrency int, r reconcile.Func) error {
 	if concurrency == 0 {
 		concurrency = 5
