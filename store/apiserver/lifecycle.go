@@ -13,7 +13,7 @@ const (
 	created   phase = iota // by New
 	starting               // Run was called: the objects every cluster has are being written
 	serving                // they are stored, and requests for resources are served
-	draining               // Run's context has ended: as before, but not ready, for Options.ShutdownDelay
+	draining               // the context of Run and Serve has ended: as before, but not ready
 	ending                 // watches are closed; with Options.ShutdownSendRetryAfter new requests get 429
 	cutting                // streams to nodes and services are cut
 	numPhases              // not a phase

@@ -24,6 +24,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() {
+		// Run may not have been scheduled yet, and must not find this phase skipped.
+		s.lifecycle.advance(draining)
 		s.linger(serving)
 		if s.opts.ShutdownSendRetryAfter {
 			s.lifecycle.advance(ending)
