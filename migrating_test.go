@@ -101,7 +101,9 @@ func migrateConnecting() {
 	fn, user := func(rest.Warning) {}, client.User{Name: "jane"}
 	cfg, err := kubeconfig.Load(kubeconfig.Options{})
 	use(kubeconfig.InCluster())
+	use(err)
 	conn, err := rest.New(cfg, rest.Options{})
+	use(err)
 	use(rest.Options{QPS: 20, Burst: 30}, cfg.Wrap, cfg.Dial, cfg.Timeout, cfg.UserAgent, cfg.Impersonate)
 	use(client.Impersonate(conn, user))
 	use(rest.Options{Warnings: fn})

@@ -133,11 +133,10 @@ type level struct {
 // one wins over untagged ones of the same depth, and further ties hide all.
 func (b *builder) jsonFields(n *node) {
 	var found []candidate
-	var current []level
 	next := []level{{typ: n.typ}}
 	visited := map[reflect.Type]bool{}
 	for len(next) > 0 {
-		current, next = next, current[:0]
+		current := next
 		count := map[reflect.Type]int{}
 		for _, l := range current {
 			count[l.typ]++

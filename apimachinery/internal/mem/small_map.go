@@ -33,9 +33,10 @@ type MapHeader struct {
 	slots     Pointer
 	directory int
 
-	globalDepth, globalShift, writing uint8
-	deleted                           bool
-	cleared                           uint64
+	_       [2]uint8 // of large maps: the depth of the directory and its shift
+	writing uint8
+	_       bool   // a large map has deleted slots
+	_       uint64 // how often the map was cleared
 }
 
 // mapSlots are the slots of a map and, in a byte each, what is in them.

@@ -46,7 +46,7 @@ func TestLayoutOfSmallMaps(t *testing.T) {
 func TestSmallMapsAreMaps(t *testing.T) {
 	needSmallMaps(t)
 	for _, seed := range seeds.Of(t, 40) {
-		rnd := rand.New(rand.NewPCG(uint64(seed), 1))
+		rnd := rand.New(rand.NewPCG(seed, 1))
 		want := map[string]string{}
 		m := new(SmallMap[string]).Init()
 		for step := range 120 {

@@ -185,8 +185,10 @@ func Unrepeat(body []byte) []byte {
 			return []byte(s)
 		}
 		count, after, _ := strings.Cut(rest, " times>")
-		var n int
-		fmt.Sscan(count, &n)
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			panic(err)
+		}
 		s = before + strings.Repeat("a", n) + after
 	}
 }
