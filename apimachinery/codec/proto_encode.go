@@ -196,7 +196,9 @@ func (w *protoWriter) text(at int, s string) int {
 			binary.LittleEndian.PutUint32(dst, first)
 			binary.LittleEndian.PutUint32(dst[n-4:], last)
 		default:
-			copy(dst, raw)
+			for i, c := range raw { //nolint:staticcheck // at most three bytes: copy is a call of memmove
+				dst[i] = c
+			}
 		}
 	}
 	at--
