@@ -50,6 +50,7 @@ func TestAccessWatchOfARestoredStore(t *testing.T) {
 		_, err := a.GetLatest(t.Context(), configMaps, key("lost-1"))
 		require.Error(t, err)
 		time.Sleep(10 * time.Minute) // a comparison with the store
+		synctest.Wait()
 		seen = seen[len(seen)-3:]
 		require.Equal(t, []string{"restarted", fmt.Sprint(registry.Added, " kept"), "synced"}, seen)
 		add("new")
