@@ -3,7 +3,9 @@ package storageversionmigrator_test
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,23 +197,50 @@ func TestOneAtATime(t *testing.T) {
 		})
 		controllertest.Update(c, "", "boats.sea.test", store)
 		c.Settle()
-		var ends []string
-		stop := c.Run(manager.Func(func(ctx context.Context) error {
+		// What happens in which order, by resource version: a read after an event may see what followed it.
+		var mu sync.Mutex
+		happened := map[string]string{}
+		observe := func(what, version string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if happened[what] == "" {
+				happened[what] = version
+			}
+		}
+		migrations := c.Run(manager.Func(func(ctx context.Context) error {
 			for e, err := range client.For[*migration](c.Conn()).Watch(ctx, client.WatchOptions{}) {
 				if err != nil {
 					return nil //nolint:nilerr // the test is over
 				}
 				if e.Object.Is(succeeded) {
-					ends = append(ends, e.Object.Name+" "+strings.Join(controllertest.Get[*definition](c, "", "boats.sea.test").Status.StoredVersions, ","))
+					observe(e.Object.Name, e.Object.ResourceVersion)
 				}
 			}
 			return nil
 		}))
+		definitions := c.Run(manager.Func(func(ctx context.Context) error {
+			for e, err := range client.For[*definition](c.Conn()).Watch(ctx, client.WatchOptions{}) {
+				if err != nil {
+					return nil //nolint:nilerr // the test is over
+				}
+				if slices.Equal(e.Object.Status.StoredVersions, []string{"v2"}) {
+					observe("only v2 is stored", e.Object.ResourceVersion)
+				}
+			}
+			return nil
+		}))
+		c.Settle() // the watches are open before the first migration ends
 		c.Run(c.Manager("migrator", add))
 		time.Sleep(time.Minute)
 		c.Settle()
-		stop()
-		require.Equal(t, []string{"b-third v1,v2", "z-first v2", "a-second v2"}, ends)
+		migrations()
+		definitions()
+		got := slices.SortedFunc(maps.Keys(happened), func(a, b string) int {
+			n, err := metav1.CompareResourceVersions(happened[a], happened[b])
+			require.NoError(t, err)
+			return n
+		})
+		require.Equal(t, []string{"b-third", "only v2 is stored", "z-first", "a-second"}, got)
 	})
 }
 
